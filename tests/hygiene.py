@@ -1,0 +1,384 @@
+"""The house rules, each a function from a checkout to what it finds wrong there.
+
+Owns: the limits, the banned words, the doors, and the exemptions with their reasons.
+Knows nothing of: pytest; test_hygiene.py turns every rule into a test.
+Always true: a complaint is one line that begins with the file, and an empty list is praise.
+"""
+
+import ast
+import functools
+import io
+import re
+import statistics
+import subprocess
+import sys
+import sysconfig
+import tokenize
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+Rule = Callable[[Path], list[str]]
+
+PACKAGE, TESTS = "uwf_git", "tests"
+
+MAX_MODULE_LINES = 400
+MAX_FUNCTION_LINES = 50
+MAX_MEDIAN_LINES = 100
+MAX_SLEEP_S = 0.05
+
+BANNED = {"util", "helper", "manager", "handler", "service", "processor"}
+BANNED |= {"common", "misc", "base", "core", "data", "info"}
+
+# Who prints and reads the environment: the command line, and what agent authors build on.
+SHELL = (f"{PACKAGE}/cli/", f"{PACKAGE}/agentkit/")
+
+# A package that many modules of one directory may import.
+WIDE_DOORS = {
+    "click": (f"{PACKAGE}/cli/",),
+    "dulwich": (f"{PACKAGE}/store/",),
+    "subprocess": (f"{PACKAGE}/agents/", f"{PACKAGE}/agentkit/adapters/"),
+}
+# A package that one module may import, wherever that is.
+NARROW_DOORS = ("cbor2", "jsonata", "jsonschema", "ulid", "xxhash", "yaml")
+# A package that is only there because another one is made of it.
+PARTS_OF = {"referencing": "jsonschema", "jsonschema_specifications": "jsonschema"}
+
+WITHOUT_TESTS = {
+    f"{PACKAGE}/model/problem.py": "three fields and no behaviour",
+}
+
+# Places that only one machine has; written so that this line does not match itself.
+MACHINE_PATH = re.compile(r"(?<![\w.~#/})\]-])/(?:[w]ork/|[r]oot/|[t]mp/v\b)")
+
+RUN_COMMAND = (
+    "python3 -m venv .venv && .venv/bin/pip install -q -e . && "
+    '.venv/bin/uwf run workflows/check-repo.yaml -p "is this checkout fit to release?"'
+)
+TEST_COMMAND = ".venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest"
+
+_SUPPRESSION = re.compile(
+    r"#\s*(?:(?:ruff:\s*)?noqa(?P<noqa>:\s*[A-Z]+\d+(?:[,\s]+[A-Z]+\d+)*)?"
+    r"|type:\s*ignore(?P<ignore>\[[\w-]+(?:,\s*[\w-]+)*\])?"
+    r"|pragma:\s*no\s*(?:cover|branch)(?P<pragma>))"
+)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def ruff_finds_nothing(root: Path) -> list[str]:
+    """Lint everything (`ruff check`)."""
+    return _tool(root, sys.executable, "-m", "ruff", "check", "--output-format=concise")
+
+
+def code_is_formatted(root: Path) -> list[str]:
+    """Format everything (`ruff format`)."""
+    return _tool(root, sys.executable, "-m", "ruff", "format", "--check")
+
+
+def types_hold(root: Path) -> list[str]:
+    """Check the types of package and tests (`mypy`, strict as pyproject.toml says)."""
+    return _tool(root, sys.executable, "-m", "mypy", "--no-color-output")
+
+
+def imports_point_one_way(root: Path) -> list[str]:
+    """Check the layers (`lint-imports`)."""
+    return _tool(root, str(Path(sysconfig.get_path("scripts"), "lint-imports")), "--no-logo")
+
+
+def _tool(root: Path, *command: str) -> list[str]:
+    ran = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    told = f"{ran.stdout}\n{ran.stderr}".strip()
+    return [] if ran.returncode == 0 else [told or f"{command} failed"]
+
+
+def modules_are_short(root: Path) -> list[str]:
+    """Keep every module to a length that can be read at one go."""
+    return [
+        f"{path}: {lines} lines, at most {MAX_MODULE_LINES}"
+        for path, lines in _lengths(root).items()
+        if lines > MAX_MODULE_LINES
+    ]
+
+
+def half_of_the_modules_are_small(root: Path) -> list[str]:
+    """Keep the median of the modules' lengths low, as the codebases we learn from do."""
+    lengths = [n for path, n in _lengths(root).items() if not path.endswith("/__init__.py")]
+    median = statistics.median(lengths or [0])
+    return [f"{PACKAGE}: median module {median} lines"] if median >= MAX_MEDIAN_LINES else []
+
+
+def functions_are_short(root: Path) -> list[str]:
+    """Keep every function to one screen."""
+    return [
+        f"{path}:{node.lineno}: {node.name} has {lines} lines, at most {MAX_FUNCTION_LINES}"
+        for path, tree in _trees(root, PACKAGE, TESTS)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := (node.end_lineno or 0) - node.lineno + 1) > MAX_FUNCTION_LINES
+    ]
+
+
+def modules_have_headers(root: Path) -> list[str]:
+    """Begin every module with what it owns, must not know, and keeps true."""
+    return [
+        f"{path}:1: no header docstring"
+        for path, tree in _trees(root, PACKAGE)
+        if not ast.get_docstring(tree)
+    ]
+
+
+def public_names_have_docstrings(root: Path) -> list[str]:
+    """Say what every public function and class promises."""
+    return [
+        f"{path}:{node.lineno}: {node.name} has no docstring"
+        for path, tree in _trees(root, PACKAGE)
+        for node in _public(tree)
+        if not ast.get_docstring(node) and not _continues_another(node)
+    ]
+
+
+def _public(
+    parent: ast.Module | ast.ClassDef,
+) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    for node in parent.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if node.name.startswith("_"):
+                continue
+            yield node
+            if isinstance(node, ast.ClassDef):
+                yield from _public(node)
+
+
+def _continues_another(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    """Tell whether the promise is made elsewhere: at the getter, or below the overloads."""
+    names = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
+    return bool(names & {"overload", "override", "setter", "deleter"})
+
+
+def names_say_something(root: Path) -> list[str]:
+    """Keep words that fit everything out of the names of modules and classes."""
+    return [
+        f"{path}:{line}: {name!r} says nothing: {word}"
+        for path, tree in _trees(root, PACKAGE, TESTS)
+        for line, name in _names(path, tree)
+        for word in map(str.lower, _WORD.findall(name))
+        if word in BANNED or word.removesuffix("s") in BANNED
+    ]
+
+
+def _names(path: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
+    yield 1, path.removesuffix(".py")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield node.lineno, node.name
+
+
+def each_dependency_has_one_door(root: Path) -> list[str]:
+    """Let one module (or one layer) know each package that we did not write."""
+    complaints = []
+    importers: dict[str, set[str]] = defaultdict(set)
+    for path, line, name in _foreign_imports(root):
+        package = PARTS_OF.get(name, name)
+        importers[package].add(path)
+        if package in WIDE_DOORS:
+            if not path.startswith(WIDE_DOORS[package]):
+                doors = " or ".join(WIDE_DOORS[package])
+                complaints.append(f"{path}:{line}: imports {name}, whose door is {doors}")
+        elif package not in NARROW_DOORS:
+            complaints.append(f"{path}:{line}: imports {name}, which has no door")
+    for package in NARROW_DOORS:
+        if len(importers[package]) > 1:
+            doors = ", ".join(sorted(importers[package]))
+            complaints.append(f"{PACKAGE}: {package} has several doors: {doors}")
+    return complaints + [
+        f"{PACKAGE}: nothing imports {package}"
+        for package in sorted({*NARROW_DOORS, "click", "dulwich"})
+        if not importers[package]
+    ]
+
+
+def _foreign_imports(root: Path) -> Iterator[tuple[str, int, str]]:
+    own = (sys.stdlib_module_names | {PACKAGE}) - WIDE_DOORS.keys()
+    for path, tree in _trees(root, PACKAGE):
+        for line, name in _imports(tree):
+            if (package := name.partition(".")[0]) not in own:
+                yield path, line, package
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.lineno, node.module or ""
+
+
+def only_the_shell_prints(root: Path) -> list[str]:
+    """Keep the library silent: what it has to say, it returns or raises."""
+    return [
+        f"{path}:{node.lineno}: print"
+        for path, tree in _trees(root, PACKAGE)
+        if not path.startswith(SHELL)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "print"
+    ]
+
+
+def only_the_shell_reads_the_environment(root: Path) -> list[str]:
+    """Pass settings down as arguments, so that one place decides them."""
+    readers = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
+    return [
+        f"{path}:{line}: os.{name}"
+        for path, tree in _trees(root, PACKAGE)
+        if not path.startswith(SHELL)
+        for line, name in _taken_from(tree, "os")
+        if name in readers
+    ]
+
+
+def _taken_from(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == module:
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.ImportFrom) and node.module == module:
+            yield from ((node.lineno, alias.name) for alias in node.names)
+
+
+def suppressions_give_code_and_reason(root: Path) -> list[str]:
+    """Say what is suppressed and why, behind it or in a comment of its own just above."""
+    complaints = []
+    for path, text in _texts(root, PACKAGE, TESTS):
+        comments = _comments(text)
+        alone = {line for line, (comment, whole) in comments.items() if comment == whole}
+        for line, (comment, _) in comments.items():
+            found = list(_SUPPRESSION.finditer(comment))
+            reason = re.search(r"\w\w", _SUPPRESSION.sub("", comment))
+            if any(set(each.groups()) == {None} for each in found):
+                complaints.append(f"{path}:{line}: no code: {comment}")
+            elif found and not reason and line - 1 not in alone:
+                complaints.append(f"{path}:{line}: no reason: {comment}")
+    return complaints
+
+
+def _comments(text: str) -> dict[int, tuple[str, str]]:
+    """Map line numbers to the comment there and the whole line, stripped."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return {
+        token.start[0]: (token.string.strip(), token.line.strip())
+        for token in tokens
+        if token.type == tokenize.COMMENT
+    }
+
+
+def tests_mirror_modules(root: Path) -> list[str]:
+    """Test uwf_git/x/y.py in tests/x/test_y.py, so that nobody has to search."""
+    complaints = [
+        f"{path}: exempt from having tests, but not there"
+        for path in WITHOUT_TESTS
+        if not (root / path).exists()
+    ]
+    for path, _ in _texts(root, PACKAGE):
+        module = Path(path).relative_to(PACKAGE)
+        test = Path(TESTS) / module.with_name(f"test_{module.name}")
+        if module.name.startswith("__") or (root / test).exists() or path in WITHOUT_TESTS:
+            continue
+        complaints.append(f"{path}: no {test.as_posix()}")
+    return complaints
+
+
+def no_path_of_a_machine(root: Path) -> list[str]:
+    """Speak of the project alone: no file knows where some checkout or home happens to be."""
+    here = re.compile(f"{MACHINE_PATH.pattern}|{re.escape(str(root))}\\b")
+    return [
+        f"{path}:{number}: {found[0]}"
+        for path in _listed(root)
+        for number, line in enumerate(_read(root / path).splitlines(), 1)
+        if (found := here.search(line))
+    ]
+
+
+def tests_do_not_sleep(root: Path) -> list[str]:
+    """Wait for things, not for time."""
+    return [
+        f"{path}:{node.lineno}: {ast.unparse(node)}"
+        for path, tree in _trees(root, TESTS)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in {"time.sleep", "asyncio.sleep", "sleep"}
+        and not _is_moment(node.args)
+    ]
+
+
+def _is_moment(arguments: list[ast.expr]) -> bool:
+    match arguments:
+        case [ast.Constant(value=int() | float() as seconds)]:
+            return seconds <= MAX_SLEEP_S
+    return False
+
+
+def readme_holds_the_commands(root: Path) -> list[str]:
+    """Promise two commands word for word, and run the second one in CI."""
+    places = [("README.md", RUN_COMMAND), ("README.md", TEST_COMMAND), (".ci/run", TEST_COMMAND)]
+    return [
+        f"{name}: does not hold: {command}"
+        for name, command in places
+        if not (root / name).exists() or command not in _read(root / name)
+    ]
+
+
+RULES: tuple[Rule, ...] = (
+    ruff_finds_nothing,
+    code_is_formatted,
+    types_hold,
+    imports_point_one_way,
+    modules_are_short,
+    half_of_the_modules_are_small,
+    functions_are_short,
+    modules_have_headers,
+    public_names_have_docstrings,
+    names_say_something,
+    each_dependency_has_one_door,
+    only_the_shell_prints,
+    only_the_shell_reads_the_environment,
+    suppressions_give_code_and_reason,
+    tests_mirror_modules,
+    no_path_of_a_machine,
+    tests_do_not_sleep,
+    readme_holds_the_commands,
+)
+
+
+def _texts(root: Path, *directories: str) -> Iterator[tuple[str, str]]:
+    for directory in directories:
+        for path in sorted((root / directory).rglob("*.py")):
+            yield path.relative_to(root).as_posix(), _read(path)
+
+
+def _trees(root: Path, *directories: str) -> Iterator[tuple[str, ast.Module]]:
+    for path, text in _texts(root, *directories):
+        yield path, _parsed(text, path)
+
+
+@functools.cache
+def _parsed(text: str, path: str) -> ast.Module:
+    return ast.parse(text, path)
+
+
+def _lengths(root: Path) -> dict[str, int]:
+    return {path: len(text.splitlines()) for path, text in _texts(root, PACKAGE)}
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _listed(root: Path) -> list[str]:
+    """List what is, or could be, committed; without git, all files that are not hidden."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    ran = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if ran.returncode == 0:
+        found = [name for name in ran.stdout.split("\0") if name]
+    else:
+        found = [path.relative_to(root).as_posix() for path in sorted(root.rglob("*"))]
+        found = [name for name in found if "/." not in f"/{name}"]
+    return [name for name in found if (root / name).is_file()]

@@ -1,0 +1,228 @@
+"""The house is in order: every rule of hygiene.py, on this checkout."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import hygiene
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+LONG = "def f() -> None:\n" + "    x = 1\n" * 50
+FIELDS = "class A:\n    '''A.'''\n"
+
+BROKEN = [
+    (hygiene.modules_are_short, "uwf_git/a.py", "x = 1\n" * 401, "uwf_git/a.py: 401 lines"),
+    (hygiene.functions_are_short, "uwf_git/a.py", LONG, "uwf_git/a.py:1: f has 51 lines"),
+    (hygiene.functions_are_short, "tests/test_a.py", "async " + LONG, "f has 51 lines"),
+    (hygiene.modules_have_headers, "uwf_git/x/__init__.py", "", "uwf_git/x/__init__.py:1: no"),
+    (hygiene.public_names_have_docstrings, "uwf_git/a.py", "def f(): ...", "a.py:1: f has no"),
+    (hygiene.public_names_have_docstrings, "uwf_git/a.py", "class A: ...", "a.py:1: A has no"),
+    (
+        hygiene.public_names_have_docstrings,
+        "uwf_git/a.py",
+        FIELDS + "    def f(self): ...",
+        "a.py:3: f has no",
+    ),
+    (hygiene.names_say_something, "uwf_git/git_utils.py", "", "git_utils' says nothing: utils"),
+    (hygiene.names_say_something, "uwf_git/core/a.py", "", "says nothing: core"),
+    (hygiene.names_say_something, "uwf_git/a.py", "class HTTPHandler: ...", "nothing: handler"),
+    (hygiene.names_say_something, "tests/helpers.py", "", "says nothing: helpers"),
+    (hygiene.each_dependency_has_one_door, "uwf_git/a.py", "import rich.text", "a.py:1: imports"),
+    (
+        hygiene.each_dependency_has_one_door,
+        "uwf_git/engine/a.py",
+        "def f():\n    from dulwich.repo import Repo",
+        "uwf_git/engine/a.py:2: imports dulwich, whose door is uwf_git/store/",
+    ),
+    (
+        hygiene.each_dependency_has_one_door,
+        "uwf_git/store/a.py",
+        "import subprocess",
+        "imports subprocess, whose door is uwf_git/agents/ or uwf_git/agentkit/adapters/",
+    ),
+    (
+        hygiene.each_dependency_has_one_door,
+        "uwf_git/model/second.py",
+        "import referencing",
+        "jsonschema has several doors: uwf_git/model/doors.py, uwf_git/model/second.py",
+    ),
+    (hygiene.only_the_shell_prints, "uwf_git/store/a.py", "print(1)", "store/a.py:1: print"),
+    (
+        hygiene.only_the_shell_reads_the_environment,
+        "uwf_git/agents/a.py",
+        "import os\nx = os.environ['X']",
+        "uwf_git/agents/a.py:2: os.environ",
+    ),
+    (
+        hygiene.only_the_shell_reads_the_environment,
+        "uwf_git/model/a.py",
+        "from os import getenv",
+        "uwf_git/model/a.py:1: os.getenv",
+    ),
+    (hygiene.suppressions_give_code_and_reason, "uwf_git/a.py", "x  # noqa", "no code: # noqa"),
+    (hygiene.suppressions_give_code_and_reason, "uwf_git/a.py", "x  # noqa: E501", "no reason"),
+    (hygiene.suppressions_give_code_and_reason, "tests/a.py", "x  # type: ignore[misc]", "no reas"),
+    (hygiene.suppressions_give_code_and_reason, "tests/a.py", "x  # type: ignore # why", "no code"),
+    (hygiene.suppressions_give_code_and_reason, "tests/a.py", "x  # pragma: no cover", "no reason"),
+    (
+        hygiene.suppressions_give_code_and_reason,
+        "tests/a.py",
+        "x  # type: ignore[misc]  # noqa: E501",
+        "tests/a.py:1: no reason",
+    ),
+    (
+        hygiene.tests_mirror_modules,
+        "uwf_git/model/a.py",
+        "",
+        "uwf_git/model/a.py: no tests/model/test_a.py",
+    ),
+    (hygiene.no_path_of_a_machine, "docs/a.md", "cd " + "/" + "work/x", "docs/a.md:1: /"),
+    (hygiene.no_path_of_a_machine, "a.cfg", "\nhome='" + "/" + "root/'", "a.cfg:2: /"),
+    (hygiene.tests_do_not_sleep, "tests/a.py", "time.sleep(0.06)", "a.py:1: time.sleep(0.06)"),
+    (hygiene.tests_do_not_sleep, "tests/x/a.py", "sleep(pause)", "tests/x/a.py:1: sleep(pause)"),
+    (hygiene.readme_holds_the_commands, ".ci/run", "pytest", ".ci/run: does not hold: .venv"),
+    (hygiene.readme_holds_the_commands, "README.md", hygiene.RUN_COMMAND, "README.md: does not"),
+    (hygiene.ruff_finds_nothing, "tests/a.py", "prnt(1)\n", "tests/a.py:1:1: F821"),
+    (hygiene.code_is_formatted, "tests/a.py", "x=1\n", "tests/a.py"),
+    (hygiene.types_hold, "tests/a.py", "def f(x): ...\n", "tests/a.py:1: error"),
+    (hygiene.imports_point_one_way, "uwf_git/model/a.py", "import uwf_git.cli", "model.a -> uwf_"),
+]
+
+KEPT = [
+    ("uwf_git/model/a.py", "'''A.'''\ndef f() -> None:\n    '''F.'''\n"),
+    ("uwf_git/model/a.py", "'''A.'''\nclass _A:\n    def f(self): ...\n"),
+    ("uwf_git/model/a.py", FIELDS + "    @overload\n    def f(self): ...\n"),
+    ("uwf_git/model/a.py", FIELDS + "    @x.setter\n    def x(self): ...\n"),
+    ("uwf_git/model/metadata.py", "class _Database: ...\n"),
+    ("uwf_git/cli/a.py", "import click\nimport os\nprint(os.environ)\n"),
+    ("uwf_git/agents/a.py", "import subprocess\n"),
+    ("uwf_git/store/a.py", "from dulwich.repo import Repo\nfrom . import b\n"),
+    ("uwf_git/model/a.py", "x  # noqa: E501 - the address of the specification\n"),
+    (
+        "uwf_git/model/doors.py",
+        "import cbor2, jsonschema, ulid, xxhash, yaml\n# untyped\nimport jsonata  # noqa: E402",
+    ),
+    ("uwf_git/model/a.py", "x  # type: ignore[misc]  # noqa: A001 (two things, one cause)\n"),
+    ("uwf_git/model/a.py", "x  # pragma: no cover (race)\n"),
+    ("uwf_git/model/a.py", "x = '# noqa'\n"),
+    ("tests/test_a.py", "time.sleep(0.05)\nsleep(0)\n"),
+    ("docs/a.md", "See https://example.com" + "/" + "work/ and $HOME" + "/" + "root/.\n"),
+]
+
+
+@pytest.mark.parametrize("rule", hygiene.RULES, ids=lambda rule: rule.__name__)
+def test_rule_is_kept(rule: hygiene.Rule) -> None:
+    if complaints := rule(ROOT):
+        told = "\n".join(complaints)
+        pytest.fail(f"{rule.__doc__}\n\n{told}", pytrace=False)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Give a checkout that breaks no rule, with one more file in it."""
+    modules = {
+        "__init__": "",
+        "cli/__init__": "import click",
+        "store/__init__": "import dulwich",
+        "model/__init__": "",
+        "model/doors": "import cbor2, jsonata, jsonschema, referencing, ulid, xxhash, yaml",
+        "model/problem": "",
+    }
+    for name, source in modules.items():
+        path = tmp_path / "uwf_git" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'"""Header."""\n\n{source}'.strip() + "\n")
+    for directory in ("tests/model", ".ci"):
+        (tmp_path / directory).mkdir(parents=True)
+    (tmp_path / "tests" / "model" / "test_doors.py").touch()
+    (tmp_path / "README.md").write_text(f"{hygiene.RUN_COMMAND}\n{hygiene.TEST_COMMAND}\n")
+    (tmp_path / ".ci" / "run").write_text(hygiene.TEST_COMMAND)
+    (tmp_path / "pyproject.toml").write_text(
+        "[tool.ruff.lint]\nselect = ['F821']\n"
+        "[tool.mypy]\nstrict = true\nfiles = ['tests']\n"
+        "[tool.importlinter]\nroot_package = 'uwf_git'\n"
+        "[[tool.importlinter.contracts]]\nname = 'Layers'\ntype = 'layers'\n"
+        "layers = ['uwf_git.cli', 'uwf_git.model']\n"
+    )
+
+    def with_file(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return tmp_path
+
+    return with_file
+
+
+@pytest.mark.parametrize(("rule", "name", "text", "complaint"), BROKEN)
+def test_rule_sees_what_breaks_it(
+    rule: hygiene.Rule, name: str, text: str, complaint: str, house: Callable[[str, str], Path]
+) -> None:
+    told = rule(house(name, text))
+
+    assert len(told) == 1
+    assert complaint in told[0]
+
+
+@pytest.mark.parametrize(("name", "text"), KEPT)
+def test_rules_leave_the_rest_alone(
+    name: str, text: str, house: Callable[[str, str], Path]
+) -> None:
+    root = house(name, text)
+    tools = hygiene.RULES[:4]
+    told = [each for rule in hygiene.RULES if rule not in tools for each in rule(root)]
+
+    assert [each for each in told if "no header" not in each and "no tests/" not in each] == []
+
+
+def test_house_is_in_order(house: Callable[[str, str], Path]) -> None:
+    root = house("tests/test_a.py", "")
+
+    assert [each for rule in hygiene.RULES for each in rule(root)] == []
+
+
+def test_many_modules_of_middling_length_are_told(house: Callable[[str, str], Path]) -> None:
+    for name in ("a", "b", "c"):
+        root = house(f"uwf_git/{name}.py", "x = 1\n" * 100)
+
+    assert hygiene.half_of_the_modules_are_small(root) == ["uwf_git: median module 100 lines"]
+
+
+def test_dependency_that_nothing_imports_is_told(house: Callable[[str, str], Path]) -> None:
+    root = house("uwf_git/cli/__init__.py", "'''No click.'''\n")
+
+    assert hygiene.each_dependency_has_one_door(root) == ["uwf_git: nothing imports click"]
+
+
+def test_exemption_of_a_module_that_is_gone_is_told(house: Callable[[str, str], Path]) -> None:
+    root = house("tests/test_a.py", "")
+    (root / "uwf_git" / "model" / "problem.py").unlink()
+
+    assert "exempt from having tests, but not there" in hygiene.tests_mirror_modules(root)[0]
+
+
+def test_place_of_the_checkout_is_a_path_of_a_machine(house: Callable[[str, str], Path]) -> None:
+    root = house("a.txt", "")
+    (root / "a.txt").write_text(f"see {root}/README.md")
+
+    assert len(hygiene.no_path_of_a_machine(root)) == 1
+
+
+def test_ignored_files_may_hold_anything(
+    house: Callable[[str, str], Path], git: Callable[..., str]
+) -> None:
+    root = house("build/a.txt", "/" + "work/x")
+    assert len(hygiene.no_path_of_a_machine(root)) == 1
+    (root / ".gitignore").write_text("/build/\n")
+    git("init", "-q", cwd=root)
+
+    assert hygiene.no_path_of_a_machine(root) == []
+
+
+def test_ci_runs_what_it_says() -> None:
+    script = ROOT / ".ci" / "run"
+
+    assert script.stat().st_mode & 0o111
+    assert subprocess.run(["bash", "-n", script], check=False).returncode == 0

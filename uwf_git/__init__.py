@@ -1,0 +1,1 @@
+"""uwf: multi-agent workflows, one step per process, with git as the audit trail."""
