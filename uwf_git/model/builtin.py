@@ -1,0 +1,227 @@
+"""Built-in schemas: what every kind of node looks like.
+
+Owns: the meta-schema and the schema nodes of seed 000 section 2, and their names.
+Knows nothing of: validation (schema_check.py), stores.
+Always true: a built-in node is the same blob everywhere (its timestamp is 0), and a place that
+holds a reference carries ``format: cas_ref``. Changing a schema here changes its name: old
+threads keep the old schema in their closure, so add a version, never edit one that shipped.
+"""
+
+from typing import Any
+
+from uwf_git.model.node import Node, build_node, build_self_typed_node
+from uwf_git.model.node_hash import NodeHash
+
+_SCHEMA: dict[str, Any] = {"type": ["object", "boolean"]}
+_SCHEMAS: dict[str, Any] = {"type": "array", "items": _SCHEMA}
+_NAMED_SCHEMAS: dict[str, Any] = {"type": "object", "additionalProperties": _SCHEMA}
+_TEXT: dict[str, Any] = {"type": "string"}
+
+# A real JSON Schema, and true of itself. It checks the keywords that hold schemas or decide
+# where references are; the rest of 2020-12 is checked by the validator when a schema is put.
+META_SCHEMA: dict[str, Any] = {
+    "title": "JSON Schema",
+    "description": "The type of every schema node, and of this node itself: JSON Schema 2020-12",
+    "type": ["object", "boolean"],
+    "properties": {
+        "title": _TEXT,
+        "description": _TEXT,
+        "format": _TEXT,
+        "properties": _NAMED_SCHEMAS,
+        "patternProperties": _NAMED_SCHEMAS,
+        "additionalProperties": _SCHEMA,
+        "items": _SCHEMA,
+        "prefixItems": _SCHEMAS,
+        "anyOf": _SCHEMAS,
+        "oneOf": _SCHEMAS,
+        "allOf": _SCHEMAS,
+        "if": _SCHEMA,
+        "then": _SCHEMA,
+        "else": _SCHEMA,
+        "not": _SCHEMA,
+        "required": {"type": "array", "items": _TEXT},
+        "enum": {"type": "array"},
+    },
+}
+
+_REF: dict[str, Any] = {
+    "type": "object",
+    "format": "cas_ref",
+    "properties": {"$ref": {"type": "string", "pattern": "^[0-9A-F][0-9A-HJKMNP-TV-Z]{12}$"}},
+    "required": ["$ref"],
+    "additionalProperties": False,
+}
+_REFS_BY_NAME: dict[str, Any] = {"type": "object", "additionalProperties": _REF}
+_OBJECT: dict[str, Any] = {"type": "object"}
+_NATURAL: dict[str, Any] = {"type": "integer", "minimum": 0}
+
+
+def _record(title: str, properties: dict[str, Any], optional: str = "") -> dict[str, Any]:
+    """Build the schema of an object whose fields are all required but the *optional* ones."""
+    return {
+        "title": title,
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name not in optional.split()],
+        "additionalProperties": False,
+    }
+
+
+_AGENT_FIELDS: dict[str, Any] = {
+    "command": {"type": "string", "minLength": 1},
+    "protocol": {"enum": ["positional", "flags"]},
+    "timeout": {"type": "number", "exclusiveMinimum": 0},
+    "retries": _NATURAL,
+    "env": {"type": "object", "additionalProperties": _TEXT},
+}
+_AGENT_CONFIG = _record("AgentConfig", _AGENT_FIELDS, "protocol timeout retries env")
+_AGENT_CHOICE: dict[str, Any] = {
+    "anyOf": [{"type": "string", "minLength": 1}, {**_AGENT_CONFIG, "title": "agent"}]
+}
+
+_ROLE = {
+    **_record(
+        "Role",
+        {
+            "name": _TEXT,
+            "description": _TEXT,
+            "systemPrompt": _TEXT,
+            "extractPrompt": _TEXT,
+            "outputSchema": _REF,
+            "workflow": _REF,
+        },
+        "systemPrompt extractPrompt outputSchema workflow",
+    ),
+    "anyOf": [{"required": ["systemPrompt", "outputSchema"]}, {"required": ["workflow"]}],
+}
+
+_TRANSITION = _record("transition", {"to": _TEXT, "condition": {"type": ["string", "null"]}})
+_MODERATOR = _record(
+    "Moderator",
+    {
+        "graph": {
+            "type": "array",
+            "items": _record(
+                "from", {"from": _TEXT, "transitions": {"type": "array", "items": _TRANSITION}}
+            ),
+        }
+    },
+)
+
+_WORKFLOW = {
+    **_record(
+        "Workflow",
+        {
+            "name": _TEXT,
+            "description": _TEXT,
+            "roles": _REFS_BY_NAME,
+            "moderator": _REF,
+            "flow": _REF,
+            "defaultAgent": _AGENT_CHOICE,
+            "agentOverrides": {"type": "object", "additionalProperties": _AGENT_CHOICE},
+            "initialState": _OBJECT,
+            "config": _OBJECT,
+        },
+        "moderator flow defaultAgent agentOverrides initialState config",
+    ),
+    "anyOf": [{"required": ["moderator"]}, {"required": ["flow"]}],
+}
+
+_START = _record(
+    "StartNode",
+    {
+        "workflow": _REF,
+        "prompt": _TEXT,
+        "agentBinding": _REFS_BY_NAME,
+        "initialState": _OBJECT,
+        "maxSteps": _NATURAL,
+        "parent": _REF,
+        "depth": _NATURAL,
+        "entry": _TEXT,
+    },
+    "initialState maxSteps parent depth entry",
+)
+
+_STEP = _record(
+    "StepNode",
+    {
+        "role": _TEXT,
+        "meta": {},
+        "content": _REF,
+        "agent": _REF,
+        "prev": _REF,
+        "raw": _REF,
+        "prompt": _REF,
+        "rung": _TEXT,
+        "session": _TEXT,
+        "trace": _REF,
+        "state": _OBJECT,
+        "usage": _OBJECT,
+        "startedAt": _NATURAL,
+        "durationMs": _NATURAL,
+        "branches": {"type": "array", "items": _REF},
+    },
+    "raw prompt rung session trace state usage startedAt durationMs branches",
+)
+
+_ATTEMPT = _record(
+    "Attempt",
+    {
+        "role": _TEXT,
+        "agent": _REF,
+        "attempt": {"type": "integer", "minimum": 1},
+        "error": _record("error", {"kind": _TEXT, "message": _TEXT}),
+        "exitCode": {"type": "integer"},
+        "content": _REF,
+        "raw": _REF,
+        "stderr": _REF,
+        "usage": _OBJECT,
+        "startedAt": _NATURAL,
+        "durationMs": _NATURAL,
+    },
+    "exitCode content raw stderr usage startedAt durationMs",
+)
+
+META_NODE: Node = build_self_typed_node(META_SCHEMA, timestamp=0)
+META: NodeHash = META_NODE.hash
+
+
+def _schema_node(schema: dict[str, Any]) -> Node:
+    return build_node(META, schema, timestamp=0)
+
+
+_TEXT_NODE = _schema_node({"title": "Text", "type": "string"})
+_BYTES_NODE = _schema_node({"title": "Bytes", "type": "string", "contentEncoding": "base64"})
+_ROLE_NODE = _schema_node(_ROLE)
+_MODERATOR_NODE = _schema_node(_MODERATOR)
+_WORKFLOW_NODE = _schema_node(_WORKFLOW)
+_AGENT_CONFIG_NODE = _schema_node(_AGENT_CONFIG)
+_START_NODE = _schema_node(_START)
+_STEP_NODE = _schema_node(_STEP)
+_ATTEMPT_NODE = _schema_node(_ATTEMPT)
+
+TEXT: NodeHash = _TEXT_NODE.hash
+BYTES: NodeHash = _BYTES_NODE.hash
+ROLE: NodeHash = _ROLE_NODE.hash
+MODERATOR: NodeHash = _MODERATOR_NODE.hash
+WORKFLOW: NodeHash = _WORKFLOW_NODE.hash
+AGENT_CONFIG: NodeHash = _AGENT_CONFIG_NODE.hash
+START: NodeHash = _START_NODE.hash
+STEP: NodeHash = _STEP_NODE.hash
+ATTEMPT: NodeHash = _ATTEMPT_NODE.hash
+
+BUILTIN_NODES: tuple[Node, ...] = (
+    META_NODE,
+    _TEXT_NODE,
+    _BYTES_NODE,
+    _ROLE_NODE,
+    _MODERATOR_NODE,
+    _WORKFLOW_NODE,
+    _AGENT_CONFIG_NODE,
+    _START_NODE,
+    _STEP_NODE,
+    _ATTEMPT_NODE,
+)
+"""The meta-schema first, then the schema nodes."""
+
+BUILTIN: dict[NodeHash, Node] = {node.hash: node for node in BUILTIN_NODES}

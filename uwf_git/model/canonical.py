@@ -1,0 +1,136 @@
+"""Canonical values: what may stand in a node, and its one sequence of bytes.
+
+Owns: which JSON values a node can hold, the form they take, and their CBOR.
+Knows nothing of: nodes, hashes, files.
+Always true: values that are equal as JSON numbers, strings, lists and maps have equal bytes,
+and ``canonical`` of a canonical value is that value.
+Source: RFC 8949 section 4.2 with cborg 4.5.8's number rules, which json-cas uses: integral
+numbers up to 2**53-1 in size are integers, every other number is a 64-bit float.
+"""
+
+import math
+from typing import Any
+
+import cbor2
+
+from uwf_git.errors import Refused
+
+MAX_SAFE_INTEGER = 2**53 - 1
+
+# Deeper values cannot be read back by every JSON parser that meets them; json-cas's own
+# vectors stop at 250.
+MAX_NESTING = 500
+
+
+class NotCanonical(Refused):
+    """A value that no node can hold."""
+
+    code = "not-canonical"
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(
+            f"the value at {path} {problem}",
+            hint="nodes hold JSON: objects with string keys, lists, strings, finite numbers, "
+            "true, false, null",
+            path=path,
+        )
+
+
+def canonical(value: Any) -> Any:
+    """Give *value* in its one form: 1.0 as 1, -0.0 as 0, integers beyond 2**53-1 as floats.
+
+    Keys keep the order in which they came; order is a matter of bytes, not of values.
+
+    Raises:
+        NotCanonical: NaN, infinity, a lone surrogate, a number no float can hold, a key that
+            is not a string, a type JSON does not have, or more than 500 levels.
+    """
+    return _canonical(value, "$", 0)
+
+
+def encode(value: Any) -> bytes:
+    """Write a canonical *value* as deterministic CBOR.
+
+    Raises:
+        NotCanonical: as ``canonical``; the value is brought into its form first.
+    """
+    return cbor2.dumps(_sorted(canonical(value)))
+
+
+def _canonical(value: Any, path: str, depth: int) -> Any:
+    # One frame a level (no comprehensions), so that 500 levels fit Python's stack.
+    if depth > MAX_NESTING:
+        raise NotCanonical("$…", f"is nested more than {MAX_NESTING} levels deep")
+    if isinstance(value, dict):
+        fields: dict[str, Any] = {}
+        for key, item in value.items():
+            name = _check_key(key, path)
+            fields[name] = _canonical(item, f"{path}.{name}", depth + 1)
+        return fields
+    if isinstance(value, list | tuple):
+        items: list[Any] = []
+        for index, item in enumerate(value):
+            items.append(_canonical(item, f"{path}[{index}]", depth + 1))
+        return items
+    return _canonical_scalar(value, path)
+
+
+def _canonical_scalar(value: Any, path: str) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _check_text(value, path)
+    if isinstance(value, int | float):
+        return _canonical_number(value, path)
+    raise NotCanonical(path, f"is a {type(value).__name__}, which JSON does not have")
+
+
+def _check_key(key: Any, path: str) -> str:
+    if not isinstance(key, str):
+        raise NotCanonical(path, f"has a key that is not a string: {key!r}")
+    return _check_text(key, path)
+
+
+def _canonical_number(value: float, path: str) -> int | float:
+    if isinstance(value, int):
+        if abs(value) <= MAX_SAFE_INTEGER:
+            return value
+        try:
+            return float(value)
+        except OverflowError:
+            raise NotCanonical(path, "is a number no 64-bit float can hold") from None
+    if not math.isfinite(value):
+        raise NotCanonical(path, f"is {value}, which JSON does not have")
+    if value.is_integer() and abs(value) <= MAX_SAFE_INTEGER:
+        return int(value)
+    return value
+
+
+def _check_text(text: str, path: str) -> str:
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise NotCanonical(path, "has a lone surrogate, which UTF-8 cannot hold") from None
+    return text
+
+
+def _sorted(value: Any) -> Any:
+    """Order every map by the UTF-8 length of its keys, then by their bytes."""
+    if isinstance(value, dict):
+        fields: dict[str, Any] = {}
+        for key in sorted(value, key=_key_order):
+            fields[key] = _sorted(value[key])
+        return fields
+    if isinstance(value, list):
+        items: list[Any] = []
+        for item in value:
+            items.append(_sorted(item))  # noqa: PERF401 (one frame a level, as above)
+        return items
+    return value
+
+
+def _key_order(key: str) -> tuple[int, bytes]:
+    encoded = key.encode()
+    return len(encoded), encoded

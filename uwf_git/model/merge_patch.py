@@ -1,0 +1,22 @@
+"""JSON merge patch: how a thread's state changes.
+
+Owns: RFC 7396, https://www.rfc-editor.org/rfc/rfc7396. Knows nothing of: what is patched.
+"""
+
+from typing import Any
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """Give *target* as changed by *patch*; neither is modified.
+
+    Objects merge key by key, null removes a key, anything else replaces.
+    """
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merge_patch(result.get(key), value)
+    return result

@@ -1,0 +1,59 @@
+"""Node hashes: the names of nodes.
+
+Owns: what a node hash and a prefix of one look like.
+Knows nothing of: how a hash is made (digest.py).
+Always true: a ``NodeHash`` is 13 upper-case Crockford symbols, the first 0 to F.
+"""
+
+import re
+from typing import NewType
+
+from uwf_git.errors import BadUsage
+from uwf_git.model.crockford import fold
+
+NodeHash = NewType("NodeHash", str)
+
+_HASH = re.compile(r"[0-9A-F][0-9A-HJKMNP-TV-Z]{12}")
+_PREFIX = re.compile(r"(?:[0-9A-F][0-9A-HJKMNP-TV-Z]{0,12})?")
+
+
+class NotANodeHash(BadUsage):
+    """The words given can never name a node."""
+
+    code = "not-a-node-hash"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"{text[:60]!r} is not a node hash",
+            hint="a node hash has 13 symbols of Crockford Base32, such as 8FWKR3TN5V1QA",
+            given=text[:60],
+        )
+
+
+def is_node_hash(text: str) -> bool:
+    """Tell whether *text* is a node hash exactly as nodes are named (upper case, 13 symbols)."""
+    return _HASH.fullmatch(text) is not None
+
+
+def parse_node_hash(text: str) -> NodeHash:
+    """Read a node hash as people type it: any case, with I, L and O forgiven.
+
+    Raises:
+        NotANodeHash: it can never name a node.
+    """
+    folded = fold(text)
+    if not is_node_hash(folded):
+        raise NotANodeHash(text)
+    return NodeHash(folded)
+
+
+def parse_node_prefix(text: str) -> str:
+    """Read the beginning of a node hash (or a whole one) as people type it.
+
+    Raises:
+        NotANodeHash: no node hash can begin so.
+    """
+    folded = fold(text)
+    if not folded or _PREFIX.fullmatch(folded) is None:
+        raise NotANodeHash(text)
+    return folded

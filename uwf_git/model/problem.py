@@ -1,0 +1,21 @@
+"""Problems: what is wrong with a document, and where.
+
+Owns: the one shape in which every checker reports, so that all errors are told at once.
+Knows nothing of: who checks what, or how problems are printed.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, at one place."""
+
+    path: str
+    """Where, from the document's root: ``roles.planner.outputSchema``; "" is the root."""
+
+    message: str
+    """What, in one line."""
+
+    line: int | None = None
+    """The line in the source file, counted from 1, when there is a file."""

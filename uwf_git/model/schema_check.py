@@ -1,0 +1,105 @@
+"""JSON Schema: is this a schema, and does this value keep to it.
+
+Owns: the only use of jsonschema. Knows nothing of: nodes, stores, what the value is for.
+Always true: a check never fetches anything and always comes back with problems, never with
+a foreign exception. Import this module only where a check is really made: it costs half as
+much start-up as everything else together. A ``pattern`` can be made to run for ever: check
+values from elsewhere behind a fence.
+Source: JSON Schema 2020-12, https://json-schema.org/draft/2020-12/schema
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import jsonschema
+from jsonschema.exceptions import ValidationError
+from jsonschema_specifications import REGISTRY as _SPECIFICATIONS
+from referencing import Registry, Resource
+from referencing.exceptions import CannotDetermineSpecification, Unresolvable
+from referencing.jsonschema import DRAFT202012, SchemaRegistry
+from referencing.jsonschema import EMPTY_REGISTRY as _NOTHING_REMOTE
+
+from uwf_git.model.problem import Problem
+
+_Validator = jsonschema.Draft202012Validator
+_META = _Validator(_Validator.META_SCHEMA, format_checker=_Validator.FORMAT_CHECKER)
+
+_MOST_PROBLEMS = 20
+_LONGEST_MESSAGE = 240
+
+_TOO_DEEP = Problem("", "it is nested too deeply to be checked")
+
+
+def check_schema(schema: Any) -> list[Problem]:
+    """Tell what keeps *schema* from being a JSON Schema (2020-12); nothing if it is one."""
+    if not isinstance(schema, dict | bool):
+        return [Problem("", "a schema is an object, true or false")]
+    try:
+        return _problems(_META.iter_errors(schema)) or _dead_references(schema)
+    except RecursionError:
+        return [_TOO_DEEP]
+
+
+def check_value(schema: Any, value: Any) -> list[Problem]:
+    """Tell where *value* breaks *schema*; nothing if it keeps to it."""
+    try:
+        return _problems(_Validator(schema, registry=_NOTHING_REMOTE).iter_errors(value))
+    except Unresolvable as error:
+        return [Problem("", f"the schema has a $ref that leads nowhere: {error.ref}")]
+    except RecursionError:
+        return [_TOO_DEEP]
+
+
+def _problems(errors: Iterable[ValidationError]) -> list[Problem]:
+    found: list[Problem] = []
+    for error in errors:
+        if len(found) == _MOST_PROBLEMS:
+            break
+        found.append(_problem(error))
+    return found
+
+
+def _problem(error: ValidationError) -> Problem:
+    path = ""
+    for part in error.absolute_path:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
+    message = " ".join(error.message.split())
+    if len(message) > _LONGEST_MESSAGE:
+        # jsonschema quotes the whole value first and says what is wrong with it last.
+        half = _LONGEST_MESSAGE // 2
+        message = f"{message[:half]} … {message[-half:]}"
+    return Problem(path, message)
+
+
+def _dead_references(schema: Any) -> list[Problem]:
+    """Find every ``$ref`` that leads nowhere: the meta-schema cannot see them."""
+    registry: SchemaRegistry = _SPECIFICATIONS.combine(Registry())
+    root = DRAFT202012.create_resource(schema)
+    found: list[Problem] = []
+    waiting = [(registry.resolver_with_root(root), root)]
+    while waiting:
+        outer, resource = waiting.pop()
+        resolver = outer.in_subresource(resource)
+        if isinstance(resource.contents, dict):
+            for keyword in ("$ref", "$dynamicRef"):
+                reference = resource.contents.get(keyword)
+                if isinstance(reference, str) and not _resolves(resolver, reference):
+                    found.append(Problem("", f"{keyword} {reference!r} leads nowhere"))
+        waiting += [(resolver, subresource) for subresource in _subresources(resource)]
+    return found
+
+
+def _resolves(resolver: Any, reference: str) -> bool:
+    try:
+        resolver.lookup(reference)
+    except (Unresolvable, ValueError):
+        return False
+    return True
+
+
+def _subresources(resource: Resource[Any]) -> list[Resource[Any]]:
+    try:
+        return list(resource.subresources())
+    except CannotDetermineSpecification:
+        # A foreign $schema below the root: its own references are its own business.
+        return []

@@ -1,0 +1,61 @@
+"""Thread ids: ULIDs, the names of threads.
+
+Owns: what a thread id and a prefix of one look like.
+Knows nothing of: how new ones are made (that needs a clock and randomness).
+Always true: a ``ThreadId`` is 26 upper-case Crockford symbols, the first 0 to 7.
+Source: https://github.com/ulid/spec; the first 10 symbols are milliseconds since 1970.
+"""
+
+import re
+from typing import NewType
+
+from uwf_git.errors import BadUsage
+from uwf_git.model.crockford import fold
+
+ThreadId = NewType("ThreadId", str)
+
+_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+_PREFIX = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{0,25}")
+
+
+class NotAThreadId(BadUsage):
+    """The words given can never name a thread."""
+
+    code = "not-a-thread-id"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"{text[:60]!r} is not a thread id",
+            hint="thread ids are ULIDs, such as 01J7K9M2XNPQR5VWBCDF8G3H4T; `uwf thread list` "
+            "shows yours",
+            given=text[:60],
+        )
+
+
+def is_thread_id(text: str) -> bool:
+    """Tell whether *text* is a thread id exactly as refs spell it."""
+    return _ID.fullmatch(text) is not None
+
+
+def parse_thread_id(text: str) -> ThreadId:
+    """Read a whole thread id as people type it.
+
+    Raises:
+        NotAThreadId: it is not one.
+    """
+    folded = fold(text)
+    if not is_thread_id(folded):
+        raise NotAThreadId(text)
+    return ThreadId(folded)
+
+
+def parse_thread_prefix(text: str) -> str:
+    """Read the beginning of a thread id (or a whole one) as people type it.
+
+    Raises:
+        NotAThreadId: no thread id can begin so.
+    """
+    folded = fold(text)
+    if _PREFIX.fullmatch(folded) is None:
+        raise NotAThreadId(text)
+    return folded

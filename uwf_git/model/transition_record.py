@@ -1,0 +1,36 @@
+"""Transition records: what one commit says happened to a thread.
+
+Owns: the words of a commit as values. Knows nothing of: how git keeps them.
+"""
+
+from dataclasses import dataclass
+
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread import Event, Status
+from uwf_git.model.thread_id import ThreadId
+
+FORMAT = 1
+"""The version of the store's format that this package writes; store/FORMAT.md has the history."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionRecord:
+    """What happened, and what the thread is after it; the trailers of a thread commit."""
+
+    thread: ThreadId
+    event: Event
+    status: Status
+    node: NodeHash
+    """The head of the chain: a StepNode or the StartNode."""
+
+    depth: int
+    workflow: NodeHash
+    workflow_name: str
+    role: str | None = None
+    """Who acted; None when it was nobody's turn."""
+
+    agent: str | None = None
+    """The command that played the role."""
+
+    attempt: int | None = None
+    """Which try failed, counted from 1."""

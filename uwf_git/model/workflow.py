@@ -1,0 +1,199 @@
+"""Workflows as nodes: a definition's nodes, and the definition's parts read back from them.
+
+Owns: how a workflow is spread over Role, RoleSchema, Moderator and Workflow nodes.
+Knows nothing of: YAML, where nodes are kept.
+Source: seed 000 section 2.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.builtin import BUILTIN_NODES, META, MODERATOR, ROLE, WORKFLOW
+from uwf_git.model.definition import AgentSpec, Definition, RoleDefinition
+from uwf_git.model.node import Node, build_node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.references import find_reference, reference
+from uwf_git.model.transition import Graph, Transition
+
+
+class NotAWorkflow(StoreDamaged):
+    """A node does not hold the part of a workflow that it should."""
+
+    code = "not-a-workflow"
+
+    def __init__(self, node: Node, part: str) -> None:
+        super().__init__(
+            f"node {node.hash} is no {part} that this uwf can read",
+            hint=f"look at it with `json-cas get {node.hash}`",
+            node=node.hash,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """A Workflow node, read."""
+
+    hash: NodeHash
+    name: str
+    description: str
+    roles: Mapping[str, NodeHash]
+    moderator: NodeHash
+    default_agent: dict[str, Any] | None
+    """An AgentConfig payload."""
+
+    agent_overrides: Mapping[str, dict[str, Any]]
+    """AgentConfig payloads by role."""
+
+    initial_state: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A Role node, read."""
+
+    name: str
+    description: str
+    system_prompt: str
+    extract_prompt: str | None
+    output_schema: NodeHash
+
+
+def build_workflow(definition: Definition, *, timestamp: int) -> tuple[Node, list[Node]]:
+    """Build the nodes of *definition*.
+
+    Returns:
+        The Workflow node, and all the nodes it reaches, the built-in schemas among them.
+
+    Raises:
+        NotCanonical: a text or a number in it is one no node can hold.
+    """
+    closure: dict[NodeHash, Node] = {node.hash: node for node in BUILTIN_NODES}
+    roles: dict[str, Any] = {}
+    for name, role in definition.roles.items():
+        schema = build_node(META, role.output_schema, timestamp=timestamp)
+        node = build_node(ROLE, _role_payload(role, schema), timestamp=timestamp)
+        closure[schema.hash], closure[node.hash] = schema, node
+        roles[name] = reference(node.hash)
+    moderator = build_node(MODERATOR, _graph_payload(definition.graph), timestamp=timestamp)
+    closure[moderator.hash] = moderator
+    payload: dict[str, Any] = {
+        "name": definition.name,
+        "description": definition.description,
+        "roles": roles,
+        "moderator": reference(moderator.hash),
+    }
+    if definition.default_agent is not None:
+        payload["defaultAgent"] = _agent_choice(definition.default_agent)
+    if definition.agent_overrides:
+        payload["agentOverrides"] = {
+            role: _agent_choice(agent) for role, agent in definition.agent_overrides.items()
+        }
+    if definition.initial_state is not None:
+        payload["initialState"] = definition.initial_state
+    return build_node(WORKFLOW, payload, timestamp=timestamp), list(closure.values())
+
+
+def parse_workflow(node: Node) -> Workflow:
+    """Read a Workflow node.
+
+    Raises:
+        NotAWorkflow: it is none.
+    """
+    payload = node.payload
+    if node.type != WORKFLOW or not isinstance(payload, dict):
+        raise NotAWorkflow(node, "workflow")
+    moderator = find_reference(payload.get("moderator"))
+    if moderator is None:
+        raise NotAWorkflow(node, "workflow with a moderator")
+    try:
+        default = payload.get("defaultAgent")
+        return Workflow(
+            hash=node.hash,
+            name=str(payload["name"]),
+            description=str(payload["description"]),
+            roles={role: NodeHash(ref["$ref"]) for role, ref in payload["roles"].items()},
+            moderator=moderator,
+            default_agent=None if default is None else _agent_payload(default),
+            agent_overrides={
+                role: _agent_payload(agent)
+                for role, agent in payload.get("agentOverrides", {}).items()
+            },
+            initial_state=payload.get("initialState"),
+        )
+    except (AttributeError, KeyError, TypeError) as error:
+        raise NotAWorkflow(node, "workflow") from error
+
+
+def parse_role(node: Node) -> Role:
+    """Read a Role node.
+
+    Raises:
+        NotAWorkflow: it is none.
+    """
+    payload = node.payload
+    schema = find_reference(payload.get("outputSchema")) if isinstance(payload, dict) else None
+    if node.type != ROLE or schema is None:
+        raise NotAWorkflow(node, "role")
+    return Role(
+        name=str(payload.get("name")),
+        description=str(payload.get("description", "")),
+        system_prompt=str(payload.get("systemPrompt", "")),
+        extract_prompt=payload.get("extractPrompt"),
+        output_schema=schema,
+    )
+
+
+def parse_graph(node: Node) -> Graph:
+    """Read a Moderator node.
+
+    Raises:
+        NotAWorkflow: it is none.
+    """
+    if node.type != MODERATOR:
+        raise NotAWorkflow(node, "moderator")
+    try:
+        return {
+            str(row["from"]): tuple(
+                Transition(to=str(way["to"]), condition=way["condition"])
+                for way in row["transitions"]
+            )
+            for row in node.payload["graph"]
+        }
+    except (KeyError, TypeError) as error:
+        raise NotAWorkflow(node, "moderator") from error
+
+
+def _role_payload(role: RoleDefinition, schema: Node) -> dict[str, Any]:
+    payload: dict[str, Any] = {
+        "name": role.name,
+        "description": role.description,
+        "systemPrompt": role.system_prompt,
+    }
+    if role.extract_prompt is not None:
+        payload["extractPrompt"] = role.extract_prompt
+    payload["outputSchema"] = reference(schema.hash)
+    return payload
+
+
+def _graph_payload(graph: Graph) -> dict[str, Any]:
+    return {
+        "graph": [
+            {
+                "from": position,
+                "transitions": [{"to": way.to, "condition": way.condition} for way in ways],
+            }
+            for position, ways in graph.items()
+        ]
+    }
+
+
+def _agent_choice(agent: AgentSpec) -> str | dict[str, Any]:
+    """Write an agent as seed 000 does, as a command, unless more was said of it."""
+    payload = agent.as_payload()
+    return agent.command if payload.keys() == {"command"} else payload
+
+
+def _agent_payload(choice: str | dict[str, Any]) -> dict[str, Any]:
+    return {"command": choice} if isinstance(choice, str) else choice
