@@ -1,0 +1,465 @@
+"""The tables of answers were compared with JSONata 2.2.2 (JavaScript), condition by condition."""
+
+import copy
+import json
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from uwf_git.engine.expression import (
+    FORBIDDEN,
+    SOURCE_BYTES,
+    ConditionFailed,
+    check_condition,
+    evaluate_condition,
+)
+from uwf_git.engine.lazy_context import LazyContext
+from uwf_git.errors import StoreDamaged
+
+STEPS = [
+    {"role": "planner", "meta": {"plan": ["x"]}},
+    {"role": "developer", "meta": {"ok": True}},
+]
+CONTEXT: dict[str, Any] = {
+    "role": "reviewer",
+    "meta": {
+        "approved": False,
+        "yes": True,
+        "count": 1.0,
+        "none": None,
+        "list": [None, 1],
+        "empty": [],
+        "tags": ["a", "b"],
+        "zero": 0,
+        "half": 0.5,
+        "object": {},
+        "text": "abc",
+        "deep": [{"y": 1}, {"y": None}],
+    },
+    "depth": 3,
+    "history": STEPS,
+    "state": {"errors": 0},
+    "prompt": "Fix the login",
+    "iteration": 1,
+    "startTime": 1_700_000_000_000,
+}
+
+TRUE = [
+    "meta.approved = false",
+    "$not($exists(meta.needsClarification))",
+    "$exists(meta.none)",
+    "meta.none = null",
+    "meta.list[0] = null",
+    "meta.list = [null, 1]",
+    "null in meta.list",
+    'meta.deep = [{"y": 1}, {"y": null}]',
+    "$map(meta.list, function($v) { $v = null })",
+    "meta.none ?: true",
+    "meta.missing ?: true",
+    "meta.missing or meta.yes",
+    "meta.count = 1",
+    "meta.count = 1.0",
+    '$string(meta.count) = "1"',
+    "[1..meta.count] = [1]",
+    "meta.half = 0.5",
+    "true",
+    "-1",
+    '"0"',
+    '{"a": 0}',
+    "[0, 1]",
+    "[[1]]",
+    "meta.tags",
+    '"a" in meta.tags',
+    "$contains(prompt, /LOGIN/i)",
+    'meta.text ~> $uppercase = "ABC"',
+    "$count(history) = depth - 1",
+    'history[-1].role = "developer"',
+    'history[role = "planner"].meta.plan[0] = "x"',
+    "history{role: $count(meta)}",
+    "(meta ~> |$|{'approved': true}|).approved",
+    "iteration <= 1 and state.errors = 0",
+    '$toMillis("2020-01-01T00:00:00Z") < startTime',
+    '$toMillis("2020", "[Y]") < startTime',
+    '$toMillis("5 May 2020", "[D] [MNn] [Y]") < startTime',
+]
+
+FALSE = [
+    "meta.approved",
+    "meta.missing",
+    "meta.missing = false",
+    "meta.missing != true",
+    "meta.missing = null",
+    "meta.missing > 0",
+    "meta.none",
+    "meta.none = false",
+    "meta.none and true",
+    "meta.none ?? true",
+    "meta.yes = 1",
+    "false = 0",
+    '"1" = 1',
+    "meta.zero",
+    "meta.empty",
+    "meta.object",
+    '""',
+    "0",
+    "null",
+    "[]",
+    "[0]",
+    "[0, 0]",
+    "[[]]",
+    "{}",
+    "$sum",
+    "function($x) { $x }",
+    "/a/",
+    '"z" in meta.tags',
+    "meta.empty[0]",
+    "meta.tags[5]",
+]
+
+
+@pytest.mark.parametrize("condition", TRUE)
+def test_a_condition_holds_as_jsonata_says(condition: str) -> None:
+    assert check_condition(condition) is None
+    assert evaluate_condition(condition, CONTEXT) is True
+
+
+@pytest.mark.parametrize("condition", FALSE)
+def test_a_condition_does_not_hold_as_jsonata_says(condition: str) -> None:
+    assert check_condition(condition) is None
+    assert evaluate_condition(condition, CONTEXT) is False
+
+
+@pytest.mark.parametrize(
+    ("condition", "problem"),
+    [
+        ("", "Unexpected end of expression (at character 0)"),
+        ("meta.approved =", "Unexpected end of expression (at character 15)"),
+        ("a b", "Syntax error: b (at character 3)"),
+        ("(a", "Expected ) before end of expression (at character 2)"),
+        ("'x", "must be terminated by a matching quote (at character 2)"),
+        ("a ! b", "unknown operator '!' (at character 3)"),
+        ("a /", "unfinished text (at character 2)"),
+        ("a /* why", "unfinished text (at character 8)"),
+        ("function($x)<(a:n>{1}", "unfinished text"),
+        ("$match(a, /b{99999999999}/)", "bad regular expression /b{99999999999}/"),
+        ("$match(a, /(?<x>b)/)", "bad regular expression"),
+        ("a.1", "cannot be used as a step"),
+        ("a" * (SOURCE_BYTES + 1), "it is too long (16385 bytes, at most 16384)"),
+        ("é" * (SOURCE_BYTES // 2 + 1), "it is too long (16386 bytes"),
+    ],
+)
+def test_what_cannot_be_parsed_is_told_in_one_line(condition: str, problem: str) -> None:
+    told = check_condition(condition)
+    assert told is not None
+    assert problem in told
+    assert "\n" not in told
+    with pytest.raises(ConditionFailed) as caught:
+        evaluate_condition(condition, CONTEXT)
+    assert caught.value.facts == {"condition": condition, "problem": told}
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "(" * 300 + "1" + ")" * 300,
+        "[" * 5000,
+        "{'a':" * 3000,
+        "-" * 8000 + "1",
+        "a?b:" * 3000 + "c",
+        " or ".join(["a"] * 1500),
+        "function($x){" * 900 + "1" + "}" * 900,
+        "(" * 40 + "a" + " ?: b)" * 40,
+    ],
+)
+def test_nesting_is_bounded_long_before_pythons_stack_is(condition: str) -> None:
+    assert check_condition(condition) == "it nests too deeply (at most 200 levels)"
+
+
+def test_a_long_flat_condition_is_still_a_condition() -> None:
+    condition = "depth in [" + ",".join(["1"] * 8000) + "]"
+    assert check_condition(condition) is None
+    assert evaluate_condition(condition, {"depth": 1})
+
+
+def test_a_long_chain_of_alternatives_is_still_a_condition() -> None:
+    condition = " or ".join(f'role = "{number}"' for number in range(190)) + ' or role = "reviewer"'
+    assert check_condition(condition) is None
+    assert evaluate_condition(condition, CONTEXT)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "($f := function($n) { 1 + $f($n + 1) }; $f(0))",
+        "($f := function($n) { [1, $f($n + 1)] }; $f(0))",
+        "($f := function($n) { $map([$n], $f) }; $f(0))",
+        "($__evaluate_entry := $nothing; $f := function($n) { 1 + $f($n + 1) }; $f(0))",
+    ],
+)
+def test_endless_recursion_is_an_error_and_not_false(condition: str) -> None:
+    with pytest.raises(ConditionFailed, match="recurses too deeply"):
+        evaluate_condition(condition, CONTEXT)
+
+
+def test_recursion_is_bounded_in_depth_and_not_in_number() -> None:
+    assert evaluate_condition("$count($map([1..2000], function($i) { [[$i, 1]] })) = 2000", {})
+
+
+FORBIDDEN_SOURCES = [
+    "$now() > 1",
+    "$millis() > 1",
+    "$random() > 0.5",
+    "$shuffle([1,2])[0] = 1",
+    "$eval('1')",
+    "($f := $random; $f() >= 0)",
+    "[1] ~> $shuffle",
+    "meta.tags[$random() >= 0]",
+    "{'a': [$millis()]}",
+    "history^(>$random())",
+    "meta ~> |$|{'a': $now()}|",
+    "$map(meta.tags, $shuffle)",
+    "function($x, $now) { 1 }",
+    "true ? true : $now()",
+    "meta.tags.($eval('$now()'))",
+    "$random(?)",
+    "meta.none ?? $millis()",
+]
+
+
+@pytest.mark.parametrize("condition", FORBIDDEN_SOURCES)
+def test_what_makes_routing_unrepeatable_is_named_wherever_it_hides(condition: str) -> None:
+    told = check_condition(condition)
+    assert told is not None
+    assert told.startswith(tuple(f"${name} is not allowed" for name in FORBIDDEN))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "$now()",
+        "$millis() > 1",
+        "$random() >= 0",
+        "$count($shuffle([1,2])) = 2",
+        "$eval('true')",
+        "false or $random() >= 0",
+        "($f := $random; $f() >= 0)",
+        "[1, 2] ~> $shuffle",
+        "$map([[1, 2]], $shuffle)",
+        "($f := $random(?); $f(1))",
+    ],
+)
+def test_what_makes_routing_unrepeatable_fails_at_run_time_too(condition: str) -> None:
+    with pytest.raises(ConditionFailed):
+        evaluate_condition(condition, CONTEXT)
+
+
+@pytest.mark.parametrize("picture", ["[H]:[m]", "[H[Y]:[m]", "[[Y][H]:[m]", "[M]-[D]"])
+def test_a_date_that_todays_date_would_complete_is_refused(picture: str) -> None:
+    with pytest.raises(ConditionFailed, match="depends on today"):
+        evaluate_condition(f"$toMillis('12:30', '{picture}') > 0", {})
+
+
+@pytest.mark.parametrize(
+    ("condition", "problem"),
+    [
+        ("meta.none > 1", "must evaluate to numeric or string values"),
+        ("meta.text > 1", "must be of the same data type"),
+        ("meta.text + 1", "must evaluate to a number"),
+        ("1/0", "division by zero"),
+        ("true and 1/0", "division by zero"),
+        ("$nosuch()", "non-function"),
+        ("false or $nosuch()", "non-function"),
+        ('$error("no plan")', "no plan"),
+        ('$assert(false, "no plan")', "no plan"),
+        ('$error("two\nlines \x1b[31mred")', "two lines [31mred"),
+        ("$sum(meta.tags)", "must be an array of"),
+        ("1e308 * 10 > 1", "out of range"),
+    ],
+)
+def test_a_condition_that_cannot_be_answered_fails_with_jsonatas_words(
+    condition: str, problem: str
+) -> None:
+    with pytest.raises(ConditionFailed) as caught:
+        evaluate_condition(condition, CONTEXT)
+    error = caught.value
+    assert (error.code, error.exit_status) == ("condition-failed", 1)
+    assert problem in error.facts["problem"]
+    assert error.message.isprintable()
+    assert error.facts["condition"] == condition
+    assert error.hint
+
+
+def test_a_long_condition_is_shortened_in_the_message_only() -> None:
+    condition = "$error(" + " & ".join(['"word"'] * 150) + ")"
+    with pytest.raises(ConditionFailed) as caught:
+        evaluate_condition(condition, {})
+    assert len(caught.value.message) < 450
+    assert caught.value.facts["condition"] == condition
+
+
+def test_calling_what_is_no_function_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ConditionFailed, match="non-function"):
+        evaluate_condition("meta.text()", CONTEXT)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_pattern_that_python_would_warn_of_is_a_pattern() -> None:
+    assert evaluate_condition("$contains('[x]', /[[]x]?/)", {})
+
+
+def test_a_condition_cannot_change_its_context() -> None:
+    context = {"history": [], "meta": {"a": {"b": 1}}}
+    before = copy.deepcopy(context)
+    for condition in ["history{'a': 1}", "meta ~> |a|{'b': 2}|", "$append(history, null)"]:
+        evaluate_condition(condition, context)
+    assert context == before
+
+
+def test_running_out_of_memory_and_stack_are_failures_as_any_other() -> None:
+    def no_memory() -> list[Any]:
+        raise MemoryError
+
+    def no_stack() -> list[Any]:
+        raise RecursionError
+
+    with pytest.raises(ConditionFailed, match="ran out of memory"):
+        evaluate_condition("true and history", LazyContext({}, no_memory))
+    with pytest.raises(ConditionFailed, match="recurses too deeply"):
+        evaluate_condition("history", LazyContext({}, no_stack))
+
+
+@pytest.mark.parametrize(
+    "condition", ["history", "true and history", "$map([1], function(){ history })"]
+)
+def test_a_damaged_store_is_not_mistaken_for_a_bad_condition(condition: str) -> None:
+    def damaged() -> list[Any]:
+        raise StoreDamaged("node 4KNM2PXR3B1QW is not what its name says")
+
+    with pytest.raises(StoreDamaged, match="4KNM2PXR3B1QW"):
+        evaluate_condition(condition, LazyContext({}, damaged))
+
+
+LAZY = [
+    "meta.approved = true",
+    "meta",
+    "meta.*",
+    "$keys($)",
+    "$exists($)",
+    "$count($)",
+    "depth = 3 and role = 'reviewer'",
+    "state.history",
+    "$lookup($, 'meta')",
+    "$type($)",
+]
+
+TOUCHING = [
+    "history[-1].role = 'developer'",
+    "$$.history",
+    "*",
+    "**",
+    "*.role",
+    "$string($$)",
+    "$length($string($)) > 300",
+    "$lookup($$, 'his' & 'tory')",
+    "$spread($)[3]",
+    "$zip(history, [1])",
+    "$ = $",
+    "$$ in [$]",
+    "$each($, function($v) { $v })",
+    "($f := $sift; $f(function($v, $k) { $k = 'history' }))",
+    "$merge([$, {'a': 1}]).history",
+    "$clone($).history",
+    "($ ~> |$|{'role': 'x'}|).history",
+    "history.%.role",
+    "$count(history)",
+    "`history`[0]",
+]
+
+
+def lazily(condition: str) -> tuple[bool, int]:
+    calls: list[int] = []
+
+    def load() -> list[Any]:
+        calls.append(1)
+        return list(STEPS)
+
+    known = {key: value for key, value in CONTEXT.items() if key != "history"}
+    return evaluate_condition(condition, LazyContext(known, load)), len(calls)
+
+
+@pytest.mark.parametrize("condition", LAZY)
+def test_a_condition_that_does_not_reach_for_history_does_not_load_it(condition: str) -> None:
+    assert lazily(condition) == (evaluate_condition(condition, CONTEXT), 0)
+
+
+@pytest.mark.parametrize("condition", TOUCHING)
+def test_a_condition_that_reaches_for_history_loads_it_once_and_agrees(condition: str) -> None:
+    assert lazily(condition) == (evaluate_condition(condition, CONTEXT), 1)
+
+
+def test_conditions_asked_in_turn_load_a_shared_history_once() -> None:
+    calls: list[int] = []
+    context = LazyContext({}, lambda: calls.append(1) or list(STEPS))  # type: ignore[func-returns-value]
+    for _ in range(3):
+        assert evaluate_condition("history[0].role = 'planner'", context)
+    assert calls == [1]
+
+
+def test_a_condition_has_the_same_answer_in_any_thread() -> None:
+    answers: list[bool] = []
+    threads = [
+        threading.Thread(target=lambda: answers.append(evaluate_condition(TRUE[0], CONTEXT)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [True] * 4
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.floats(-1e6, 1e6) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None)
+@given(value=json_values)
+def test_every_value_equals_itself_and_survives_its_reading(value: Any) -> None:
+    context = {"meta": {"value": value}}
+    before = json.dumps(context)
+    assert evaluate_condition("$ = $$ and meta.value = $$.meta.value", context)
+    assert json.dumps(context) == before
+
+
+@settings(deadline=None)
+@given(value=json_values)
+def test_a_whole_number_routes_the_same_however_it_was_stored(value: Any) -> None:
+    def as_floats(each: Any) -> Any:
+        if isinstance(each, int) and not isinstance(each, bool):
+            return float(each)
+        if isinstance(each, list):
+            return [as_floats(one) for one in each]
+        if isinstance(each, dict):
+            return {key: as_floats(one) for key, one in each.items()}
+        return each
+
+    condition = "($s := $string(meta); $length($s) % 2 = 0)"
+    assert evaluate_condition(condition, {"meta": value}) == evaluate_condition(
+        condition, {"meta": as_floats(value)}
+    )
+
+
+@settings(deadline=None)
+@given(source=st.text(max_size=40) | st.text("$a1'\"[](){}<>=!~?:;,.|@#^%&*/+-\\ \n", max_size=40))
+def test_any_text_is_either_a_condition_or_has_a_problem_told_in_one_line(source: str) -> None:
+    told = check_condition(source)
+    if told is not None:
+        assert told.isprintable()
+        with pytest.raises(ConditionFailed):
+            evaluate_condition(source, CONTEXT)

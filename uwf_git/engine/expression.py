@@ -1,0 +1,279 @@
+"""Conditions: the JSONata text on a transition, checked and answered.
+
+Owns: the only import of jsonata; what a condition may say, and what its answer means.
+Knows nothing of: graphs and roles, and of any limit on time and memory; those belong to whoever
+    calls (`uwf_git.agents.fence`), since hostile text can keep even the parser busy.
+Always true: one condition and one context have one answer, on every machine and at any time;
+    what cannot be answered raises, and is never "false"; the context is left as it was.
+
+jsonata 0.7.1 needs four things done for it, each met below: it has functions that ask the clock
+and the dice, it recurses as far as Python lets it, it prints to stdout, and it takes JSON's null
+for "undefined" inside its input.
+"""
+
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jsonata.functions import Functions
+from jsonata.jexception import JException
+from jsonata.jsonata import Jsonata
+from jsonata.parser import Parser
+from jsonata.regex_engine import RegexFlags, default_regex_engine
+from jsonata.utils import Utils
+
+from uwf_git.engine.lazy_context import LazyContext
+from uwf_git.errors import Refused, UwfError
+
+SOURCE_BYTES = 16 * 1024
+"""The longest condition."""
+
+NESTING = 200
+"""How deep a condition's text may nest; every further ``or`` of a chain is one level more."""
+
+RECURSION = 500
+"""How deep evaluating it may go. A call of a function takes about four levels."""
+
+FORBIDDEN = frozenset({"now", "millis", "random", "shuffle", "eval"})
+"""Functions whose answer is not the same twice, and the one that could hide their names."""
+
+# Each character is at most one token, parsed once and processed once. Only `?:` goes beyond: its
+# left side is processed twice, so that n of them inside one another cost 2^n.
+_PARSER_STEPS = 2 * SOURCE_BYTES
+
+_SHOWN = 200
+
+# A component marker of a date picture, as jsonata reads it; `[[` is a literal bracket.
+_MARKER = re.compile(r"\[\[|\[\s*([^\]\s])[^\]]*\]")
+
+
+class ConditionFailed(Refused):
+    """A condition could not be answered; the workflow's author has to change it."""
+
+    code = "condition-failed"
+
+    def __init__(self, condition: str, problem: str) -> None:
+        super().__init__(
+            f"condition `{_one_line(condition)}` failed: {problem}",
+            hint="correct it in the workflow's file, then `uwf workflow put` the file again",
+            condition=condition,
+            problem=problem,
+        )
+
+
+def check_condition(source: str) -> str | None:
+    """Tell in one line what is wrong with *source*, or return None.
+
+    Names that make routing unrepeatable are refused wherever they occur, so an alias such as
+    ``($f := $random; $f())`` is seen too. Hostile text can make this slow: fence it.
+    """
+    try:
+        return _forbidden_name(_Program(source).ast)
+    except Exception as error:  # noqa: BLE001 (jsonata lets IndexError, KeyError, re.error… out)
+        return _told(error)
+
+
+def evaluate_condition(source: str, context: Mapping[str, Any]) -> bool:
+    """Answer *source* as JSONata's ``$boolean`` would; undefined is false.
+
+    What *context* itself raises while it is read (a `LazyContext` that cannot load) goes to the
+    caller as it is.
+
+    Raises:
+        ConditionFailed: there is no answer, for whatever reason.
+    """
+    try:
+        program = _Program(source)
+        return bool(Jsonata.boolize(program.evaluate(_own_copy(context))))
+    except UwfError:
+        raise
+    except Exception as error:  # noqa: BLE001 (as above; MemoryError and RecursionError included)
+        cause = _cause(error)
+        if isinstance(cause, UwfError):
+            raise cause from None
+        problem = _told(error)
+    # Raised out here, where the failed evaluation and all that it allocated is already gone.
+    raise ConditionFailed(source, problem)
+
+
+class _BoundedParser(Parser):  # type: ignore[misc]  # jsonata has no types
+    """jsonata's parser, with a floor under it that does not depend on Python's stack."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._depth = 0
+        self._steps = 0
+
+    def expression(self, rbp: int) -> Any:
+        return self._one_deeper(super().expression, rbp)
+
+    def process_ast(self, expr: Any) -> Any:
+        return self._one_deeper(super().process_ast, expr)
+
+    def _one_deeper(self, rule: Callable[[Any], Any], operand: Any) -> Any:
+        if self._depth == NESTING or self._steps == _PARSER_STEPS:
+            raise _refusal(f"it nests too deeply (at most {NESTING} levels)")
+        self._depth += 1
+        self._steps += 1
+        try:
+            return rule(operand)
+        finally:
+            self._depth -= 1
+
+
+class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
+    """One parsed condition that may only be evaluated the repeatable way."""
+
+    def __init__(self, source: str) -> None:
+        size = len(source.encode("utf-8", "surrogatepass"))
+        if size > SOURCE_BYTES:
+            raise _refusal(f"it is too long ({size} bytes, at most {SOURCE_BYTES})")
+        self._depth = 0
+        # jsonata keeps one parser per thread here; ours is new each time, as its counters are.
+        parser = Jsonata.PARSER.parser = _BoundedParser()
+        try:
+            super().__init__(source, _regex)
+        except KeyError as error:
+            # What the tokenizer lets out for a lone `!` or `~`, and for text that breaks off.
+            raise _syntax_error(f"unknown operator {error}", parser) from None
+        except IndexError:
+            raise _syntax_error("unfinished text", parser) from None
+        # Validating would walk, and so load, the whole context (FACTS 9).
+        self.set_validate_input(False)
+        # Converting walks the result and writes into it; the sentinel is falsy as it is.
+        self.set_output_convert_nulls(False)
+        for name in FORBIDDEN:
+            self.register_lambda(name, _raising(name))
+        self.register_function(
+            "toMillis", Jsonata.JNativeFunction("toMillis", "<s-s?:n>", _Program, "to_millis")
+        )
+
+    def eval(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 (jsonata's name)
+        # jsonata's own Timebox does the same through two variables that a condition can rebind,
+        # and miscounts after array constructors.
+        if self._depth == RECURSION:
+            raise _refusal(f"it recurses too deeply (at most {RECURSION} levels)")
+        self._depth += 1
+        try:
+            return super().eval(expr, input, environment)
+        finally:
+            self._depth -= 1
+
+    def apply_inner(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        # jsonata raises this too, but prints "Proc not found" to stdout first.
+        if not self.is_function_like(proc):
+            raise JException("T1006", 0)
+        return super().apply_inner(proc, args, input, environment)
+
+    @staticmethod
+    def to_millis(timestamp: str | None, picture: str | None) -> Any:
+        # A picture without a year is completed from today's date.
+        if picture is not None and all(mark[1] != "Y" for mark in _MARKER.finditer(picture)):
+            raise _refusal(
+                "$toMillis needs a picture with a year ([Y]), or the answer depends on today"
+            )
+        with warnings.catch_warnings():
+            # It asks for today (and does not use it) by a function that Python 3.12 warns of.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return Functions.datetime_to_millis(timestamp, picture)
+
+
+def _regex(pattern: str, flags: RegexFlags) -> Any:
+    with warnings.catch_warnings():
+        # "Possible nested set" is advice for Python programmers; it would go to stderr.
+        warnings.simplefilter("ignore")
+        try:
+            return default_regex_engine(pattern, flags)
+        except (re.error, OverflowError, ValueError) as error:
+            raise _refusal(f"bad regular expression /{pattern}/: {error}") from None
+
+
+def _raising(name: str) -> Callable[..., Any]:
+    def refuse(*_args: Any) -> Any:
+        raise _refusal(_forbidding(name))
+
+    return refuse
+
+
+def _own_copy(context: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(context, LazyContext):
+        return context.mapped(_own_value)
+    return {key: _own_value(value) for key, value in context.items()}
+
+
+def _own_value(value: Any) -> Any:
+    """Copy a JSON value into the form in which jsonata gives right answers.
+
+    A copy, since grouping an empty array writes an undefined into it. None becomes jsonata's
+    null, since inside an array or object it takes None for undefined (``meta.tags = [null]``).
+    1.0 becomes 1: they are one value under one name in the store, and must not route apart.
+    """
+    if value is None:
+        return Utils.NULL_VALUE
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, (dict, Mapping)):
+        return {key: _own_value(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_own_value(each) for each in value]
+    return value
+
+
+def _forbidden_name(ast: Any) -> str | None:
+    """Look through every node that can be reached from *ast*, each of them once."""
+    seen: set[int] = set()
+    waiting: list[Any] = [ast]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting.extend(node)
+        elif isinstance(node, Parser.Symbol) and id(node) not in seen:
+            seen.add(id(node))
+            if node.type == "variable" and node.value in FORBIDDEN:
+                return _forbidding(node.value)
+            waiting.extend(vars(node).values())
+    return None
+
+
+def _forbidding(name: str) -> str:
+    return f"${name} is not allowed, since routing has to be repeatable"
+
+
+def _refusal(text: str) -> Any:
+    # D3137 is jsonata's code for a message in plain words ($error); only its own exceptions
+    # pass unchanged through `and` and `or`.
+    return JException("D3137", -1, text)
+
+
+def _syntax_error(text: str, parser: Any) -> Any:
+    return _refusal(f"Syntax error: {text} (at character {parser.lexer.position})")
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return what went wrong first: `and` and `or` replace it by a bare "Unexpected"."""
+    while isinstance(error, JException) and error.error == "Unexpected" and error.__context__:
+        error = error.__context__
+    return error
+
+
+def _told(error: BaseException) -> str:
+    error = _cause(error)
+    match error:
+        case MemoryError():
+            return "it ran out of memory"
+        case RecursionError():
+            return "it nests or recurses too deeply"
+        case JException() if str(error.error).startswith("S"):
+            return f"{_one_line(str(error))} (at character {error.location})"
+        case JException():
+            return _one_line(str(error))
+        case _:
+            return _one_line(str(error)) or type(error).__name__
+
+
+def _one_line(text: str) -> str:
+    """Make *text* fit for an error's one line: agents' output may be in it, escapes and all."""
+    seen = "".join(char if char.isprintable() else " " for char in text[: 2 * _SHOWN])
+    words = " ".join(seen.split())
+    return words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…"

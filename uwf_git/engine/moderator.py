@@ -1,0 +1,144 @@
+"""The moderator: who is next.
+
+Owns: the order in which transitions are asked, and what a condition may see.
+Knows nothing of: JSONata, the thread's storage, or any limit on time and memory.
+Always true: the answer depends on the arguments alone, so the same history gives the same next
+    role on every machine.
+
+Rules (DESIGN, "One step"):
+1. Transitions are asked in the order in which they were written.
+2. A transition without a condition always holds.
+3. The first that holds wins; those after it are not asked.
+4. None that holds is an error, never an end.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from uwf_git.engine.lazy_context import LazyContext
+from uwf_git.errors import Refused
+from uwf_git.model.transition import Graph, Transition
+
+
+class UnknownPosition(Refused):
+    """The thread stands where the graph has no row."""
+
+    code = "unknown-position"
+
+    def __init__(self, position: str, graph: Graph) -> None:
+        super().__init__(
+            f"the moderator has no transitions from {position}",
+            hint=f"it knows {', '.join(graph) or 'no position at all'}; "
+            f"add `from: {position}` and `uwf workflow put` the workflow again",
+            position=position,
+            known=list(graph),
+        )
+
+
+class NoTransition(Refused):
+    """Every condition out of a position was asked, and none held."""
+
+    code = "no-transition"
+
+    def __init__(self, position: str, asked: tuple[Transition, ...]) -> None:
+        super().__init__(
+            f"no transition from {position} holds",
+            hint="give its last transition `condition: null`, and `uwf workflow put` the "
+            "workflow again",
+            position=position,
+            asked=[{"to": each.to, "condition": each.condition} for each in asked],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StepSummary:
+    """What a condition sees of an earlier step."""
+
+    role: str
+    meta: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a thread stands: the step just done, and what the thread carries along.
+
+    Before the first step: ``START``, no meta, depth 0.
+    """
+
+    role: str
+    """The role whose step was just done, or ``START``."""
+
+    meta: Mapping[str, Any]
+    """That step's meta."""
+
+    depth: int
+    """How many steps are done."""
+
+    state: Mapping[str, Any]
+    prompt: str
+    iteration: int
+    start_time_ms: int
+
+
+def needs_conditions(graph: Graph, position: str) -> bool:
+    """Tell whether deciding at *position* may ask a condition.
+
+    Where the first way out is unconditional nothing is asked, and a process that lives for one
+    step can spare itself JSONata.
+
+    Raises:
+        UnknownPosition: *position* is not in *graph*.
+    """
+    ways = _ways_out(graph, position)
+    return bool(ways) and ways[0].condition is not None
+
+
+def next_role(graph: Graph, position: str, holds: Callable[[str], bool]) -> str:
+    """Return the role that follows *position*, or ``END``.
+
+    *holds* answers one condition; whatever it raises goes to the caller, for a condition that
+    cannot be answered is not a condition that is false.
+
+    Raises:
+        UnknownPosition: *position* is not in *graph*.
+        NoTransition: no transition out of *position* holds.
+    """
+    ways = _ways_out(graph, position)
+    for way in ways:
+        if way.condition is None or holds(way.condition):
+            return way.to
+    raise NoTransition(position, ways)
+
+
+def build_context(
+    position: Position, load_history: Callable[[], Iterable[StepSummary]]
+) -> LazyContext:
+    """Return what a condition sees at *position*.
+
+    *load_history* gives the steps before the one just done, oldest first: at depth 3 there are
+    two (seed 000's example). It is called only if a condition reaches for ``history``, and never
+    where there can be no earlier step.
+    """
+
+    def summaries() -> list[dict[str, Any]]:
+        if position.depth <= 1:
+            return []
+        return [{"role": step.role, "meta": step.meta} for step in load_history()]
+
+    known = {
+        "role": position.role,
+        "meta": position.meta,
+        "depth": position.depth,
+        "state": position.state,
+        "prompt": position.prompt,
+        "iteration": position.iteration,
+        "startTime": position.start_time_ms,
+    }
+    return LazyContext(known, summaries)
+
+
+def _ways_out(graph: Graph, position: str) -> tuple[Transition, ...]:
+    if position not in graph:
+        raise UnknownPosition(position, graph)
+    return graph[position]
