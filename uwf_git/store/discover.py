@@ -1,0 +1,74 @@
+"""Discovery: which git directory is the store.
+
+Owns: the order in which it is looked for. Knows nothing of: what is done with it.
+Source: DESIGN 2: what was named, else the nearest enclosing repository whose config says
+``uwf.store = true``, else `~/.uwf/store.git`, made on first use.
+"""
+
+import os
+from collections.abc import Mapping
+
+from uwf_git.errors import BadUsage
+from uwf_git.store.git_config import read_config_file
+from uwf_git.store.store import NotAStore, Store, create_store, find_git_dir, open_store
+
+
+class NoHome(BadUsage):
+    """There is no home directory to keep the default store in."""
+
+    code = "no-home"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no $HOME to keep the default store in",
+            hint="name a store: `uwf --repo PATH …` or $UWF_REPO",
+        )
+
+
+def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create: bool) -> Store:
+    """Open the store: *repo* if it is named, else the enclosing one, else the default one.
+
+    *create* makes the default store if it is missing; a named one is never made by accident.
+
+    Raises:
+        NotAStore: there is none where it should be.
+        UnsupportedRepository: it is of a kind that we cannot read.
+    """
+    if repo:
+        return open_store(os.path.join(cwd, os.path.expanduser(repo)), environ=environ)
+    enclosing = find_enclosing(cwd)
+    if enclosing is not None:
+        return open_store(enclosing, environ=environ)
+    path = default_path(environ)
+    if find_git_dir(path) is not None:
+        return open_store(path, environ=environ)
+    if not create:
+        raise NotAStore(path, "is not there yet")
+    return create_store(path, environ=environ)
+
+
+def default_path(environ: Mapping[str, str]) -> str:
+    """Give the path of the default store.
+
+    Raises:
+        NoHome: $HOME is not set.
+    """
+    home = environ.get("HOME")
+    if not home:
+        raise NoHome
+    return os.path.join(home, ".uwf", "store.git")
+
+
+def find_enclosing(cwd: str) -> str | None:
+    """Give the nearest enclosing repository that says it is a store; None if none does."""
+    directory = os.path.abspath(cwd)
+    while True:
+        git_dir = find_git_dir(directory)
+        if git_dir is not None:
+            config = read_config_file(os.path.join(git_dir, "config"))
+            if config.get_flag("uwf.store", default=False):
+                return git_dir
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return None
+        directory = parent

@@ -1,0 +1,175 @@
+"""Heads: where each thread's history now ends.
+
+Owns: the refs below refs/threads/ and refs/archive/.
+Knows nothing of: nodes, roles, JSON.
+Always true: a head moves only from the commit the caller has seen; a thread that has both refs
+is archived, and its active ref is litter of a move that was cut short.
+Format: FORMAT.md, "Refs".
+"""
+
+from dataclasses import dataclass
+
+from uwf_git.errors import Conflict, Refused
+from uwf_git.model.thread_id import ThreadId, is_thread_id, parse_thread_prefix
+from uwf_git.store.refs import Oid
+from uwf_git.store.store import Store
+
+ACTIVE = "refs/threads/"
+ARCHIVE = "refs/archive/"
+
+_FULL_LENGTH = 26
+_MOST_LISTED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a thread's history ends."""
+
+    thread: ThreadId
+    commit: Oid
+    archived: bool
+
+
+class NoSuchThread(Refused):
+    """No ref has this thread."""
+
+    code = "no-such-thread"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"there is no thread {text}",
+            hint="`uwf thread list --all` shows every thread of this store",
+            thread=text,
+        )
+
+
+class AmbiguousThread(Refused):
+    """Several threads begin so."""
+
+    code = "ambiguous-thread"
+
+    def __init__(self, text: str, matches: list[ThreadId]) -> None:
+        shown = ", ".join(matches[:_MOST_LISTED])
+        more = f" and {len(matches) - _MOST_LISTED} more" if len(matches) > _MOST_LISTED else ""
+        super().__init__(
+            f"{len(matches)} threads begin with {text}: {shown}{more}",
+            hint="give more of the id",
+            matches=matches,
+        )
+
+
+class ThreadExists(Conflict):
+    """The id that a new thread was to have is taken."""
+
+    code = "thread-exists"
+
+    def __init__(self, thread: ThreadId) -> None:
+        super().__init__(f"there is a thread {thread} already", thread=thread)
+
+
+class HeadMoved(Conflict):
+    """Somebody else moved the thread in the meantime."""
+
+    code = "head-moved"
+
+    def __init__(self, thread: ThreadId) -> None:
+        super().__init__(
+            f"thread {thread} moved on while this was under way",
+            hint=f"see what happened with `uwf thread show {thread}`, then try again",
+            thread=thread,
+        )
+
+
+def find_head(store: Store, thread: ThreadId) -> Head | None:
+    """Give the head of *thread*, or None if there is no such thread."""
+    archived = store.refs.find(ARCHIVE + thread)
+    if archived is not None:
+        return Head(thread, archived, archived=True)
+    active = store.refs.find(ACTIVE + thread)
+    return None if active is None else Head(thread, active, archived=False)
+
+
+def get_head(store: Store, thread: ThreadId) -> Head:
+    """Give the head of *thread*.
+
+    Raises:
+        NoSuchThread: there is none.
+    """
+    head = find_head(store, thread)
+    if head is None:
+        raise NoSuchThread(thread)
+    return head
+
+
+def resolve_thread(store: Store, text: str) -> ThreadId:
+    """Find the thread that *text* means: its id, or a beginning that no other thread has.
+
+    Raises:
+        NotAThreadId: nothing can be meant.
+        NoSuchThread, AmbiguousThread: none or several begin so.
+    """
+    prefix = parse_thread_prefix(text)
+    if len(prefix) == _FULL_LENGTH:
+        return get_head(store, ThreadId(prefix)).thread
+    matches = [
+        thread
+        for thread in [*list_threads(store, archived=False), *list_threads(store, archived=True)]
+        if thread.startswith(prefix)
+    ]
+    if not matches:
+        raise NoSuchThread(text)
+    if len(matches) > 1:
+        raise AmbiguousThread(text, matches)
+    return matches[0]
+
+
+def list_threads(store: Store, *, archived: bool) -> list[ThreadId]:
+    """List the active (or the archived) threads, newest first: a ULID sorts by its time."""
+    ended = {name for name in store.refs.names(ARCHIVE) if is_thread_id(name)}
+    if archived:
+        return [ThreadId(name) for name in sorted(ended, reverse=True)]
+    active = {name for name in store.refs.names(ACTIVE) if is_thread_id(name)}
+    return [ThreadId(name) for name in sorted(active - ended, reverse=True)]
+
+
+def create_head(store: Store, thread: ThreadId, commit: Oid) -> Head:
+    """Make the new *thread* begin at *commit*.
+
+    Raises:
+        ThreadExists: its id is taken.
+    """
+    if store.refs.find(ARCHIVE + thread) is not None or not store.refs.create(
+        ACTIVE + thread, commit
+    ):
+        raise ThreadExists(thread)
+    return Head(thread, commit, archived=False)
+
+
+def advance_head(store: Store, head: Head, to: Oid) -> Head:
+    """Move the head of an active thread from where it was seen to *to*, or change nothing.
+
+    Two steps may run at once: the loser has to learn that it lost, not bury the winner's.
+
+    Raises:
+        HeadMoved: it is no longer where it was seen.
+    """
+    if not store.refs.advance(ACTIVE + head.thread, seen=head.commit, to=to):
+        raise HeadMoved(head.thread)
+    return Head(head.thread, to, archived=False)
+
+
+def archive_head(store: Store, head: Head, to: Oid) -> Head:
+    """End an active thread at *to*: create its archive ref, then remove the active one.
+
+    In this order a crash in between leaves both, and the archive wins.
+
+    Raises:
+        HeadMoved: it is no longer where it was seen.
+    """
+    if store.refs.find(ACTIVE + head.thread) != head.commit:
+        raise HeadMoved(head.thread)
+    if not store.refs.create(ARCHIVE + head.thread, to):
+        raise HeadMoved(head.thread)
+    if not store.refs.delete(ACTIVE + head.thread, seen=head.commit):
+        raise HeadMoved(head.thread)
+    return Head(head.thread, to, archived=True)

@@ -1,0 +1,28 @@
+"""History: the commits of a thread, one after the other.
+
+Owns: the walk along first parents. Knows nothing of: what the commits mean.
+Always true: a thread's own story ends at its ``start`` commit, whatever lies behind it.
+"""
+
+from collections.abc import Iterator
+
+from uwf_git.store.refs import Oid
+from uwf_git.store.snapshot import Snapshot, read_snapshot
+from uwf_git.store.store import Store
+
+_FIRST_EVENTS = {"start"}
+
+
+def walk_history(store: Store, tip: Oid) -> Iterator[Snapshot]:
+    """Give the snapshots of a thread from *tip* back to its start, newest first.
+
+    Raises:
+        DamagedCommit, BadMessage: the history is broken there.
+    """
+    oid: Oid | None = tip
+    while oid is not None:
+        snapshot = read_snapshot(store, oid)
+        yield snapshot
+        if snapshot.record.event in _FIRST_EVENTS:
+            return
+        oid = next(iter(snapshot.commit.parents), None)

@@ -1,0 +1,99 @@
+"""Messages: the text of our commits, and reading its trailers back.
+
+Owns: subject, body and trailers, and the rules by which no text of an agent or a person can
+ever be read as a trailer, by git's parser or ours.
+Knows nothing of: which trailers there are, commits, refs.
+Always true: ``parse_trailers(build_message(…))`` gives the trailers back, whatever the words in
+it (FACTS 3: four kinds of forgery worked without these rules, none of 4,000 fuzzed messages
+with them). Never dulwich.trailers: it disagrees with git.
+Format: FORMAT.md, "Messages".
+"""
+
+import re
+from collections.abc import Sequence
+from urllib.parse import quote, unquote
+
+from uwf_git.errors import StoreDamaged
+
+_LONGEST_SUBJECT = 200
+_TRAILER = re.compile(r"(Uwf-[A-Z][A-Za-z-]*): ([\x21-\x7e]+)")
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+_SAFE = "/:@!$&'()*+,;=[]{}|^~<>?#\"\\`"
+"""What stands in a trailer's value as it is: with letters, digits, _ . and - all but %."""
+
+
+class BadMessage(StoreDamaged):
+    """The message of a commit is not one that uwf writes."""
+
+    code = "bad-message"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"a commit's message {problem}",
+            hint="see it with `git log`; another copy of this store can give it back: `git fetch`",
+        )
+
+
+def build_message(
+    who: str, said: str, *, body: str = "", trailers: Sequence[tuple[str, str]]
+) -> bytes:
+    """Write the message of a commit: ``<who>: <said>``, the *body* indented, the *trailers*.
+
+    *who*, *said*, *body* and the trailers' values may hold anything; a subject is compulsory,
+    since git finds no trailers under an empty one, so *who* must not be empty.
+    """
+    subject = f"{_one_line(who) or 'uwf'}: {_one_line(said)}"[:_LONGEST_SUBJECT].rstrip()
+    lines = [subject, ""]
+    text = _indented(body)
+    if text:
+        lines += [*text, ""]
+    lines += [f"{name}: {quote(value, safe=_SAFE, errors='replace')}" for name, value in trailers]
+    return ("\n".join(lines) + "\n").encode(errors="replace")
+
+
+def parse_trailers(message: bytes) -> dict[str, str]:
+    """Read the trailers of a commit's message: its last paragraph, strictly.
+
+    Raises:
+        BadMessage: it is not a message that uwf writes.
+    """
+    _head, blank, last = message.decode(errors="replace").rpartition("\n\n")
+    if not blank or not last.endswith("\n"):
+        raise BadMessage("has no trailers")
+    trailers: dict[str, str] = {}
+    for line in last[:-1].split("\n"):
+        match = _TRAILER.fullmatch(line)
+        if match is None:
+            raise BadMessage(f"has a line among its trailers that is none: {line[:60]!r}")
+        if match[1] in trailers:
+            raise BadMessage(f"says {match[1]} twice")
+        trailers[match[1]] = unquote(match[2])
+    return trailers
+
+
+def subject_of(message: bytes) -> str:
+    """Give the subject of a commit's message."""
+    return message.partition(b"\n")[0].decode(errors="replace")
+
+
+def body_of(message: bytes) -> str:
+    """Give the body of a commit's message without its indentation; "" if it has none."""
+    paragraphs = message.decode(errors="replace").split("\n\n")[1:-1]
+    lines = "\n\n".join(paragraphs).split("\n")
+    return "\n".join(line.removeprefix("    ") for line in lines)
+
+
+def _one_line(text: str) -> str:
+    """Give *text* as one printable line: git and terminals take nothing else for granted."""
+    return " ".join(_printable(text).split())
+
+
+def _indented(body: str) -> list[str]:
+    """Give the lines of *body*, indented: at column 0 git finds trailers and scissors."""
+    lines = [_printable(line).rstrip() for line in _LINE_ENDS.split(body)]
+    text = "\n".join("    " + line if line else "" for line in lines).strip("\n")
+    return text.split("\n") if text else []
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text)

@@ -1,0 +1,141 @@
+"""Snapshots: a thread as one of its commits has it.
+
+Owns: start.json, head.json, now.json and nodes/ of a commit as one readable thing.
+Knows nothing of: refs, what happens next.
+Always true: what it hands out was checked against its name; nothing is read before it is asked
+for, so that a step costs the same at any depth.
+Format: FORMAT.md, "The tree of a thread commit".
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dulwich.objects import ObjectID
+
+from uwf_git.model.builtin import START, STEP
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.references import find_reference
+from uwf_git.model.thread import NotAPresent, Present, parse_present
+from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.store.commit import (
+    CommitView,
+    DamagedCommit,
+    find_entry,
+    read_commit,
+    read_file,
+    read_json_file,
+)
+from uwf_git.store.message import body_of, subject_of
+from uwf_git.store.node_blob import identify_node
+from uwf_git.store.node_tree import MissingNode, find_node
+from uwf_git.store.objects import ObjectStore
+from uwf_git.store.refs import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.thread_message import parse_thread_message
+
+START_FILE = "start.json"
+HEAD_FILE = "head.json"
+NOW_FILE = "now.json"
+NODES = "nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A thread as a commit has it."""
+
+    objects: ObjectStore
+    commit: CommitView
+    record: TransitionRecord
+    """What the commit says happened, and the status and head after it."""
+
+    @property
+    def nodes(self) -> ObjectID:
+        """The folder of the commit's nodes."""
+        nodes = find_entry(self.objects, self.commit, NODES)
+        if nodes is None:
+            raise DamagedCommit(self.commit.oid, "has no nodes")
+        return nodes
+
+    @property
+    def subject(self) -> str:
+        """What happened, in words."""
+        return subject_of(self.commit.message)
+
+    @property
+    def body(self) -> str:
+        """The reason or the question, if there was one."""
+        return body_of(self.commit.message)
+
+    def get_node(self, name: NodeHash) -> Node:
+        """Give the node *name*, checked.
+
+        Raises:
+            MissingNode: the thread does not hold it.
+            DamagedNode: it is not what its name says.
+        """
+        node = find_node(self.objects, self.nodes, name)
+        if node is None:
+            raise MissingNode(name)
+        return node
+
+    def get_present(self) -> Present:
+        """Give the thread's present.
+
+        Raises:
+            DamagedCommit: now.json is missing or holds something else.
+        """
+        try:
+            return parse_present(read_json_file(self.objects, self.commit, NOW_FILE))
+        except NotAPresent as error:
+            raise DamagedCommit(self.commit.oid, f"has a {NOW_FILE} that is none: {error}") from (
+                error
+            )
+
+    def get_start(self) -> Node:
+        """Give the StartNode.
+
+        Raises:
+            DamagedCommit: start.json is missing or holds something else.
+        """
+        content = read_file(self.objects, self.commit, START_FILE)
+        try:
+            node = identify_node(content)
+        except ValueError as error:
+            raise DamagedCommit(
+                self.commit.oid, f"has a {START_FILE} that is no node: {error}"
+            ) from error
+        if node.type != START:
+            raise DamagedCommit(self.commit.oid, f"has a {START_FILE} that is no StartNode")
+        return node
+
+    def get_head_node(self) -> Node:
+        """Give the head of the chain: the newest StepNode, or the StartNode."""
+        return self.get_node(self.record.node)
+
+    def walk_chain(self) -> Iterator[Node]:
+        """Give the chain from its head back: StepNodes, newest first, then the StartNode.
+
+        Raises:
+            MissingNode, DamagedNode: the chain is broken there.
+        """
+        name = self.record.node
+        while True:
+            node = self.get_node(name)
+            yield node
+            if node.type == START:
+                return
+            previous = find_reference(node.payload.get("prev")) if node.type == STEP else None
+            if previous is None:
+                raise DamagedCommit(self.commit.oid, f"has {name} in its chain, which is no step")
+            name = previous
+
+
+def read_snapshot(store: Store, oid: Oid) -> Snapshot:
+    """Read the thread commit *oid*.
+
+    Raises:
+        DamagedCommit, BadMessage: it is none of ours.
+    """
+    commit = read_commit(store.objects, oid)
+    return Snapshot(store.objects, commit, parse_thread_message(commit.message))
