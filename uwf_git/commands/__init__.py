@@ -1,0 +1,1 @@
+"""Commands: one file per verb; each loads, decides, acts and records."""

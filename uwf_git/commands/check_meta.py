@@ -1,0 +1,64 @@
+"""Checking: does a reply hold what its role must hand in.
+
+Owns: the check of meta against the role's schema, before anything is written.
+Knows nothing of: how a reply was got. Always true: the check runs behind a fence, since the
+schema came with the workflow and a pattern in it can run for ever.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from uwf_git.agents.fence import run_fenced
+from uwf_git.commands.turn import Played, Turn
+from uwf_git.errors import UwfError
+from uwf_git.model.canonical import NotCanonical, canonical
+from uwf_git.model.workflow import Workflow, parse_role
+from uwf_git.store.snapshot import Snapshot
+
+_MOST_TOLD = 5
+
+
+def get_output_schema(snapshot: Snapshot, workflow: Workflow, role: str) -> Any:
+    """Give the JSON Schema of what *role* hands in."""
+    node = snapshot.get_node(workflow.roles[role])
+    return snapshot.get_node(parse_role(node).output_schema).payload
+
+
+def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:
+    """Give *played* as it is if its meta keeps to the role's schema, else as a failure."""
+    reply = played.reply
+    if reply is None:
+        return played
+    try:
+        canonical([reply.meta, reply.content, reply.usage, reply.state, reply.session])
+        problem = _find_problem(get_output_schema(turn.snapshot, workflow, turn.role), reply.meta)
+    except NotCanonical as error:
+        problem = error.message
+    if problem is None:
+        return played
+    broken = {"kind": "schema", "message": problem}
+    return replace(played, reply=None, error=broken, stdout=played.stdout or reply.content.encode())
+
+
+def _find_problem(schema: Any, meta: Any) -> str | None:
+    if schema in (True, {}, {"type": "object"}) and isinstance(meta, dict):
+        # Half of all small workflows: nothing to check that would need jsonschema (40 ms).
+        return None
+    from uwf_git.model.schema_check import check_value  # noqa: PLC0415 - see above
+
+    def check() -> list[str]:
+        problems = check_value(schema, meta)
+        return [f"{_place(each.path)}: {each.message}" for each in problems]
+
+    try:
+        told: list[str] = run_fenced(check, what="the check of meta")
+    except UwfError as error:
+        return f"meta cannot be checked: {error.message}"
+    if not told:
+        return None
+    more = f" (and {len(told) - _MOST_TOLD} more)" if len(told) > _MOST_TOLD else ""
+    return "; ".join(told[:_MOST_TOLD]) + more
+
+
+def _place(path: str) -> str:
+    return f"meta{path}" if path.startswith("[") else f"meta.{path}" if path else "meta"

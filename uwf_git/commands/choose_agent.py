@@ -1,0 +1,89 @@
+"""Choosing: which agent plays a role, and whether it may run here.
+
+Owns: the order `--agent`, the thread's binding, the configured default; and the trust rule.
+Knows nothing of: how an agent is run.
+Always true: a command that only came with a fetched thread is not run.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from uwf_git.errors import Refused
+from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.model.node import Node, build_node
+from uwf_git.model.thread import Present
+from uwf_git.store.snapshot import Snapshot
+from uwf_git.store.store import Store
+from uwf_git.store.trust import is_trusted
+
+CONFIG_NAME = "uwf.agent"
+
+
+class NoAgent(Refused):
+    """Nobody said which agent plays the role."""
+
+    code = "no-agent"
+
+    def __init__(self, role: str) -> None:
+        super().__init__(
+            f"no agent is bound to role {role}",
+            hint="give one with --agent CMD, or a default with `uwf config set agent CMD`",
+            role=role,
+        )
+
+
+class AgentNotTrusted(Refused):
+    """The command came from elsewhere, and nobody here has allowed it."""
+
+    code = "agent-not-trusted"
+
+    def __init__(self, role: str, agent: dict[str, Any]) -> None:
+        extra = f" with {agent['env']!r:.200}" if agent.get("env") else ""
+        super().__init__(
+            f"role {role} would run a command that came from elsewhere: {agent['command']}{extra}",
+            hint="read it; if it may run here, repeat with --trust, or use your own: --agent CMD",
+            role=role,
+            agent=agent,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a caller says about the agent of a step."""
+
+    command: str | None = None
+    """``--agent``: this command, for this step only."""
+
+    default: str | None = None
+    """$UWF_AGENT: the default of this process, before the configured one."""
+
+    trust: bool = False
+    """``--trust``: allow the thread's own command from now on."""
+
+
+def choose_agent(
+    store: Store, snapshot: Snapshot, present: Present, *, role: str, choice: Choice
+) -> Node:
+    """Give the AgentConfig node of the agent that is to play *role*.
+
+    Raises:
+        NoAgent: none is bound, and there is no default.
+        AgentNotTrusted: its command came from elsewhere.
+    """
+    own = choice.command
+    if own is None and role not in present.binding:
+        own = choice.default or store.config.get(CONFIG_NAME)
+        if own is None:
+            raise NoAgent(role)
+    if own is not None:
+        # Typed or configured here, so it may run here.
+        return build_agent({"command": own}, timestamp=snapshot.commit.time_s * 1000)
+    node = snapshot.get_node(present.binding[role])
+    if not (choice.trust or is_trusted(store, node.payload)):
+        raise AgentNotTrusted(role, node.payload)
+    return node
+
+
+def build_agent(payload: dict[str, Any], *, timestamp: int) -> Node:
+    """Build an AgentConfig node."""
+    return build_node(AGENT_CONFIG, payload, timestamp=timestamp)

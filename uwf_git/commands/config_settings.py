@@ -1,0 +1,113 @@
+"""`uwf config`: the settings of a store, a thin front to git config.
+
+Owns: which settings there are, and what they mean. Always true: a name that means nothing is
+refused, and what decides what may run here (trust) is shown but not set like a plain setting.
+"""
+
+import difflib
+import os
+from dataclasses import dataclass
+
+from uwf_git.errors import BadUsage, Refused
+from uwf_git.store.git_config import normal_name, set_config
+from uwf_git.store.store import Store
+
+SETTINGS: dict[str, str] = {
+    "uwf.agent": "the agent command of roles for which nobody named one",
+    "uwf.store": "whether this repository is found as a store from the folders below it",
+    "uwf.fsync": "whether commits are forced to the disk (true unless set)",
+}
+
+_FLAGS = {"uwf.store", "uwf.fsync"}
+_FLAG_VALUES = {"true", "false", "yes", "no", "on", "off", "1", "0"}
+
+
+class NoSuchSetting(BadUsage):
+    """No setting has this name."""
+
+    code = "no-such-setting"
+
+    def __init__(self, name: str) -> None:
+        near = difflib.get_close_matches(name, SETTINGS, n=1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        super().__init__(
+            f"there is no setting {name[:60]}",
+            hint=f"{meant}the settings are {', '.join(SETTINGS)}",
+            setting=name[:60],
+        )
+
+
+class NotSet(Refused):
+    """The setting has no value."""
+
+    code = "not-set"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name} is not set", hint=f"set it with `uwf config set {name} VALUE`", setting=name
+        )
+
+
+class BadValue(BadUsage):
+    """The setting cannot have this value."""
+
+    code = "bad-value"
+
+    def __init__(self, name: str, value: str) -> None:
+        super().__init__(
+            f"{name} cannot be {value[:60]!r}", hint="it is true or false", setting=name
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting as it counts now."""
+
+    name: str
+    value: str | None
+    meaning: str
+
+
+def get_setting(store: Store, name: str) -> Setting:
+    """Give the setting *name* (with or without ``uwf.``).
+
+    Raises:
+        NoSuchSetting: there is none of that name.
+        NotSet: it has no value.
+    """
+    full = full_name(name)
+    value = store.config.get(full)
+    if value is None:
+        raise NotSet(full)
+    return Setting(full, value, SETTINGS[full])
+
+
+def set_setting(store: Store, name: str, value: str) -> Setting:
+    """Set *name* in the store's own config; `git config --global` sets it for all stores.
+
+    Raises:
+        NoSuchSetting, BadValue: it cannot be set so.
+        RefLocked: git is writing the config and does not let go.
+    """
+    full = full_name(name)
+    if full in _FLAGS and value.lower() not in _FLAG_VALUES:
+        raise BadValue(full, value)
+    set_config(os.path.join(store.path, "config"), full, value)
+    return Setting(full, value, SETTINGS[full])
+
+
+def list_settings(store: Store) -> list[Setting]:
+    """Give every setting there is, with its value or None."""
+    return [Setting(name, store.config.get(name), meaning) for name, meaning in SETTINGS.items()]
+
+
+def full_name(name: str) -> str:
+    """Give the full name of a setting.
+
+    Raises:
+        NoSuchSetting: there is none of that name.
+    """
+    full = normal_name(name if name.lower().startswith("uwf.") else f"uwf.{name}")
+    if full not in SETTINGS:
+        raise NoSuchSetting(name)
+    return full

@@ -1,0 +1,79 @@
+"""Deciding: whose turn it is in a thread.
+
+Owns: putting the moderator's question behind the fence.
+Knows nothing of: agents, recording. Always true: the same commit gives the same answer; a
+condition that does not reach for the history does not load it.
+"""
+
+from collections.abc import Iterator
+
+from uwf_git.agents.fence import run_fenced
+from uwf_git.engine.moderator import (
+    Position,
+    StepSummary,
+    build_context,
+    needs_conditions,
+    next_role,
+)
+from uwf_git.model.node import Node
+from uwf_git.model.thread import Present
+from uwf_git.model.transition import START, Graph
+from uwf_git.model.workflow import Workflow, parse_graph
+from uwf_git.store.snapshot import Snapshot
+
+
+def decide_next(snapshot: Snapshot, present: Present, workflow: Workflow) -> str:
+    """Give the role whose turn it is, or ``$END``.
+
+    Raises:
+        NoTransition, UnknownPosition: the workflow does not say.
+        ConditionFailed, FenceHit: a condition cannot be answered.
+    """
+    graph = parse_graph(snapshot.get_node(workflow.moderator))
+    if not needs_conditions(graph, present.role):
+        return next_role(graph, present.role, _never_asked)
+    return _ask_conditions(graph, snapshot, present)
+
+
+def _ask_conditions(graph: Graph, snapshot: Snapshot, present: Present) -> str:
+    # JSONata costs 40 ms of start-up: only a step that asks a condition pays for it.
+    from uwf_git.engine.expression import evaluate_condition  # noqa: PLC0415 - see above
+
+    context = build_context(_position(snapshot, present), lambda: _history(snapshot))
+    answer = run_fenced(
+        lambda: next_role(graph, present.role, lambda text: evaluate_condition(text, context)),
+        what=f"the decision after {present.role}",
+    )
+    return str(answer)
+
+
+def _never_asked(_condition: str) -> bool:
+    raise AssertionError("the first transition is unconditional")
+
+
+def _position(snapshot: Snapshot, present: Present) -> Position:
+    head = snapshot.get_head_node()
+    start = snapshot.get_start()
+    return Position(
+        role=present.role,
+        meta={} if present.role == START else head.payload["meta"],
+        depth=present.depth,
+        state=present.state,
+        prompt=start.payload["prompt"],
+        iteration=present.visits.get(present.role, 0),
+        start_time_ms=present.started_at,
+    )
+
+
+def _history(snapshot: Snapshot) -> list[StepSummary]:
+    """Load the steps before the newest, oldest first."""
+    steps = list(_earlier_steps(snapshot))
+    return [StepSummary(step.payload["role"], step.payload["meta"]) for step in reversed(steps)]
+
+
+def _earlier_steps(snapshot: Snapshot) -> Iterator[Node]:
+    chain = snapshot.walk_chain()
+    next(chain)
+    for node in chain:
+        if "prev" in node.payload:
+            yield node

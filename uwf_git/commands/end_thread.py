@@ -1,0 +1,50 @@
+"""Ending: the last commit of a thread, and its move to the archive.
+
+Owns: the order commit, archive, forget. Knows nothing of: why it ends.
+Always true: the chain gets no node by it; its head is the one before.
+"""
+
+from dataclasses import replace
+from typing import Literal
+
+from uwf_git.commands.caller import Caller
+from uwf_git.store.heads import Head, archive_head
+from uwf_git.store.record import Transition, record_next
+from uwf_git.store.snapshot import Snapshot
+from uwf_git.store.store import Store
+from uwf_git.store.thread_lock import forget_lock
+from uwf_git.store.workdirs import forget_workdir
+
+Outcome = Literal["completed", "killed"]
+
+
+def end_thread(
+    store: Store, caller: Caller, seen: tuple[Head, Snapshot], *, outcome: Outcome, body: str = ""
+) -> Head:
+    """End the thread whose lock the caller holds; *body* is the reason, if there is one.
+
+    Raises:
+        HeadMoved: somebody moved it in the meantime.
+    """
+    head, snapshot = seen
+    steps = snapshot.record.depth
+    record = replace(
+        snapshot.record,
+        event="end" if outcome == "completed" else "kill",
+        status=outcome,
+        role=None,
+        agent=None,
+        attempt=None,
+    )
+    transition = Transition(
+        record=record,
+        said=f"{outcome} after {steps} {'step' if steps == 1 else 'steps'}",
+        present=snapshot.get_present(),
+        body=body,
+    )
+    ended = archive_head(
+        store, head, record_next(store, snapshot, transition, caller.signing(store))
+    )
+    forget_workdir(store, head.thread)
+    forget_lock(store, head.thread)
+    return ended

@@ -1,0 +1,221 @@
+"""Playing by command: an agent's process plays a role.
+
+Owns: what an agent process is given, where its output lies meanwhile, and telling a failure.
+Knows nothing of: what is recorded. Always true: a run is kept below
+`<git dir>/uwf/run/<thread>/<commit>/` until the ref has moved, under the commit that it started
+from: an engine that was killed leaves its agent's work to the next one, and a retry never
+takes up an older try.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from uwf_git.agents.command_line import (
+    ProgramMissing,
+    build_argv,
+    build_search_path,
+    resolve_program,
+)
+from uwf_git.agents.process import AgentInterrupted, SpawnFailed, run_agent
+from uwf_git.agents.reply import BadReply, parse_reply
+from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES, AgentRequest, AgentRun
+from uwf_git.agents.spool import Finished, Lost, Running, collect, look_up
+from uwf_git.commands.turn import Played, Player, Turn
+from uwf_git.engine.subject import first_line
+from uwf_git.errors import AgentFailed, Conflict
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.durable import replace_file
+from uwf_git.store.file_lock import hold_lock
+from uwf_git.store.store import Store
+
+OnStderr = Callable[[bytes], None]
+
+_ENDED_BY_SIGNAL = 128
+
+
+class OtherAgentRuns(Conflict):
+    """The agent of a step that was cut short still lives, and it is not the one asked for."""
+
+    code = "other-agent-runs"
+
+    def __init__(self, thread: ThreadId, other: str) -> None:
+        super().__init__(
+            f"thread {thread} still has an agent at work: {other}",
+            hint="step without --agent to wait for it and take its result",
+            thread=thread,
+            agent=other,
+        )
+
+
+def agent_player(on_stderr: OnStderr) -> Player:
+    """Make a player that runs the turn's agent command; its stderr goes to *on_stderr* live."""
+
+    def play(turn: Turn) -> Played:
+        return play_agent(turn, on_stderr)
+
+    return play
+
+
+def play_agent(turn: Turn, on_stderr: OnStderr) -> Played:
+    """Run the agent of *turn*, or take up the run of an engine that died, and read its reply.
+
+    Raises:
+        BadCommand, WorkdirMissing: it cannot even be tried; nothing is recorded.
+        OtherAgentRuns: another agent is at work on this very step.
+    """
+    payload = turn.agent.payload
+    protocol = payload.get("protocol", "positional")
+    try:
+        with _run_folder(turn) as folder:
+            run = _run_or_take_up(turn, folder, on_stderr)
+    except (ProgramMissing, SpawnFailed) as error:
+        return _failed_to_start(turn, error)
+    except AgentInterrupted as interrupt:
+        run = interrupt.run
+    if run.outcome == "exited" and run.exit_code == 0:
+        try:
+            reply = parse_reply(run.stdout, protocol=protocol)
+        except BadReply as error:
+            return _played(run, kind=error.kind, message=error.message, hint=error.hint)
+        return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)
+    return _played(run, kind=run.outcome, message=_account(run))
+
+
+def forget_runs(store: Store, thread: ThreadId) -> None:
+    """Remove what the runs of *thread* left: its ref has moved, so it is in git."""
+    if store.is_kept:
+        shutil.rmtree(store.local_path("run", thread), ignore_errors=True)
+
+
+@contextmanager
+def _run_folder(turn: Turn) -> Iterator[str]:
+    if turn.store.is_kept:
+        yield turn.store.local_path("run", turn.thread)
+        return
+    with tempfile.TemporaryDirectory(prefix="uwf-run-") as folder:
+        yield folder
+
+
+def _run_or_take_up(turn: Turn, folder: str, on_stderr: OnStderr) -> AgentRun:
+    run_dir = os.path.join(folder, turn.snapshot.commit.oid)
+    while True:
+        # Held by the agent as long as it lives, so that it tells when ours is not the first.
+        with hold_lock(run_dir + ".alive", wait=False) as alive:
+            _check_same_agent(turn, run_dir, is_held=alive is None)
+            found = look_up(run_dir, alive_is_held=alive is None)
+            if isinstance(found, Finished | Lost):
+                return collect(run_dir, max_output_bytes=DEFAULT_MAX_OUTPUT_BYTES)
+            if not isinstance(found, Running):
+                kept = () if alive is None else (alive,)
+                return run_agent(_request(turn, run_dir, kept), on_stderr=on_stderr)
+        on_stderr(b"the agent of a step that was cut short is still at work; waiting for it\n")
+        with hold_lock(run_dir + ".alive", wait=True):
+            pass
+
+
+def _check_same_agent(turn: Turn, run_dir: str, *, is_held: bool) -> None:
+    """Let a run be taken up only by the turn that began it; another agent's is put aside."""
+    note = run_dir + ".turn"
+    mine = f"{turn.role} {turn.agent.hash}\n"
+    try:
+        with open(note, encoding="utf-8") as file:
+            theirs = file.read()
+    except FileNotFoundError:
+        theirs = ""
+    if theirs == mine:
+        return
+    if is_held:
+        raise OtherAgentRuns(turn.thread, theirs.strip() or "unknown")
+    shutil.rmtree(run_dir, ignore_errors=True)
+    replace_file(note, mine.encode())
+
+
+def _request(turn: Turn, run_dir: str, kept_fds: tuple[int, ...]) -> AgentRequest:
+    payload = turn.agent.payload
+    path = build_search_path(turn.environ.get("PATH", os.defpath))
+    argv = build_argv(
+        payload["command"],
+        protocol=payload.get("protocol", "positional"),
+        thread=turn.thread,
+        role=turn.role,
+    )
+    program = resolve_program(argv[0], path=path, workdir=turn.workdir)
+    return AgentRequest(
+        argv=(program, *argv[1:]),
+        environment=_environment(turn, run_dir, path),
+        workdir=turn.workdir,
+        run_dir=run_dir,
+        timeout_s=payload.get("timeout"),
+        kept_fds=kept_fds,
+    )
+
+
+def _environment(turn: Turn, run_dir: str, path: str) -> dict[str, str]:
+    step_dir = run_dir + ".files"
+    os.makedirs(step_dir, exist_ok=True)
+    return {
+        **turn.environ,
+        **turn.agent.payload.get("env", {}),
+        "PATH": path,
+        "UWF_REPO": turn.store.path,
+        "UWF_THREAD_ID": turn.thread,
+        "UWF_ROLE": turn.role,
+        "UWF_HEAD": turn.snapshot.record.node,
+        "UWF_ATTEMPT": str(turn.attempt),
+        "UWF_WORKFLOW": turn.snapshot.record.workflow,
+        "UWF_TRACE": os.path.join(step_dir, "trace.jsonl"),
+        "UWF_STEP_DIR": step_dir,
+    }
+
+
+def _account(run: AgentRun) -> str:
+    """Say how a run ended that did not end well."""
+    if run.outcome == "timed-out":
+        return f"it took longer than it may ({run.duration_ms / 1000:.1f} s), and was stopped"
+    if run.outcome == "too-much-output":
+        return f"it printed more than {DEFAULT_MAX_OUTPUT_BYTES // 2**20} MiB, and was stopped"
+    if run.outcome == "interrupted":
+        return "it was interrupted"
+    if run.outcome == "lost" or run.exit_code is None:
+        return "it was killed, and nobody knows how far it came"
+    if run.exit_code > _ENDED_BY_SIGNAL:
+        how = f"signal {run.exit_code - _ENDED_BY_SIGNAL} ended it"
+    else:
+        how = f"exit status {run.exit_code}"
+    said = _last_line(run.stderr)
+    return f"{how}: {said}" if said else how
+
+
+def _last_line(stderr: bytes) -> str:
+    for line in reversed(stderr.decode(errors="replace").splitlines()):
+        if line.strip():
+            return first_line(line)[:300]
+    return ""
+
+
+def _played(run: AgentRun, **error: Any) -> Played:
+    hint = error.pop("hint", None)
+    return Played(
+        reply=None,
+        started_ms=run.started_ms,
+        duration_ms=run.duration_ms,
+        error=error,
+        hint=hint,
+        exit_code=run.exit_code,
+        stdout=run.stdout,
+        stderr=run.stderr,
+    )
+
+
+def _failed_to_start(turn: Turn, error: AgentFailed) -> Played:
+    return Played(
+        reply=None,
+        started_ms=turn.snapshot.commit.time_s * 1000,
+        duration_ms=0,
+        error={"kind": error.code, "message": error.message},
+        hint=error.hint,
+    )

@@ -1,0 +1,104 @@
+"""Recording a turn: the StepNode of what succeeded, the Attempt of what did not.
+
+Owns: which nodes a turn leaves. Knows nothing of: how it was played, how refs move.
+Source: seed 000 section 2.3 (StepNode); DESIGN 3 (Attempt).
+"""
+
+import base64
+from typing import Any
+
+from uwf_git.agents.reply import AgentReply
+from uwf_git.commands.turn import Played, Turn
+from uwf_git.engine.subject import describe_step
+from uwf_git.model.builtin import ATTEMPT, BYTES, STEP, TEXT
+from uwf_git.model.node import Node, build_node
+from uwf_git.model.references import reference
+from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.store.record import Transition
+
+
+def step_transition(turn: Turn, played: Played, reply: AgentReply) -> Transition:
+    """Build the transition of a turn that succeeded.
+
+    Raises:
+        NotCanonical: the reply holds what no node can.
+    """
+    now = played.started_ms + played.duration_ms
+    content = _text_nodes(reply.content, reply.raw, now)
+    payload: dict[str, Any] = {
+        "role": turn.role,
+        "meta": reply.meta,
+        "content": reference(content[0].hash),
+        "agent": reference(turn.agent.hash),
+        "prev": reference(turn.snapshot.record.node),
+    }
+    if len(content) > 1:
+        payload["raw"] = reference(content[1].hash)
+    optional = {"session": reply.session, "state": reply.state, "usage": reply.usage}
+    payload |= {name: value for name, value in optional.items() if value}
+    payload |= {"startedAt": played.started_ms, "durationMs": played.duration_ms}
+    step = build_node(STEP, payload, timestamp=now)
+    return Transition(
+        record=_record(turn, event="step", node=step),
+        said=describe_step(reply.meta, reply.content),
+        present=turn.present.after_step(turn.role, state=reply.state, usage=reply.usage),
+        nodes=(step, *content, turn.agent),
+    )
+
+
+def attempt_transition(turn: Turn, played: Played) -> Transition:
+    """Build the transition of a turn that failed; head and chain stay as they were."""
+    now = played.started_ms + played.duration_ms
+    error = dict(played.error or {"kind": "unknown", "message": "unknown"})
+    payload: dict[str, Any] = {
+        "role": turn.role,
+        "agent": reference(turn.agent.hash),
+        "attempt": turn.attempt,
+        "error": error,
+    }
+    if played.exit_code is not None:
+        payload["exitCode"] = played.exit_code
+    nodes: list[Node] = []
+    for field, output in (("content", played.stdout), ("stderr", played.stderr)):
+        if output:
+            texts = _decoded_nodes(output, now)
+            payload[field] = reference(texts[0].hash)
+            nodes += texts[:1]
+    payload |= {"startedAt": played.started_ms, "durationMs": played.duration_ms}
+    attempt = build_node(ATTEMPT, payload, timestamp=now)
+    return Transition(
+        record=_record(turn, event="attempt", node=None),
+        said=f"attempt {turn.attempt} failed: {error['message']}",
+        present=turn.present.after_attempt(attempt.hash),
+        nodes=(attempt, *nodes, turn.agent),
+        body=played.stderr.decode(errors="replace")[-2000:],
+    )
+
+
+def _record(turn: Turn, *, event: Any, node: Node | None) -> TransitionRecord:
+    before = turn.snapshot.record
+    return TransitionRecord(
+        thread=before.thread,
+        event=event,
+        status="ready",
+        node=before.node if node is None else node.hash,
+        depth=before.depth if node is None else before.depth + 1,
+        workflow=before.workflow,
+        workflow_name=before.workflow_name,
+        role=turn.role,
+        agent=turn.agent.payload["command"],
+        attempt=turn.attempt if node is None else None,
+    )
+
+
+def _decoded_nodes(output: bytes, timestamp: int) -> list[Node]:
+    return _text_nodes(output.decode(errors="replace"), None, timestamp)
+
+
+def _text_nodes(text: str, raw: bytes | None, timestamp: int) -> list[Node]:
+    """Build the Text node of *text*, and the Bytes node of what it was when it was no UTF-8."""
+    nodes = [build_node(TEXT, text, timestamp=timestamp)]
+    if raw is not None:
+        encoded = base64.b64encode(raw).decode("ascii")
+        nodes.append(build_node(BYTES, encoded, timestamp=timestamp))
+    return nodes

@@ -1,0 +1,63 @@
+"""Step views: nodes of a thread as documents for people and programs.
+
+Owns: the shape in which commands print a step. Always true: keys are only ever added; what is
+printed is never the stored payload itself, so that the format may change under it.
+"""
+
+from typing import Any
+
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.references import find_reference
+from uwf_git.store.snapshot import Snapshot
+
+_COPIED = ("startedAt", "durationMs", "usage", "session", "state")
+
+
+def view_step(snapshot: Snapshot, step: Node) -> dict[str, Any]:
+    """Give the document of a StepNode; *snapshot* holds what it points at.
+
+    Raises:
+        MissingNode, DamagedNode: what it points at cannot be read.
+    """
+    payload = step.payload
+    view: dict[str, Any] = {
+        "hash": step.hash,
+        "role": payload["role"],
+        "meta": payload["meta"],
+        "content": get_text(snapshot, payload.get("content")),
+        "agent": get_command(snapshot, payload.get("agent")),
+        "timestamp": step.timestamp,
+    }
+    view |= {name: payload[name] for name in _COPIED if name in payload}
+    return view
+
+
+def view_steps(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """Give the documents of all steps, oldest first.
+
+    Raises:
+        MissingNode, DamagedNode, DamagedCommit: the chain is broken.
+    """
+    steps = [node for node in snapshot.walk_chain() if "prev" in node.payload]
+    return [view_step(snapshot, step) for step in reversed(steps)]
+
+
+def view_error(snapshot: Snapshot, attempt: NodeHash | None) -> dict[str, Any] | None:
+    """Give what was wrong in the try *attempt*; None if there was none."""
+    if attempt is None:
+        return None
+    error: dict[str, Any] = snapshot.get_node(attempt).payload["error"]
+    return {"kind": error["kind"], "message": error["message"]}
+
+
+def get_text(snapshot: Snapshot, ref: Any) -> str:
+    """Give the text that a reference points at; "" for no reference."""
+    target = find_reference(ref)
+    return "" if target is None else str(snapshot.get_node(target).payload)
+
+
+def get_command(snapshot: Snapshot, ref: Any) -> str:
+    """Give the command of the AgentConfig that a reference points at; "" for no reference."""
+    target = find_reference(ref)
+    return "" if target is None else str(snapshot.get_node(target).payload["command"])

@@ -1,0 +1,76 @@
+"""`uwf thread list`: the threads of a store, newest first.
+
+Owns: which rows, and what is in one. Always true: a row costs one commit to read; a damaged
+thread is one row that says so, never a failed list.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.heads import get_head, list_threads
+from uwf_git.store.snapshot import read_snapshot
+from uwf_git.store.store import Store
+
+DAMAGED = "damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class ListRequest:
+    """Which threads are asked for."""
+
+    archived: bool = False
+    """Whether ended ones are among them (``--all``)."""
+
+    workflow: str | None = None
+    """Only those of the workflow of this name or hash."""
+
+    status: str | None = None
+    limit: int | None = None
+
+
+def list_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]:
+    """Give a row for each thread that is asked for, newest first."""
+    rows: list[dict[str, Any]] = []
+    for thread in _threads(store, request):
+        if request.limit is not None and len(rows) >= request.limit:
+            break
+        row = _row(store, thread)
+        if _is_asked_for(row, request):
+            rows.append(row)
+    return rows
+
+
+def _threads(store: Store, request: ListRequest) -> Iterator[ThreadId]:
+    active = list_threads(store, archived=False)
+    ended = list_threads(store, archived=True) if request.archived else []
+    yield from sorted([*active, *ended], reverse=True)
+
+
+def _row(store: Store, thread: ThreadId) -> dict[str, Any]:
+    try:
+        head = get_head(store, thread)
+        snapshot = read_snapshot(store, head.commit)
+    except StoreDamaged as error:
+        return {"thread": thread, "status": DAMAGED, "error": error.message}
+    record = snapshot.record
+    return {
+        "thread": thread,
+        "status": record.status,
+        "workflow": record.workflow,
+        "workflowName": record.workflow_name,
+        "depth": record.depth,
+        "head": record.node,
+        "lastUpdateTime": snapshot.commit.time_s * 1000,
+        "said": snapshot.subject,
+    }
+
+
+def _is_asked_for(row: dict[str, Any], request: ListRequest) -> bool:
+    if request.status is not None and row["status"] != request.status:
+        return False
+    if request.workflow is None:
+        return True
+    return request.workflow in {row.get("workflow"), row.get("workflowName")}

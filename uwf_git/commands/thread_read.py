@@ -1,0 +1,135 @@
+"""`uwf thread read`: a thread told as Markdown.
+
+Owns: which events are told, and in which words. Knows nothing of: the layout (engine/markdown).
+Always true: it tells what the commits say, failed attempts and all; it changes nothing.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from uwf_git.commands.step_view import get_command, get_text
+from uwf_git.engine.markdown import Entry, fence_text, render_document
+from uwf_git.engine.subject import first_line
+from uwf_git.model.node import Node
+from uwf_git.store.heads import get_head, resolve_thread
+from uwf_git.store.history import walk_history
+from uwf_git.store.snapshot import Snapshot
+from uwf_git.store.store import Store
+
+_LONGEST_TITLE = 100
+_MS = 1000
+_MINUTE_S = 60
+
+
+def read_thread(store: Store, text: str, *, last: int | None = None) -> str:
+    """Tell the thread that *text* means, or its *last* events.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: no thread is meant.
+        StoreDamaged: it cannot be read.
+    """
+    head = get_head(store, resolve_thread(store, text))
+    story = list(walk_history(store, head.commit))[::-1]
+    tip = story[-1]
+    start = tip.get_start()
+    told = [_entry(snapshot, tip) for snapshot in story if snapshot.record.event != "start"]
+    prompt = start.payload["prompt"]
+    return render_document(
+        _shortened(first_line(prompt) or "thread"),
+        (
+            f"thread `{head.thread}`",
+            f"workflow **{tip.record.workflow_name}** `{tip.record.workflow}`",
+            f"**{tip.record.status}**",
+            _steps(tip.record.depth),
+            f"started {_time(start.timestamp)}",
+        ),
+        prompt,
+        told[-last:] if last else told,
+    )
+
+
+def _entry(snapshot: Snapshot, tip: Snapshot) -> Entry:
+    event = snapshot.record.event
+    if event == "step":
+        return _step(snapshot, tip.get_node(snapshot.record.node), tip)
+    if event == "attempt":
+        return _attempt(snapshot, tip)
+    return Entry(
+        title=_capital(snapshot.subject.partition(": ")[2] or event),
+        facts=(_time(snapshot.commit.time_s * _MS), _committer(snapshot)),
+        text=snapshot.body,
+    )
+
+
+def _step(snapshot: Snapshot, step: Node, tip: Snapshot) -> Entry:
+    payload = step.payload
+    said = snapshot.subject.partition(": ")[2]
+    content = get_text(tip, payload["content"])
+    return Entry(
+        title=f"{snapshot.record.depth}. {payload['role']}" + (f": {said}" if said else ""),
+        facts=(
+            f"`{get_command(tip, payload['agent']).strip()}`".replace("\n", " "),
+            _time(step.timestamp),
+            _duration(payload),
+            f"`{step.hash}`",
+        ),
+        meta=payload["meta"],
+        text=_content(content),
+    )
+
+
+def _attempt(snapshot: Snapshot, tip: Snapshot) -> Entry:
+    name = snapshot.get_present().last_attempt
+    payload = {} if name is None else tip.get_node(name).payload
+    error = payload.get("error", {})
+    stderr = get_text(tip, payload.get("stderr"))
+    return Entry(
+        title=f"{snapshot.record.role}: attempt {snapshot.record.attempt} failed",
+        facts=(_time(snapshot.commit.time_s * _MS), _duration(payload)),
+        meta={error.get("kind", "error"): error.get("message", "unknown")},
+        text=fence_text(stderr) if stderr.strip() else "",
+    )
+
+
+def _content(content: str) -> str:
+    """Give what an agent said; output that is no prose keeps its lines."""
+    if not content.strip():
+        return ""
+    lines = content.split("\n")
+    is_prose = content.lstrip().startswith(("#", "- ", "* ", "```", ">")) or all(
+        not line.startswith((" ", "\t")) and "  " not in line.strip() for line in lines
+    )
+    return content if is_prose and not content.lstrip().startswith("{") else fence_text(content)
+
+
+def _committer(snapshot: Snapshot) -> str:
+    return snapshot.commit.author.decode(errors="replace").partition(" <")[0]
+
+
+def _duration(payload: dict[str, Any]) -> str:
+    duration_ms = payload.get("durationMs")
+    if duration_ms is None:
+        return ""
+    seconds = duration_ms / _MS
+    if seconds < _MINUTE_S:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // _MINUTE_S)} min {int(seconds % _MINUTE_S)} s"
+
+
+def _time(time_ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(time_ms / _MS, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):
+        return f"{time_ms} ms"
+
+
+def _steps(depth: int) -> str:
+    return f"{depth} step" if depth == 1 else f"{depth} steps"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _shortened(title: str) -> str:
+    return title if len(title) <= _LONGEST_TITLE else title[: _LONGEST_TITLE - 1] + "…"

@@ -1,0 +1,149 @@
+"""`uwf thread step`: one step, one process, one commit.
+
+Owns: the order lock, read, decide, act, write, move, unlock.
+Knows nothing of: how a role is played, what nodes a turn leaves.
+Always true: before the ref moves nothing has happened; after it everything has.
+Source: seed 000 section 1.3.
+"""
+
+from dataclasses import dataclass, field
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.check_meta import check_reply
+from uwf_git.commands.choose_agent import Choice, choose_agent
+from uwf_git.commands.decide import decide_next
+from uwf_git.commands.end_thread import end_thread
+from uwf_git.commands.find_workdir import choose_workdir
+from uwf_git.commands.play_agent import forget_runs
+from uwf_git.commands.record_turn import attempt_transition, step_transition
+from uwf_git.commands.thread_errors import ThreadNotReady, read_active
+from uwf_git.commands.turn import Played, Player, Turn
+from uwf_git.errors import AgentFailed
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread import Status
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition import END
+from uwf_git.model.workflow import parse_workflow
+from uwf_git.store.heads import Head, advance_head, resolve_thread
+from uwf_git.store.identity import agent_identity
+from uwf_git.store.record import record_next
+from uwf_git.store.snapshot import Snapshot
+from uwf_git.store.store import Store
+from uwf_git.store.thread_lock import lock_thread
+from uwf_git.store.trust import trust_agents
+
+
+class TurnFailed(AgentFailed):
+    """The agent failed, or its output is not what the role must hand in."""
+
+    code = "turn-failed"
+
+    def __init__(self, turn: Turn, played: Played) -> None:
+        error = dict(played.error or {})
+        super().__init__(
+            f"{turn.role} failed ({turn.agent.payload['command']}): {error.get('message')}",
+            hint=played.hint
+            or f"nothing was lost: `uwf thread step {turn.thread}` tries again; "
+            f"`uwf thread show {turn.thread}` has its output",
+            thread=turn.thread,
+            role=turn.role,
+            agent=turn.agent.payload["command"],
+            attempt=turn.attempt,
+            kind=error.get("kind"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StepRequest:
+    """What is asked of a step."""
+
+    thread: str
+    """An id, or a beginning that no other thread has."""
+
+    play: Player
+    choice: Choice = field(default_factory=Choice)
+    workdir: str | None = None
+    """Where the agent runs from now on; needed once for a thread that came from elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """A thread after a step."""
+
+    workflow: NodeHash
+    thread: ThreadId
+    head: NodeHash
+    status: Status
+    role: str | None
+    """The role that took the step; None when the thread ended instead."""
+
+    depth: int
+    said: str
+    """The subject of the commit: what happened, in words."""
+
+
+def step_thread(store: Store, caller: Caller, request: StepRequest) -> Stepped:
+    """Take the next step of a thread.
+
+    Raises:
+        NoSuchThread, ThreadNotActive, ThreadNotReady: there is no step to take.
+        ThreadBusy, HeadMoved: somebody else takes it.
+        NoAgent, AgentNotTrusted, WorkdirUnknown: it cannot be taken like this.
+        TurnFailed: the agent's output is no step; an attempt was recorded.
+    """
+    thread = resolve_thread(store, request.thread)
+    with lock_thread(store, thread, since_ms=caller.now_ms()) as lock:
+        seen = read_active(store, thread)
+        head, snapshot = seen
+        if snapshot.record.status != "ready":
+            raise ThreadNotReady(snapshot)
+        present = snapshot.get_present()
+        workflow = parse_workflow(snapshot.get_node(present.workflow))
+        role = decide_next(snapshot, present, workflow)
+        if role == END:
+            return _ended(store, caller, seen)
+        agent = choose_agent(store, snapshot, present, role=role, choice=request.choice)
+        workdir = choose_workdir(store, thread, caller.cwd, named=request.workdir)
+        if request.choice.trust:
+            trust_agents(store, [agent.payload])
+        lock.say(role)
+        turn = Turn(store, snapshot, present, role, agent, caller.environ, workdir)
+        played = check_reply(turn, workflow, request.play(turn))
+        return _recorded(caller, head, turn, played)
+
+
+def _ended(store: Store, caller: Caller, seen: tuple[Head, Snapshot]) -> Stepped:
+    record = seen[1].record
+    end_thread(store, caller, seen, outcome="completed")
+    return Stepped(
+        workflow=record.workflow,
+        thread=record.thread,
+        head=record.node,
+        status="completed",
+        role=None,
+        depth=record.depth,
+        said="completed",
+    )
+
+
+def _recorded(caller: Caller, head: Head, turn: Turn, played: Played) -> Stepped:
+    if played.reply is None:
+        transition = attempt_transition(turn, played)
+    else:
+        transition = step_transition(turn, played, played.reply)
+    program = turn.agent.payload["command"].split(maxsplit=1)[0].rpartition("/")[2]
+    signing = caller.signing(turn.store, author=agent_identity(turn.role, program))
+    advance_head(turn.store, head, record_next(turn.store, turn.snapshot, transition, signing))
+    forget_runs(turn.store, turn.thread)
+    if played.reply is None:
+        raise TurnFailed(turn, played)
+    record = transition.record
+    return Stepped(
+        workflow=record.workflow,
+        thread=record.thread,
+        head=record.node,
+        status=record.status,
+        role=turn.role,
+        depth=record.depth,
+        said=transition.said,
+    )

@@ -1,0 +1,60 @@
+"""Turns: one role's try at one step, as commands hand it to whoever plays it.
+
+Owns: the values between the step and the player. Knows nothing of: processes, recording.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from uwf_git.agents.reply import AgentReply
+from uwf_git.model.node import Node
+from uwf_git.model.thread import Present
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.snapshot import Snapshot
+from uwf_git.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Everything a player needs to play a role once."""
+
+    store: Store
+    snapshot: Snapshot
+    present: Present
+    role: str
+    agent: Node
+    """The AgentConfig node."""
+
+    environ: Mapping[str, str]
+    workdir: str
+
+    @property
+    def thread(self) -> ThreadId:
+        """The thread it belongs to."""
+        return self.snapshot.record.thread
+
+    @property
+    def attempt(self) -> int:
+        """Which try this is, counted from 1."""
+        return self.present.attempts + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of a turn: a reply, or what was wrong."""
+
+    reply: AgentReply | None
+    started_ms: int
+    duration_ms: int
+    error: Mapping[str, Any] | None = None
+    """``kind`` and ``message``, when there is no reply."""
+
+    hint: str | None = None
+    exit_code: int | None = None
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+
+Player = Callable[[Turn], Played]
+"""Plays a turn. What it raises ends the step without a trace in the thread."""

@@ -1,0 +1,123 @@
+"""`uwf workflow put`: a file becomes nodes, and a version in the registry.
+
+Owns: the order check, build, compare, add. Knows nothing of: files (it takes bytes), YAML.
+Always true: a file that is not right in every part adds nothing, and says all that is wrong.
+"""
+
+from dataclasses import dataclass
+
+from uwf_git.agents.fence import run_fenced
+from uwf_git.commands.caller import Caller
+from uwf_git.engine.expression import check_condition
+from uwf_git.errors import Refused
+from uwf_git.model.definition_source import read_definition
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.schema_check import check_schema
+from uwf_git.model.workflow import build_workflow, parse_workflow
+from uwf_git.model.workflow_name import fold_workflow_name
+from uwf_git.model.yaml_text import parse_yaml
+from uwf_git.store.node_tree import MissingNode
+from uwf_git.store.registry import (
+    Version,
+    add_version,
+    find_version,
+    get_version_node,
+    list_names,
+    read_source,
+)
+from uwf_git.store.store import Store
+from uwf_git.store.trust import trust_agents
+
+
+class CaseTwin(Refused):
+    """Another workflow has this name but for upper and lower case."""
+
+    code = "case-twin"
+
+    def __init__(self, name: str, twin: str) -> None:
+        super().__init__(
+            f"workflow {name} differs from {twin} only by case",
+            hint=f"choose another name, or put it as {twin}",
+            workflow=name,
+            twin=twin,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PutWorkflow:
+    """A workflow as it now stands in the registry."""
+
+    name: str
+    workflow: NodeHash
+    version: str
+    """The commit of the version."""
+
+    changed: bool
+    """Whether this put added the version."""
+
+
+def put_workflow(store: Store, caller: Caller, source: bytes) -> PutWorkflow:
+    """Register the workflow that the YAML file *source* describes.
+
+    Putting the same file again changes nothing; putting a changed one adds a version. Its
+    agents may run in this store from now on: they were put by someone who is here.
+
+    Raises:
+        BadYaml: it is not YAML.
+        InvalidWorkflow: it has problems; all of them are told.
+        CaseTwin: its name is taken but for case.
+        WorkflowMoved: somebody else put a version at the same time.
+    """
+    definition = read_definition(
+        parse_yaml(source), check_condition=_check_fenced, check_schema=check_schema
+    )
+    _check_twins(store, definition.name)
+    seen = find_version(store, definition.name)
+    workflow, closure = build_workflow(definition, timestamp=caller.now_ms())
+    _trust(store, workflow)
+    if seen is not None:
+        if seen.workflow == workflow.hash and read_source(store, seen) == source:
+            return PutWorkflow(definition.name, seen.workflow, seen.commit.oid, changed=False)
+        closure = [_first_written(store, seen, node) for node in closure]
+        workflow = _first_written(store, seen, workflow)
+    version = add_version(
+        store,
+        seen,
+        added=(definition.name, workflow, closure),
+        source=source,
+        signing=caller.signing(store),
+    )
+    return PutWorkflow(definition.name, version.workflow, version.commit.oid, changed=True)
+
+
+def _check_fenced(condition: str) -> str | None:
+    """Check a condition behind the fence: compiling a hostile regex can take for ever."""
+    try:
+        problem: str | None = run_fenced(
+            lambda: check_condition(condition), what="the check of a condition"
+        )
+    except Refused as error:
+        return error.message
+    return problem
+
+
+def _check_twins(store: Store, name: str) -> None:
+    folded = fold_workflow_name(name)
+    for other in list_names(store):
+        if other != name and fold_workflow_name(other) == folded:
+            raise CaseTwin(name, other)
+
+
+def _trust(store: Store, node: Node) -> None:
+    workflow = parse_workflow(node)
+    default = [] if workflow.default_agent is None else [workflow.default_agent]
+    trust_agents(store, [*default, *workflow.agent_overrides.values()])
+
+
+def _first_written(store: Store, seen: Version, node: Node) -> Node:
+    """Give the node as the version before has it: equal content keeps its first blob."""
+    try:
+        return get_version_node(store, seen, node.hash)
+    except MissingNode:
+        return node

@@ -1,0 +1,32 @@
+"""Subjects: a step in a few words, for whoever reads the log.
+
+Owns: which words of a result say best what happened. Knows nothing of: commits.
+"""
+
+import json
+from typing import Any
+
+# What authors of roles call the one-line account of a step, most telling first.
+_TELLING = ("summary", "title", "message", "verdict", "reason", "decision", "status", "result")
+_NOT_PROSE = ("```", "---", "{", "[", "<")
+
+
+def describe_step(meta: Any, content: str) -> str:
+    """Give one line about a result: what its meta says of itself, or how its text begins."""
+    if isinstance(meta, dict):
+        for field in _TELLING:
+            value = meta.get(field)
+            if isinstance(value, str) and value.strip():
+                return first_line(value)
+    line = first_line(content)
+    if line and not line.startswith(_NOT_PROSE):
+        return line
+    return json.dumps(meta, ensure_ascii=False, separators=(", ", ": "))
+
+
+def first_line(text: str) -> str:
+    """Give the first line of *text* that says something; "" if none does."""
+    for line in text[:10_000].splitlines():
+        if line.strip():
+            return line.strip().lstrip("# ")
+    return ""
