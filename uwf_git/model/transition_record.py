@@ -30,7 +30,7 @@ class TransitionRecord:
     """Who acted; None when it was nobody's turn."""
 
     agent: str | None = None
-    """The command that played the role."""
+    """The program that played the role; its whole command is in the AgentConfig node."""
 
     attempt: int | None = None
     """Which try failed, counted from 1."""

@@ -1,0 +1,57 @@
+"""Workflow files for tests: one that is sound, ways to spoil it, and what is then found.
+
+Owns: the sound file whose lines the tests count. Knows nothing of: any one rule.
+Always true: the checks are the real ones, of JSONata and of JSON Schema.
+"""
+
+import pytest
+
+from uwf_git.engine.expression import check_condition
+from uwf_git.model.definition import Definition
+from uwf_git.model.definition_source import InvalidWorkflow, read_definition
+from uwf_git.model.schema_check import check_schema
+from uwf_git.model.yaml_text import parse_yaml
+
+SOUND = """\
+name: demo
+roles:
+  writer:
+    systemPrompt: Write.
+  checker:
+    outputSchema: {type: object, properties: {ok: {type: boolean}}}
+moderator:
+  graph:
+    - from: $START
+      transitions:
+        - to: writer
+    - from: writer
+      transitions:
+        - to: checker
+    - from: checker
+      transitions:
+        - to: writer
+          condition: meta.ok = false
+        - to: $END
+"""
+
+Found = tuple[int | None, str, str]
+"""A problem's line, path and message."""
+
+
+def spoiled(old: str, new: str) -> str:
+    """Give the sound file with *old*, which it has once, replaced by *new*."""
+    assert SOUND.count(old) == 1, f"{old!r} is there {SOUND.count(old)} times"
+    return SOUND.replace(old, new)
+
+
+def read(text: str) -> Definition:
+    """Read a file that has no problem."""
+    document = parse_yaml(text)
+    return read_definition(document, check_condition=check_condition, check_schema=check_schema)
+
+
+def problems_of(text: str) -> list[Found]:
+    """Read a file that has problems, and give them."""
+    with pytest.raises(InvalidWorkflow) as caught:
+        read(text)
+    return [(each.line, each.path, each.message) for each in caught.value.problems]

@@ -1,0 +1,195 @@
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from workflow_file import read
+
+from uwf_git.engine.expression import evaluate_condition
+from uwf_git.engine.moderator import Position, StepSummary, build_context, next_role
+from uwf_git.model.definition import Definition
+from uwf_git.model.schema_check import check_value
+from uwf_git.model.transition import END, START
+
+WORKFLOWS = Path(__file__).parents[2] / "workflows"
+NAMES = sorted(path.stem for path in WORKFLOWS.glob("*.yaml"))
+# Played by whatever agent comes along; other workflows may bring agents that they rely on.
+TEMPLATES = ["code-review", "develop", "solve-issue"]
+
+# Longer than any walk that ends by itself; the longest template has nine steps.
+MOST_STEPS = 30
+
+Play = Callable[[str], Mapping[str, Any]]
+"""From a role to the meta of its step."""
+
+
+@cache
+def template(name: str) -> Definition:
+    return read((WORKFLOWS / f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+def role_after(definition: Definition, steps: list[StepSummary]) -> str:
+    last = steps[-1] if steps else StepSummary(START, {})
+    position = Position(last.role, last.meta, len(steps), {}, "do it", 0, 0)
+    context = build_context(position, lambda: steps[:-1])
+    return next_role(
+        definition.graph, last.role, lambda condition: evaluate_condition(condition, context)
+    )
+
+
+def walk(definition: Definition, play: Play) -> list[str]:
+    """Give the roles that a thread goes through when *play* plays all of them."""
+    steps: list[StepSummary] = []
+    while len(steps) <= MOST_STEPS:
+        to = role_after(definition, steps)
+        if to == END:
+            return [step.role for step in steps]
+        steps.append(StepSummary(to, play(to)))
+    pytest.fail(f"no end after {[step.role for step in steps]}")
+
+
+def schema_of(definition: Definition, role: str) -> dict[str, Any]:
+    schema = definition.roles[role].output_schema
+    assert isinstance(schema, dict)
+    return schema
+
+
+def test_the_templates_are_here() -> None:
+    assert set(TEMPLATES) <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_file_has_no_problem_and_bears_its_own_name(name: str) -> None:
+    assert template(name).name == name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_walk_ends_when_no_role_says_anything(name: str) -> None:
+    assert walk(template(name), lambda _role: {})
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+@given(st.data())
+def test_walk_ends_whatever_the_roles_say(name: str, data: st.DataObject) -> None:
+    values: st.SearchStrategy[Any] = st.sampled_from(
+        [None, True, False, 0, 1, "", "text", [], ["text"], {}]
+    )
+    definition = template(name)
+
+    def play(role: str) -> Mapping[str, Any]:
+        fields = sorted(schema_of(definition, role).get("properties", {}))
+        optional = dict.fromkeys(fields, values)
+        return data.draw(st.fixed_dictionaries({}, optional=optional))
+
+    assert walk(definition, play)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_conditions_ask_only_for_fields_that_the_role_hands_in(name: str) -> None:
+    definition = template(name)
+    for source, ways in definition.graph.items():
+        for condition in filter(None, (way.condition for way in ways)):
+            earlier = re.findall(r'role = "([^"]+)"\]\.meta\.(\w+)', condition)
+            own = re.findall(r"(?<!\.)\bmeta\.(\w+)", condition)
+            for role, asked in [*earlier, *((source, each) for each in own)]:
+                assert asked in schema_of(definition, role).get("properties", {}), condition
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_every_role_is_told_what_to_do_and_what_not(name: str) -> None:
+    for role in template(name).roles.values():
+        assert role.description, role.name
+        assert role.extract_prompt, role.name
+        for part in ("You ", "Do:", "Do not:", "Report"):
+            assert part in role.system_prompt, f"{role.name}: {part}"
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_every_field_of_the_result_is_described_and_required_ones_exist(name: str) -> None:
+    definition = template(name)
+    for role in definition.roles:
+        schema = schema_of(definition, role)
+        assert all(field.get("description") for field in schema["properties"].values()), role
+        assert set(schema["required"]) <= set(schema["properties"]), role
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_agents_are_left_to_the_configuration(name: str) -> None:
+    assert template(name).default_agent is None
+    assert not template(name).agent_overrides
+
+
+def plays(**metas: dict[str, Any]) -> Play:
+    return lambda role: metas.get(role, {})
+
+
+ROUND = ["developer", "reviewer"]
+
+
+@pytest.mark.parametrize(
+    ("name", "play", "roles"),
+    [
+        ("develop", plays(reviewer={"approved": True}), ["planner", *ROUND]),
+        ("develop", plays(reviewer={"approved": False}), ["planner", *ROUND * 4]),
+        ("develop", plays(planner={"needsClarification": []}), ["planner", *ROUND * 4]),
+        ("develop", plays(planner={"needsClarification": ["which one?"]}), ["planner"]),
+        ("solve-issue", plays(), ["preparer"]),
+        (
+            "solve-issue",
+            plays(preparer={"ready": True}, reviewer={"approved": True}),
+            ["preparer", "planner", *ROUND, "submitter"],
+        ),
+        (
+            "solve-issue",
+            plays(preparer={"ready": True}, reviewer={"approved": False}),
+            ["preparer", "planner", *ROUND * 3],
+        ),
+        (
+            "solve-issue",
+            plays(preparer={"ready": True}, planner={"needsClarification": ["which one?"]}),
+            ["preparer", "planner"],
+        ),
+        ("code-review", plays(surveyor={"hasChanges": False}), ["surveyor"]),
+        (
+            "code-review",
+            plays(surveyor={"securityRelevant": True}),
+            ["surveyor", "correctness", "security", "maintainability", "verdict"],
+        ),
+        (
+            "code-review",
+            plays(surveyor={"securityRelevant": False}),
+            ["surveyor", "correctness", "maintainability", "verdict"],
+        ),
+    ],
+)
+def test_template_takes_the_way_that_its_comments_promise(
+    name: str, play: Play, roles: list[str]
+) -> None:
+    assert walk(template(name), play) == roles
+
+
+def test_preparer_may_say_that_it_found_nothing() -> None:
+    nothing = dict.fromkeys(["repoPath", "defaultBranch", "branch", "conventions"])
+    meta: dict[str, Any] = {
+        "ready": False,
+        "problem": "no such repository",
+        "toolchain": {},
+        **nothing,
+    }
+    assert not check_value(schema_of(template("solve-issue"), "preparer"), meta)
+
+
+def test_submitter_need_not_invent_an_address() -> None:
+    meta = {"submitted": False, "branch": None, "pullRequestUrl": None, "problem": "no remote"}
+    assert not check_value(schema_of(template("solve-issue"), "submitter"), meta)
+
+
+def test_reviewers_share_one_form_of_finding() -> None:
+    definition = template("code-review")
+    reviewers = ["correctness", "security", "maintainability"]
+    meta = {"findings": [{"severity": "minor", "problem": "a typo", "line": 3}]}
+    assert [check_value(schema_of(definition, role), meta) for role in reviewers] == [[], [], []]

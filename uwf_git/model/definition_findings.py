@@ -1,0 +1,203 @@
+"""Findings: the problems of one workflow file, gathered while it is read.
+
+Owns: how a problem gets its path and line, and the checks every part of the file shares.
+Knows nothing of: roles, graphs, agents.
+Always true: a problem in the file does not stop the reading, so that all are told at once; only
+a file with more of them than anybody reads is given up.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+from uwf_git.errors import Refused
+from uwf_git.model.problem import Problem
+from uwf_git.model.yaml_text import YamlDocument
+
+Path = tuple[str | int, ...]
+
+_BARE_KEY = re.compile(r"[\w$-]+")
+_STEP_INTO_LIST = re.compile(r"\[([0-9]+)\]\.?")
+_MOST_CHOICES = 12
+
+_MOST_PROBLEMS = 200
+# A million characters can hold many names; looking for the nearest of them has to stay cheap.
+_MOST_CANDIDATES = 500
+_LONGEST_WORD = 100
+
+
+class InvalidWorkflow(Refused):
+    """The file is YAML, but no workflow."""
+
+    code = "invalid-workflow"
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        first = problems[0]
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems, the first"
+        place = first.path or "the top"
+        super().__init__(
+            f"the workflow has {count} on line {first.line} ({place}): {first.message}",
+            problems=[
+                {"path": problem.path, "message": problem.message, "line": problem.line}
+                for problem in problems
+            ],
+        )
+        self.problems = tuple(problems)
+
+
+class Findings:
+    """What was found wrong in one document so far."""
+
+    def __init__(self, document: YamlDocument) -> None:
+        self._document = document
+        self._problems: list[Problem] = []
+
+    def add(self, path: Path, message: str) -> None:
+        """Note that *message* is true of the value at *path*, which may be missing.
+
+        Raises:
+            InvalidWorkflow: there are so many problems already that more would help nobody.
+        """
+        self._add(Problem(dotted(path), message, self._line(path)))
+
+    def add_below(self, path: Path, problem: Problem) -> None:
+        """Note a *problem* that a checker found in the value at *path*, on that value's terms.
+
+        Raises:
+            InvalidWorkflow: as ``add``.
+        """
+        value = self._document.value
+        for part in path:
+            value = value[part]
+        inner = problem.path
+        joint = "." if inner and not inner.startswith("[") else ""
+        line = self._line(path + _locate(value, inner))
+        self._add(Problem(f"{dotted(path)}{joint}{inner}", problem.message, line))
+
+    def raise_if_any(self) -> None:
+        """Come back only if nothing was found.
+
+        Raises:
+            InvalidWorkflow: with everything found, in the order of the file's lines.
+        """
+        if self._problems:
+            raise InvalidWorkflow(sorted(self._problems, key=lambda problem: problem.line or 0))
+
+    def read_fields(self, path: Path, value: Any, known: Sequence[str]) -> dict[str, Any] | None:
+        """Give what a mapping says under its *known* keys; a key with nothing after it is absent.
+
+        None means that *value* is no mapping, which is then a finding.
+        """
+        if not isinstance(value, dict):
+            self.add(path, f"must be a mapping with {_choices(known)}, not {describe(value)}")
+            return None
+        for key in value:
+            if key not in known:
+                self.add((*path, key), f"unknown key {shown(key)}; {suggestion(key, known)}")
+        return {key: value[key] for key in known if value.get(key) is not None}
+
+    def read_text(self, path: Path, value: Any) -> str | None:
+        """Give *value* if it is text; None means that it is not, which is then a finding."""
+        if isinstance(value, str):
+            return value
+        quoting = "; write it in quotes" if isinstance(value, bool | int | float) else ""
+        self.add(path, f"must be text, not {describe(value)}{quoting}")
+        return None
+
+    def read_optional_text(self, path: Path, fields: dict[str, Any], key: str) -> str | None:
+        """Give the text under *key*; None means that it is absent or no text."""
+        return self.read_text((*path, key), fields[key]) if key in fields else None
+
+    def _add(self, problem: Problem) -> None:
+        self._problems.append(problem)
+        if len(self._problems) == _MOST_PROBLEMS:
+            self.raise_if_any()
+
+    def _line(self, path: Path) -> int | None:
+        # What is missing has no line; where it should have been does.
+        while (line := self._document.line(path)) is None and path:
+            path = path[:-1]
+        return line
+
+
+def describe(value: Any) -> str:
+    """Name the kind of *value* as people who write YAML would."""
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, int | float):
+        return "a number"
+    return "a list" if isinstance(value, list) else "a mapping"
+
+
+def find_nearest(word: str, known: Iterable[str]) -> str | None:
+    """Find the one of the *known* words that *word* was probably meant to be."""
+    by_folded = {_folded(candidate): candidate for candidate in islice(known, _MOST_CANDIDATES)}
+    nearest = difflib.get_close_matches(_folded(word), by_folded, n=1)
+    return by_folded[nearest[0]] if nearest else None
+
+
+def suggestion(word: str, known: Sequence[str]) -> str:
+    """Say what *word* was probably meant to be, or else what there is."""
+    nearest = find_nearest(word, known)
+    return f"did you mean {shown(nearest)}?" if nearest else f"there is {_choices(known)}"
+
+
+def dotted(path: Path) -> str:
+    """Write *path* as people read it: ``moderator.graph[2].to``; the root is empty."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif _BARE_KEY.fullmatch(part) and len(part) <= _LONGEST_WORD:
+            text += f".{part}" if text else part
+        else:
+            text += f"[{shown(part)}]"
+    return text
+
+
+def shown(word: str) -> str:
+    """Quote *word* for a message, in which it may not be longer than a name can be."""
+    return repr(word if len(word) <= _LONGEST_WORD else f"{word[: _LONGEST_WORD - 1]}…")
+
+
+def _choices(known: Sequence[str]) -> str:
+    choices = ", ".join(word[:_LONGEST_WORD] for word in known[:_MOST_CHOICES])
+    return f"{choices}, …" if len(known) > _MOST_CHOICES else choices
+
+
+def _folded(word: str) -> str:
+    return word[:_LONGEST_WORD].casefold().replace("_", "").replace("-", "")
+
+
+def _locate(value: Any, inner: str) -> Path:
+    """Find as much of the dotted path *inner* as can be followed into *value*.
+
+    Keys may hold dots themselves, so the longest key that fits is taken.
+    """
+    found: Path = ()
+    while inner:
+        part, inner = _first_part(value, inner)
+        if part is None:
+            break
+        found = (*found, part)
+        value = value[part]
+    return found
+
+
+def _first_part(value: Any, inner: str) -> tuple[str | int | None, str]:
+    if isinstance(value, list):
+        step = _STEP_INTO_LIST.match(inner)
+        if step and int(step[1]) < len(value):
+            return int(step[1]), inner[step.end() :]
+    if isinstance(value, dict):
+        fitting = [key for key in value if inner == key or inner.startswith((f"{key}.", f"{key}["))]
+        if fitting:
+            key = max(fitting, key=len)
+            return key, inner[len(key) :].removeprefix(".")
+    return None, ""

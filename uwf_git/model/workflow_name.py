@@ -1,0 +1,88 @@
+"""Names: what workflows and roles may be called.
+
+Owns: the letters of a name, and what keeps it from being mistaken for something else.
+Knows nothing of: which names are taken, or how refs are stored.
+Always true: a name without a problem is one component of a legal git ref, one file name (refs
+are files), no option of a command, and can be told from a node hash and a thread id.
+Source: git-check-ref-format(1); the byte limit is NAME_MAX (255) less git's ``.lock``.
+"""
+
+import unicodedata
+
+from uwf_git.model.crockford import fold
+from uwf_git.model.node_hash import is_node_hash
+from uwf_git.model.thread_id import is_thread_id
+
+MAX_NAME_LENGTH = 100
+
+_MAX_NAME_BYTES = 240
+_MARKS = "-_."
+
+
+def check_workflow_name(name: str) -> str | None:
+    """Tell what keeps *name* from naming a workflow; None if nothing does.
+
+    Commands take a workflow by name or by node hash, so a name must never read as a hash.
+    """
+    problem = check_name(name)
+    if problem:
+        return problem
+    folded = fold(name)
+    if is_node_hash(folded):
+        return "it reads as a node hash; a dash or another length tells them apart"
+    if is_thread_id(folded):
+        return "it reads as a thread id; a dash or another length tells them apart"
+    return None
+
+
+def check_name(name: str) -> str | None:
+    """Tell what keeps *name* from being a name at all, of a workflow or a role.
+
+    A role's name goes into commit identities, ref-like paths and the words of commands.
+    """
+    if not name:
+        return "it is empty"
+    if len(name) > MAX_NAME_LENGTH or len(name.encode("utf-8", "replace")) > _MAX_NAME_BYTES:
+        return f"it is longer than {MAX_NAME_LENGTH} characters or {_MAX_NAME_BYTES} bytes"
+    return _check_letters(name) or _check_path(name)
+
+
+def fold_workflow_name(name: str) -> str:
+    """Give the key that names share when only their case differs.
+
+    On a file system that ignores case, two such names would be one ref.
+    """
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def _check_letters(name: str) -> str | None:
+    for position, character in enumerate(name):
+        if not _may_stand(character, first=position == 0):
+            return (
+                f"{character!r} (U+{ord(character):04X}) may not stand "
+                f"{'first' if position == 0 else 'in it'}; "
+                "names are letters, digits, dashes, underscores and dots"
+            )
+    # Two spellings of one name would be two refs, or one, depending on the file system.
+    if not unicodedata.is_normalized("NFC", name):
+        return f"it is not in Unicode NFC; write {unicodedata.normalize('NFC', name)!r}"
+    return None
+
+
+def _may_stand(character: str, *, first: bool) -> bool:
+    category = unicodedata.category(character)
+    if category[0] == "M":
+        return not first
+    return category[0] == "L" or category == "Nd" or character in _MARKS
+
+
+def _check_path(name: str) -> str | None:
+    if name.startswith("-"):
+        return "it starts with a dash, as an option does"
+    if name.startswith(".") or name.endswith("."):
+        return "it starts or ends with a dot"
+    if ".." in name:
+        return "it has two dots in a row"
+    if name.casefold().endswith(".lock"):
+        return "it ends in .lock, which git keeps for itself"
+    return None
