@@ -5,15 +5,14 @@ Always true: with the same caller and the same store a command does the same thi
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from uwf_git.store.commit import Signing
 from uwf_git.store.identity import clean_identity
 from uwf_git.store.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(NamedTuple):
     """Who runs a command."""
 
     now_ms: Callable[[], int]

@@ -5,13 +5,13 @@ Knows nothing of: how a reply was got. Always true: the check runs behind a fenc
 schema came with the workflow and a pattern in it can run for ever.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from uwf_git.agents.fence import run_fenced
 from uwf_git.commands.turn import Played, Turn
 from uwf_git.errors import UwfError
 from uwf_git.model.canonical import NotCanonical, canonical
+from uwf_git.model.plain_schema import is_plainly_valid
 from uwf_git.model.workflow import Workflow, parse_role
 from uwf_git.store.snapshot import Snapshot
 
@@ -37,14 +37,14 @@ def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:
     if problem is None:
         return played
     broken = {"kind": "schema", "message": problem}
-    return replace(played, reply=None, error=broken, stdout=played.stdout or reply.content.encode())
+    return played._replace(reply=None, error=broken, stdout=played.stdout or reply.content.encode())
 
 
 def _find_problem(schema: Any, meta: Any) -> str | None:
-    if schema in (True, {}, {"type": "object"}) and isinstance(meta, dict):
-        # Half of all small workflows: nothing to check that would need jsonschema (40 ms).
+    if is_plainly_valid(schema, meta):
         return None
-    from uwf_git.model.schema_check import check_value  # noqa: PLC0415 - see above
+    # jsonschema costs 60 ms of start-up: only what is not plainly valid pays for it.
+    from uwf_git.model.schema_check import check_value  # noqa: PLC0415 (see above)
 
     def check() -> list[str]:
         problems = check_value(schema, meta)

@@ -5,8 +5,7 @@ Knows nothing of: how an agent is run.
 Always true: a command that only came with a fetched thread is not run.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import AGENT_CONFIG
@@ -47,8 +46,7 @@ class AgentNotTrusted(Refused):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """What a caller says about the agent of a step."""
 
     command: str | None = None

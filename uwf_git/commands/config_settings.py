@@ -6,7 +6,7 @@ refused, and what decides what may run here (trust) is shown but not set like a 
 
 import difflib
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.store.git_config import normal_name, set_config
@@ -59,8 +59,7 @@ class BadValue(BadUsage):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting as it counts now."""
 
     name: str

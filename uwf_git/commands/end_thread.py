@@ -4,7 +4,6 @@ Owns: the order commit, archive, forget. Knows nothing of: why it ends.
 Always true: the chain gets no node by it; its head is the one before.
 """
 
-from dataclasses import replace
 from typing import Literal
 
 from uwf_git.commands.caller import Caller
@@ -28,8 +27,7 @@ def end_thread(
     """
     head, snapshot = seen
     steps = snapshot.record.depth
-    record = replace(
-        snapshot.record,
+    record = snapshot.record._replace(
         event="end" if outcome == "completed" else "kill",
         status=outcome,
         role=None,

@@ -6,7 +6,7 @@ Owns: what `<workflow>` on a command line means. Knows nothing of: threads.
 import difflib
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from uwf_git.model.builtin import WORKFLOW
 from uwf_git.model.closure import walk_closure
@@ -25,8 +25,7 @@ from uwf_git.store.registry import (
 from uwf_git.store.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class FoundWorkflow:
+class FoundWorkflow(NamedTuple):
     """A workflow with every node that it reaches."""
 
     workflow: Workflow

@@ -6,15 +6,14 @@ it gets the setting ``uwf.store = true``, by which it is found from its folders 
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from uwf_git.store.discover import default_path
 from uwf_git.store.git_config import set_config
 from uwf_git.store.store import Store, create_store, find_git_dir, open_store
 
 
-@dataclass(frozen=True, slots=True)
-class Initialized:
+class Initialized(NamedTuple):
     """A store that is ready."""
 
     store: Store

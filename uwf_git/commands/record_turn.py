@@ -8,6 +8,7 @@ import base64
 from typing import Any
 
 from uwf_git.agents.reply import AgentReply
+from uwf_git.commands.agent_name import agent_name
 from uwf_git.commands.turn import Played, Turn
 from uwf_git.engine.subject import describe_step
 from uwf_git.model.builtin import ATTEMPT, BYTES, STEP, TEXT
@@ -86,7 +87,7 @@ def _record(turn: Turn, *, event: Any, node: Node | None) -> TransitionRecord:
         workflow=before.workflow,
         workflow_name=before.workflow_name,
         role=turn.role,
-        agent=turn.agent.payload["command"],
+        agent=agent_name(turn.agent.payload["command"]),
         attempt=turn.attempt if node is None else None,
     )
 

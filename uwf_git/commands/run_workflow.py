@@ -6,15 +6,14 @@ Always true: each step is a step like any other; a run that is cut short is cont
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.thread_step import Stepped, StepRequest, step_thread
 from uwf_git.store.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(NamedTuple):
     """A thread after a run."""
 
     last: Stepped

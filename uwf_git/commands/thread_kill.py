@@ -1,19 +1,17 @@
 """`uwf thread kill`: a thread ends because somebody says so."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.end_thread import end_thread
 from uwf_git.commands.thread_errors import read_active
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.heads import resolve_thread
 from uwf_git.store.store import Store
 from uwf_git.store.thread_lock import lock_thread
 
 
-@dataclass(frozen=True, slots=True)
-class Killed:
+class Killed(NamedTuple):
     """A thread that was ended."""
 
     workflow: NodeHash
@@ -28,7 +26,7 @@ def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") ->
         NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: there is none to end.
         ThreadBusy: a step is under way.
     """
-    thread = resolve_thread(store, text)
+    thread = read_active(store, text)[0].thread
     with lock_thread(store, thread, since_ms=caller.now_ms()):
         seen = read_active(store, thread)
         end_thread(store, caller, seen, outcome="killed", body=reason)

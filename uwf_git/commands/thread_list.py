@@ -5,8 +5,7 @@ thread is one row that says so, never a failed list.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
@@ -17,8 +16,7 @@ from uwf_git.store.store import Store
 DAMAGED = "damaged"
 
 
-@dataclass(frozen=True, slots=True)
-class ListRequest:
+class ListRequest(NamedTuple):
     """Which threads are asked for."""
 
     archived: bool = False

@@ -7,6 +7,7 @@ Always true: it tells what the commits say, failed attempts and all; it changes 
 from datetime import UTC, datetime
 from typing import Any
 
+from uwf_git.commands.agent_name import agent_name
 from uwf_git.commands.step_view import get_command, get_text
 from uwf_git.engine.markdown import Entry, fence_text, render_document
 from uwf_git.engine.subject import first_line
@@ -68,7 +69,7 @@ def _step(snapshot: Snapshot, step: Node, tip: Snapshot) -> Entry:
     return Entry(
         title=f"{snapshot.record.depth}. {payload['role']}" + (f": {said}" if said else ""),
         facts=(
-            f"`{get_command(tip, payload['agent']).strip()}`".replace("\n", " "),
+            agent_name(get_command(tip, payload["agent"])),
             _time(step.timestamp),
             _duration(payload),
             f"`{step.hash}`",

@@ -6,8 +6,7 @@ configured default is DESIGN 4's.
 """
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
 from uwf_git.commands.caller import Caller
@@ -56,8 +55,7 @@ class EmptyPrompt(Refused):
         super().__init__("the prompt is empty", hint='say what is to be done: -p "…"')
 
 
-@dataclass(frozen=True, slots=True)
-class StartRequest:
+class StartRequest(NamedTuple):
     """What is asked of a new thread."""
 
     workflow: str
@@ -74,8 +72,7 @@ class StartRequest:
     """Where its agents run; None is where the caller is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(NamedTuple):
     """A thread that has begun."""
 
     workflow: NodeHash

@@ -6,8 +6,9 @@ Always true: before the ref moves nothing has happened; after it everything has.
 Source: seed 000 section 1.3.
 """
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from uwf_git.commands.agent_name import agent_name
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.check_meta import check_reply
 from uwf_git.commands.choose_agent import Choice, choose_agent
@@ -24,7 +25,7 @@ from uwf_git.model.thread import Status
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import END
 from uwf_git.model.workflow import parse_workflow
-from uwf_git.store.heads import Head, advance_head, resolve_thread
+from uwf_git.store.heads import Head, advance_head
 from uwf_git.store.identity import agent_identity
 from uwf_git.store.record import record_next
 from uwf_git.store.snapshot import Snapshot
@@ -40,34 +41,33 @@ class TurnFailed(AgentFailed):
 
     def __init__(self, turn: Turn, played: Played) -> None:
         error = dict(played.error or {})
+        command = turn.agent.payload["command"]
         super().__init__(
-            f"{turn.role} failed ({turn.agent.payload['command']}): {error.get('message')}",
+            f"{turn.role} failed ({agent_name(command)}): {error.get('message')}",
             hint=played.hint
             or f"nothing was lost: `uwf thread step {turn.thread}` tries again; "
             f"`uwf thread show {turn.thread}` has its output",
             thread=turn.thread,
             role=turn.role,
-            agent=turn.agent.payload["command"],
+            agent=command,
             attempt=turn.attempt,
             kind=error.get("kind"),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class StepRequest:
+class StepRequest(NamedTuple):
     """What is asked of a step."""
 
     thread: str
     """An id, or a beginning that no other thread has."""
 
     play: Player
-    choice: Choice = field(default_factory=Choice)
+    choice: Choice = Choice()
     workdir: str | None = None
     """Where the agent runs from now on; needed once for a thread that came from elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stepped:
+class Stepped(NamedTuple):
     """A thread after a step."""
 
     workflow: NodeHash
@@ -91,7 +91,8 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> Stepped:
         NoAgent, AgentNotTrusted, WorkdirUnknown: it cannot be taken like this.
         TurnFailed: the agent's output is no step; an attempt was recorded.
     """
-    thread = resolve_thread(store, request.thread)
+    # Asked before the lock as well: a thread that has ended needs no lock file again.
+    thread = read_active(store, request.thread)[0].thread
     with lock_thread(store, thread, since_ms=caller.now_ms()) as lock:
         seen = read_active(store, thread)
         head, snapshot = seen
@@ -131,7 +132,7 @@ def _recorded(caller: Caller, head: Head, turn: Turn, played: Played) -> Stepped
         transition = attempt_transition(turn, played)
     else:
         transition = step_transition(turn, played, played.reply)
-    program = turn.agent.payload["command"].split(maxsplit=1)[0].rpartition("/")[2]
+    program = agent_name(turn.agent.payload["command"])
     signing = caller.signing(turn.store, author=agent_identity(turn.role, program))
     advance_head(turn.store, head, record_next(turn.store, turn.snapshot, transition, signing))
     forget_runs(turn.store, turn.thread)

@@ -4,8 +4,7 @@ Owns: the values between the step and the player. Knows nothing of: processes, r
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.model.node import Node
@@ -15,8 +14,7 @@ from uwf_git.store.snapshot import Snapshot
 from uwf_git.store.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """Everything a player needs to play a role once."""
 
     store: Store
@@ -40,8 +38,7 @@ class Turn:
         return self.present.attempts + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Played:
+class Played(NamedTuple):
     """What came of a turn: a reply, or what was wrong."""
 
     reply: AgentReply | None

@@ -4,7 +4,7 @@ Owns: the order check, build, compare, add. Knows nothing of: files (it takes by
 Always true: a file that is not right in every part adds nothing, and says all that is wrong.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from uwf_git.agents.fence import run_fenced
 from uwf_git.commands.caller import Caller
@@ -44,8 +44,7 @@ class CaseTwin(Refused):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PutWorkflow:
+class PutWorkflow(NamedTuple):
     """A workflow as it now stands in the registry."""
 
     name: str

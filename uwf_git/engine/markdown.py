@@ -8,17 +8,16 @@ below ours, and what is not prose is fenced.
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _HEADING = re.compile(r"^(#{1,6})(?=\s)")
 _FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
 _DEEPEST_HEADING = 6
 _LOWERED_BY = 2
+_MOST_ITEMS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One event of a thread."""
 
     title: str
@@ -32,9 +31,7 @@ class Entry:
     """What an agent or a person said."""
 
 
-def render_document(
-    title: str, facts: Sequence[str], task: str, entries: Sequence[Entry]
-) -> str:
+def render_document(title: str, facts: Sequence[str], task: str, entries: Sequence[Entry]) -> str:
     """Write a thread as Markdown."""
     parts = [f"# {_escape(title)}", _small_print(facts), _quote(task)]
     for entry in entries:
@@ -91,8 +88,12 @@ def _meta(meta: Any) -> str:
 
 def _field(name: str, value: Any) -> list[str]:
     label = f"- **{_escape(str(name))}**:"
-    if isinstance(value, list) and value and all(_is_short(item) for item in value):
-        return [label, *(f"  - {_inline(item)}" for item in value)]
+    if value in ([], {}, "", None):
+        return [f"{label} none"]
+    if isinstance(value, list) and all(_is_short(item) for item in value):
+        left_out = len(value) - _MOST_ITEMS
+        more = [f"  - … and {left_out} more"] if left_out > 0 else []
+        return [label, *(f"  - {_inline(item)}" for item in value[:_MOST_ITEMS]), *more]
     if isinstance(value, str) and "\n" in value:
         return [label, *(f"  > {line}".rstrip() for line in value.strip().split("\n"))]
     return [f"{label} {_inline(value)}"]

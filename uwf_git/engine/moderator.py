@@ -13,8 +13,7 @@ Rules (DESIGN, "One step"):
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from uwf_git.engine.lazy_context import LazyContext
 from uwf_git.errors import Refused
@@ -51,16 +50,14 @@ class NoTransition(Refused):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class StepSummary:
+class StepSummary(NamedTuple):
     """What a condition sees of an earlier step."""
 
     role: str
     meta: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """Where a thread stands: the step just done, and what the thread carries along.
 
     Before the first step: ``START``, no meta, depth 0.

@@ -6,14 +6,12 @@ every role can reach the end.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from uwf_git.model.transition import Graph
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSpec:
+class AgentSpec(NamedTuple):
     """How to run an agent. What is None was not said, and is not stored."""
 
     command: str
@@ -42,8 +40,7 @@ class AgentSpec:
         return {name: value for name, value in fields.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class RoleDefinition:
+class RoleDefinition(NamedTuple):
     """One role: what an agent is told, and what it has to hand in."""
 
     name: str
@@ -56,8 +53,7 @@ class RoleDefinition:
     """The JSON Schema of the role's meta."""
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """One workflow."""
 
     name: str

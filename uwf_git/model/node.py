@@ -5,16 +5,14 @@ Knows nothing of: files, trees, what a payload means.
 Always true: a ``Node`` that was built carries the name its content has.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from uwf_git.model.canonical import canonical
 from uwf_git.model.digest import self_typed_hash, typed_hash
 from uwf_git.model.node_hash import NodeHash
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """One node: a payload, the schema node that describes it, and when it was first written."""
 
     hash: NodeHash

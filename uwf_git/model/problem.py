@@ -4,11 +4,10 @@ Owns: the one shape in which every checker reports, so that all errors are told 
 Knows nothing of: who checks what, or how problems are printed.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """One thing that is wrong, at one place."""
 
     path: str

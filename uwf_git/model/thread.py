@@ -7,12 +7,12 @@ anyone can fold again and compare.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, get_args
 
 from uwf_git.model.merge_patch import merge_patch
-from uwf_git.model.node_hash import NodeHash, is_node_hash
-from uwf_git.model.references import reference
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.references import find_reference, reference
 from uwf_git.model.transition import START
 from uwf_git.model.usage import add_usage
 
@@ -29,12 +29,14 @@ EVENTS: tuple[str, ...] = get_args(Event)
 ENDED: frozenset[str] = frozenset({"completed", "killed"})
 
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
 class NotAPresent(ValueError):
     """The document is not the content of a now.json."""
 
 
-@dataclass(frozen=True, slots=True)
-class Present:
+class Present(NamedTuple):
     """What a thread is now, apart from its status and head (those are trailers of the tip)."""
 
     workflow: NodeHash
@@ -52,8 +54,8 @@ class Present:
     depth: int = 0
     """How many steps there are."""
 
-    state: Mapping[str, Any] = field(default_factory=dict)
-    visits: Mapping[str, int] = field(default_factory=dict)
+    state: Mapping[str, Any] = _NOTHING
+    visits: Mapping[str, int] = _NOTHING
     """How many steps each role has taken."""
 
     attempts: int = 0
@@ -62,14 +64,13 @@ class Present:
     last_attempt: NodeHash | None = None
     """The Attempt node of the newest of them."""
 
-    usage: Mapping[str, Any] = field(default_factory=dict)
+    usage: Mapping[str, Any] = _NOTHING
 
     def after_step(
         self, role: str, *, state: Mapping[str, Any] | None, usage: Mapping[str, Any] | None
     ) -> "Present":
         """Give the present after *role* took a step; *state* is a merge patch."""
-        return replace(
-            self,
+        return self._replace(
             role=role,
             depth=self.depth + 1,
             state=merge_patch(dict(self.state), dict(state or {})),
@@ -81,7 +82,7 @@ class Present:
 
     def after_attempt(self, attempt: NodeHash) -> "Present":
         """Give the present after a try failed and *attempt* was recorded."""
-        return replace(self, attempts=self.attempts + 1, last_attempt=attempt)
+        return self._replace(attempts=self.attempts + 1, last_attempt=attempt)
 
     def as_document(self) -> dict[str, Any]:
         """Write the content of now.json; what is empty is absent."""
@@ -112,7 +113,7 @@ def parse_present(document: Any) -> Present:
             workflow=_target(document["workflow"]),
             binding={role: _target(ref) for role, ref in document["agentBinding"].items()},
             started_at=_natural(document["startedAt"]),
-            role=str(document["cursor"]["role"]),
+            role=_text(document["cursor"]["role"]),
             depth=_natural(document["depth"]),
             state=_object(document.get("state", {})),
             visits={role: _natural(n) for role, n in document.get("visits", {}).items()},
@@ -125,9 +126,16 @@ def parse_present(document: Any) -> Present:
 
 
 def _target(ref: Any) -> NodeHash:
-    if not isinstance(ref, dict) or not is_node_hash(str(ref.get("$ref"))):
+    target = find_reference(ref) if isinstance(ref, dict) else None
+    if target is None:
         raise NotAPresent(f"not a reference: {ref!r:.60}")
-    return NodeHash(ref["$ref"])
+    return target
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise NotAPresent(f"not a text: {value!r:.60}")
+    return value
 
 
 def _natural(value: Any) -> int:

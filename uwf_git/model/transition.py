@@ -5,8 +5,7 @@ Knows nothing of: how a condition is written or answered, and where the table is
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 START = "$START"
 """Where a thread stands before its first step."""
@@ -15,8 +14,7 @@ END = "$END"
 """Where a thread goes when no role is next."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(NamedTuple):
     """One way out of a position."""
 
     to: str

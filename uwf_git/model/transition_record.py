@@ -3,7 +3,7 @@
 Owns: the words of a commit as values. Knows nothing of: how git keeps them.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import Event, Status
@@ -13,8 +13,7 @@ FORMAT = 1
 """The version of the store's format that this package writes; store/FORMAT.md has the history."""
 
 
-@dataclass(frozen=True, slots=True)
-class TransitionRecord:
+class TransitionRecord(NamedTuple):
     """What happened, and what the thread is after it; the trailers of a thread commit."""
 
     thread: ThreadId

@@ -6,8 +6,7 @@ Source: seed 000 section 2.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN_NODES, META, MODERATOR, ROLE, WORKFLOW
@@ -31,8 +30,7 @@ class NotAWorkflow(StoreDamaged):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Workflow:
+class Workflow(NamedTuple):
     """A Workflow node, read."""
 
     hash: NodeHash
@@ -49,8 +47,7 @@ class Workflow:
     initial_state: dict[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(NamedTuple):
     """A Role node, read."""
 
     name: str

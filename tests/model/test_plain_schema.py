@@ -1,0 +1,93 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.model.plain_schema import is_plainly_valid
+from uwf_git.model.schema_check import check_schema, check_value
+
+TYPES = ["array", "boolean", "integer", "null", "number", "object", "string"]
+NAMES = st.sampled_from(["a", "b", "c"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 2.0]) | NAMES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    optional: dict[Any, st.SearchStrategy[Any]] = {
+        "type": st.sampled_from(TYPES) | st.lists(st.sampled_from(TYPES), min_size=1, unique=True),
+        "properties": st.dictionaries(NAMES, inner, max_size=2),
+        "additionalProperties": inner,
+        "required": st.lists(NAMES, max_size=2, unique=True),
+        "items": inner,
+        "enum": st.lists(VALUES, min_size=1, max_size=3),
+        "const": VALUES,
+        "minimum": st.integers(-2, 2),
+        "maximum": st.integers(-2, 2),
+        "exclusiveMinimum": st.integers(-2, 2),
+        "exclusiveMaximum": st.integers(-2, 2),
+        "minLength": st.integers(0, 2),
+        "maxLength": st.integers(0, 2),
+        "minItems": st.integers(0, 2),
+        "maxItems": st.integers(0, 2),
+        "title": NAMES,
+        "patternProperties": st.dictionaries(st.just("a"), inner, max_size=1),
+        "not": inner,
+    }
+    return st.fixed_dictionaries({}, optional=optional)
+
+
+SCHEMAS = st.recursive(st.booleans() | schemas(st.booleans()), schemas, max_leaves=4)
+
+
+@given(SCHEMAS, VALUES)
+def test_a_yes_is_jsonschemas_yes(schema: Any, value: Any) -> None:
+    assert not check_schema(schema)
+    if is_plainly_valid(schema, value):
+        assert check_value(schema, value) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "object"}, {}),
+        ({"type": ["string", "null"]}, None),
+        (
+            {
+                "$id": "role-output-developer",
+                "type": "object",
+                "properties": {
+                    "filesChanged": {"type": "array", "items": {"type": "string"}},
+                    "verdict": {"enum": ["approved", "rejected"]},
+                    "score": {"type": "integer", "minimum": 0, "maximum": 10},
+                },
+                "required": ["filesChanged", "verdict"],
+                "additionalProperties": False,
+            },
+            {"filesChanged": ["a"], "verdict": "approved", "score": 3},
+        ),
+    ],
+)
+def test_the_schemas_of_most_roles_are_plain(schema: Any, value: Any) -> None:
+    assert is_plainly_valid(schema, value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "integer"}, True),
+        ({"enum": [1]}, True),
+        ({"const": 1}, True),
+        ({"pattern": "^a"}, "a"),
+        ({"anyOf": [True]}, 1),
+        (False, 1),
+        ({"required": ["a"]}, {}),
+        ({"additionalProperties": False}, {"a": 1}),
+        ({"items": {"type": "string"}}, [1]),
+    ],
+)
+def test_whatever_is_not_plain_is_left_to_the_validator(schema: Any, value: Any) -> None:
+    assert not is_plainly_valid(schema, value)
