@@ -1,0 +1,75 @@
+"""What the tests of the command line stand on: a session without a machine, a small program."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from cli.demo import DEMO
+from cli.ran import Ran
+
+from uwf_git.cli.boundary import run
+from uwf_git.cli.settings import Session
+from uwf_git.model.thread_id import ThreadId
+
+TESTS = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def session(clock: Callable[[], int], thread_ids: Callable[[], ThreadId]) -> Session:
+    """Give a session that knows nothing of the machine."""
+    # Crash logs go there; it is the sealed one.
+    environ = {"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
+    return Session(cwd=os.getcwd(), environ=environ, now_ms=clock, new_thread_id=thread_ids)
+
+
+@pytest.fixture
+def demo(session: Session, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Run the demo program in this process: ``demo("say", "hello")``."""
+
+    def run_demo(*words: str, given: Session = session) -> Ran:
+        status = run(DEMO, words, prog="demo", environ=given.environ, session=given)
+        out, err = capsys.readouterr()
+        return Ran(status, out, err)
+
+    return run_demo
+
+
+@pytest.fixture
+def start() -> Callable[..., subprocess.Popen[bytes]]:
+    """Start a Python module as its own process: ``start("cli.demo", "say", "hello")``.
+
+    ``env=`` adds variables; ``stdin=`` and ``stdout=`` are those of `subprocess.Popen`.
+    """
+
+    def start_module(
+        module: str,
+        *words: str,
+        env: dict[str, str] | None = None,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int | IO[bytes] = subprocess.PIPE,
+    ) -> subprocess.Popen[bytes]:
+        variables = os.environ | {"PYTHONPATH": str(TESTS)} | (env or {})
+        command = [sys.executable, "-m", module, *words]
+        return subprocess.Popen(
+            command, env=variables, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE
+        )
+
+    return start_module
+
+
+@pytest.fixture
+def ran(start: Callable[..., subprocess.Popen[bytes]]) -> Callable[..., Ran]:
+    """Run a Python module as its own process to its end, as `start`."""
+
+    def run_module(module: str, *words: str, fed: bytes | None = None, **settings: Any) -> Ran:
+        if fed is not None:
+            settings["stdin"] = subprocess.PIPE
+        with start(module, *words, **settings) as process:
+            out, err = process.communicate(fed)
+        return Ran(process.returncode, (out or b"").decode(), err.decode())
+
+    return run_module

@@ -1,0 +1,83 @@
+import sys
+from collections.abc import Callable
+
+import pytest
+from cli.ran import Ran
+from cli.tables import check_command, entries
+
+from uwf_git.cli.lazy_group import LazyCommand, LazyGroup
+from uwf_git.cli.uwf import UWF, main
+
+ENTRIES = dict(entries(UWF, "uwf"))
+
+
+@pytest.mark.parametrize("path", ENTRIES)
+def test_command_is_what_its_table_says_and_has_a_whole_help_page(path: str) -> None:
+    check_command(path, ENTRIES[path])
+
+
+def test_groups_have_the_verbs_of_the_design() -> None:
+    assert [path.removeprefix("uwf ") for path in ENTRIES] == [
+        "init",
+        *("workflow", "workflow put", "workflow show", "workflow list"),
+        *("thread", "thread start", "thread step", "thread show", "thread list"),
+        *("thread kill", "thread read", "thread context"),
+        "run",
+        *("config", "config get", "config set", "config list"),
+        "completion",
+    ]
+
+
+@pytest.mark.parametrize("entry", [e for e in ENTRIES.values() if isinstance(e, LazyCommand)])
+def test_modules_are_named_after_their_verbs(entry: LazyCommand) -> None:
+    path = next(path for path, each in ENTRIES.items() if each is entry)
+
+    assert entry.target == f"uwf_git.cli.{'.'.join(path.split()[1:])}:command"
+
+
+def test_help_names_every_command_of_the_group(ran: Callable[..., Ran]) -> None:
+    done = ran("uwf_git", "--help")
+
+    assert (done.status, done.err) == (0, "")
+    for name, entry in UWF.table.items():
+        assert f"\n  {name} " in done.out
+        assert entry.summary in done.out
+
+
+@pytest.mark.parametrize("words", [["--help"], ["thread", "--help"], ["-h"], ["thread", "nope"]])
+def test_no_command_and_no_heavy_library_is_imported_to_tell_of_them(
+    words: list[str], ran: Callable[..., Ran]
+) -> None:
+    loaded = ran("uwf_git", *words, env={"PYTHONPROFILEIMPORTTIME": "1"}).err
+    modules = {line.rpartition("|")[2].strip() for line in loaded.splitlines() if "|" in line}
+
+    assert "uwf_git.cli.lazy_group" in modules
+    heavy = {"dulwich", "importlib.metadata", "json", "jsonschema", "ulid", "unicodedata", "yaml"}
+    commands = {entry.module for entry in ENTRIES.values() if isinstance(entry, LazyCommand)}
+    assert modules & (heavy | commands) == set()
+
+
+def test_version_is_told(ran: Callable[..., Ran]) -> None:
+    assert ran("uwf_git", "--version").out.startswith("uwf ")
+
+
+def test_program_alone_is_refused(ran: Callable[..., Ran]) -> None:
+    done = ran("uwf_git")
+
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: uwf needs a command\nhint: one of init, workflow, thread")
+
+
+def test_main_takes_the_words_of_the_process(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["uwf", "thread", "stpe"])
+
+    assert main() == 2
+    assert "did you mean `uwf thread step`" in capsys.readouterr().err
+
+
+def test_groups_lie_in_the_root() -> None:
+    groups = [path for path, entry in ENTRIES.items() if isinstance(entry, LazyGroup)]
+
+    assert groups == ["uwf workflow", "uwf thread", "uwf config"]

@@ -1,0 +1,1 @@
+"""The command line: the only click, the only print, the only environment."""

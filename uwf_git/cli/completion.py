@@ -1,0 +1,40 @@
+"""`uwf completion`: the scripts that let a shell complete our words.
+
+Owns: which shells, and printing. Knows nothing of: how completion works; click does that.
+"""
+
+import click
+from click.shell_completion import ShellComplete, get_completion_class
+
+from uwf_git.cli.settings import Session
+from uwf_git.cli.streams import write_stdout
+from uwf_git.cli.verb import verb
+
+PROGRAMS = ("uwf", "json-cas")
+SHELLS = ("bash", "zsh", "fish")
+
+
+@verb(
+    'eval "$(uwf completion bash)"  # in ~/.bashrc',
+    'eval "$(uwf completion zsh)"   # in ~/.zshrc, below compinit',
+    "uwf completion fish | source   # in ~/.config/fish/config.fish",
+)
+@click.argument("shell", metavar="bash|zsh|fish", type=click.Choice(SHELLS))
+def command(session: Session, shell: str) -> None:
+    """Print the script that completes words in a shell.
+
+    It completes the words of uwf and of json-cas. To enable it for good, add the line of your
+    shell, as below, to the file that the shell reads when it starts. bash has to be 4.4 or newer.
+    """
+    del session  # a script is no document: every format is the same
+    write_stdout("".join(_script(program, shell) for program in PROGRAMS))
+
+
+def _script(program: str, shell: str) -> str:
+    variable = f"_{program.replace('-', '_').upper()}_COMPLETE"
+    made = get_completion_class(shell)
+    if made is None:
+        raise LookupError(shell)
+    # ShellComplete's own source(): bash's first runs bash to ask for its version.
+    completion = made(click.Group(program), {}, program, variable)
+    return ShellComplete.source(completion).strip() + "\n"

@@ -1,0 +1,57 @@
+"""`json-cas`: the table of its commands.
+
+Owns: names, order and summaries. Knows nothing of: what any command does; none is imported here.
+"""
+
+import os
+import sys
+
+from uwf_git.cli.boundary import run
+from uwf_git.cli.lazy_group import LazyCommand, LazyGroup
+from uwf_git.cli.options import version_option
+
+SCHEMA = LazyGroup(
+    "schema",
+    {
+        "put": LazyCommand("uwf_git.cli.cas.schema_put:command", "Store a JSON Schema as a node"),
+        "get": LazyCommand("uwf_git.cli.cas.schema_get:command", "Print a JSON Schema"),
+        "list": LazyCommand("uwf_git.cli.cas.schema_list:command", "List the schemas"),
+        "validate": LazyCommand(
+            "uwf_git.cli.cas.schema_validate:command", "Check a node against its schema"
+        ),
+    },
+    help_text="Store and look at schemas, the types of nodes.",
+    examples=["json-cas schema put person.schema.json"],
+)
+
+JSON_CAS = LazyGroup(
+    "json-cas",
+    {
+        "init": LazyCommand("uwf_git.cli.cas.init:command", "Create a store"),
+        "bootstrap": LazyCommand("uwf_git.cli.cas.bootstrap:command", "Store the built-in schemas"),
+        "schema": SCHEMA,
+        "put": LazyCommand("uwf_git.cli.cas.put:command", "Store a JSON value as a node"),
+        "get": LazyCommand("uwf_git.cli.cas.get:command", "Print a node"),
+        "has": LazyCommand("uwf_git.cli.cas.has:command", "Tell whether a node is in the store"),
+        "hash": LazyCommand(
+            "uwf_git.cli.cas.hash:command", "Print the name a value would have, storing nothing"
+        ),
+        "cat": LazyCommand("uwf_git.cli.cas.cat:command", "Print the payload of a node alone"),
+        "refs": LazyCommand("uwf_git.cli.cas.refs:command", "List the nodes that a node refers to"),
+        "walk": LazyCommand(
+            "uwf_git.cli.cas.walk:command", "List every node that can be reached from a node"
+        ),
+        "verify": LazyCommand(
+            "uwf_git.cli.cas.verify:command", "Check that nodes are what their names say"
+        ),
+    },
+    help_text="Store and read content-addressed JSON nodes, in the store that uwf uses.\n\n"
+    "A node's name is a hash of its type and its content; any unique beginning of it will do.",
+    examples=["json-cas get 8FWKR3TN5V1QA"],
+)
+JSON_CAS.params.insert(0, version_option())
+
+
+def main() -> int:
+    """Run `json-cas` with the words and the environment of this process."""
+    return run(JSON_CAS, sys.argv[1:], prog="json-cas", environ=dict(os.environ))

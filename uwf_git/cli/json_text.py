@@ -1,0 +1,45 @@
+"""JSON as the command line prints it.
+
+Owns: layout and escapes. Knows nothing of: streams, errors, what the values mean.
+Always true: what is printed reads back as the same value, on every terminal and in every locale.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+# Legal in JSON as they are, but no encoding takes a lone surrogate, and terminals obey DEL and
+# C1 controls. They can only stand inside strings, where an escape is the same value.
+_UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
+
+
+def render_json(
+    value: Any,
+    *,
+    pretty: bool = False,
+    ascii_only: bool = False,
+    default: Callable[[Any], Any] | None = None,
+) -> str:
+    """Write *value* as one JSON text with a final newline; on one line unless *pretty*.
+
+    *ascii_only* is for streams that are not UTF-8: escapes mean the same in every encoding.
+    *default* turns what JSON does not have into something that it has.
+
+    Raises:
+        ValueError: NaN or an infinity.
+        TypeError: a type that JSON does not have, and no *default*.
+    """
+    text = json.dumps(
+        value,
+        allow_nan=False,
+        default=default,
+        ensure_ascii=ascii_only,
+        indent=2 if pretty else None,
+        separators=None if pretty else (",", ":"),
+    )
+    return _UNPRINTABLE.sub(_escape, text) + "\n"
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"

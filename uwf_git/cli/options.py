@@ -1,0 +1,104 @@
+"""The options that every command takes, before and after its name.
+
+Owns: `--repo` and `--format`: `uwf --format text thread list` and `uwf thread list --format text`
+are the same, and of two the one nearer to the end counts.
+Knows nothing of: any command. The values go into the session, never into a command's arguments.
+"""
+
+from collections.abc import Iterable
+from itertools import takewhile
+
+import click
+
+from uwf_git.cli.settings import FORMATS, Format, Session
+from uwf_git.cli.streams import write_stdout
+
+
+def shared_options() -> list[click.Option]:
+    """Make the options that groups and verbs share; click wants each command to have its own."""
+    return [
+        click.Option(
+            ["--repo", "shared_repo"],
+            metavar="PATH",
+            help="The store: a git directory.  [default: $UWF_REPO, else the nearest, else "
+            "~/.uwf/store.git]",
+            callback=_name_repo,
+            expose_value=False,
+        ),
+        click.Option(
+            ["--format", "shared_format"],
+            type=click.Choice(FORMATS),
+            help="How the result is printed.  [default: json]",
+            callback=_choose_format,
+            expose_value=False,
+        ),
+        # Click's own --help would write past `streams`.
+        click.Option(
+            ["-h", "--help", "shared_help"],
+            is_flag=True,
+            is_eager=True,
+            callback=_print_help,
+            expose_value=False,
+            help="Show this message and exit.",
+        ),
+    ]
+
+
+def version_option() -> click.Option:
+    """Make the `--version` of a program."""
+    return click.Option(
+        ["--version"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_print_version,
+        help="Print the version and exit.",
+    )
+
+
+def explicit_format(words: Iterable[str]) -> Format | None:
+    """Give the format that the words of a command line ask for, None if they do not.
+
+    Errors need it before, and even if, click has understood the words.
+    """
+    chosen: Format | None = None
+    rest = takewhile(lambda word: word != "--", words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if name == "--format":
+            asked = value if equals else next(rest, "")
+            if asked in FORMATS:
+                chosen = asked
+    return chosen
+
+
+def _name_repo(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value == "":
+        raise click.BadParameter("it needs a path", ctx=ctx, param=param)
+    if value is not None and isinstance(ctx.obj, Session):
+        ctx.obj = ctx.obj._replace(repo=value)
+
+
+def _choose_format(ctx: click.Context, param: click.Parameter, value: Format | None) -> None:
+    del param  # click passes it to every callback
+    if value is not None and isinstance(ctx.obj, Session):
+        ctx.obj = ctx.obj._replace(output_format=value)
+
+
+def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click calls it so)
+    del param  # click passes it to every callback
+    if not value or ctx.resilient_parsing:
+        return
+    from uwf_git.cli.installed_version import (  # noqa: PLC0415 (importlib.metadata: 30 ms)
+        installed_version,
+    )
+
+    write_stdout(f"{ctx.command_path} {installed_version()}\n")
+    ctx.exit()
+
+
+def _print_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click calls it so)
+    del param  # click passes it to every callback
+    if value and not ctx.resilient_parsing:
+        write_stdout(ctx.get_help() + "\n")
+        ctx.exit()

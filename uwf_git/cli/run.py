@@ -1,0 +1,114 @@
+"""`uwf run`."""
+
+import os
+
+import click
+
+from uwf_git.cli.calling import caller_of
+from uwf_git.cli.parameters import Input, prompt_options
+from uwf_git.cli.render import emit, note
+from uwf_git.cli.settings import Session
+from uwf_git.cli.thread.start import note_unbound
+from uwf_git.cli.verb import verb
+from uwf_git.cli.workflow.put import put_file
+from uwf_git.commands.choose_agent import Choice
+from uwf_git.commands.play_agent import agent_player
+from uwf_git.commands.run_workflow import Ran, drive_thread
+from uwf_git.commands.thread_start import StartRequest, start_thread
+from uwf_git.commands.thread_step import Stepped, StepRequest
+from uwf_git.store.store import Store
+
+
+@verb(
+    "uwf run check-repo -p 'is this checkout fit to release?'",
+    "uwf run workflows/check-repo.yaml -p 'is this checkout fit to release?'",
+    exits={3: "an agent failed; `uwf thread step` tries again"},
+)
+@click.argument("workflow")
+@prompt_options(required=True)
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="[ROLE=]CMD",
+    help="Who plays a role, or every role; may be given several times.",
+)
+@click.option(
+    "--workdir", metavar="PATH", help="Where the agents run.  [default: the current directory]"
+)
+@click.option("--max-steps", type=click.IntRange(min=1), help="Stop after so many steps.")
+def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
+    session: Session,
+    *,
+    workflow: str,
+    prompt: str,
+    agents: tuple[str, ...],
+    workdir: str | None,
+    max_steps: int | None,
+) -> None:
+    """Start a thread and drive it to its end.
+
+    WORKFLOW is a name, a hash, or a YAML file, which is registered first. Each step is a commit
+    of its own, and a line on standard error; a run that stops early goes on with
+    `uwf thread step`.
+    """
+    if _is_file(workflow):
+        workflow = put_file(session, Input(workflow)).workflow
+    store = session.open_store(create=True)
+    started = start_thread(
+        store,
+        caller_of(session),
+        StartRequest(workflow, prompt, agents, session.agent, workdir),
+        thread=session.new_thread_id(),
+    )
+    note_unbound(started)
+    note(f"thread {started.thread}")
+    request = StepRequest(
+        started.thread, agent_player(lambda _log: None), Choice(default=session.agent)
+    )
+    ran = drive_thread(
+        store, caller_of(session), request, max_steps=max_steps, on_step=_Progress(session)
+    )
+    _note_where_to_look(store, ran)
+    emit(session, _document(ran))
+
+
+def _is_file(workflow: str) -> bool:
+    """Tell a file from a name: names hold no slash, and files of workflows end in .yaml."""
+    looks_like_one = os.sep in workflow or workflow.endswith((".yaml", ".yml"))
+    return workflow == "-" or (looks_like_one and os.path.lexists(workflow))
+
+
+class _Progress:
+    """A line a step."""
+
+    def __init__(self, session: Session) -> None:
+        self._now_ms = session.now_ms
+        self._since_ms = session.now_ms()
+
+    def __call__(self, stepped: Stepped) -> None:
+        now_ms = self._now_ms()
+        if stepped.role is not None:
+            seconds = (now_ms - self._since_ms) / 1000
+            note(f"step {stepped.depth} {stepped.role}: {stepped.said} ({seconds:.1f} s)")
+        self._since_ms = now_ms
+
+
+def _note_where_to_look(store: Store, ran: Ran) -> None:
+    thread = ran.last.thread
+    place = "threads" if ran.last.role is not None else "archive"
+    note(f"{ran.last.status} after {ran.last.depth} steps; look at it with")
+    note(f"  uwf thread read {thread}")
+    note(f"  git -C {store.path} log --graph refs/{place}/{thread}")
+
+
+def _document(ran: Ran) -> dict[str, object]:
+    last = ran.last
+    return {
+        "workflow": last.workflow,
+        "thread": last.thread,
+        "head": last.head,
+        "status": last.status,
+        "role": last.role,
+        "steps": ran.steps,
+    }

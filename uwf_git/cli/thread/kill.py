@@ -1,0 +1,32 @@
+"""`uwf thread kill`."""
+
+import click
+
+from uwf_git.cli.calling import caller_of
+from uwf_git.cli.render import emit
+from uwf_git.cli.settings import Session
+from uwf_git.cli.verb import verb
+from uwf_git.commands.thread_kill import kill_thread
+
+
+@verb(
+    "uwf thread kill 01J7K9M2 -m 'the issue was closed'",
+    exits={1: "the thread is not active", 4: "a step of it is under way"},
+)
+@click.argument("thread")
+@click.option("-m", "--message", default="", metavar="TEXT", help="Why; it stands in the log.")
+def command(session: Session, thread: str, message: str) -> None:
+    """End a thread and archive it.
+
+    Nothing is deleted: its history stays, at refs/archive/.
+    """
+    killed = kill_thread(session.open_store(), caller_of(session), thread, reason=message)
+    emit(
+        session,
+        {
+            "workflow": killed.workflow,
+            "thread": killed.thread,
+            "head": killed.head,
+            "status": "killed",
+        },
+    )

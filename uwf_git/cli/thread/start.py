@@ -1,0 +1,57 @@
+"""`uwf thread start`."""
+
+import click
+
+from uwf_git.cli.calling import caller_of
+from uwf_git.cli.parameters import prompt_options
+from uwf_git.cli.render import emit, note
+from uwf_git.cli.settings import Session
+from uwf_git.cli.verb import verb
+from uwf_git.commands.thread_start import Started, StartRequest, start_thread
+
+
+@verb(
+    "uwf thread start solve-issue -p 'Fix the login bug of issue 42'",
+    "uwf thread start solve-issue --prompt-file issue.md --agent developer=uwf-cursor",
+    exits={1: "there is no such workflow or role"},
+)
+@click.argument("workflow")
+@prompt_options(required=True)
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="[ROLE=]CMD",
+    help="Who plays a role, or every role; may be given several times.",
+)
+@click.option(
+    "--workdir", metavar="PATH", help="Where the agents run.  [default: the current directory]"
+)
+def command(
+    session: Session, workflow: str, prompt: str, agents: tuple[str, ...], workdir: str | None
+) -> None:
+    """Create a thread without running a step.
+
+    WORKFLOW is the name of a registered workflow, or the hash of any version of one.
+
+    Who plays a role is decided now: --agent, else the workflow's agentOverrides, else its
+    defaultAgent, else $UWF_AGENT, else the setting uwf.agent.
+    """
+    request = StartRequest(workflow, prompt, agents, session.agent, workdir)
+    started = start_thread(
+        session.open_store(create=True),
+        caller_of(session),
+        request,
+        thread=session.new_thread_id(),
+    )
+    note_unbound(started)
+    emit(session, {"workflow": started.workflow, "thread": started.thread})
+
+
+def note_unbound(started: Started) -> None:
+    """Tell which roles nobody plays yet."""
+    if started.unbound:
+        note(
+            f"note: no agent is bound to {', '.join(started.unbound)}; give one with "
+            "`uwf thread step --agent CMD`, or a default with `uwf config set agent CMD`"
+        )

@@ -1,0 +1,18 @@
+"""`uwf workflow show`."""
+
+import click
+
+from uwf_git.cli.render import emit
+from uwf_git.cli.settings import Session
+from uwf_git.cli.verb import verb
+from uwf_git.commands.workflow_show import show_workflow
+
+
+@verb("uwf workflow show solve-issue", "uwf workflow show 4KNM2PXR3B1QW --format yaml")
+@click.argument("workflow")
+def command(session: Session, workflow: str) -> None:
+    """Show a workflow.
+
+    WORKFLOW is a name (its newest version) or the hash of any version.
+    """
+    emit(session, show_workflow(session.open_store(create=True), workflow))
