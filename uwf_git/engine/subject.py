@@ -7,7 +7,10 @@ import json
 from typing import Any
 
 # What authors of roles call the one-line account of a step, most telling first.
-_TELLING = ("summary", "title", "message", "verdict", "reason", "decision", "status", "result")
+_TELLING = (
+    "summary", "title", "message", "verdict", "reason", "why", "feedback", "decision", "status",
+    "result",
+)  # fmt: skip
 _NOT_PROSE = ("```", "---", "{", "[", "<")
 
 
