@@ -24,9 +24,8 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NoReturn, cast
+from typing import Any, Literal, NamedTuple, NoReturn, cast
 
 from uwf_git.errors import Refused, UwfError
 
@@ -51,8 +50,7 @@ _BASES = {kind.__name__: kind for kind in _KINDS if kind.__module__ == UwfError.
 _ONE_FORK_AT_A_TIME = threading.Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class FenceLimits:
+class FenceLimits(NamedTuple):
     """What fenced work may use."""
 
     memory_bytes: int = 256 * _MIB
@@ -113,8 +111,7 @@ class FencedBug(Exception):
     """Fenced work raised what nobody foresaw; the child's own trace is in the message."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Ending:
+class _Ending(NamedTuple):
     """All that the parent learns of its child."""
 
     answer: bytes

@@ -1,0 +1,194 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agentkit.conftest import Ran, Turn
+
+from uwf_git.agentkit.adapters.shell import ShellArguments, parse_shell_arguments
+from uwf_git.errors import BadUsage
+
+Shell = Callable[..., Ran]
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """Run uwf-shell with the thread ``T``."""
+
+    def run(*argv: str, **environ: str) -> Ran:
+        command = ("-m", "uwf_git.agentkit.adapters.shell")
+        return Turn(tmp_path, "").python(*command, *argv, "T", **environ)
+
+    return run
+
+
+def answer(ran: Ran) -> dict[str, Any]:
+    """Give the answer of an agent that did well, without the time that it took."""
+    assert ran.status == 0, ran.err
+    document: dict[str, Any] = json.loads(ran.out)
+    duration = document["meta"].pop("durationMs")
+    assert isinstance(duration, int)
+    assert 0 <= duration < 60_000
+    return document
+
+
+def test_output_is_the_content_and_the_log(shell: Shell) -> None:
+    ran = shell("echo one; echo two >&2; printf 'é\\377'")
+
+    assert answer(ran) == {
+        "meta": {"ok": True, "exitCode": 0},
+        "content": "one\ntwo\né\ufffd",
+    }
+    assert ran.err.startswith("one\ntwo\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("exit 3", 3), ("kill -KILL $$", 137), ("kill -TERM $$", 143), ("no-such-command", 127)],
+)
+def test_command_that_fails_is_an_answer(shell: Shell, command: str, code: int) -> None:
+    assert answer(shell(command))["meta"] == {"ok": False, "exitCode": code}
+
+
+def test_command_that_takes_too_long_is_stopped(shell: Shell) -> None:
+    document = answer(shell("--timeout", "0.2", "echo begun; sleep 60"))
+
+    assert document["meta"] == {"ok": False, "exitCode": 124, "timedOut": True}
+    assert document["content"] == "begun\n\n[stopped after 0.2 s]\n"
+
+
+def test_long_output_loses_its_middle_visibly(shell: Shell) -> None:
+    ran = shell("echo first; yes | head -c 20000000; echo last")
+
+    content = answer(ran)["content"]
+    assert content.startswith("first\ny\n")
+    assert content.endswith("\ny\nlast\n")
+    assert "\n[… 18,951,435 bytes left out …]\n" in content
+    assert len(ran.err) < 1024 * 1024 + 100
+    assert ran.err.endswith("[the log ends here; the output goes on]\n")
+
+
+def test_command_adds_fields_of_its_own(shell: Shell, tmp_path: Path) -> None:
+    command = 'echo \'{"ok": false, "version": "1.4.0"}\' >"$UWF_META"; echo "$UWF_META"'
+
+    document = answer(shell(command, UWF_STEP_DIR=str(tmp_path)))
+
+    assert document["meta"] == {"ok": False, "exitCode": 0, "version": "1.4.0"}
+    assert document["content"].startswith(f"{tmp_path}/")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_empty_meta_file_adds_nothing(shell: Shell) -> None:
+    assert answer(shell(': >"$UWF_META"'))["meta"] == {"ok": True, "exitCode": 0}
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ("echo '{' >\"$UWF_META\"", "$UWF_META is not JSON: expecting property name"),
+        ("echo '[]' >\"$UWF_META\"", "$UWF_META is JSON, but not an object"),
+        ('echo \'{"n": NaN}\' >"$UWF_META"', "$UWF_META is not JSON: the value at $.n is nan"),
+        ("printf '\\377' >\"$UWF_META\"", "$UWF_META cannot be read"),
+        ('mkdir "$UWF_META"', "$UWF_META cannot be read"),
+    ],
+)
+def test_meta_that_cannot_be_read_is_a_failure(shell: Shell, command: str, problem: str) -> None:
+    ran = shell(command)
+
+    assert (ran.status, ran.out) == (1, "")
+    assert f"error: the command's {problem}" in ran.err
+
+
+def test_command_stands_where_the_engine_put_it_and_sees_the_thread(
+    shell: Shell, tmp_path: Path
+) -> None:
+    ran = shell("pwd; echo $UWF_THREAD_ID; cat", UWF_THREAD_ID="T")
+
+    assert answer(ran)["content"] == f"{tmp_path}\nT\n"
+
+
+def test_thread_can_be_read_in_the_command(turn: Turn) -> None:
+    uwf = f"{sys.executable} -m uwf_git"
+    command = f'{uwf} thread context "$UWF_THREAD_ID"'
+
+    ran = turn.installed(
+        "uwf-shell", command, "-t", turn.thread, "-r", "counter", UWF_THREAD_ID=turn.thread
+    )
+
+    assert json.loads(answer(ran)["content"])["start"]["prompt"] == "one two three"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_command_ends_with_its_agent(tmp_path: Path, number: signal.Signals) -> None:
+    wait = "while :; do sleep 0.02; done"
+    command = f"trap 'echo gone >{tmp_path}/gone; exit' TERM; echo begun; {wait}"
+    shell = [sys.executable, "-m", "uwf_git.agentkit.adapters.shell", command, "T"]
+    environ = os.environ | {"UWF_STEP_DIR": str(tmp_path)}
+    with subprocess.Popen(
+        shell, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as agent:
+        assert agent.stderr is not None
+        assert agent.stdout is not None
+        assert agent.stderr.readline() == b"begun\n"
+        agent.send_signal(number)
+        # It breaks when the agent and all that it started are gone.
+        out = agent.stdout.read()
+        agent.stderr.read()
+
+    asked = number != signal.SIGKILL
+    statuses = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGKILL: -9}
+    assert (agent.returncode, out) == (statuses[number], b"")
+    assert (tmp_path / "gone").exists() == asked
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["make test", "T"], ShellArguments("make test", None)),
+        (["--timeout", "5", "make test", "T"], ShellArguments("make test", 5)),
+        (["--timeout=0.5", "make", "-t", "T", "-r", "dev"], ShellArguments("make", 0.5)),
+        (["make", "-t", "T"], ShellArguments("make", None)),
+    ],
+)
+def test_command_line_is_taken_apart(argv: list[str], expected: ShellArguments) -> None:
+    assert parse_shell_arguments(argv) == expected
+
+
+@pytest.mark.parametrize(
+    ("argv", "problem"),
+    [
+        ([], "no thread id was given"),
+        (["T"], "takes one command, not 0 words"),
+        (["make", "test", "T"], "takes one command, not 2 words"),
+        (["  ", "T"], "takes one command"),
+        (["--verbose", "T"], "takes one command"),
+        (["--timeout", "T"], "--timeout takes a number of seconds, not ''"),
+        (["--timeout", "soon", "make", "T"], "not 'soon'"),
+        (["--timeout", "0", "make", "T"], "not '0'"),
+        (["--timeout=inf", "make", "T"], "not 'inf'"),
+        (["--timeout=nan", "make", "T"], "not 'nan'"),
+    ],
+)
+def test_other_command_lines_are_usage_errors(argv: list[str], problem: str) -> None:
+    with pytest.raises(BadUsage, match=problem):
+        parse_shell_arguments(argv)
+
+
+def test_usage_error_has_its_status(shell: Shell) -> None:
+    ran = shell("make", "test")
+
+    assert (ran.status, ran.out) == (2, "")
+    assert "hint: put the command in quotes" in ran.err
+
+
+def test_help_says_where_a_command_belongs(tmp_path: Path) -> None:
+    ran = Turn(tmp_path, "").installed("uwf-shell", "--help")
+
+    assert (ran.status, ran.err) == (0, "")
+    assert "not every script that a fetched workflow might hold" in ran.out
+    assert "EXIT STATUS" in ran.out

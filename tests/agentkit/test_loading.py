@@ -1,0 +1,63 @@
+import os
+import subprocess
+import sys
+
+import pytest
+from agentkit.conftest import Turn
+
+from uwf_git.agentkit.loading import ThreadMoved, load_context
+from uwf_git.errors import BadUsage, UwfError
+
+
+def test_context_is_read_from_the_store(turn: Turn) -> None:
+    environ = {"UWF_REPO": f"{turn.place}/store.git"}
+
+    context = load_context(environ, [turn.thread])
+
+    assert context.thread_id == turn.thread
+    assert context.start.prompt == "one two three"
+    assert context.current_role.name == "counter"
+    # Where this process stands, not where the thread was started.
+    assert context.workdir == os.getcwd() != str(turn.place)
+    assert load_context(environ, ["-t", turn.thread, "-r", "counter"]) == context
+    assert load_context(environ | {"UWF_HEAD": context.head}, ["x", turn.thread]) == context
+
+
+def test_thread_that_has_moved_on_is_refused(turn: Turn) -> None:
+    environ = {"UWF_REPO": f"{turn.place}/store.git", "UWF_HEAD": "2MXBG6PN4A8JR"}
+
+    with pytest.raises(ThreadMoved, match=r"not 2MXBG6PN4A8JR"):
+        load_context(environ, [turn.thread])
+
+
+@pytest.mark.parametrize("named", ["argv", "environment"])
+def test_role_that_the_workflow_does_not_have_is_refused(turn: Turn, named: str) -> None:
+    environ = {"UWF_REPO": f"{turn.place}/store.git"}
+    argv = [turn.thread]
+    if named == "argv":
+        argv = ["-t", turn.thread, "-r", "stranger"]
+    else:
+        environ["UWF_ROLE"] = "stranger"
+
+    with pytest.raises(UwfError, match="stranger"):
+        load_context(environ, argv)
+
+
+def test_thread_that_is_not_there_is_refused(turn: Turn) -> None:
+    with pytest.raises(UwfError, match="01J00000000000000000000009"):
+        load_context({"UWF_REPO": f"{turn.place}/store.git"}, ["01J00000000000000000000009"])
+
+
+@pytest.mark.parametrize("environ", [{}, {"UWF_REPO": ""}])
+def test_without_a_store_nothing_can_be_read(environ: dict[str, str]) -> None:
+    with pytest.raises(BadUsage, match="UWF_REPO is not set"):
+        load_context(environ, ["01J7K9M2XNPQR5VWBCDF8G3H4T"])
+
+
+def test_kit_opens_no_store_before_it_has_to() -> None:
+    heavy = {"dulwich", "jsonata", "jsonschema", "yaml", "click", "subprocess"}
+    script = f"import sys, uwf_git.agentkit; print(sorted({heavy} & set(sys.modules)))"
+
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert ran.stdout == "[]\n"

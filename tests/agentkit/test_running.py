@@ -1,0 +1,118 @@
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from agentkit.conftest import MakeContext, Ran, Turn
+
+from uwf_git.agentkit.context import AgentContext
+from uwf_git.agentkit.extract import NoMeta
+from uwf_git.agentkit.result import AgentResult
+from uwf_git.agentkit.running import complete
+
+Agent = Callable[..., Ran]
+
+FRAME = """\
+import os, subprocess, sys
+from uwf_git.agentkit.result import AgentResult
+from uwf_git.agentkit.running import run_as_agent
+from uwf_git.errors import Refused
+
+def produce():
+{body}
+
+sys.exit(run_as_agent(produce, is_debug="UWF_DEBUG" in os.environ))
+"""
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Agent:
+    """Run the body of a function as an agent, in a process of its own."""
+
+    def run(body: str, **environ: str) -> Ran:
+        script = tmp_path / "agent.py"
+        script.write_text(FRAME.format(body=textwrap.indent(body, "    ")))
+        return Turn(tmp_path, "").python(str(script), **environ)
+
+    return run
+
+
+def test_result_is_all_that_stdout_gets(agent: Agent) -> None:
+    ran = agent(
+        "print('debugging')\n"
+        "subprocess.run(['echo', 'from a tool'])\n"
+        "os.write(1, b'by hand\\n')\n"
+        "return AgentResult({'ok': True}, 'text')"
+    )
+
+    assert (ran.status, ran.out) == (0, '{"meta": {"ok": true}, "content": "text"}\n')
+    assert set(ran.err.splitlines()) == {"debugging", "from a tool", "by hand"}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "err"),
+    [
+        ("raise ValueError('no\\nmodel')", 1, "error: ValueError: no model\n"),
+        ("raise Refused('not now', hint='wait')", 1, "error: not now\nhint: wait\n"),
+        ("raise Refused('not now')", 1, "error: not now\n"),
+        ("sys.exit(3)", 3, ""),
+        ("sys.exit()", 1, "the agent left without a result\n"),
+        ("sys.exit(0)", 1, "the agent left without a result\n"),
+        ("sys.exit('no key')", 1, "no key\n"),
+        ("raise KeyboardInterrupt", 130, "interrupted\n"),
+        ("return AgentResult({1, 2}, '')", 1, "error: the result cannot be written as JSON: "),
+        ("os.dup2(os.open('/dev/full', os.O_WRONLY), 1)", 1, "error: AttributeError: "),
+    ],
+)
+def test_whatever_goes_wrong_is_one_line_and_no_result(
+    agent: Agent, body: str, status: int, err: str
+) -> None:
+    ran = agent(body)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert ran.err.startswith(err)
+    assert "Traceback" not in ran.err
+
+
+def test_debugging_shows_the_traceback(agent: Agent) -> None:
+    ran = agent("raise ValueError('deep down')", UWF_DEBUG="1")
+
+    assert ran.status == 1
+    assert "Traceback" in ran.err
+    assert ran.err.endswith("error: ValueError: deep down\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_result_that_could_not_be_printed_is_a_failure(tmp_path: Path, agent: Agent) -> None:
+    agent("return AgentResult({}, '')")
+
+    ran = Turn(tmp_path, "").run("/bin/sh", "-c", f"exec {sys.executable} agent.py >/dev/full")
+
+    assert ran.status == 1
+    assert "No space left on device" in ran.err
+
+
+def test_text_becomes_a_result(context: MakeContext) -> None:
+    result = complete(lambda _: "---\napproved: true\n---\nFine.", context())
+
+    assert result == AgentResult({"approved": True}, "Fine.")
+
+
+def test_result_is_left_as_it_is(context: MakeContext) -> None:
+    result = AgentResult({"anything": 1}, "x", session="s")
+
+    assert complete(lambda _: result, context()) is result
+
+
+def test_text_without_fields_is_refused(context: MakeContext) -> None:
+    with pytest.raises(NoMeta):
+        complete(lambda _: "Fine.", context())
+
+
+def test_other_values_are_refused(context: MakeContext) -> None:
+    def forgot(_context: AgentContext) -> None:
+        return None
+
+    with pytest.raises(TypeError, match="str or an AgentResult, not NoneType"):
+        complete(forgot, context())  # type: ignore[arg-type]  # what an author might do

@@ -1,0 +1,66 @@
+"""What the tests of agents stand on: programs written on the spot, and no leftovers."""
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+Program = Callable[[str], str]
+"""Writes a script and gives its path."""
+
+Lives = Callable[[int], bool]
+"""Tells whether a process still does something."""
+
+WaitFor = Callable[[Path], bytes]
+"""Waits until a file has content, and gives it."""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    """Write scripts that can be executed; without a #! they are for /bin/sh."""
+
+    def write(text: str) -> str:
+        path = tmp_path / f"program-{len(list(tmp_path.glob('program-*')))}"
+        path.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def lives() -> Lives:
+    """Ask ps, which knows zombies from the living on every system."""
+
+    def ask(pid: int) -> bool:
+        command = ["ps", "-o", "stat=", "-p", str(pid)]
+        state = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+        return bool(state) and not state.startswith("Z")
+
+    return ask
+
+
+@pytest.fixture
+def wait_for() -> WaitFor:
+    """Wait for another process's file, up to ten seconds."""
+
+    def wait(path: Path) -> bytes:
+        deadline = time.monotonic() + 10
+        while not (path.exists() and path.read_bytes()):
+            assert time.monotonic() < deadline, f"nobody wrote {path.name}"
+            time.sleep(0.01)
+        return path.read_bytes()
+
+    return wait
+
+
+@pytest.fixture
+def tidy() -> Iterator[None]:
+    """Check that a test leaves no file open and no thread behind."""
+    before = sorted(os.listdir("/dev/fd")), threading.active_count()
+    yield
+    assert (sorted(os.listdir("/dev/fd")), threading.active_count()) == before

@@ -1,0 +1,360 @@
+import fcntl
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents.conftest import Lives, Program, WaitFor
+
+from uwf_git.agents.process import AgentInterrupted, SpawnFailed, WorkdirMissing, run_agent
+from uwf_git.agents.request import AgentRequest, AgentRun
+from uwf_git.agents.spool import AlreadyBegun, SpoolFailed
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+Run = Callable[..., AgentRun]
+
+
+def ignore(_chunk: bytes) -> None:
+    pass
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run an argv as an agent, in tmp_path; options go to the request."""
+
+    def start(*argv: str, on_stderr: Callable[[bytes], None] = ignore, **options: Any) -> AgentRun:
+        settings: dict[str, Any] = {
+            "environment": dict(os.environ),
+            "workdir": str(tmp_path),
+            "run_dir": str(tmp_path / "run"),
+            "grace_s": 5,
+        }
+        return run_agent(AgentRequest(argv=argv, **settings | options), on_stderr=on_stderr)
+
+    return start
+
+
+@pytest.mark.parametrize("status", [0, 7, 127, 255])
+def test_output_and_status_come_as_they_are(run: Run, program: Program, status: int) -> None:
+    ran = run(program(f"echo out; printf 'log\\377' >&2; exit {status}"))
+
+    assert (ran.outcome, ran.exit_code) == ("exited", status)
+    assert (ran.stdout, ran.stderr) == (b"out\n", b"log\xff")
+
+
+def test_files_tell_the_run_as_well(run: Run, program: Program, tmp_path: Path) -> None:
+    run(program("echo out; echo log >&2; exit 7"))
+
+    files = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    assert files.pop("pid").strip().isdigit()
+    assert files == {"stdout": b"out\n", "stderr": b"log\n", "exit": b"7\n"}
+
+
+@pytest.mark.parametrize(("name", "code"), [("KILL", 137), ("TERM", 143), ("SEGV", 139)])
+def test_death_by_a_signal_has_a_status(run: Run, program: Program, name: str, code: int) -> None:
+    ran = run(program(f"kill -{name} $$"))
+
+    assert (ran.outcome, ran.exit_code) == ("exited", code)
+
+
+def test_every_argument_arrives_as_it_is(run: Run, program: Program) -> None:
+    show = program(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n")
+    words = ["", "a b", "$HOME", "'\"`;|&", "-n", "*", "línea\nnueva", "日本語", "\\"]
+
+    assert json.loads(run(show, *words).stdout) == words
+
+
+def test_environment_is_what_was_given_and_nothing_else(run: Run) -> None:
+    # "s" and "d" are names that a shell script likes to use.
+    given = {"A": "x y\nz", "s": "kept", "d": "kept", "日": "本"}
+
+    ran = run(
+        sys.executable,
+        "-Ic",
+        "import json, os; print(json.dumps(dict(os.environ)))",
+        environment={**given, "PYTHONUTF8": "1"},
+    )
+
+    seen = json.loads(ran.stdout)
+    shells_own = {"PWD", "OLDPWD", "SHLVL", "_", "LC_CTYPE", "PYTHONUTF8"}
+    # dash drops names that are no identifiers to it.
+    assert {name: seen[name] for name in seen if name not in shells_own | {"日"}} == {
+        name: value for name, value in given.items() if name != "日"
+    }
+
+
+def test_stdin_is_at_its_end(run: Run, program: Program) -> None:
+    ran = run(program("wc -c; readlink /proc/self/fd/0 || echo /dev/null"), timeout_s=5)
+
+    assert ran.stdout.split() == [b"0", b"/dev/null"]
+
+
+def test_agent_stands_in_its_work_directory(run: Run, program: Program, tmp_path: Path) -> None:
+    place = tmp_path / "it's a place"
+    place.mkdir()
+
+    ran = run(program("pwd"), workdir=str(place), run_dir=str(place / "r u'n"))
+
+    assert ran.stdout == f"{place}\n".encode()
+    assert (place / "r u'n" / "exit").exists()
+
+
+def test_missing_work_directory_is_refused(run: Run, program: Program, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for name, problem in (("gone", "is not there"), ("file", "is not a directory")):
+        with pytest.raises(WorkdirMissing, match=f"{name} {problem}") as caught:
+            run(program("true"), workdir=str(tmp_path / name))
+        assert "--workdir" in str(caught.value.hint)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may enter everywhere")
+def test_closed_work_directory_is_refused(run: Run, program: Program, tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0)
+
+    with pytest.raises(WorkdirMissing, match="may not be entered"):
+        run(program("true"), workdir=str(tmp_path / "closed"))
+
+
+def test_script_without_an_interpreter_line_runs_as_in_a_shell(run: Run, tmp_path: Path) -> None:
+    script = tmp_path / "plain"
+    script.write_text("echo plain $1\n")
+    script.chmod(0o755)
+
+    assert run(str(script), "word").stdout == b"plain word\n"
+
+
+def test_too_long_an_argument_is_told(run: Run) -> None:
+    with pytest.raises(SpawnFailed, match=r"longer than the system allows") as caught:
+        run("/bin/true", "x" * 4_000_000)
+    assert "context" in str(caught.value.hint)
+
+
+def test_what_no_process_can_be_given_is_told(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(SpawnFailed, match="null byte"):
+        run("/bin/true", environment={"A": "x\0y"})
+    with pytest.raises(SpawnFailed, match="cannot start /bin/true"):
+        run("/bin/true", environment={"A=B": "x"}, run_dir=str(tmp_path / "second"))
+
+
+def test_failed_start_leaves_room_for_the_next(run: Run) -> None:
+    with pytest.raises(SpawnFailed):
+        run("/bin/true", "x\0")
+
+    assert run("/bin/true").exit_code == 0
+
+
+def test_nothing_runs_twice_in_one_run_directory(run: Run, program: Program) -> None:
+    count = program("echo x >>count; exit 3")
+    run(count)
+
+    with pytest.raises(AlreadyBegun):
+        run(count)
+
+    assert Path(count).with_name("count").read_text() == "x\n"
+
+
+def test_unusable_run_directory_is_told(run: Run, program: Program, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(SpoolFailed, match=r"file/run cannot be used: Not a directory"):
+        run(program("true"), run_dir=str(tmp_path / "file" / "run"))
+
+
+def test_end_is_noticed_at_once(run: Run, tmp_path: Path) -> None:
+    def measure(number: int) -> float:
+        started = time.perf_counter()
+        run("/bin/true", run_dir=str(tmp_path / str(number)))
+        return time.perf_counter() - started
+
+    # Well below the tick at which the log is forwarded.
+    assert min(map(measure, range(10))) < 0.03
+
+
+def test_clock_is_the_callers(clock: Callable[[], int], tmp_path: Path) -> None:
+    request = AgentRequest(
+        argv=("/bin/true",), environment={}, workdir="/", run_dir=str(tmp_path / "run")
+    )
+
+    ran = run_agent(request, on_stderr=ignore, clock=clock)
+
+    assert (ran.started_ms, ran.duration_ms) == (1_760_000_000_000, 1000)
+
+
+def test_log_is_forwarded_while_the_agent_runs(run: Run, program: Program, tmp_path: Path) -> None:
+    heard = []
+
+    def answer(chunk: bytes) -> None:
+        heard.append(chunk)
+        (tmp_path / "heard").touch()
+
+    ran = run(
+        program("echo ready >&2; until [ -e heard ]; do sleep 0.01; done; echo done >&2"),
+        on_stderr=answer,
+        timeout_s=10,
+    )
+
+    assert ran.outcome == "exited"
+    assert b"".join(heard) == b"ready\ndone\n" == ran.stderr
+
+
+def test_log_that_is_written_by_name_is_not_torn(run: Run, program: Program) -> None:
+    heard: list[bytes] = []
+
+    ran = run(program("echo first >/dev/stderr; echo last >/dev/stderr"), on_stderr=heard.append)
+
+    assert ran.stderr.endswith(b"last\n")
+    assert b"\0" not in ran.stderr + b"".join(heard)
+
+
+def test_agent_that_ignores_the_request_to_stop_is_killed(
+    run: Run, program: Program, tmp_path: Path, lives: Lives
+) -> None:
+    stubborn = program("trap '' TERM; sleep 60 & echo $$ $! >pids; wait; sleep 60")
+
+    ran = run(stubborn, timeout_s=0.2, grace_s=0.2)
+
+    assert (ran.outcome, ran.exit_code) == ("timed-out", None)
+    pids = (tmp_path / "pids").read_text().split()
+    assert [pid for pid in pids if lives(int(pid))] == []
+
+
+def test_agent_may_tidy_up_when_its_time_is_over(run: Run, program: Program) -> None:
+    graceful = program("trap 'echo bye; echo bye >&2; exit 9' TERM; sleep 60 & wait")
+    heard: list[bytes] = []
+
+    ran = run(graceful, timeout_s=0.2, on_stderr=heard.append)
+
+    assert (ran.outcome, ran.exit_code, ran.stdout) == ("timed-out", 9, b"bye\n")
+    assert b"bye\n" in b"".join(heard)
+
+
+def test_child_of_an_agent_does_not_survive_it_when_the_time_is_over(
+    run: Run, program: Program, tmp_path: Path, lives: Lives
+) -> None:
+    child = program("trap '' TERM; echo $$ >pid; while :; do sleep 60; done")
+
+    ran = run(program(f"{child} & wait"), timeout_s=0.3, grace_s=0.2)
+
+    assert (ran.outcome, ran.exit_code) == ("timed-out", 143)
+    assert not lives(int((tmp_path / "pid").read_text()))
+
+
+def test_stopped_agent_can_still_be_ended(run: Run, program: Program) -> None:
+    ran = run(program("kill -STOP $$"), timeout_s=0.2)
+
+    assert (ran.outcome, ran.exit_code) == ("timed-out", 143)
+
+
+def test_daemon_that_holds_the_outputs_keeps_nobody_waiting(
+    run: Run, program: Program, tmp_path: Path, lives: Lives
+) -> None:
+    started = time.monotonic()
+
+    ran = run(program("sleep 60 & echo $! >pid; echo done"))
+
+    daemon = int((tmp_path / "pid").read_text())
+    assert lives(daemon)
+    os.kill(daemon, signal.SIGKILL)
+    assert (ran.outcome, ran.stdout) == ("exited", b"done\n")
+    assert time.monotonic() - started < 5
+
+
+def test_agent_inherits_the_lock_that_says_it_lives(
+    run: Run, program: Program, tmp_path: Path
+) -> None:
+    lock = os.open(tmp_path / "alive", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+
+    run(program("sleep 60 & echo $! >pid"), kept_fds=(lock,))
+
+    os.close(lock)
+    with (tmp_path / "alive").open() as other:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+        fcntl.flock(other, fcntl.LOCK_EX)
+
+
+@pytest.mark.parametrize("descriptor", ["1", "2"])
+def test_endless_output_is_stopped(run: Run, program: Program, descriptor: str) -> None:
+    limit = 1024 * 1024
+    heard: list[bytes] = []
+
+    ran = run(program(f"yes >&{descriptor}"), max_output_bytes=limit, on_stderr=heard.append)
+
+    assert (ran.outcome, ran.exit_code) == ("too-much-output", 143)
+    if descriptor == "1":
+        assert ran.stdout == b"y\n" * (limit // 2)
+    else:
+        assert len(ran.stderr) == 64 * 1024
+        assert sum(map(len, heard)) == limit
+
+
+def test_too_much_output_is_too_much_though_the_agent_has_ended(
+    run: Run, program: Program, tmp_path: Path
+) -> None:
+    ran = run(program("head -c 50000000 /dev/zero"))
+
+    assert (ran.outcome, len(ran.stdout)) == ("too-much-output", 16 * 1024 * 1024)
+    (tmp_path / "run" / "stdout").unlink()  # pytest keeps temporary directories for a while
+
+
+def test_interrupt_ends_the_agent_and_hands_over_what_it_left(
+    run: Run, program: Program, tmp_path: Path, lives: Lives
+) -> None:
+    waiting = program("sleep 60 & echo $$ $! >pids; echo partly; echo ready >&2; wait")
+
+    with pytest.raises(AgentInterrupted) as caught:
+        run(waiting, on_stderr=lambda _: signal.raise_signal(signal.SIGINT))
+
+    ran = caught.value.run
+    assert (ran.outcome, ran.exit_code, ran.stdout) == ("interrupted", 143, b"partly\n")
+    pids = (tmp_path / "pids").read_text().split()
+    assert [pid for pid in pids if lives(int(pid))] == []
+
+
+def test_second_interrupt_does_not_wait_for_a_stubborn_agent(run: Run, program: Program) -> None:
+    stubborn = program("trap '' TERM; echo ready >&2; while :; do sleep 60; done")
+    started = time.monotonic()
+
+    def interrupt_twice(_chunk: bytes) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with pytest.raises(AgentInterrupted) as caught:
+            run(stubborn, on_stderr=interrupt_twice, grace_s=60)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+    assert caught.value.run.exit_code is None
+    assert time.monotonic() - started < 10
+
+
+def test_listener_that_fails_ends_the_agent(
+    run: Run, program: Program, tmp_path: Path, lives: Lives
+) -> None:
+    def fail(_chunk: bytes) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(program("echo $$ >pid; echo ready >&2; sleep 60"), on_stderr=fail)
+
+    assert not lives(int((tmp_path / "pid").read_text()))
+
+
+def test_agent_whose_shell_was_killed_is_lost_and_ended(
+    run: Run, program: Program, tmp_path: Path, lives: Lives, wait_for: WaitFor
+) -> None:
+    ran = run(program("echo $$ >pid; kill -KILL $PPID; sleep 60"))
+
+    assert (ran.outcome, ran.exit_code) == ("lost", None)
+    assert not lives(int(wait_for(tmp_path / "pid")))

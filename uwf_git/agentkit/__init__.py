@@ -1,0 +1,57 @@
+'''For agent authors: context in, result out.
+
+An agent is a function from the context of its turn to an answer. This is a whole one; installed
+as a command, it plays any role whose schema asks for ``words``::
+
+    import sys
+
+    from uwf_git.agentkit import AgentContext, AgentResult, build_prompt, create_agent
+
+
+    def count(context: AgentContext) -> AgentResult:
+        """Count what was asked for, and show what a model would be told."""
+        words = len(context.start.prompt.split())
+        return AgentResult(meta={"words": words}, content=build_prompt(context))
+
+
+    main = create_agent(count)
+
+    if __name__ == "__main__":
+        sys.exit(main())
+
+A function that calls a model may simply return the model's text: ``build_prompt`` asks for the
+role's fields in front matter, and ``create_agent`` takes them out again.
+
+Owns: the names that agent authors import. Knows nothing of: the engine, beyond its context.
+Always true: importing the kit opens no store and costs little; the store is opened when the
+context is loaded.
+'''
+
+from uwf_git.agentkit.context import (
+    AgentContext,
+    ExtractContext,
+    ModeratorContext,
+    build_extract_context,
+    parse_context,
+)
+from uwf_git.agentkit.extract import Extracted, NoMeta, extract_meta
+from uwf_git.agentkit.loading import load_context
+from uwf_git.agentkit.prompt import build_prompt
+from uwf_git.agentkit.result import AgentResult, print_result
+from uwf_git.agentkit.running import create_agent
+
+__all__ = [
+    "AgentContext",
+    "AgentResult",
+    "ExtractContext",
+    "Extracted",
+    "ModeratorContext",
+    "NoMeta",
+    "build_extract_context",
+    "build_prompt",
+    "create_agent",
+    "extract_meta",
+    "load_context",
+    "parse_context",
+    "print_result",
+]

@@ -1,0 +1,61 @@
+"""Loading: from the way an agent was called to its context.
+
+Owns: finding the turn for which this process was called.
+Knows nothing of: what the agent does with it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from uwf_git.agentkit.arguments import parse_arguments
+from uwf_git.agentkit.context import AgentContext, parse_context
+from uwf_git.errors import BadUsage, Refused
+
+
+class ThreadMoved(Refused):
+    """The thread is not where whoever called the agent said it was."""
+
+    code = "thread-moved"
+
+    def __init__(self, thread_id: str, *, head: str, now: str) -> None:
+        super().__init__(
+            f"thread {thread_id} has moved on: its head is {now}, not {head}",
+            hint="let `uwf thread step` call the agent",
+            thread=thread_id,
+            head=head,
+            now=now,
+        )
+
+
+def load_context(environ: Mapping[str, str], argv: Sequence[str]) -> AgentContext:
+    """Load the context of the turn for which this process was called.
+
+    *argv* comes without the program. The store is read in this process; UWF_REPO says where it
+    is. The role is the one that the caller names, in argv or in UWF_ROLE, else the one whose turn
+    it is. A thread that is no longer where its caller left it (UWF_HEAD) is refused, since the
+    answer to an old question helps nobody.
+
+    Raises:
+        BadUsage: there is no thread id, or no UWF_REPO.
+        ThreadMoved: the thread's head is not the caller's.
+        BadContext: the store and this kit are of different versions.
+        UwfError: the store has no such thread or role, and says so.
+    """
+    # The store costs 150 ms of start-up, which a process that never looks should not pay.
+    from uwf_git.commands.thread_context import load_thread_context  # noqa: PLC0415
+
+    arguments = parse_arguments(argv)
+    repo = environ.get("UWF_REPO")
+    if not repo:
+        raise BadUsage(
+            "UWF_REPO is not set, so there is no store to read the thread from",
+            hint="`uwf thread step` sets it; by hand, put the path of the store in it",
+        )
+    role = arguments.role or environ.get("UWF_ROLE") or None
+    context = parse_context(load_thread_context(repo, arguments.thread_id, role=role))
+    head = environ.get("UWF_HEAD") or context.head
+    if head != context.head:
+        raise ThreadMoved(context.thread_id, head=head, now=context.head)
+    # We stand where the engine put us, whatever is remembered for the thread.
+    return replace(context, workdir=str(Path.cwd()))

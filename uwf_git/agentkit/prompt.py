@@ -1,0 +1,145 @@
+"""Prompts: everything an agent is told, in one text.
+
+Owns: what stands in a prompt, in which order, and what is cut when it grows too long.
+Knows nothing of: models, tools, where the text goes.
+Always true: the same context gives the same prompt; nothing is left out without a note that says
+how much; and what another agent wrote stands between marks that it cannot have written itself.
+"""
+
+import json
+from typing import Any
+
+from uwf_git.agentkit.answer_format import build_answer_format
+from uwf_git.agentkit.context import AgentContext
+
+DEFAULT_BUDGET = 120_000
+"""Characters, some 30,000 tokens: room for the agent's own work in every current model."""
+
+_LONGEST_META = 2_000
+
+
+def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
+    """Tell the agent all it may know: who it is, the task, the thread so far, how to answer.
+
+    *budget* is what the task, the thread and the state may take, in characters. The newest step
+    comes whole as long as it fits, the older ones with their meta, newest first; notes say what
+    was left out and how to get it. The role's own words and the answer format are never cut.
+    """
+    task = _cut(context.start.prompt, budget // 2, context)
+    left = budget - len(task)
+    state = _cut(_json(context.state), left // 4, context) if context.state else ""
+    history = _build_history(context, left - len(state))
+    role = context.current_role
+    parts = [
+        f"# You are {role.name}",
+        role.description.strip(),
+        role.system_prompt.strip(),
+        "# The task",
+        _mark("task", task),
+        "# Where you are",
+        _build_position(context),
+        *history,
+        *(["# The state of the thread", _mark("state", state)] if state else []),
+        *_build_last_error(context),
+        "# How to answer",
+        build_answer_format(role),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _build_position(context: AgentContext) -> str:
+    workflow, role = context.workflow, context.current_role.name
+    turn = "your first turn" if context.visit == 1 else f"your {_ordinal(context.visit)} turn"
+    thread = f"This is step {context.depth + 1} of a thread of the workflow {workflow.name}"
+    lines = [f"{thread}, and {turn} as {role}."]
+    if workflow.description:
+        lines.append(f"What the workflow is for: {_one_line(workflow.description)}")
+    if context.workdir:
+        lines.append(f"You work in the directory {context.workdir}.")
+    return "\n".join(lines)
+
+
+def _build_last_error(context: AgentContext) -> list[str]:
+    if context.last_error is None:
+        return []
+    error = context.last_error
+    attempt = f"This is attempt {context.attempt} at this step."
+    return [
+        "# The last attempt failed",
+        f"{attempt} The last one failed because of this ({error.kind}):",
+        _mark("error", _cut(error.message, _LONGEST_META, context)),
+        "Take another way, so that it does not fail again.",
+    ]
+
+
+def _build_history(context: AgentContext, budget: int) -> list[str]:
+    if not context.steps:
+        return ["Nothing has been done yet: yours is the first step."]
+    last = _build_newest(context, budget * 3 // 4)
+    heading = "# The thread so far, oldest step first"
+    if len(context.steps) == 1:
+        return [heading, last]
+    note = f"Of the steps before the newest the texts are left out; {_whole(context)}."
+    return [heading, note, *_build_older(context, budget - len(last)), last]
+
+
+def _build_newest(context: AgentContext, budget: int) -> str:
+    step = context.steps[-1]
+    meta = _cut(_json(step.meta), budget // 4, context)
+    content = _cut(step.content, budget - len(meta), context)
+    heading = f"## Step {len(context.steps)}, the newest: {step.role}"
+    parts = [heading, _mark("meta", meta)]
+    return "\n\n".join([*parts, _mark("content", content)] if content else parts)
+
+
+def _build_older(context: AgentContext, budget: int) -> list[str]:
+    """Show the steps before the newest, as many as there is room for, the latest of them."""
+    shown: list[str] = []
+    for number in range(len(context.steps) - 1, 0, -1):
+        step = context.steps[number - 1]
+        meta = _mark("meta", _cut(_json(step.meta), _LONGEST_META, context))
+        size = f", {len(step.content):,} characters of text" if step.content else ""
+        text = f"## Step {number}: {step.role}{size}\n\n{meta}"
+        budget -= len(text)
+        if budget < 0:
+            shown.append(f"[… the first {number:,} steps are left out; {_whole(context)} …]")
+            break
+        shown.append(text)
+    return shown[::-1]
+
+
+def _cut(text: str, limit: int, context: AgentContext) -> str:
+    """Keep the beginning and the end of a text that is too long, and say what is missing."""
+    if len(text) <= limit:
+        return text
+    head, tail = max(0, limit * 2 // 3), max(0, limit // 3)
+    left_out = len(text) - head - tail
+    note = f"\n[… {left_out:,} characters left out; {_whole(context)} …]\n"
+    return text[:head] + note + text[len(text) - tail :]
+
+
+def _whole(context: AgentContext) -> str:
+    return f"`uwf thread context {context.thread_id}` prints all of it"
+
+
+def _mark(tag: str, text: str) -> str:
+    """Put *text* between tags that do not occur in it, in whatever spelling."""
+    folded = text.casefold()
+    while f"<{tag}" in folded or f"</{tag}" in folded:
+        tag += "-"
+    ending = "" if text.endswith("\n") else "\n"
+    return f"<{tag}>\n{text}{ending}</{tag}>"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _ordinal(number: int) -> str:
+    is_teen = 10 < number % 100 < 20  # noqa: PLR2004 (11th, 12th, 13th)
+    ending = "th" if is_teen else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"

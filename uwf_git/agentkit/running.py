@@ -1,0 +1,109 @@
+"""Running an author's function as an agent.
+
+Owns: the frame around the function: context in, result out, exit status.
+Knows nothing of: what the function does.
+Always true: the process exits with 0 only after a whole result was printed, and nothing else is
+ever printed on stdout: what the function, or a program that it starts, prints there goes to
+stderr, which is the live log.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from uwf_git.agentkit.context import AgentContext
+from uwf_git.agentkit.extract import extract_meta
+from uwf_git.agentkit.loading import load_context
+from uwf_git.agentkit.result import AgentResult, print_result
+from uwf_git.agents.one_line import on_one_line
+from uwf_git.errors import UwfError
+
+AgentFunction = Callable[[AgentContext], str | AgentResult]
+
+_FAILED = 1
+_INTERRUPTED = 130
+
+
+def create_agent(function: AgentFunction) -> Callable[[], int]:
+    """Make the ``main`` of an agent from a function of its context.
+
+    The function gives an ``AgentResult``, or a text in which the fields stand as the prompt
+    asked for. What it raises becomes one line on stderr and exit status 1; with UWF_DEBUG in
+    the environment, a traceback.
+    """
+
+    def main() -> int:
+        return run_as_agent(
+            lambda: complete(function, load_context(os.environ, sys.argv[1:])),
+            is_debug=bool(os.environ.get("UWF_DEBUG")),
+        )
+
+    return main
+
+
+def complete(function: AgentFunction, context: AgentContext) -> AgentResult:
+    """Call *function*, and make of a bare text the result that it holds.
+
+    Raises:
+        NoMeta: the text has no fields that fit the role.
+        TypeError: it is neither a text nor a result.
+    """
+    answer = function(context)
+    if isinstance(answer, AgentResult):
+        return answer
+    if isinstance(answer, str):
+        found = extract_meta(answer, context.current_role.output_schema)
+        return AgentResult(found.meta, found.content)
+    raise TypeError(f"an agent gives a str or an AgentResult, not {type(answer).__name__}")
+
+
+def run_as_agent(produce: Callable[[], AgentResult], *, is_debug: bool) -> int:
+    """Print what *produce* gives, or say in one line why there is nothing; give the exit status."""
+    try:
+        with _kept_stdout() as stdout:
+            print_result(produce(), stdout)
+    except KeyboardInterrupt:
+        return _say("interrupted", _INTERRUPTED)
+    except SystemExit as error:
+        return _account_for_exit(error)
+    except UwfError as error:
+        return _fail(error.message, hint=error.hint, is_debug=is_debug)
+    except Exception as error:  # noqa: BLE001 (the boundary: whatever an author's code raises)
+        return _fail(f"{type(error).__name__}: {error}", hint=None, is_debug=is_debug)
+    return 0
+
+
+@contextmanager
+def _kept_stdout() -> Iterator[IO[bytes]]:
+    """Keep the real stdout for the result; whoever else prints there prints on stderr."""
+    sys.stdout.flush()
+    with os.fdopen(os.dup(1), "wb") as kept:
+        os.dup2(2, 1)
+        try:
+            yield kept
+        finally:
+            sys.stdout.flush()
+            os.dup2(kept.fileno(), 1)
+
+
+def _account_for_exit(error: SystemExit) -> int:
+    """Let sys.exit() mean failure: there is no result."""
+    if isinstance(error.code, int) and error.code:
+        return error.code
+    is_text = error.code not in (None, 0)
+    return _say(str(error.code) if is_text else "the agent left without a result", _FAILED)
+
+
+def _fail(message: str, *, hint: str | None, is_debug: bool) -> int:
+    if is_debug:
+        traceback.print_exc()
+    status = _say(f"error: {message}", _FAILED)
+    return _say(f"hint: {hint}", status) if hint else status
+
+
+def _say(line: str, status: int) -> int:
+    sys.stderr.write(on_one_line(line) + "\n")
+    return status

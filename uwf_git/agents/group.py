@@ -1,0 +1,90 @@
+"""Process groups: ending all of one, and knowing that it has ended.
+
+Owns: signals. Knows nothing of: agents, output.
+Always true: after ``stop_group`` nothing of the group runs any more, unless it is stuck in the
+kernel; and a group is signalled only while its number can be no other's: a number is not given
+away while its leader is not reaped, or while any member lives.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+_TICK_S = 0.01
+
+# A killed process may still have to be torn down; longer means that it hangs in the kernel.
+_TEAR_DOWN_S = 2.0
+
+
+def stop_group(leader: "subprocess.Popen[bytes]", *, grace_s: float) -> None:
+    """End the group that *leader* leads: ask, wait at most *grace_s*, kill.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C came during the wait. Nothing was waited for then, since
+            whoever presses it twice is in a hurry; the group has ended all the same.
+    """
+    if leader.returncode is not None and not _lives(leader.pid):
+        return
+    try:
+        _signal_group(leader.pid, signal.SIGTERM)
+        # A stopped process cannot obey before it goes on.
+        _signal_group(leader.pid, signal.SIGCONT)
+        if _ended(leader, within_s=grace_s):
+            return
+    except KeyboardInterrupt:
+        _kill(leader)
+        raise
+    _kill(leader)
+
+
+def _kill(leader: "subprocess.Popen[bytes]") -> None:
+    _signal_group(leader.pid, signal.SIGKILL)
+    leader.wait()
+    _ended(leader, within_s=_TEAR_DOWN_S)
+
+
+def _ended(leader: "subprocess.Popen[bytes]", *, within_s: float) -> bool:
+    deadline = time.monotonic() + within_s
+    # Asking for the leader's status reaps it; a zombie would be a member for ever.
+    while leader.poll() is None or _lives(leader.pid):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_TICK_S)
+    return True
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    # Darwin refuses with EPERM where Linux finds no process: when only zombies are left.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def _lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    members = _members(group)
+    return members is None or any(state not in "ZX" for state in members)
+
+
+def _members(group: int) -> list[str] | None:
+    """List the states of the group's members, or None where there is no /proc.
+
+    Orphans that nobody reaps (a container whose first process does not care) stay zombies for
+    ever; a signal number 0 reaches them, but they do nothing any more.
+    """
+    states = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (entry / "stat").read_text(errors="replace")
+        except OSError:  # It ended just now.
+            continue
+        # The second field is the name in parentheses, which may hold anything.
+        state, _, pgrp = stat.rpartition(")")[2].split()[:3]
+        if int(pgrp) == group:
+            states.append(state)
+    return states if states or Path("/proc/self/stat").exists() else None

@@ -1,0 +1,152 @@
+"""Replies: what an agent printed, read as its answer.
+
+Owns: the recognition of the three forms of an answer, and the words for one that is none.
+Knows nothing of: processes, the role's schema (whether the meta fits is decided elsewhere).
+Always true: the same bytes give the same reply; what parsed can stand in a node; whatever the
+bytes are, the answer is a reply or ``BadReply``.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+from uwf_git.agents.command_line import Protocol
+from uwf_git.agents.front_matter import FrontMatter, FrontMatterUnclosed, split_front_matter
+from uwf_git.agents.one_line import on_one_line, show_beginning
+from uwf_git.agents.strict_json import BadJson, parse_json
+from uwf_git.errors import AgentFailed
+from uwf_git.model.canonical import NotCanonical, canonical
+
+Form = Literal["object", "front-matter", "bare"]
+BadReplyKind = Literal[
+    "empty", "no-json", "bad-json", "not-an-object", "no-meta", "wrong-type", "bad-front-matter"
+]
+
+_FIELDS = frozenset({"meta", "content", "usage", "state", "session"})
+
+_AROUND = " \t\r\n\ufeff"
+
+
+class BadReply(AgentFailed):
+    """The agent's output is no answer."""
+
+    code = "bad-reply"
+
+    def __init__(self, kind: BadReplyKind, problem: str, output: str) -> None:
+        # The problem may quote the output too: a key, a token.
+        message = on_one_line(problem)
+        beginning = show_beginning(output)
+        super().__init__(
+            f"{message}; it begins: {beginning}" if beginning else message,
+            hint='an agent prints {"meta": {…}, "content": "…"} on stdout, and its log on stderr',
+            kind=kind,
+        )
+        self.kind = kind
+
+
+class AgentReply(NamedTuple):
+    """An answer, before anybody has checked its meta."""
+
+    meta: Any
+
+    content: str
+    """The text that goes with it; the whole output where the agent named none."""
+
+    form: Form
+    """How the answer was written."""
+
+    raw: bytes | None = None
+    """The whole output, when it was not UTF-8 and the text has U+FFFD in its place."""
+
+    usage: dict[str, Any] | None = None
+    state: dict[str, Any] | None = None
+    """A JSON merge patch."""
+
+    session: str | None = None
+
+
+def parse_reply(stdout: bytes, *, protocol: Protocol) -> AgentReply:
+    """Read an agent's output as its answer.
+
+    In this order: one JSON object with a ``meta``; YAML front matter and a text; and with the
+    protocol ``flags`` an object that is the meta itself. There an object counts as the first
+    form only if it has none but that form's keys, since a role's own field may be called meta.
+    Keys that we do not know are left alone otherwise: later agents may print more.
+
+    Raises:
+        BadReply: it is none of these.
+    """
+    try:
+        text, raw = stdout.decode(), None
+    except UnicodeDecodeError:
+        text, raw = stdout.decode(errors="replace"), stdout
+    bare = text.strip(_AROUND)
+    if not bare:
+        raise BadReply("empty", "the agent printed nothing on stdout", "")
+    if bare.startswith("{"):
+        return _read_object(bare, text, raw=raw, protocol=protocol)
+    try:
+        front = split_front_matter(text)
+    except FrontMatterUnclosed as error:
+        raise BadReply("bad-front-matter", error.message, text) from error
+    if front is not None:
+        return _read_front_matter(front, text, raw=raw)
+    raise _no_answer(bare)
+
+
+def _read_object(bare: str, text: str, *, raw: bytes | None, protocol: Protocol) -> AgentReply:
+    try:
+        fields = parse_json(bare)
+    except BadJson as error:
+        raise BadReply("bad-json", f"the agent's output is {error.message}", text) from error
+    if protocol == "flags" and not ("meta" in fields and fields.keys() <= _FIELDS):
+        return AgentReply(meta=fields, content=text, form="bare", raw=raw)
+    if "meta" not in fields:
+        keys = ", ".join(sorted(fields)) or "nothing"
+        raise BadReply("no-meta", f'the agent\'s object has no "meta", only {keys:.200}', text)
+    content = _field(fields, "content", str, text)
+    return AgentReply(
+        meta=fields["meta"],
+        content=text if content is None else content,
+        form="object",
+        raw=raw,
+        usage=_field(fields, "usage", dict, text),
+        state=_field(fields, "state", dict, text),
+        session=_field(fields, "session", str, text),
+    )
+
+
+def _field(fields: dict[str, Any], name: str, kind: type, text: str) -> Any:
+    """Give an optional field. null counts as absent: it is what many languages print for it."""
+    value = fields.get(name)
+    if value is None or isinstance(value, kind):
+        return value
+    expected = "a string" if kind is str else "an object"
+    raise BadReply("wrong-type", f'"{name}" in the agent\'s output is not {expected}', text)
+
+
+def _read_front_matter(front: FrontMatter, text: str, *, raw: bytes | None) -> AgentReply:
+    # PyYAML costs as much start-up as the rest of this module, and most agents print JSON.
+    from uwf_git.model.yaml_text import BadYaml, parse_yaml  # noqa: PLC0415
+
+    if not front.source.strip():
+        raise BadReply("not-an-object", "the agent's front matter is empty", text)
+    try:
+        meta = canonical(parse_yaml(front.source).value)
+    except BadYaml as error:
+        line = front.line + (error.line or 1) - 1
+        problem = f"the agent's front matter is not YAML: {error.problem} (line {line})"
+        raise BadReply("bad-front-matter", problem, text) from error
+    except NotCanonical as error:
+        problem = f"the agent's front matter: {error.message}"
+        raise BadReply("bad-front-matter", problem, text) from error
+    if not isinstance(meta, dict):
+        raise BadReply("not-an-object", "the agent's front matter holds no fields", text)
+    return AgentReply(meta=meta, content=front.content, form="front-matter", raw=raw)
+
+
+def _no_answer(bare: str) -> BadReply:
+    try:
+        parse_json(bare)
+    except BadJson:
+        problem = "the agent's output is neither a JSON object nor text with front matter"
+        return BadReply("no-json", problem, bare)
+    return BadReply("not-an-object", "the agent's output is JSON, but not an object", bare)
