@@ -1,0 +1,45 @@
+"""What the tests of json-cas's verbs stand on: a store of their own, and the program."""
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli.ran import Ran
+
+from uwf_git.cli.boundary import run
+from uwf_git.cli.json_cas import JSON_CAS
+from uwf_git.cli.settings import Session
+from uwf_git.store.git_config import set_config
+from uwf_git.store.store import Store, create_store, open_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Give the store that `cas` uses; it is empty, and does not wait for the disk."""
+    path = create_store(str(tmp_path / "nodes.git")).path
+    set_config(f"{path}/config", "uwf.fsync", "false")
+    return open_store(path)
+
+
+@pytest.fixture
+def cas(
+    store: Store,
+    session: Session,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., Ran]:
+    """Run json-cas in this process: ``cas("put", "Text", "-", fed=b'"hello"')``.
+
+    ``repo=None`` names no store. Bytes that are no UTF-8 come back as surrogates.
+    """
+
+    def run_cas(*words: str, fed: bytes = b"", repo: str | None = store.path) -> Ran:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(fed)))
+        named = session if repo is None else session._replace(repo=repo)
+        status = run(JSON_CAS, words, prog="json-cas", environ=session.environ, session=named)
+        out, err = capsysbinary.readouterr()
+        return Ran(status, out.decode(errors="surrogateescape"), err.decode())
+
+    return run_cas

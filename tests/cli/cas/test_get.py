@@ -1,0 +1,97 @@
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+import seal
+from cas_nodes import NOWHERE, keep_alone, new_caller, put_person
+from cli.ran import Ran
+
+from uwf_git.commands.cas_put import put_payload
+from uwf_git.model.builtin import META, TEXT
+from uwf_git.model.node import build_node
+from uwf_git.store.loose_nodes import put_nodes
+from uwf_git.store.store import Store
+
+Cas = Callable[..., Ran]
+
+
+def test_node_is_printed_whole(cas: Cas, store: Store) -> None:
+    note = put_payload(store, new_caller(), "Text", "hello").hash
+
+    assert json.loads(cas("get", note[:7].lower()).out) == {
+        "hash": note,
+        "type": TEXT,
+        "payload": "hello",
+        "timestamp": seal.START_MS,
+    }
+
+
+def test_text_has_a_heading_and_then_the_payload(cas: Cas, store: Store) -> None:
+    ada = put_person(store, name="Ada")
+
+    lines = cas("get", ada, "--format", "text").out.splitlines()
+    assert lines[0] == f"node: {ada}"
+    assert lines[1].endswith(" (Person)")
+    assert lines[2:] == ["written: 2025-10-09 08:53:22 UTC", "", "{", '  "name": "Ada"', "}"]
+
+
+def test_text_of_a_text_node_is_its_text_with_controls_spelled_out(cas: Cas, store: Store) -> None:
+    note = put_payload(store, new_caller(), "Text", "one\n\x1b[2Jtwo\n").hash
+
+    assert cas("get", note, "--format", "text").out.endswith(" UTC\n\none\n\\x1b[2Jtwo\n")
+
+
+def test_builtin_node_was_written_at_no_time(cas: Cas) -> None:
+    told = cas("get", META, "--format", "text").out
+
+    assert told.startswith(f"node: {META}\ntype: {META} (JSON Schema)\nwritten: at no time")
+
+
+def test_time_beyond_all_calendars_is_a_number(cas: Cas, store: Store) -> None:
+    node = build_node(TEXT, "hello", timestamp=9_999_999_999_999_999)
+    put_nodes(store, [node], new_caller().signing(store))
+
+    assert "written: 9999999999999999 ms after 1970\n" in (
+        cas("get", node.hash, "--format", "text").out
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "told"),
+    [
+        (NOWHERE, 1, f"there is no node {NOWHERE} in this store"),
+        ("zzz", 2, "'zzz' is not a node hash"),
+        ("", 2, "'' is not a node hash"),
+    ],
+)
+def test_node_that_is_not_there_is_refused(word: str, status: int, told: str, cas: Cas) -> None:
+    ran = cas("get", word)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert ran.err.startswith(f"error: {told}\nhint: ")
+
+
+def test_beginning_of_several_names_is_refused_with_the_names(cas: Cas, store: Store) -> None:
+    names = [put_payload(store, new_caller(), "Text", f"{number}").hash for number in range(17)]
+    first = next(name[0] for name in names if sum(each[0] == name[0] for each in names) > 1)
+
+    ran = cas("get", first)
+
+    assert ran.status == 1
+    assert f"nodes begin with {first}: " in ran.err
+
+
+def test_many_threads_cost_little(cas: Cas, store: Store) -> None:
+    """Processor time, not the clock: other programs may be busy."""
+    for number in range(300):
+        node = build_node(TEXT, f"note {number}", timestamp=0)
+        keep_alone(store, f"refs/threads/01J000{number:020d}", node)
+    oldest = build_node(TEXT, "note 0", timestamp=0).hash
+    cas("get", META)
+    began = time.process_time()
+
+    assert cas("get", oldest).status == 0
+    assert cas("get", oldest[:6]).status == 0
+    assert cas("has", NOWHERE).status == 1
+    assert time.process_time() - began < 1

@@ -1,0 +1,35 @@
+import json
+from collections.abc import Callable
+
+from cas_nodes import NOWHERE, add_misnamed, put_person
+from cli.ran import Ran
+
+from uwf_git.model.builtin import TEXT
+from uwf_git.store.store import Store
+
+Cas = Callable[..., Ran]
+
+
+def test_status_and_document_agree(cas: Cas, store: Store) -> None:
+    ada = put_person(store, name="Ada")
+
+    there, gone = cas("has", ada[:6].lower()), cas("has", NOWHERE.lower())
+
+    assert (there.status, json.loads(there.out)) == (0, {"hash": ada, "exists": True})
+    assert (gone.status, json.loads(gone.out)) == (1, {"hash": NOWHERE, "exists": False})
+    assert (there.err, gone.err) == ("", "")
+
+
+def test_text_is_a_word(cas: Cas) -> None:
+    assert cas("has", TEXT, "--format", "text") == Ran(0, "yes\n", "")
+    assert cas("has", NOWHERE, "--format", "text") == Ran(1, "no\n", "")
+
+
+def test_damaged_node_is_neither(cas: Cas, store: Store) -> None:
+    add_misnamed(store, NOWHERE, TEXT, "wrong")
+
+    assert cas("has", NOWHERE).status == 5
+
+
+def test_word_that_can_be_no_name_is_refused(cas: Cas) -> None:
+    assert cas("has", "zzz").status == 2

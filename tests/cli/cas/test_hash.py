@@ -1,0 +1,67 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cas_nodes import NOWHERE
+from cli.ran import Ran
+
+from uwf_git.model.builtin import TEXT
+from uwf_git.model.digest import typed_hash
+
+Cas = Callable[..., Ran]
+
+# Made with json-cas itself: nodes keep their names when they move between the two.
+VECTORS = json.loads((Path(__file__).parents[2] / "golden" / "cas.json").read_bytes())
+
+
+def label(vector: dict[str, Any]) -> str:
+    return str(vector["label"])
+
+
+@pytest.mark.parametrize("vector", VECTORS["self"], ids=label)
+def test_meta_schemas_are_named_as_json_cas_does(vector: dict[str, Any], cas: Cas) -> None:
+    ran = cas("hash", "--self", "-", fed=json.dumps(vector["payload"]).encode())
+
+    assert json.loads(ran.out) == {"hash": vector["hash"]}
+
+
+@pytest.mark.parametrize("vector", VECTORS["typed"], ids=label)
+def test_nodes_are_named_as_json_cas_does(vector: dict[str, Any], cas: Cas) -> None:
+    payload = json.dumps(vector["payload"], ensure_ascii=False).encode()
+
+    ran = cas("hash", vector["type"].lower(), "-", fed=payload)
+
+    assert json.loads(ran.out) == {"hash": vector["hash"]}
+
+
+def test_no_vector_is_left_out() -> None:
+    assert (len(VECTORS["self"]), len(VECTORS["typed"])) == (36, 30)
+
+
+def test_text_file_is_named_as_a_text_node(cas: Cas) -> None:
+    ran = cas("hash", "Text", "--text", "-", "--format", "text", fed=b"hello\r\n")
+
+    assert ran.out == typed_hash(TEXT, "hello\r\n") + "\n"
+
+
+def test_no_store_is_needed_and_none_is_made(cas: Cas, tmp_path: Path) -> None:
+    ran = cas("hash", NOWHERE, "-", fed=b"[1]", repo=str(tmp_path / "none.git"))
+
+    assert json.loads(ran.out) == {"hash": typed_hash(NOWHERE, [1])}
+    assert not (tmp_path / "none.git").exists()
+
+
+def test_beginning_of_a_hash_needs_a_store(cas: Cas, tmp_path: Path) -> None:
+    ran = cas("hash", TEXT[:5], "-", fed=b'"a"', repo=str(tmp_path / "none.git"))
+    assert (ran.status, ran.out) == (1, "")
+
+    assert json.loads(cas("hash", TEXT[:5], "-", fed=b'"a"').out)["hash"] == typed_hash(TEXT, "a")
+
+
+def test_what_no_node_can_hold_is_refused(cas: Cas) -> None:
+    ran = cas("hash", "--self", "-", fed=b'{"a": ["\\udc00"]}')
+
+    assert ran.status == 1
+    assert ran.err.startswith("error: the value at $.a[0] has a lone surrogate")

@@ -1,0 +1,80 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cas_nodes import NOWHERE, PERSON, new_caller
+from cli.ran import Ran
+
+from uwf_git.commands.cas_lookup import NodeLookup
+from uwf_git.commands.cas_schema_put import put_schema
+from uwf_git.model.builtin import TEXT
+from uwf_git.model.digest import self_typed_hash, typed_hash
+from uwf_git.store.store import Store
+
+Cas = Callable[..., Ran]
+
+
+def test_value_from_a_file_becomes_a_node(cas: Cas, store: Store, tmp_path: Path) -> None:
+    schema = put_schema(store, new_caller(), PERSON).hash
+    file = tmp_path / "ada.json"
+    file.write_text('{"name": "Ada"}')
+    name = typed_hash(schema, {"name": "Ada"})
+
+    assert json.loads(cas("put", schema, str(file)).out) == {"hash": name, "new": True}
+    assert json.loads(cas("put", schema[:6].lower(), "-", fed=b'{"name":"Ada"}').out) == {
+        "hash": name,
+        "new": False,
+    }
+    assert NodeLookup(store).get(name).payload == {"name": "Ada"}
+
+
+def test_text_is_the_hash_alone(cas: Cas) -> None:
+    ran = cas("put", "Text", "--text", "-", "--format", "text", fed=b"hello\n")
+
+    assert ran == Ran(0, typed_hash(TEXT, "hello\n") + "\n", "")
+
+
+def test_meta_schema_needs_no_type(cas: Cas) -> None:
+    ran = cas("put", "--self", "-", fed=b'{"type": "object"}')
+
+    assert json.loads(ran.out) == {"hash": self_typed_hash({"type": "object"}), "new": True}
+
+
+@pytest.mark.parametrize(
+    ("words", "fed", "status", "told"),
+    [
+        (["Text", "-"], b"5", 1, f"the payload breaks schema {TEXT}: 1 problem at the top: 5 is"),
+        (["Text", "-"], b'"\\ud800"', 1, "the value at $ has a lone surrogate"),
+        (["Text", "-"], b"[" * 450 + b"]" * 450, 1, "the payload breaks schema"),
+        (["Text", "-"], b"[" * 600 + b"]" * 600, 1, "the value at $… is nested more than 500"),
+        (["Text", "-"], b"\xff\x00", 1, "standard input is not UTF-8 text (byte 0)"),
+        (["Text", "-"], b" " * 50_000_000, 1, "standard input is larger than 16777216 bytes"),
+        (["Text", "-"], b"", 2, "standard input is not JSON"),
+        (["Text", "-"], b'{"a":1,"a":2}', 2, "standard input is not JSON: the key 'a' is there"),
+        (["Text", "gone.json"], b"", 1, "gone.json cannot be read: No such file or directory"),
+        ([NOWHERE, "-"], b"5", 1, f"there is no node {NOWHERE} in this store"),
+        (["text", "-"], b"5", 2, "'text' is not a node hash"),
+        (["--self", "-"], b'{"type": 1}', 1, "this is not a JSON Schema: "),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(
+    words: list[str], fed: bytes, status: int, told: str, cas: Cas
+) -> None:
+    ran = cas("put", *words, fed=fed)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert ran.err.startswith(f"error: {told}")
+    assert ran.err.splitlines()[1].startswith("hint: ")
+    assert len(ran.err.splitlines()) == 2
+
+
+def test_reference_to_what_is_not_there_is_refused_with_its_name(cas: Cas, store: Store) -> None:
+    schema = put_schema(store, new_caller(), PERSON).hash
+    payload = json.dumps({"name": "Ada", "friend": NOWHERE}).encode()
+
+    ran = cas("put", schema, "-", "--format", "json", fed=payload)
+
+    assert ran.status == 1
+    error = json.loads(ran.err)["error"]
+    assert (error["code"], error["missing"]) == ("dangling-references", [NOWHERE])

@@ -1,0 +1,29 @@
+import json
+from collections.abc import Callable
+
+from cas_nodes import PERSON, new_caller, put_person
+from cli.ran import Ran
+
+from uwf_git.commands.cas_schema_put import put_schema
+from uwf_git.store.store import Store
+
+Cas = Callable[..., Ran]
+
+
+def test_schema_is_printed_alone(cas: Cas, store: Store) -> None:
+    name = put_schema(store, new_caller(), PERSON).hash
+
+    assert json.loads(cas("schema", "get", name[:6].lower()).out) == PERSON
+    assert cas("schema", "get", "Text").out == '{"title":"Text","type":"string"}\n'
+    assert cas("schema", "get", "Text", "--format", "text").out == (
+        '{\n  "title": "Text",\n  "type": "string"\n}\n'
+    )
+
+
+def test_node_of_another_kind_is_refused(cas: Cas, store: Store) -> None:
+    ada = put_person(store, name="Ada")
+
+    ran = cas("schema", "get", ada)
+
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.startswith(f"error: node {ada} is not a schema: it is of type ")

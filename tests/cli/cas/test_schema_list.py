@@ -1,0 +1,43 @@
+import json
+from collections.abc import Callable
+
+import pytest
+from cas_nodes import NOWHERE, PERSON, add_misnamed, new_caller
+from cli.ran import Ran
+
+from uwf_git.commands.cas_schema_put import put_schema
+from uwf_git.model.builtin import BUILTIN_NODES, META
+from uwf_git.store.store import Store
+
+Cas = Callable[..., Ran]
+
+
+def test_rows_are_the_builtin_schemas_and_then_the_others(cas: Cas, store: Store) -> None:
+    person = put_schema(store, new_caller(), PERSON).hash
+
+    rows = json.loads(cas("schema", "list").out)
+
+    assert rows[0] == {"hash": META, "title": "JSON Schema", "builtin": True}
+    assert rows[-1] == {"hash": person, "title": "Person", "builtin": False}
+    assert len(rows) == len(BUILTIN_NODES) + 1
+
+
+def test_text_is_a_table(cas: Cas, store: Store) -> None:
+    put_schema(store, new_caller(), {"type": "null"})
+    add_misnamed(store, NOWHERE, META, {"title": "Wrong"})
+
+    lines = cas("schema", "list", "--format", "text").out.splitlines()
+
+    assert lines[0].split() == ["HASH", "TITLE", "BUILTIN"]
+    assert lines[1].split() == [META, "JSON", "Schema", "yes"]
+    assert " - " in "".join(lines[-2:])
+    assert f"{NOWHERE}  node {NOWHERE} holds other content" in "".join(lines[-2:])
+
+
+def test_limit_is_kept(cas: Cas) -> None:
+    assert len(json.loads(cas("schema", "list", "--limit", "3").out)) == 3
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "x"])
+def test_limit_that_is_none_is_refused(limit: str, cas: Cas) -> None:
+    assert cas("schema", "list", "--limit", limit).status == 2

@@ -1,0 +1,27 @@
+import pytest
+from cas_nodes import PERSON, new_caller
+
+from uwf_git.commands.cas_put import put_payload
+from uwf_git.commands.cas_schema_get import get_schema_payload
+from uwf_git.commands.cas_schema_put import put_schema
+from uwf_git.commands.cas_types import NotASchema
+from uwf_git.store.store import memory_store
+
+
+def test_schema_comes_back_as_it_was_put() -> None:
+    store = memory_store()
+    name = put_schema(store, new_caller(), PERSON).hash
+
+    assert get_schema_payload(store, name[:6].lower()) == PERSON
+
+
+def test_builtin_schema_has_a_name() -> None:
+    assert get_schema_payload(memory_store(), "Text") == {"title": "Text", "type": "string"}
+
+
+def test_node_of_another_kind_is_refused() -> None:
+    store = memory_store()
+    name = put_payload(store, new_caller(), "Text", "hello").hash
+
+    with pytest.raises(NotASchema):
+        get_schema_payload(store, name)

@@ -1,0 +1,1 @@
+"""`json-cas …`: one module a verb; `json_cas.py` has the table that names them."""

@@ -1,0 +1,30 @@
+"""`json-cas bootstrap`."""
+
+from typing import Any
+
+from uwf_git.cli.calling import caller_of
+from uwf_git.cli.render import emit
+from uwf_git.cli.render_text import render_text
+from uwf_git.cli.settings import Session
+from uwf_git.cli.verb import verb
+from uwf_git.commands.cas_bootstrap import bootstrap_store
+
+
+@verb(
+    "json-cas bootstrap",
+    "json-cas bootstrap --format text",
+    exits={4: "others put nodes all the while: it is safe to try again"},
+)
+def command(session: Session) -> None:
+    """Store the built-in schemas.
+
+    The meta-schema, which is its own type, and the schemas of everything that uwf stores. They
+    are the same in every store. Doing it again changes nothing.
+    """
+    made = bootstrap_store(session.open_store(create=True), caller_of(session))
+    emit(session, {"meta": made.meta, "schemas": made.schemas}, text=_table)
+
+
+def _table(document: dict[str, Any]) -> str:
+    named = {"(meta-schema)": document["meta"], **document["schemas"]}
+    return render_text([{"name": name, "hash": each} for name, each in named.items()])

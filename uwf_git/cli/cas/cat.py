@@ -1,0 +1,44 @@
+"""`json-cas cat`."""
+
+import io
+import sys
+
+import click
+
+from uwf_git.cli.cas.node_lines import payload_text
+from uwf_git.cli.json_text import render_json
+from uwf_git.cli.render import emit
+from uwf_git.cli.settings import Session
+from uwf_git.cli.streams import stdout_is_utf8, write_stdout
+from uwf_git.cli.verb import verb
+from uwf_git.cli.visible import visible_block
+from uwf_git.commands.cas_cat import cat_node
+
+
+@verb("json-cas cat 8FWKR3TN5V1QA", "json-cas cat 8FWKR3TN5V1QA > reply.md")
+@click.argument("node", metavar="HASH")
+def command(session: Session, node: str) -> None:
+    """Print the payload of a node alone.
+
+    Text comes out byte for byte as it went in, and so do bytes; on a terminal, controls are
+    spelled out. Everything else is JSON, on several lines.
+    """
+    content = cat_node(session.open_store(), node)
+    if content.raw is not None:
+        _write_raw(session, content.raw)
+    elif session.output_format == "json":
+        ascii_only = not stdout_is_utf8()
+        write_stdout(render_json(content.payload, pretty=True, ascii_only=ascii_only))
+    else:
+        emit(session, content.payload, text=payload_text)
+
+
+def _write_raw(session: Session, content: bytes) -> None:
+    if session.stdout_is_tty:
+        write_stdout(visible_block(content.decode(errors="backslashreplace")))
+        return
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Latin-1 has one character for each byte, so that any bytes can go the way that all
+        # output goes, with its care for readers who leave and disks that are full.
+        sys.stdout.reconfigure(encoding="latin-1", newline="\n")
+    write_stdout(content.decode("latin-1"))

@@ -1,0 +1,52 @@
+"""`json-cas get`."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from uwf_git.cli.cas.node_lines import payload_text
+from uwf_git.cli.render import emit
+from uwf_git.cli.settings import Session
+from uwf_git.cli.verb import verb
+from uwf_git.commands.cas_get import get_node
+
+_MS = 1000
+
+
+@verb("json-cas get 8FWKR3TN5V1QA", "json-cas get 8fwk --format text")
+@click.argument("node", metavar="HASH")
+def command(session: Session, node: str) -> None:
+    """Print a node.
+
+    Its type, its payload, and when it was first written, in milliseconds since 1970. HASH may be
+    any unique beginning, in upper or lower case. Threads, workflows and what was put by hand are
+    all looked through.
+    """
+    found, type_name = get_node(session.open_store(), node)
+    document = {
+        "hash": found.hash,
+        "type": found.type,
+        "payload": found.payload,
+        "timestamp": found.timestamp,
+    }
+    emit(session, document, text=lambda document: _text(document, type_name))
+
+
+def _text(document: dict[str, Any], type_name: str | None) -> str:
+    name = "" if type_name is None else f" ({type_name})"
+    return (
+        f"node: {document['hash']}\n"
+        f"type: {document['type']}{name}\n"
+        f"written: {_time(document['timestamp'])}\n\n"
+        f"{payload_text(document['payload'])}"
+    )
+
+
+def _time(time_ms: int) -> str:
+    if time_ms == 0:
+        return "at no time: it is built in"
+    try:
+        return datetime.fromtimestamp(time_ms / _MS, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):
+        return f"{time_ms} ms after 1970"

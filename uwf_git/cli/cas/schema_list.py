@@ -1,0 +1,41 @@
+"""`json-cas schema list`."""
+
+from typing import Any
+
+import click
+
+from uwf_git.cli.render import emit
+from uwf_git.cli.render_text import render_text
+from uwf_git.cli.settings import Session
+from uwf_git.cli.verb import verb
+from uwf_git.commands.cas_schema_list import SchemaRow, list_schemas
+
+
+@verb("json-cas schema list", "json-cas schema list --limit 5 --format text")
+@click.option("--limit", type=click.IntRange(min=1), help="How many at most.")
+def command(session: Session, limit: int | None) -> None:
+    """List the schemas.
+
+    The built-in ones, then those that were put by hand, by title. The schemas inside workflows
+    are not listed; `uwf workflow show` names them.
+    """
+    rows = list_schemas(session.open_store(create=True), limit=limit)
+    width = session.text_width()
+    emit(session, [_document(row) for row in rows], text=lambda rows: _table(rows, width))
+
+
+def _document(row: SchemaRow) -> dict[str, Any]:
+    document = {"hash": row.hash, "title": row.title, "builtin": row.builtin}
+    return document if row.problem is None else {**document, "problem": row.problem}
+
+
+def _table(rows: list[dict[str, Any]], width: int | None) -> str:
+    shown = [
+        {
+            "hash": row["hash"],
+            "title": row.get("problem", row["title"]),
+            "builtin": row["builtin"],
+        }
+        for row in rows
+    ]
+    return render_text(shown, width=width)

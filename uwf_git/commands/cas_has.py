@@ -1,0 +1,33 @@
+"""`json-cas has`: is a node there."""
+
+from typing import NamedTuple
+
+from uwf_git.commands.cas_lookup import NodeLookup
+from uwf_git.model.node_hash import parse_node_prefix
+from uwf_git.store.loose_nodes import NoSuchNode, resolve_node
+from uwf_git.store.store import Store
+
+
+class Presence(NamedTuple):
+    """Whether a node is there."""
+
+    hash: str
+    """Its name; if it is not there, what was asked for."""
+
+    exists: bool
+
+
+def has_node(store: Store, text: str) -> Presence:
+    """Tell whether any ref keeps the node whose name is, or begins with, *text*.
+
+    Raises:
+        NotANodeHash: no node can have this name.
+        AmbiguousNode: several begin so.
+        StoreDamaged: it is there, but no ref has it whole.
+    """
+    prefix = parse_node_prefix(text)
+    try:
+        name = resolve_node(store, prefix)
+    except NoSuchNode:
+        return Presence(prefix, exists=False)
+    return Presence(name, exists=NodeLookup(store).find(name) is not None)
