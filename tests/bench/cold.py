@@ -1,0 +1,117 @@
+"""Cold processes: what somebody waits for who types a command.
+
+Owns: the commands that are compared, and the project's limits for them.
+Knows nothing of: how processes are timed.
+"""
+
+import sys
+from collections.abc import Mapping
+
+from bench.deep import Bench
+from bench.report import Limit, Row, Table
+from bench.timing import Case, Sample, Series, ratio, take_turns, time_process
+from bench.world import Thread, World, begin_thread, find_program
+
+from uwf_git.commands.workflow_put import put_workflow
+from uwf_git.store.discover import default_path
+from uwf_git.store.heads import get_head
+from uwf_git.store.snapshot import read_snapshot
+from uwf_git.store.store import Store, create_store
+
+PASS = "python -c pass"
+BASELINE = "python -c 'import click, dulwich.repo'"
+
+_SHOW = (Limit("over_baseline", 1.5),)
+_STEP = (Limit("over_baseline", 2.5), Limit("over_pass", 20))
+
+# The first step is taken without a condition, those after it with one.
+_WORKFLOW = """\
+name: {name}
+roles:
+  worker:
+    systemPrompt: Work.
+    outputSchema: {schema}
+moderator:
+  graph:
+    - from: $START
+      transitions: [{{to: worker}}]
+    - from: worker
+      transitions: [{{to: worker, condition: meta.n = 1}}, {{to: $END}}]
+"""
+_PLAIN = "{type: object, properties: {n: {type: integer}}, required: [n]}"
+_STRICT = "{type: object, propertyNames: {pattern: '^[a-z]+$'}, required: [n]}"
+
+
+def measure_cold(bench: Bench) -> list[Table]:
+    """Compare processes from their start to their end."""
+    world, scale = bench.world, bench.scale
+    cases = {
+        PASS: _process(world, sys.executable, "-c", "pass"),
+        BASELINE: _process(world, sys.executable, "-c", "import click, dulwich.repo"),
+        **_uwf_cases(world),
+    }
+    series = take_turns(cases, rounds=scale.rounds, warm_up=scale.warm_up)
+    rows = [_row(name, series) for name in cases]
+    return [Table(f"cold processes, {scale.rounds} rounds", rows)]
+
+
+def step_process(world: World, thread: Thread, environ: Mapping[str, str] | None = None) -> Case:
+    """Give the case of one `uwf thread step`; the thread is put back after each turn."""
+    words = ("--repo", thread.store.path, "thread", "step", thread.id)
+    step = _process(world, find_program("uwf"), *words, environ=environ)
+
+    def case() -> Sample:
+        with thread.kept_in_place():
+            return step()
+
+    return case
+
+
+def _uwf_cases(world: World) -> dict[str, Case]:
+    store = create_store(default_path(world.environ), environ=world.environ)
+    plain = _thread(world, store, "plain", schema=_PLAIN)
+    strict = _thread(world, store, "strict", schema=_STRICT)
+    asking = _thread(world, store, "asking", schema=_PLAIN)
+    _process(world, find_program("uwf"), "thread", "step", asking.id)()
+    node = read_snapshot(store, get_head(store, asking.id).commit).record.node
+    uwf = find_program("uwf")
+    return {
+        "uwf --help": _process(world, uwf, "--help"),
+        "uwf thread show": _process(world, uwf, "thread", "show", asking.id),
+        "uwf thread step, no condition": step_process(world, plain),
+        "uwf thread step, no condition, no fsync": step_process(world, plain, _no_fsync(world)),
+        "uwf thread step, a JSONata condition": step_process(world, asking),
+        "uwf thread step, needs jsonschema": step_process(world, strict),
+        "json-cas get": _process(world, find_program("json-cas"), "get", node),
+    }
+
+
+def _thread(world: World, store: Store, name: str, *, schema: str) -> Thread:
+    put_workflow(store, world.caller, _WORKFLOW.format(name=name, schema=schema).encode())
+    return begin_thread(world, store, name)
+
+
+def _no_fsync(world: World) -> Mapping[str, str]:
+    path = world.path("no-fsync.gitconfig")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("[uwf]\n\tfsync = false\n")
+    return {**world.environ, "GIT_CONFIG_GLOBAL": path}
+
+
+def _process(world: World, *argv: str, environ: Mapping[str, str] | None = None) -> Case:
+    return lambda: time_process(argv, environ or world.environ, log=world.path("log"))
+
+
+def _row(name: str, series: Mapping[str, Series]) -> Row:
+    own = series[name]
+    figures: dict[str, float | None] = dict(own.figures())
+    if figures:
+        figures["over_baseline"] = ratio(own, series[BASELINE])
+        figures["over_pass"] = ratio(own, series[PASS])
+    return Row(name, figures, _limits(name), own.failure)
+
+
+def _limits(name: str) -> tuple[Limit, ...]:
+    if name.startswith("uwf thread step"):
+        return _STEP
+    return _SHOW if name.startswith("uwf thread show") else ()

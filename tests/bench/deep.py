@@ -1,0 +1,115 @@
+"""Deep threads: those that several parts look at, built once.
+
+Owns: how much is measured, and the threads that take long to build.
+Knows nothing of: what is measured of them.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from bench.machine import find_git
+from bench.world import Thread, World, begin_endless, make_store, reopen_store
+
+
+class Scale(NamedTuple):
+    """How much is measured."""
+
+    rounds: int
+    """Of cold processes."""
+
+    warm_up: int
+    rate_steps: int
+    depths: tuple[int, ...]
+    """Where steps are timed."""
+
+    depth_rounds: int
+    large: tuple[int, ...]
+    """Of these depths, those where bytes are counted and whole threads are read."""
+
+    read_rounds: int
+
+
+FULL = Scale(
+    rounds=20,
+    warm_up=2,
+    rate_steps=300,
+    depths=(10, 100, 1_000, 10_000),
+    depth_rounds=15,
+    large=(1_000, 10_000),
+    read_rounds=3,
+)
+QUICK = Scale(
+    rounds=5,
+    warm_up=1,
+    rate_steps=40,
+    depths=(10, 100, 500),
+    depth_rounds=5,
+    large=(500,),
+    read_rounds=1,
+)
+
+
+@dataclass(slots=True)
+class Bench:
+    """A run: its world, its scale, and the deep threads that it has built so far."""
+
+    world: World
+    scale: Scale
+    _threads: dict[int, Thread] = field(default_factory=dict)
+    _packed: dict[int, Thread] = field(default_factory=dict)
+
+    def tell(self, what: str) -> None:
+        """Tell whoever waits what is going on."""
+        sys.stderr.write(f"[{what}]\n")
+
+    def thread_at(self, depth: int) -> Thread:
+        """Give a thread of so many steps, alone in a store that does not fsync."""
+        if depth not in self._threads:
+            self.tell(f"a thread of {depth:,} steps")
+            thread = begin_endless(
+                self.world, make_store(self.world, f"depth-{depth}", fsync=False)
+            )
+            for _ in range(depth):
+                thread.step()
+            self._threads[depth] = thread
+        return self._threads[depth]
+
+    def packed_thread_at(self, depth: int) -> Thread | None:
+        """Give the same thread in a copy of its store after `git gc`; None if there is no git."""
+        git = find_git()
+        if git is None:
+            return None
+        if depth not in self._packed:
+            thread = self.thread_at(depth)
+            self.tell(f"git gc of {depth:,} steps")
+            path = self.world.path(f"packed-{depth}.git")
+            _copy_store(thread.store.path, path)
+            command = [git, "gc", "--quiet", "--prune=now"]
+            subprocess.run(command, cwd=path, env=dict(self.world.environ), check=True)
+            store = reopen_store(self.world, path, fsync=False)
+            self._packed[depth] = thread._replace(store=store)
+        return self._packed[depth]
+
+    def durable(self, thread: Thread) -> Thread:
+        """Give the same thread in the same store, from now on with fsync, which is the default."""
+        store = reopen_store(self.world, thread.store.path, fsync=True)
+        return thread._replace(store=store)
+
+
+def _copy_store(path: str, to: str) -> None:
+    objects = os.path.join(path, "objects")
+    shutil.copytree(objects, os.path.join(to, "objects"), copy_function=_link)
+    others = shutil.ignore_patterns("objects")
+    shutil.copytree(path, to, dirs_exist_ok=True, ignore=others)
+
+
+def _link(path: str, to: str) -> None:
+    """Link an object, for none is ever written twice, and 10,000 steps are 100,000 files."""
+    try:
+        os.link(path, to)
+    except OSError:
+        shutil.copyfile(path, to)

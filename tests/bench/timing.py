@@ -1,0 +1,126 @@
+"""Timing: how long calls and processes take, turn by turn.
+
+Owns: the clocks, the order of turns, and what is told of a series of them.
+Knows nothing of: what is measured.
+Always true: cases that are compared take turns, so that a noisy moment hits all of them; what
+prepares a turn or cleans up after it is not in its time.
+"""
+
+import os
+import resource
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+_MS = 1000
+
+
+class CaseFailed(Exception):
+    """A case does not do what it should, so its time would mean nothing."""
+
+
+class Sample(NamedTuple):
+    """One turn."""
+
+    wall_ms: float
+    cpu_ms: float
+    """Of the process that was measured and of its children; noise hits it less."""
+
+
+class Series(NamedTuple):
+    """All turns of one case."""
+
+    samples: tuple[Sample, ...]
+    failure: str | None = None
+
+    @property
+    def median_ms(self) -> float:
+        """The middle one of the turns."""
+        return statistics.median(sample.wall_ms for sample in self.samples)
+
+    @property
+    def total_ms(self) -> float:
+        """All turns together."""
+        return sum(sample.wall_ms for sample in self.samples)
+
+    def figures(self) -> dict[str, float]:
+        """Give what a table says of it; nothing if it failed."""
+        if self.failure is not None:
+            return {}
+        return {
+            "median_ms": self.median_ms,
+            "least_ms": min(sample.wall_ms for sample in self.samples),
+            "cpu_ms": statistics.median(sample.cpu_ms for sample in self.samples),
+        }
+
+
+Case = Callable[[], Sample]
+"""Takes one turn and says how long that was. May raise ``CaseFailed``."""
+
+
+def take_turns(cases: Mapping[str, Case], *, rounds: int, warm_up: int) -> dict[str, Series]:
+    """Measure *cases*, one turn each in every round; the rounds of *warm_up* do not count."""
+    samples: dict[str, list[Sample]] = {name: [] for name in cases}
+    failures: dict[str, str] = {}
+    for turn in range(-warm_up, rounds):
+        for name, case in cases.items():
+            if name in failures:
+                continue
+            try:
+                sample = case()
+            except CaseFailed as failure:
+                failures[name] = str(failure)
+                continue
+            if turn >= 0:
+                samples[name].append(sample)
+    return {name: Series(tuple(samples[name]), failures.get(name)) for name in cases}
+
+
+def ratio(series: Series, to: Series) -> float | None:
+    """Give how many times as long as *to* it takes; None if one of them failed."""
+    if series.failure is not None or to.failure is not None:
+        return None
+    return series.median_ms / to.median_ms
+
+
+def time_call(action: Callable[[], object]) -> Sample:
+    """Measure one call in this process."""
+    cpu_ms = _cpu_ms()
+    start = time.perf_counter()
+    action()
+    wall_ms = (time.perf_counter() - start) * _MS
+    return Sample(wall_ms, _cpu_ms() - cpu_ms)
+
+
+def time_process(argv: tuple[str, ...], environ: Mapping[str, str], *, log: str) -> Sample:
+    """Measure one process, from its start to its end; *log* takes what it prints.
+
+    Raises:
+        CaseFailed: it ended with another status than 0.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, log, flags, 0o600),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    # No subprocess module: what it does around the process would be in its time.
+    start = time.perf_counter()
+    pid = os.posix_spawn(argv[0], argv, environ, file_actions=actions)
+    _pid, status, used = os.wait4(pid, 0)
+    wall_ms = (time.perf_counter() - start) * _MS
+    if status != 0:
+        raise CaseFailed(f"exit status {os.waitstatus_to_exitcode(status)}: {_first_line(log)}")
+    return Sample(wall_ms, (used.ru_utime + used.ru_stime) * _MS)
+
+
+def _cpu_ms() -> float:
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    used = [resource.getrusage(kind) for kind in kinds]
+    return sum(each.ru_utime + each.ru_stime for each in used) * _MS
+
+
+def _first_line(log: str) -> str:
+    with open(log, encoding="utf-8", errors="replace") as file:
+        return file.readline().strip()[:200]

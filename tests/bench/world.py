@@ -1,0 +1,177 @@
+"""The world of a run: a temporary directory with a HOME of its own, and stores in it.
+
+Owns: the environment, the stores, the threads and the agent that are measured.
+Knows nothing of: clocks, tables.
+Always true: nothing outside the directory is written, and the directory is gone at the end.
+"""
+
+import itertools
+import os
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from uwf_git.agents.reply import AgentReply
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.thread_start import StartRequest, start_thread
+from uwf_git.commands.thread_step import StepRequest, step_thread
+from uwf_git.commands.turn import Played, Turn
+from uwf_git.model.definition import Definition, RoleDefinition
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition import START, Transition
+from uwf_git.model.workflow import build_workflow
+from uwf_git.store.git_config import set_config
+from uwf_git.store.heads import ACTIVE, get_head
+from uwf_git.store.registry import add_version
+from uwf_git.store.store import Store, create_store, open_store
+
+ENDLESS = "endless"
+"""A workflow that never ends and asks no condition, so that a thread of any depth is built fast."""
+
+ASKS_META, ASKS_HISTORY = "asks-meta", "asks-history"
+"""Positions of its graph that no thread comes to, for asking what a decision there costs."""
+
+_AGENT = """\
+#!/bin/sh
+printf '{"meta":{"n":1}}'
+"""
+
+_FOREIGN = ("COVERAGE", "GIT_", "PYTHON", "UWF_", "XDG_")
+
+_counted = itertools.count(1)
+
+
+class World(NamedTuple):
+    """Where a run takes place."""
+
+    root: str
+    environ: Mapping[str, str]
+    caller: Caller
+
+    @property
+    def agent(self) -> str:
+        """The command of an agent that does next to nothing."""
+        return self.path("agent")
+
+    def path(self, *parts: str) -> str:
+        """Give a path in the directory."""
+        return os.path.join(self.root, *parts)
+
+
+class Thread(NamedTuple):
+    """A thread that is stepped, and the store that it is in."""
+
+    store: Store
+    caller: Caller
+    id: ThreadId
+
+    def step(self) -> None:
+        """Take a step whose player does nothing."""
+        step_thread(self.store, self.caller, StepRequest(self.id, _play))
+
+    @contextmanager
+    def kept_in_place(self) -> Iterator[None]:
+        """Put the thread back where it was, so that each turn starts at the same depth.
+
+        The objects stay behind, as those of any step that was lost.
+        """
+        before = get_head(self.store, self.id)
+        try:
+            yield
+        finally:
+            after = get_head(self.store, self.id)
+            if after != before:
+                ref = ACTIVE + self.id
+                self.store.refs.advance(ref, seen=after.commit, to=before.commit)
+
+
+@contextmanager
+def open_world() -> Iterator[World]:
+    """Make the directory, stand in it, and remove it at the end."""
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory(prefix="uwf-bench-") as root:
+        home, work = os.path.join(root, "home"), os.path.join(root, "work")
+        os.mkdir(home)
+        os.mkdir(work)
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)
+        }
+        own = {"HOME": home, "USER": "bench", "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1"}
+        environ = inherited | own
+        world = World(root, environ, Caller(_now_ms, environ, work))
+        with open(world.agent, "w", encoding="utf-8") as file:
+            file.write(_AGENT)
+        os.chmod(world.agent, 0o755)
+        os.chdir(work)
+        try:
+            yield world
+        finally:
+            os.chdir(before)
+
+
+def find_program(name: str) -> str:
+    """Give the path of a program of the installed package."""
+    return os.path.join(sysconfig.get_path("scripts"), name)
+
+
+def make_store(world: World, name: str, *, fsync: bool) -> Store:
+    """Make a bare repository in the directory."""
+    path = world.path(f"{name}.git")
+    create_store(path, environ=world.environ)
+    return reopen_store(world, path, fsync=fsync)
+
+
+def reopen_store(world: World, path: str, *, fsync: bool) -> Store:
+    """Open a store after saying whether it forces what it writes to the disk."""
+    set_config(os.path.join(path, "config"), "uwf.fsync", str(fsync).lower())
+    return open_store(path, environ=world.environ)
+
+
+def begin_thread(world: World, store: Store, workflow: str) -> Thread:
+    """Start a thread of a workflow that the store has."""
+    thread = ThreadId(f"01J{next(_counted):023}")
+    start_thread(
+        store, world.caller, StartRequest(workflow, "Go on.", (world.agent,)), thread=thread
+    )
+    return Thread(store, world.caller, thread)
+
+
+def begin_endless(world: World, store: Store) -> Thread:
+    """Start a thread that can be stepped for ever.
+
+    No file can say such a workflow, for every one must lead to an end; so it is made of nodes.
+    """
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    graph = {
+        START: (Transition("worker", None),),
+        "worker": (Transition("worker", None),),
+        ASKS_META: (Transition("worker", "meta.n >= 0"),),
+        ASKS_HISTORY: (Transition("worker", "$count(history) >= 0"),),
+    }
+    definition = Definition(
+        name=ENDLESS,
+        description="Goes on and on",
+        roles={"worker": RoleDefinition("worker", "Works", "Work.", None, schema)},
+        graph=graph,
+        default_agent=None,
+        agent_overrides={},
+        initial_state=None,
+    )
+    node, closure = build_workflow(definition, timestamp=0)
+    signing = world.caller.signing(store)
+    add_version(store, None, added=(ENDLESS, node, closure), source=b"", signing=signing)
+    return begin_thread(world, store, ENDLESS)
+
+
+def _play(turn: Turn) -> Played:
+    number = next(_counted)
+    text = f"Step {number}: looked at one file, changed one line, and all tests pass.\n"
+    reply = AgentReply(meta={"n": number}, content=text, form="object")
+    return Played(reply, turn.snapshot.commit.time_s * 1000, 1)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
