@@ -1,8 +1,6 @@
 """`python -m uwf_git` is `uwf`."""
 
-import sys
-
-from uwf_git.cli.uwf import main
+from uwf_git.cli.uwf import program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

@@ -5,6 +5,7 @@ Knows nothing of: any command; how a failure is described or told.
 Always true: `run` returns, and nobody sees a traceback.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 
 import click
@@ -17,6 +18,8 @@ from uwf_git.cli.streams import ReaderGone, hold_standard_streams, write_stdout
 
 READER_GONE = 141
 """What a shell shows for git, and for every filter, when a broken pipe ended it: 128 + SIGPIPE."""
+
+_FRAMES = 5000
 
 
 def run(
@@ -32,6 +35,7 @@ def run(
     *session* replaces the one read from *environ*: tests bring their own clock and ids.
     """
     hold_standard_streams()
+    _let_documents_nest()
     try:
         return _invoke(group, words, prog=prog, session=session or read_session(environ))
     except ReaderGone:
@@ -40,6 +44,11 @@ def run(
         failure = describe(error, environ)
         tell(failure, as_json=explicit_format(words) == "json")
         return failure.exit_status
+
+
+def _let_documents_nest() -> None:
+    """Make room for values as deep as nodes may hold: reading and printing takes frames a level."""
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES))
 
 
 def _invoke(group: click.Group, words: Sequence[str], *, prog: str, session: Session) -> int:

@@ -5,10 +5,12 @@ Owns: names, order and summaries. Knows nothing of: what any command does; none 
 
 import os
 import sys
+from typing import NoReturn
 
 from uwf_git.cli.boundary import run
 from uwf_git.cli.lazy_group import LazyCommand, LazyGroup
 from uwf_git.cli.options import version_option
+from uwf_git.cli.streams import leave
 
 SCHEMA = LazyGroup(
     "schema",
@@ -55,3 +57,8 @@ JSON_CAS.params.insert(0, version_option())
 def main() -> int:
     """Run `json-cas` with the words and the environment of this process."""
     return run(JSON_CAS, sys.argv[1:], prog="json-cas", environ=dict(os.environ))
+
+
+def program() -> NoReturn:
+    """Be the process `json-cas`."""
+    leave(main())

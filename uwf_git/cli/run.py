@@ -8,7 +8,7 @@ from uwf_git.cli.calling import caller_of
 from uwf_git.cli.parameters import Input, prompt_options
 from uwf_git.cli.render import emit, note
 from uwf_git.cli.settings import Session
-from uwf_git.cli.thread.start import note_unbound
+from uwf_git.cli.thread.start import note_unbound, text_agents
 from uwf_git.cli.verb import verb
 from uwf_git.cli.workflow.put import put_file
 from uwf_git.commands.choose_agent import Choice
@@ -58,7 +58,7 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     started = start_thread(
         store,
         caller_of(session),
-        StartRequest(workflow, prompt, agents, session.agent, workdir),
+        StartRequest(workflow, prompt, text_agents(agents), session.agent, workdir),
         thread=session.new_thread_id(),
     )
     note_unbound(started)
@@ -75,8 +75,9 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
 
 def _is_file(workflow: str) -> bool:
     """Tell a file from a name: names hold no slash, and files of workflows end in .yaml."""
-    looks_like_one = os.sep in workflow or workflow.endswith((".yaml", ".yml"))
-    return workflow == "-" or (looks_like_one and os.path.lexists(workflow))
+    if workflow == "-" or os.sep in workflow:
+        return True
+    return workflow.endswith((".yaml", ".yml")) and os.path.lexists(workflow)
 
 
 class _Progress:

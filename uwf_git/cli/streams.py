@@ -9,6 +9,7 @@ import contextlib
 import io
 import os
 import sys
+from typing import NoReturn
 
 from uwf_git.errors import UwfError
 
@@ -79,6 +80,19 @@ def write_stderr(text: str) -> None:
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(text)
         sys.stderr.flush()
+
+
+def leave(status: int) -> NoReturn:
+    """End the process, now.
+
+    Taking the interpreter apart costs 15 ms, a tenth of a step, and there is nothing in it that
+    the kernel does not free as well: everything that must last was written when it was done.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+    os._exit(status)
 
 
 def _abandon_stdout() -> None:

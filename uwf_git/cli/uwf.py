@@ -5,10 +5,12 @@ Owns: names, order and summaries. Knows nothing of: what any command does; none 
 
 import os
 import sys
+from typing import NoReturn
 
 from uwf_git.cli.boundary import run
 from uwf_git.cli.lazy_group import LazyCommand, LazyGroup
 from uwf_git.cli.options import version_option
+from uwf_git.cli.streams import leave
 
 THREAD = LazyGroup(
     "thread",
@@ -85,3 +87,8 @@ UWF.params.insert(0, version_option())
 def main() -> int:
     """Run `uwf` with the words and the environment of this process."""
     return run(UWF, sys.argv[1:], prog="uwf", environ=dict(os.environ))
+
+
+def program() -> NoReturn:
+    """Be the process `uwf`."""
+    leave(main())

@@ -5,7 +5,7 @@ Knows nothing of: agents, recording. Always true: the same commit gives the same
 condition that does not reach for the history does not load it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from uwf_git.agents.fence import run_fenced
 from uwf_git.engine.moderator import (
@@ -15,6 +15,7 @@ from uwf_git.engine.moderator import (
     needs_conditions,
     next_role,
 )
+from uwf_git.errors import UwfError
 from uwf_git.model.node import Node
 from uwf_git.model.thread import Present
 from uwf_git.model.transition import START, Graph
@@ -39,12 +40,34 @@ def _ask_conditions(graph: Graph, snapshot: Snapshot, present: Present) -> str:
     # JSONata costs 40 ms of start-up: only a step that asks a condition pays for it.
     from uwf_git.engine.expression import evaluate_condition  # noqa: PLC0415 - see above
 
-    context = build_context(_position(snapshot, present), lambda: _history(snapshot))
-    answer = run_fenced(
-        lambda: next_role(graph, present.role, lambda text: evaluate_condition(text, context)),
-        what=f"the decision after {present.role}",
-    )
-    return str(answer)
+    position = _position(snapshot, present)
+
+    def ask(load_history: Callable[[], list[StepSummary]]) -> str:
+        context = build_context(position, load_history)
+        answer = run_fenced(
+            lambda: next_role(graph, present.role, lambda text: evaluate_condition(text, context)),
+            what=f"the decision after {present.role}",
+        )
+        return str(answer)
+
+    try:
+        return ask(_history_not_loaded)
+    except UwfError as error:
+        if error.code != HistoryNeeded.code:
+            raise
+    # Loaded outside the fence: its limits are for what a condition does, not for long threads.
+    history = _history(snapshot)
+    return ask(lambda: history)
+
+
+class HistoryNeeded(UwfError):
+    """A condition reached for the history: said from behind the fence, and never told."""
+
+    code = "history-needed"
+
+
+def _history_not_loaded() -> list[StepSummary]:
+    raise HistoryNeeded("a condition reaches for the history")
 
 
 def _never_asked(_condition: str) -> bool:

@@ -3,6 +3,7 @@
 import click
 
 from uwf_git.cli.calling import caller_of
+from uwf_git.cli.parameters import text_argument
 from uwf_git.cli.render import emit
 from uwf_git.cli.settings import Session
 from uwf_git.cli.verb import verb
@@ -20,7 +21,8 @@ def command(session: Session, thread: str, message: str) -> None:
 
     Nothing is deleted: its history stays, at refs/archive/.
     """
-    killed = kill_thread(session.open_store(), caller_of(session), thread, reason=message)
+    reason = text_argument(message, "the message")
+    killed = kill_thread(session.open_store(), caller_of(session), thread, reason=reason)
     emit(
         session,
         {

@@ -3,7 +3,7 @@
 import click
 
 from uwf_git.cli.calling import caller_of
-from uwf_git.cli.parameters import prompt_options
+from uwf_git.cli.parameters import prompt_options, text_argument
 from uwf_git.cli.render import emit, note
 from uwf_git.cli.settings import Session
 from uwf_git.cli.verb import verb
@@ -37,7 +37,7 @@ def command(
     Who plays a role is decided now: --agent, else the workflow's agentOverrides, else its
     defaultAgent, else $UWF_AGENT, else the setting uwf.agent.
     """
-    request = StartRequest(workflow, prompt, agents, session.agent, workdir)
+    request = StartRequest(workflow, prompt, text_agents(agents), session.agent, workdir)
     started = start_thread(
         session.open_store(create=True),
         caller_of(session),
@@ -46,6 +46,15 @@ def command(
     )
     note_unbound(started)
     emit(session, {"workflow": started.workflow, "thread": started.thread})
+
+
+def text_agents(agents: tuple[str, ...]) -> tuple[str, ...]:
+    """Give the values of ``--agent`` if they are text: commands become content.
+
+    Raises:
+        NotText: one is not.
+    """
+    return tuple(text_argument(agent, "--agent") for agent in agents)
 
 
 def note_unbound(started: Started) -> None:

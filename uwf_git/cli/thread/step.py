@@ -2,8 +2,9 @@
 
 import click
 
-from uwf_git.cli.agent_log import log_forwarder
+from uwf_git.cli.agent_log import forwarded_log
 from uwf_git.cli.calling import caller_of
+from uwf_git.cli.parameters import text_argument
 from uwf_git.cli.render import emit
 from uwf_git.cli.settings import Session
 from uwf_git.cli.verb import verb
@@ -41,13 +42,13 @@ def command(
 
     The agent's own log comes on standard error while it runs.
     """
-    request = StepRequest(
-        thread,
-        agent_player(log_forwarder()),
-        Choice(agent, session.agent, trust),
-        workdir,
-    )
-    stepped = step_thread(session.open_store(), caller_of(session), request)
+    if agent is not None:
+        text_argument(agent, "--agent")
+    with forwarded_log() as forward:
+        request = StepRequest(
+            thread, agent_player(forward), Choice(agent, session.agent, trust), workdir
+        )
+        stepped = step_thread(session.open_store(), caller_of(session), request)
     emit(
         session,
         {
