@@ -402,6 +402,7 @@ def test_a_condition_that_reaches_for_history_loads_it_once_and_agrees(condition
 
 def test_conditions_asked_in_turn_load_a_shared_history_once() -> None:
     calls: list[int] = []
+    # Called for what it does: `or` gives the answer.
     context = LazyContext({}, lambda: calls.append(1) or list(STEPS))  # type: ignore[func-returns-value]
     for _ in range(3):
         assert evaluate_condition("history[0].role = 'planner'", context)

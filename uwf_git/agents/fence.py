@@ -32,6 +32,7 @@ from uwf_git.errors import Refused, UwfError
 try:
     import resource
 except ImportError:  # pragma: no cover (Windows: no limits, and no fork that would need them)
+    # A module by type; None says that it is not there.
     resource = None  # type: ignore[assignment]
 
 _MIB = 1024 * 1024

@@ -17,6 +17,8 @@ from uwf_git.store.snapshot import Snapshot
 
 _MOST_TOLD = 5
 
+_STORED = ("meta", "content", "usage", "state", "session")
+
 
 def get_output_schema(snapshot: Snapshot, workflow: Workflow, role: str) -> Any:
     """Give the JSON Schema of what *role* hands in."""
@@ -30,14 +32,15 @@ def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:
     if reply is None:
         return played
     try:
-        canonical([reply.meta, reply.content, reply.usage, reply.state, reply.session])
+        canonical({name: getattr(reply, name) for name in _STORED})
         problem = _find_problem(get_output_schema(turn.snapshot, workflow, turn.role), reply.meta)
     except NotCanonical as error:
         problem = error.message
     if problem is None:
         return played
     broken = {"kind": "schema", "message": problem}
-    return played._replace(reply=None, error=broken, stdout=played.stdout or reply.content.encode())
+    output = played.stdout or reply.content.encode(errors="replace")
+    return played._replace(reply=None, error=broken, stdout=output)
 
 
 def _find_problem(schema: Any, meta: Any) -> str | None:

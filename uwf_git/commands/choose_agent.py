@@ -70,7 +70,7 @@ def choose_agent(
     """
     own = choice.command
     if own is None and role not in present.binding:
-        own = choice.default or store.config.get(CONFIG_NAME)
+        own = choice.default or store.config.get(CONFIG_NAME) or None
         if own is None:
             raise NoAgent(role)
     if own is not None:

@@ -8,6 +8,8 @@ import difflib
 import os
 from typing import NamedTuple
 
+from uwf_git.agents.command_line import split_command
+from uwf_git.commands.choose_agent import CONFIG_NAME
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.store.git_config import normal_name, set_config
 from uwf_git.store.store import Store
@@ -28,7 +30,7 @@ class NoSuchSetting(BadUsage):
     code = "no-such-setting"
 
     def __init__(self, name: str) -> None:
-        near = difflib.get_close_matches(name, SETTINGS, n=1)
+        near = difflib.get_close_matches(_with_front(name), SETTINGS, n=1)
         meant = f"did you mean {near[0]}? " if near else ""
         super().__init__(
             f"there is no setting {name[:60]}",
@@ -85,12 +87,15 @@ def set_setting(store: Store, name: str, value: str) -> Setting:
     """Set *name* in the store's own config; `git config --global` sets it for all stores.
 
     Raises:
-        NoSuchSetting, BadValue: it cannot be set so.
+        NoSuchSetting, BadValue, BadCommand: it cannot be set so.
         RefLocked: git is writing the config and does not let go.
     """
     full = full_name(name)
     if full in _FLAGS and value.lower() not in _FLAG_VALUES:
         raise BadValue(full, value)
+    if full == CONFIG_NAME and value:
+        # Here, and not at the step that would run it. An empty one takes the default away.
+        split_command(value)
     set_config(os.path.join(store.path, "config"), full, value)
     return Setting(full, value, SETTINGS[full])
 
@@ -106,7 +111,11 @@ def full_name(name: str) -> str:
     Raises:
         NoSuchSetting: there is none of that name.
     """
-    full = normal_name(name if name.lower().startswith("uwf.") else f"uwf.{name}")
+    full = normal_name(_with_front(name))
     if full not in SETTINGS:
         raise NoSuchSetting(name)
     return full
+
+
+def _with_front(name: str) -> str:
+    return name if name.lower().startswith("uwf.") else f"uwf.{name}"

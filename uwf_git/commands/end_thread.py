@@ -7,6 +7,7 @@ Always true: the chain gets no node by it; its head is the one before.
 from typing import Literal
 
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.play_agent import forget_runs
 from uwf_git.store.heads import Head, archive_head
 from uwf_git.store.record import Transition, record_next
 from uwf_git.store.snapshot import Snapshot
@@ -43,6 +44,7 @@ def end_thread(
     ended = archive_head(
         store, head, record_next(store, snapshot, transition, caller.signing(store))
     )
+    forget_runs(store, head.thread)
     forget_workdir(store, head.thread)
     forget_lock(store, head.thread)
     return ended

@@ -25,13 +25,14 @@ class WorkdirUnknown(Refused):
 
 
 class NotADirectory(Refused):
-    """The work directory is not there."""
+    """The work directory is not there, or no directory."""
 
     code = "not-a-directory"
 
     def __init__(self, path: str) -> None:
+        problem = "is not a directory" if os.path.lexists(path) else "is not there"
         super().__init__(
-            f"the work directory {path} is not there",
+            f"the work directory {path} {problem}",
             hint="make it, or name another with --workdir PATH",
             path=path,
         )

@@ -24,6 +24,7 @@ from uwf_git.agents.process import AgentInterrupted, SpawnFailed, run_agent
 from uwf_git.agents.reply import BadReply, parse_reply
 from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES, AgentRequest, AgentRun
 from uwf_git.agents.spool import Finished, Lost, Running, collect, look_up
+from uwf_git.commands.agent_name import agent_name
 from uwf_git.commands.turn import Played, Player, Turn
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import AgentFailed, Conflict
@@ -44,8 +45,9 @@ class OtherAgentRuns(Conflict):
 
     def __init__(self, thread: ThreadId, other: str) -> None:
         super().__init__(
-            f"thread {thread} still has an agent at work: {other}",
-            hint="step without --agent to wait for it and take its result",
+            f"thread {thread} still has another agent at work: {other}",
+            hint="step as before, with the same --agent if there was one, to wait for it and "
+            "take its result",
             thread=thread,
             agent=other,
         )
@@ -120,7 +122,7 @@ def _run_or_take_up(turn: Turn, folder: str, on_stderr: OnStderr) -> AgentRun:
 def _check_same_agent(turn: Turn, run_dir: str, *, is_held: bool) -> None:
     """Let a run be taken up only by the turn that began it; another agent's is put aside."""
     note = run_dir + ".turn"
-    mine = f"{turn.role} {turn.agent.hash}\n"
+    mine = f"{turn.role} {turn.agent.hash} {first_line(agent_name(turn.agent.payload['command']))}"
     try:
         with open(note, encoding="utf-8") as file:
             theirs = file.read()
@@ -129,14 +131,15 @@ def _check_same_agent(turn: Turn, run_dir: str, *, is_held: bool) -> None:
     if theirs == mine:
         return
     if is_held:
-        raise OtherAgentRuns(turn.thread, theirs.strip() or "unknown")
+        raise OtherAgentRuns(turn.thread, theirs.split(" ", 2)[-1] or "unknown")
     shutil.rmtree(run_dir, ignore_errors=True)
     replace_file(note, mine.encode())
 
 
 def _request(turn: Turn, run_dir: str, kept_fds: tuple[int, ...]) -> AgentRequest:
     payload = turn.agent.payload
-    path = build_search_path(turn.environ.get("PATH", os.defpath))
+    environ = {**turn.environ, **payload.get("env", {})}
+    path = build_search_path(environ.get("PATH", os.defpath))
     argv = build_argv(
         payload["command"],
         protocol=payload.get("protocol", "positional"),
@@ -146,7 +149,7 @@ def _request(turn: Turn, run_dir: str, kept_fds: tuple[int, ...]) -> AgentReques
     program = resolve_program(argv[0], path=path, workdir=turn.workdir)
     return AgentRequest(
         argv=(program, *argv[1:]),
-        environment=_environment(turn, run_dir, path),
+        environment=_environment(turn, run_dir, environ | {"PATH": path}),
         workdir=turn.workdir,
         run_dir=run_dir,
         timeout_s=payload.get("timeout"),
@@ -154,13 +157,11 @@ def _request(turn: Turn, run_dir: str, kept_fds: tuple[int, ...]) -> AgentReques
     )
 
 
-def _environment(turn: Turn, run_dir: str, path: str) -> dict[str, str]:
+def _environment(turn: Turn, run_dir: str, environ: dict[str, str]) -> dict[str, str]:
     step_dir = run_dir + ".files"
     os.makedirs(step_dir, exist_ok=True)
     return {
-        **turn.environ,
-        **turn.agent.payload.get("env", {}),
-        "PATH": path,
+        **environ,
         "UWF_REPO": turn.store.path,
         "UWF_THREAD_ID": turn.thread,
         "UWF_ROLE": turn.role,

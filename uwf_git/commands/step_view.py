@@ -43,6 +43,24 @@ def view_steps(snapshot: Snapshot) -> list[dict[str, Any]]:
     return [view_step(snapshot, step) for step in reversed(steps)]
 
 
+def view_attempt(snapshot: Snapshot, name: NodeHash | None) -> dict[str, Any] | None:
+    """Give the document of the failed try *name*, with all that it printed; None for no name."""
+    if name is None:
+        return None
+    attempt = snapshot.get_node(name)
+    payload = attempt.payload
+    view: dict[str, Any] = {
+        "hash": attempt.hash,
+        "role": payload["role"],
+        "error": payload["error"],
+        "content": get_text(snapshot, payload.get("content")),
+        "stderr": get_text(snapshot, payload.get("stderr")),
+        "agent": get_command(snapshot, payload.get("agent")),
+        "timestamp": attempt.timestamp,
+    }
+    return view | {name: payload[name] for name in ("exitCode", *_COPIED) if name in payload}
+
+
 def view_error(snapshot: Snapshot, attempt: NodeHash | None) -> dict[str, Any] | None:
     """Give what was wrong in the try *attempt*; None if there was none."""
     if attempt is None:

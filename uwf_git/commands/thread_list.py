@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.heads import get_head, list_threads
+from uwf_git.store.heads import find_head, list_threads
 from uwf_git.store.snapshot import read_snapshot
 from uwf_git.store.store import Store
 
@@ -36,7 +36,7 @@ def list_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]:
         if request.limit is not None and len(rows) >= request.limit:
             break
         row = _row(store, thread)
-        if _is_asked_for(row, request):
+        if row is not None and _is_asked_for(row, request):
             rows.append(row)
     return rows
 
@@ -44,12 +44,16 @@ def list_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]:
 def _threads(store: Store, request: ListRequest) -> Iterator[ThreadId]:
     active = list_threads(store, archived=False)
     ended = list_threads(store, archived=True) if request.archived else []
-    yield from sorted([*active, *ended], reverse=True)
+    # Each once: a thread may be archived between the two looks.
+    yield from sorted({*active, *ended}, reverse=True)
 
 
-def _row(store: Store, thread: ThreadId) -> dict[str, Any]:
+def _row(store: Store, thread: ThreadId) -> dict[str, Any] | None:
     try:
-        head = get_head(store, thread)
+        head = find_head(store, thread)
+        if head is None:
+            # Somebody removed its ref while the list was made.
+            return None
         snapshot = read_snapshot(store, head.commit)
     except StoreDamaged as error:
         return {"thread": thread, "status": DAMAGED, "error": error.message}

@@ -4,12 +4,13 @@ Owns: which events are told, and in which words. Knows nothing of: the layout (e
 Always true: it tells what the commits say, failed attempts and all; it changes nothing.
 """
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
 from uwf_git.commands.agent_name import agent_name
 from uwf_git.commands.step_view import get_command, get_text
-from uwf_git.engine.markdown import Entry, fence_text, render_document
+from uwf_git.engine.markdown import Entry, fence_text, inline_text, render_document
 from uwf_git.engine.subject import first_line
 from uwf_git.model.node import Node
 from uwf_git.store.heads import get_head, resolve_thread
@@ -39,7 +40,7 @@ def read_thread(store: Store, text: str, *, last: int | None = None) -> str:
         _shortened(first_line(prompt) or "thread"),
         (
             f"thread `{head.thread}`",
-            f"workflow **{tip.record.workflow_name}** `{tip.record.workflow}`",
+            f"workflow **{inline_text(tip.record.workflow_name)}** `{tip.record.workflow}`",
             f"**{tip.record.status}**",
             _steps(tip.record.depth),
             f"started {_time(start.timestamp)}",
@@ -65,17 +66,16 @@ def _entry(snapshot: Snapshot, tip: Snapshot) -> Entry:
 def _step(snapshot: Snapshot, step: Node, tip: Snapshot) -> Entry:
     payload = step.payload
     said = snapshot.subject.partition(": ")[2]
-    content = get_text(tip, payload["content"])
     return Entry(
         title=f"{snapshot.record.depth}. {payload['role']}" + (f": {said}" if said else ""),
         facts=(
-            agent_name(get_command(tip, payload["agent"])),
+            inline_text(agent_name(get_command(tip, payload["agent"]))),
             _time(step.timestamp),
             _duration(payload),
             f"`{step.hash}`",
         ),
         meta=payload["meta"],
-        text=_content(content),
+        text=_content(get_text(tip, payload["content"]), payload["meta"]),
     )
 
 
@@ -83,18 +83,18 @@ def _attempt(snapshot: Snapshot, tip: Snapshot) -> Entry:
     name = snapshot.get_present().last_attempt
     payload = {} if name is None else tip.get_node(name).payload
     error = payload.get("error", {})
-    stderr = get_text(tip, payload.get("stderr"))
+    output = [get_text(tip, payload.get(stream)) for stream in ("content", "stderr")]
     return Entry(
         title=f"{snapshot.record.role}: attempt {snapshot.record.attempt} failed",
         facts=(_time(snapshot.commit.time_s * _MS), _duration(payload)),
         meta={error.get("kind", "error"): error.get("message", "unknown")},
-        text=fence_text(stderr) if stderr.strip() else "",
+        text="\n\n".join(fence_text(text) for text in output if text.strip()),
     )
 
 
-def _content(content: str) -> str:
+def _content(content: str, meta: Any) -> str:
     """Give what an agent said; output that is no prose keeps its lines."""
-    if not content.strip():
+    if not content.strip() or _is_only(meta, content):
         return ""
     lines = content.split("\n")
     is_prose = content.lstrip().startswith(("#", "- ", "* ", "```", ">")) or all(
@@ -103,8 +103,19 @@ def _content(content: str) -> str:
     return content if is_prose and not content.lstrip().startswith("{") else fence_text(content)
 
 
+def _is_only(meta: Any, content: str) -> bool:
+    """Tell whether *content* says nothing but *meta*, which is told already."""
+    if not content.lstrip().startswith("{"):
+        return False
+    try:
+        said = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return said in (meta, {"meta": meta})
+
+
 def _committer(snapshot: Snapshot) -> str:
-    return snapshot.commit.author.decode(errors="replace").partition(" <")[0]
+    return inline_text(snapshot.commit.author.decode(errors="replace").partition(" <")[0])
 
 
 def _duration(payload: dict[str, Any]) -> str:

@@ -6,7 +6,13 @@ Source: seed 000 section 1.4; the names of seed 004's TaskHandle.
 
 from typing import Any
 
-from uwf_git.commands.step_view import get_command, view_error, view_step, view_steps
+from uwf_git.commands.step_view import (
+    get_command,
+    view_attempt,
+    view_error,
+    view_step,
+    view_steps,
+)
 from uwf_git.model.references import reference
 from uwf_git.model.thread import ENDED
 from uwf_git.model.transition import START
@@ -19,7 +25,8 @@ from uwf_git.store.workdirs import find_workdir
 def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any]:
     """Give the present of the thread that *text* means, with its newest step.
 
-    *full* adds every step, oldest first.
+    If tries have failed since then, the newest of them is there with what it printed. *full*
+    adds every step, oldest first.
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: no thread is meant.
@@ -60,6 +67,7 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
     else:
         newest = snapshot.get_head_node()
         document["step"] = view_step(snapshot, newest) if record.depth else None
+    document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
     return document
 
 

@@ -97,9 +97,9 @@ def start_thread(
     workdir = existing_directory(request.workdir or caller.cwd, caller.cwd)
     now = caller.now_ms()
     binding, typed = _bind(store, found.workflow, request)
-    trust_agents(store, typed)
     agents = {role: build_agent(agent, timestamp=now) for role, agent in binding.items()}
     start = _start_node(found.workflow, request.prompt, agents, now)
+    trust_agents(store, typed)
     transition = _transition(thread, found, start, agents)
     # Before the thread is there: were the order reversed, a kill between would leave a thread
     # that asks for a work directory.
@@ -126,6 +126,7 @@ def _bind(
         typed.append(agent)
         binding |= dict.fromkeys(workflow.roles if role is None else [role], agent)
     if configured and configured in binding.values():
+        split_command(configured["command"])
         typed.append(configured)
     return {role: agent for role, agent in binding.items() if agent is not None}, typed
 

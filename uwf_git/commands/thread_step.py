@@ -49,10 +49,17 @@ class TurnFailed(AgentFailed):
             f"`uwf thread show {turn.thread}` has its output",
             thread=turn.thread,
             role=turn.role,
-            agent=command,
+            agent=agent_name(command),
             attempt=turn.attempt,
             kind=error.get("kind"),
         )
+
+
+class TurnInterrupted(TurnFailed):
+    """Ctrl-C came while the agent ran. The attempt is recorded like any other."""
+
+    code = "interrupted"
+    exit_status = 130
 
 
 class StepRequest(NamedTuple):
@@ -89,7 +96,7 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> Stepped:
         NoSuchThread, ThreadNotActive, ThreadNotReady: there is no step to take.
         ThreadBusy, HeadMoved: somebody else takes it.
         NoAgent, AgentNotTrusted, WorkdirUnknown: it cannot be taken like this.
-        TurnFailed: the agent's output is no step; an attempt was recorded.
+        TurnFailed, TurnInterrupted: there is no result; an attempt was recorded.
     """
     # Asked before the lock as well: a thread that has ended needs no lock file again.
     thread = read_active(store, request.thread)[0].thread
@@ -137,7 +144,8 @@ def _recorded(caller: Caller, head: Head, turn: Turn, played: Played) -> Stepped
     advance_head(turn.store, head, record_next(turn.store, turn.snapshot, transition, signing))
     forget_runs(turn.store, turn.thread)
     if played.reply is None:
-        raise TurnFailed(turn, played)
+        is_interrupted = (played.error or {}).get("kind") == "interrupted"
+        raise (TurnInterrupted if is_interrupted else TurnFailed)(turn, played)
     record = transition.record
     return Stepped(
         workflow=record.workflow,

@@ -160,6 +160,7 @@ class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
         finally:
             self._depth -= 1
 
+    # Named as jsonata names it, which calls it by keyword.
     def apply_inner(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: A002
         # jsonata raises this too, but prints "Proc not found" to stdout first.
         if not self.is_function_like(proc):

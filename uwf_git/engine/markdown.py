@@ -2,7 +2,9 @@
 
 Owns: the layout of the document. Knows nothing of: stores; it is given plain values.
 Always true: the text of an agent cannot break out of its place: its headings are lowered
-below ours, and what is not prose is fenced.
+below ours, and what is not prose, or could reach beyond its own lines (HTML, definitions of
+links, fences that only a list would close), is shown as code.
+Source: CommonMark 0.31, https://spec.commonmark.org/0.31.2/
 """
 
 import json
@@ -10,11 +12,24 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-_HEADING = re.compile(r"^(#{1,6})(?=\s)")
-_FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
+_LINE_ENDS = re.compile(r"\r\n|\r")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})(?=[ \t]|$)")
+_UNDERLINE = re.compile(r"^ {0,3}(?:=+|-+)[ \t]*$")
+# Fences at the edge belong to no list and no quote, so that we and every reader of Markdown
+# agree on where they end; and a fence of backticks has none behind it.
+_FENCE = re.compile(r"^(`{3,}(?=[^`]*$)|~{3,})")
+_CLOSING_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*$")
+_INDENTED_FENCE = re.compile(r"^[ \t]+(?:`{3}|~{3})", re.MULTILINE)
+_LINK_DEFINITION = re.compile(r"^[ \t>*+\-0-9.)]*\[[^\]\n]+\]:", re.MULTILINE)
+_TAG = re.compile(r"<(?:[!?]|/[A-Za-z]|[A-Za-z][A-Za-z0-9-]*(?=[\s/>]|$))", re.MULTILINE)
+_CODE_SPAN = re.compile(r"(?<![\\`])(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
+_BEGINS_A_BLOCK = re.compile(r"\s*(?:[#>~=|]|[-+*]\s|\d+[.)](?:\s|$)|[-*_]{3})|.*\]:")
 _DEEPEST_HEADING = 6
 _LOWERED_BY = 2
 _MOST_ITEMS = 20
+
+# Telling code spans from what only looks like them can take the square of a text's length.
+_LONGEST_SEARCHED = 64 * 1024
 
 
 class Entry(NamedTuple):
@@ -24,7 +39,7 @@ class Entry(NamedTuple):
     """What the heading says, in one line."""
 
     facts: tuple[str, ...] = ()
-    """What stands in small print below it."""
+    """What stands in small print below it, as Markdown (``inline_text`` makes it of any text)."""
 
     meta: Any = None
     text: str = ""
@@ -33,35 +48,41 @@ class Entry(NamedTuple):
 
 def render_document(title: str, facts: Sequence[str], task: str, entries: Sequence[Entry]) -> str:
     """Write a thread as Markdown."""
-    parts = [f"# {_escape(title)}", _small_print(facts), _quote(task)]
+    parts = [f"# {inline_text(title)}", _small_print(facts), _quote(task)]
     for entry in entries:
         parts += [
-            f"## {_escape(entry.title)}",
+            f"## {inline_text(entry.title)}",
             _small_print(entry.facts),
             _meta(entry.meta),
-            lower_headings(entry.text),
+            place_text(entry.text),
         ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def place_text(text: str) -> str:
+    """Give *text* so that it stays in its place: lowered, or as code if that is not enough."""
+    text = _normalised(text)
+    outside = _outside_fences(text)
+    if _has_tag(outside) or _INDENTED_FENCE.search(outside) or _LINK_DEFINITION.search(outside):
+        return fence_text(text)
+    return lower_headings(text)
 
 
 def lower_headings(text: str) -> str:
     """Give *text* with its headings two levels lower, leaving fenced code alone.
 
-    A fence that the text leaves open is closed, or it would swallow what follows.
+    A fence that the text leaves open is closed, or it would swallow what follows; a line that
+    would make a heading of the one before it is kept apart from that.
     """
     lines: list[str] = []
     fence = ""
-    for line in text.strip("\n").split("\n"):
-        mark = _FENCE.match(line)
-        if mark and not fence:
-            fence = mark[1]
-        elif mark and line.strip().startswith(fence) and not line.strip().strip(fence[0]):
-            fence = ""
-        elif not fence:
-            heading = _HEADING.match(line)
-            if heading:
-                level = min(len(heading[1]) + _LOWERED_BY, _DEEPEST_HEADING)
-                line = "#" * level + line[heading.end() :]  # noqa: PLW2901 (the same line)
+    for line in _normalised(text).split("\n"):
+        is_code = bool(fence)
+        fence = _fence_after(fence, line)
+        if not (is_code or fence):
+            if _UNDERLINE.match(line) and lines and lines[-1].strip():
+                lines.append("")
+            line = _lowered(line)  # noqa: PLW2901 (the same line)
         lines.append(line)
     if fence:
         lines.append(fence)
@@ -70,16 +91,75 @@ def lower_headings(text: str) -> str:
 
 def fence_text(text: str) -> str:
     """Give *text* as a block of code, whatever fences it holds itself."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{text.strip(chr(10))}\n{fence}"
+    text = _normalised(text)
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def inline_text(text: str) -> str:
+    """Give *text* on one line; as code if it is HTML to Markdown, or has a mark that is open."""
+    line = " ".join(text.split())
+    is_open = "`" in line and "`" in _CODE_SPAN.sub("", line[:_LONGEST_SEARCHED])
+    return _code_span(line) if is_open or _has_tag(line) else line
+
+
+def _normalised(text: str) -> str:
+    return _LINE_ENDS.sub("\n", text).strip("\n")
+
+
+def _fence_after(fence: str, line: str) -> str:
+    """Give the fence that is open after *line*, "" for none; *fence* was open before it."""
+    if not fence:
+        mark = _FENCE.match(line)
+        return mark[1] if mark else ""
+    mark = _CLOSING_FENCE.match(line)
+    return "" if mark and mark[1].startswith(fence) else fence
+
+
+def _outside_fences(text: str) -> str:
+    lines: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        if not fence:
+            lines.append(line)
+        fence = _fence_after(fence, line)
+    return "\n".join(lines)
+
+
+def _lowered(line: str) -> str:
+    heading = _HEADING.match(line)
+    if heading is None:
+        return line
+    level = min(len(heading[1]) + _LOWERED_BY, _DEEPEST_HEADING)
+    return "#" * level + line[heading.end() :]
+
+
+def _has_tag(text: str) -> bool:
+    """Tell whether *text* holds HTML that is not certainly within a span of code."""
+    if _TAG.search(text) is None:
+        return False
+    if len(text) > _LONGEST_SEARCHED:
+        return True
+    bare = _CODE_SPAN.sub("", text)
+    # A mark that is left over may open a span that ends lines later, in what we took for one.
+    return _TAG.search(text if "`" in bare else bare) is not None
+
+
+def _code_span(line: str) -> str:
+    marks = "`" * (_longest_run(line) + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{marks}{pad}{line}{pad}{marks}"
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in re.findall(r"`+", text)), default=0)
 
 
 def _meta(meta: Any) -> str:
     if meta is None or meta == {}:
         return ""
     if not isinstance(meta, dict):
-        return _json_block(meta)
+        return f"```json\n{json.dumps(meta, ensure_ascii=False, indent=2)}\n```"
     lines: list[str] = []
     for name, value in meta.items():
         lines += _field(name, value)
@@ -87,31 +167,32 @@ def _meta(meta: Any) -> str:
 
 
 def _field(name: str, value: Any) -> list[str]:
-    label = f"- **{_escape(str(name))}**:"
+    label = f"- **{inline_text(name)}**:"
     if value in ([], {}, "", None):
         return [f"{label} none"]
     if isinstance(value, list) and all(_is_short(item) for item in value):
         left_out = len(value) - _MOST_ITEMS
         more = [f"  - … and {left_out} more"] if left_out > 0 else []
-        return [label, *(f"  - {_inline(item)}" for item in value[:_MOST_ITEMS]), *more]
-    if isinstance(value, str) and "\n" in value:
-        return [label, *(f"  > {line}".rstrip() for line in value.strip().split("\n"))]
+        return [label, *(f"  - {_item(item)}" for item in value[:_MOST_ITEMS]), *more]
+    if isinstance(value, str) and not _is_short(value):
+        return [label, *(f"  {line}".rstrip() for line in _quote(value).split("\n"))]
     return [f"{label} {_inline(value)}"]
+
+
+def _item(value: Any) -> str:
+    text = _inline(value)
+    return _code_span(text) if _BEGINS_A_BLOCK.match(text) else text
 
 
 def _inline(value: Any) -> str:
     if isinstance(value, str):
-        return value
+        return inline_text(value)
     text = json.dumps(value, ensure_ascii=False)
-    return text if _is_short(value) else f"`{text}`"
+    return text if _is_short(value) else _code_span(text)
 
 
 def _is_short(value: Any) -> bool:
-    return not isinstance(value, dict | list) and "\n" not in str(value)
-
-
-def _json_block(value: Any) -> str:
-    return f"```json\n{json.dumps(value, ensure_ascii=False, indent=2)}\n```"
+    return not isinstance(value, dict | list) and not re.search(r"[\r\n]", str(value))
 
 
 def _small_print(facts: Sequence[str]) -> str:
@@ -119,8 +200,10 @@ def _small_print(facts: Sequence[str]) -> str:
 
 
 def _quote(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in text.strip("\n").split("\n"))
+    return "\n".join(f"> {_untabbed(line)}".rstrip() for line in place_text(text).split("\n"))
 
 
-def _escape(title: str) -> str:
-    return " ".join(title.split())
+def _untabbed(line: str) -> str:
+    """Give *line* indented by blanks: behind a mark a tab is narrower, and may end a fence."""
+    text = line.lstrip(" \t")
+    return line[: len(line) - len(text)].expandtabs(4) + text

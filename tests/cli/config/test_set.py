@@ -1,0 +1,38 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli.program import Uwf
+
+
+def test_setting_is_git_s_own(uwf: Uwf, git: Callable[..., str]) -> None:
+    value = ' "a" # ; \\ b'
+
+    assert uwf.json("config", "set", "agent", f"x {value}")["value"] == f"x {value}"
+
+    read = git("config", "uwf.agent", cwd=Path(str(uwf.session.repo)))
+    assert read == f"x {value}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["nothing", "x"], 2, "there is no setting nothing"),
+        (["trustedAgent", "{}"], 2, "there is no setting trustedAgent"),
+        (["store", "maybe"], 2, "uwf.store cannot be 'maybe'"),
+        (["agent", "'x"], 1, "no closing quotation"),
+        (["agent", "\udcff"], 1, "the value is not UTF-8 text"),
+        (["agent"], 2, "missing argument 'VALUE'"),
+    ],
+)
+def test_wrong_setting_is_refused_and_changes_nothing(
+    words: list[str], status: int, said: str, uwf: Uwf
+) -> None:
+    config = Path(f"{uwf.session.repo}/config")
+    before = config.read_text()
+
+    ran = uwf("config", "set", *words)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert said in ran.err
+    assert config.read_text() == before

@@ -1,0 +1,73 @@
+"""`uwf` as the tests of its verbs call it: in this process, on a store of the test's own.
+
+Owns: the call, and programs that play roles. Knows nothing of: any one verb.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.ran import Ran
+from commands.world import DEMO
+
+from uwf_git.cli.boundary import run
+from uwf_git.cli.settings import Session
+from uwf_git.cli.uwf import UWF
+from uwf_git.store.git_config import set_config
+from uwf_git.store.store import create_store
+
+ANSWER = """echo '{"meta": {"text": "x", "ok": true}, "content": "What was said."}'"""
+
+
+@dataclass(frozen=True, slots=True)
+class Uwf:
+    """The program, and the directory that its caller stands in."""
+
+    place: Path
+    session: Session
+    capsys: pytest.CaptureFixture[str]
+
+    def __call__(self, *words: str, **replaced: Any) -> Ran:
+        """Run it; keywords replace fields of the session."""
+        session = self.session._replace(**replaced)
+        status = run(UWF, words, prog="uwf", environ=session.environ, session=session)
+        out, err = self.capsys.readouterr()
+        return Ran(status, out, err)
+
+    def json(self, *words: str, **replaced: Any) -> Any:
+        """Run it, and give the document that it prints."""
+        ran = self(*words, **replaced)
+        assert ran.status == 0, ran.err
+        return json.loads(ran.out)
+
+    def agent(self, script: str = ANSWER, *, name: str = "agent") -> str:
+        """Write a program for /bin/sh that plays a role, and give its path."""
+        path = self.place / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    def file(self, text: str = DEMO, *, name: str = "demo.yaml") -> str:
+        """Write a file, and give its path."""
+        path = self.place / name
+        path.write_text(text)
+        return str(path)
+
+    def begun(self, *agents: str) -> str:
+        """Register `demo`, begin a thread of it, and give its id."""
+        self.json("workflow", "put", self.file())
+        given = [word for agent in agents or (self.agent(),) for word in ("--agent", agent)]
+        return str(self.json("thread", "start", "demo", "-p", "Do it.", *given)["thread"])
+
+
+def make_uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
+    """Make an empty store, and the program with which a test works on it."""
+    store = create_store(str(tmp_path / "store.git"))
+    set_config(f"{store.path}/config", "uwf.fsync", "false")
+    place = tmp_path / "place"
+    place.mkdir()
+    here = session._replace(cwd=str(place), environ=dict(os.environ), repo=store.path)
+    return Uwf(place, here, capsys)

@@ -1,0 +1,61 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli.program import Uwf, make_uwf
+
+from uwf_git.cli.settings import Session
+
+
+@pytest.fixture
+def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
+    return make_uwf(tmp_path, session, capsys)
+
+
+def test_init_makes_a_store_where_it_is_told(uwf: Uwf) -> None:
+    made = uwf.json("init", "new.git", repo=None)
+
+    assert made == {"repo": str(uwf.place / "new.git"), "created": True}
+    assert uwf.json("init", "new.git", repo=None)["created"] is False
+    assert uwf.json("--repo", "new.git", "thread", "list") == []
+
+
+def test_project_becomes_a_store_that_is_found_from_within(
+    uwf: Uwf, git: Callable[..., str]
+) -> None:
+    git("init", "-q", cwd=uwf.place)
+    (uwf.place / "deep").mkdir()
+
+    assert uwf.json("init", ".", repo=None)["repo"] == str(uwf.place / ".git")
+
+    inside = str(uwf.place / "deep")
+    uwf.json("workflow", "put", uwf.file(), repo=None, cwd=inside)
+    assert git("for-each-ref", "--format=%(refname)", cwd=uwf.place) == "refs/workflows/demo\n"
+
+
+def test_without_a_path_it_is_the_named_one_or_the_user_s(uwf: Uwf) -> None:
+    assert uwf.json("init")["repo"] == uwf.session.repo
+    assert uwf.json("init", repo=None)["repo"] == f"{os.environ['HOME']}/.uwf/store.git"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("", 2), ("demo.yaml", 1), ("demo.yaml/x", 1), ("/proc/no/such", 1)]
+)
+def test_place_that_cannot_be_a_store_is_told(path: str, status: int, uwf: Uwf) -> None:
+    uwf.file("mine")
+
+    ran = uwf("init", path, repo=None)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert ran.err.startswith("error: ")
+    assert (uwf.place / "demo.yaml").read_text() == "mine"
+
+
+def test_repository_of_another_kind_is_refused(uwf: Uwf, git: Callable[..., str]) -> None:
+    git("init", "-q", "--object-format=sha256", cwd=uwf.place)
+
+    ran = uwf("init", ".", repo=None)
+
+    assert ran.status == 1
+    assert "sha256" in ran.err

@@ -1,0 +1,89 @@
+import json
+
+import pytest
+from cli.program import Uwf
+
+from uwf_git.cli.thread.start import text_agents
+
+
+@pytest.fixture(autouse=True)
+def demo(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file())
+
+
+def test_start_prints_workflow_and_thread(uwf: Uwf) -> None:
+    ran = uwf("thread", "start", "demo", "-p", "Do it.", "--agent", "x")
+
+    assert list(json.loads(ran.out)) == ["workflow", "thread"]
+    assert (ran.status, ran.err) == (0, "")
+
+
+def test_roles_without_an_agent_are_told_and_are_no_error(uwf: Uwf) -> None:
+    ran = uwf("thread", "start", "demo", "-p", "x", "--agent", "writer=w")
+
+    assert ran.status == 0
+    assert ran.err.startswith("note: no agent is bound to checker; give one with")
+
+
+def test_agent_option_is_repeatable(uwf: Uwf) -> None:
+    words = ("--agent", "checker=c --x", "--agent", "general")
+    thread = uwf.json("thread", "start", "demo", "-p", "x", *words)["thread"]
+
+    assert uwf.json("thread", "show", thread)["agents"] == {
+        "writer": "general",
+        "checker": "c --x",
+    }
+
+
+def test_agent_of_the_environment_is_the_default(uwf: Uwf) -> None:
+    thread = uwf.json("thread", "start", "demo", "-p", "x", agent="of-the-environment")["thread"]
+
+    assert set(uwf.json("thread", "show", thread)["agents"].values()) == {"of-the-environment"}
+
+
+def test_prompt_comes_from_a_file(uwf: Uwf) -> None:
+    file = uwf.file("\ufeff# Task\r\n\r\nDo it.\n\n", name="task.md")
+    thread = uwf.json("thread", "start", "demo", "--prompt-file", file)["thread"]
+
+    assert uwf.json("thread", "show", thread)["prompt"] == "# Task\r\n\r\nDo it."
+
+
+def test_work_directory_is_where_the_caller_stands_unless_named(uwf: Uwf) -> None:
+    (uwf.place / "sub").mkdir()
+    here = uwf.json("thread", "start", "demo", "-p", "x")["thread"]
+    there = uwf.json("thread", "start", "demo", "-p", "x", "--workdir", "sub")["thread"]
+
+    assert uwf.json("thread", "show", here)["workdir"] == str(uwf.place)
+    assert uwf.json("thread", "show", there)["workdir"] == str(uwf.place / "sub")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["nothing", "-p", "x"], 1, "there is no workflow nothing"),
+        (["demo"], 2, "there is no prompt"),
+        (["demo", "-p", " "], 2, "the prompt is empty"),
+        (["demo", "-p", "\udcff"], 1, "the prompt is not UTF-8 text"),
+        (["demo", "-p", "x", "--agent", "\udcff"], 1, "--agent is not UTF-8 text"),
+        (["demo", "-p", "x", "--agent", "nobody=x"], 1, "workflow demo has no role nobody"),
+        (["demo", "-p", "x", "--agent", "'x"], 1, "no closing quotation"),
+        (["demo", "-p", "x", "--workdir", "nowhere"], 1, "nowhere is not there"),
+        (["demo", "-p", "x", "--workdir", "demo.yaml"], 1, "demo.yaml is not a directory"),
+        (["demo", "--prompt-file", "nowhere"], 1, "nowhere cannot be read"),
+        (["demo", "-p", "x", "more"], 2, "got unexpected extra argument"),
+        ([], 2, "missing argument 'WORKFLOW'"),
+    ],
+)
+def test_wrong_words_are_told_and_begin_nothing(
+    words: list[str], status: int, said: str, uwf: Uwf
+) -> None:
+    ran = uwf("thread", "start", *words)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert said in ran.err.splitlines()[0]
+    assert ran.err.startswith("error: ")
+    assert uwf.json("thread", "list") == []
+
+
+def test_agents_that_are_text_are_given_back() -> None:
+    assert text_agents(("a", "b=日本")) == ("a", "b=日本")

@@ -1,0 +1,152 @@
+"""`uwf thread step`, as seed 000 section 1.3 has it."""
+
+import json
+
+import pytest
+from cli.program import Uwf
+
+
+def test_step_prints_the_specified_document(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    start = uwf.json("thread", "show", thread)
+
+    stepped = uwf.json("thread", "step", thread)
+
+    assert list(stepped) == ["workflow", "thread", "head", "status", "role"]
+    assert (stepped["workflow"], stepped["thread"]) == (start["workflow"], thread)
+    assert stepped["head"] == uwf.json("thread", "show", thread)["head"] != start["head"]
+    assert (stepped["status"], stepped["role"]) == ("ready", "writer")
+
+
+def test_end_prints_the_last_head_and_archives(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    heads = [uwf.json("thread", "step", thread)["head"] for _ in range(2)]
+
+    ended = uwf.json("thread", "step", thread)
+
+    assert (ended["head"], ended["status"], ended["role"]) == (heads[-1], "completed", None)
+    assert uwf.json("thread", "list") == []
+    assert [row["thread"] for row in uwf.json("thread", "list", "--all")] == [thread]
+
+
+def test_ended_thread_takes_no_step(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "kill", thread)
+
+    ran = uwf("thread", "step", thread)
+
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.startswith(f"error: thread {thread} is not active: it was archived as killed")
+    assert "hint: start a new one with `uwf thread start demo -p …`" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("thread", "status"),
+    [
+        ("01ARZ3NDEKTSV4RRFFQ69G5FAV", 1),
+        ("7", 1),
+        ("..", 2),
+        ("", 2),
+        ("a b", 2),
+        ("x\ny", 2),
+        ("\udcff", 2),
+        ("refs/threads/x", 2),
+    ],
+)
+def test_unknown_thread_is_refused(thread: str, status: int, uwf: Uwf) -> None:
+    uwf.begun()
+
+    ran = uwf("thread", "step", "--", thread)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert ran.err.startswith("error: ")
+
+
+def test_beginning_of_several_threads_is_refused_with_all_of_them(uwf: Uwf) -> None:
+    threads = [uwf.begun(), uwf.begun()]
+
+    ran = uwf("thread", "step", "01J")
+
+    assert ran.status == 1
+    assert all(thread in ran.err for thread in threads)
+
+
+def test_agent_of_the_step_beats_the_binding(uwf: Uwf) -> None:
+    thread = uwf.begun("no-such-agent")
+
+    stepped = uwf.json("thread", "step", thread, "--agent", uwf.agent())
+
+    assert stepped["role"] == "writer"
+    assert uwf("thread", "step", thread).status == 3
+
+
+def test_failing_agent_is_told_and_the_next_step_tries_again(uwf: Uwf) -> None:
+    flaky = 'test "$UWF_ATTEMPT" = 2 || { printf "no key" >&2; exit 7; }; '
+    thread = uwf.begun(uwf.agent(flaky + """echo '{"meta": {"text": "x"}}'"""))
+
+    failed = uwf("thread", "step", thread)
+    again = uwf.json("thread", "step", thread)
+
+    assert (failed.status, failed.out) == (3, "")
+    # The log has no line end of its own; the error has a line of its own all the same.
+    assert failed.err.splitlines()[:2] == [
+        "no key",
+        "error: writer failed (agent): exit status 7: no key",
+    ]
+    assert again["status"] == "ready"
+
+
+def test_failure_is_one_object_for_those_who_asked_for_json(uwf: Uwf) -> None:
+    thread = uwf.begun(uwf.agent("echo nothing"))
+
+    ran = uwf("--format", "json", "thread", "step", thread)
+
+    told = json.loads(ran.err)["error"]
+    assert (told["code"], told["kind"], told["role"]) == ("turn-failed", "no-json", "writer")
+    assert (told["thread"], told["attempt"], told["agent"]) == (thread, 1, "agent")
+
+
+def test_log_of_the_agent_comes_on_standard_error(uwf: Uwf) -> None:
+    script = "echo thinking >&2; " + """echo '{"meta": {"text": "x"}}'"""
+
+    ran = uwf("thread", "step", uwf.begun(uwf.agent(script)))
+
+    assert (ran.status, ran.err) == (0, "thinking\n")
+
+
+def test_work_directory_can_be_changed(uwf: Uwf) -> None:
+    (uwf.place / "sub").mkdir()
+    thread = uwf.begun(uwf.agent("""pwd >where; echo '{"meta": {"text": "x"}}'"""))
+
+    uwf.json("thread", "step", thread, "--workdir", "sub")
+
+    assert (uwf.place / "sub" / "where").read_text() == f"{uwf.place}/sub\n"
+    assert uwf.json("thread", "show", thread)["workdir"] == f"{uwf.place}/sub"
+
+
+def test_command_that_came_from_elsewhere_is_shown_and_not_run(uwf: Uwf) -> None:
+    # As a fetch leaves it: the thread is here, and nobody has allowed its command.
+    ran_file = uwf.place / "ran"
+    thread = uwf.begun(uwf.agent(f'touch {ran_file}; echo \'{{"meta": {{"text": "x"}}}}\''))
+    forget_trust(uwf)
+
+    refused = uwf("thread", "step", thread)
+
+    assert (refused.status, refused.out) == (1, "")
+    assert str(uwf.place / "agent") in refused.err
+    assert "--trust" in refused.err.splitlines()[1]
+    assert not ran_file.exists()
+    assert uwf.json("thread", "step", thread, "--trust")["role"] == "writer"
+    assert ran_file.exists()
+    assert "trustedAgent" in config_of(uwf)
+
+
+def config_of(uwf: Uwf) -> str:
+    with open(f"{uwf.session.repo}/config", encoding="utf-8") as file:
+        return file.read()
+
+
+def forget_trust(uwf: Uwf) -> None:
+    kept = [line for line in config_of(uwf).splitlines() if "trustedAgent" not in line]
+    with open(f"{uwf.session.repo}/config", "w", encoding="utf-8") as file:
+        file.write("\n".join(kept) + "\n")

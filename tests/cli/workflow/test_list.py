@@ -1,0 +1,28 @@
+from pathlib import Path
+
+from cli.program import Uwf
+from commands.world import DEMO
+
+
+def test_list_has_the_one_put_last_first(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file())
+    uwf.json("workflow", "put", uwf.file(DEMO.replace("name: demo", "name: other")))
+
+    assert [row["name"] for row in uwf.json("workflow", "list")] == ["other", "demo"]
+    assert [row["name"] for row in uwf.json("workflow", "list", "--limit", "1")] == ["other"]
+
+
+def test_damaged_workflow_is_a_row_of_the_table_too(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file())
+    Path(f"{uwf.session.repo}/refs/workflows/bad").write_text("garbage\n")
+
+    ran = uwf("workflow", "list", "--format", "text")
+
+    assert ran.status == 0
+    assert "Write until somebody is content." in ran.out
+    assert "does not hold an object id" in ran.out
+
+
+def test_empty_list_is_a_list(uwf: Uwf) -> None:
+    assert uwf.json("workflow", "list") == []
+    assert uwf("workflow", "list", "--limit", "0").status == 2

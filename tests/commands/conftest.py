@@ -1,0 +1,25 @@
+"""What the tests of commands stand on: a small world."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands.world import World
+
+from uwf_git.commands.caller import Caller
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git_config import set_config
+from uwf_git.store.store import create_store, open_store
+
+
+@pytest.fixture
+def world(tmp_path: Path, clock: Callable[[], int], thread_ids: Callable[[], ThreadId]) -> World:
+    """Give an empty store, and somebody who calls from a directory beside it."""
+    store = create_store(str(tmp_path / "store.git"))
+    # No power fails in a test; forcing every commit to the disk would only cost time.
+    set_config(os.path.join(store.path, "config"), "uwf.fsync", "false")
+    place = tmp_path / "place"
+    place.mkdir()
+    caller = Caller(clock, dict(os.environ), str(place))
+    return World(place, open_store(store.path, environ=os.environ), caller, thread_ids)

@@ -1,0 +1,50 @@
+from commands.world import World
+
+from uwf_git.commands.caller import Caller, committer_identity
+from uwf_git.store.git_config import GitConfig
+from uwf_git.store.store import Store, memory_store
+
+
+def store_of(**values: str) -> Store:
+    made = memory_store()
+    config = GitConfig({f"user.{name}": [value] for name, value in values.items()})
+    return Store(made.path, made.objects, made.refs, config)
+
+
+def test_git_s_own_variables_say_who_commits() -> None:
+    environ = {"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com", "USER": "x"}
+
+    found = committer_identity(store_of(name="Config", email="c@example.com"), environ)
+
+    assert found == b"Ada <ada@example.com>"
+
+
+def test_git_config_says_it_next() -> None:
+    found = committer_identity(store_of(name="Config", email="c@example.com"), {"USER": "ada"})
+
+    assert found == b"Config <c@example.com>"
+
+
+def test_user_without_settings_is_named_after_the_account() -> None:
+    assert committer_identity(memory_store(), {"LOGNAME": "ada"}) == b"ada <ada@localhost>"
+
+
+def test_nobody_at_all_is_no_error() -> None:
+    assert committer_identity(memory_store(), {}) == b"unknown <unknown@localhost>"
+
+
+def test_name_that_git_would_refuse_is_cleaned() -> None:
+    environ = {"GIT_COMMITTER_NAME": "a<b>\nc", "GIT_COMMITTER_EMAIL": "<>"}
+
+    assert committer_identity(memory_store(), environ) == b"a b c <unknown>"
+
+
+def test_author_is_the_committer_unless_somebody_else_acted(world: World) -> None:
+    caller = Caller(lambda: 1234, {"USER": "ada"}, "/")
+
+    alone = caller.signing(world.store)
+    other = caller.signing(world.store, author=b"writer <agent@uwf>")
+
+    assert (alone.author, alone.committer, alone.now_ms) == (alone.committer, alone.author, 1234)
+    assert other.author == b"writer <agent@uwf>"
+    assert other.committer == alone.committer

@@ -1,0 +1,83 @@
+import pytest
+from commands.world import DEMO, World
+
+from uwf_git.commands.find_workflow import find_workflow
+from uwf_git.store.loose_nodes import AmbiguousNode
+from uwf_git.store.registry import NoSuchWorkflow
+
+
+def test_name_means_the_newest_version(world: World) -> None:
+    world.put()
+    newest = world.put(DEMO.replace("Writes.", "Writes well."))
+
+    assert find_workflow(world.store, "demo").workflow.hash == newest.workflow
+
+
+def test_hash_of_any_version_is_understood(world: World) -> None:
+    first = world.put()
+    world.put(DEMO.replace("Writes.", "Writes well."))
+
+    for text in (first.workflow, first.workflow.lower(), first.workflow[:10]):
+        assert find_workflow(world.store, text).workflow.hash == first.workflow
+
+
+def test_versions_that_begin_alike_are_told(world: World) -> None:
+    names = [world.put(DEMO.replace("Writes.", f"Writes {n}.")).workflow for n in range(17)]
+    prefix = next(name[0] for name in names if sum(other[0] == name[0] for other in names) > 1)
+
+    with pytest.raises(AmbiguousNode) as caught:
+        find_workflow(world.store, prefix)
+
+    assert caught.value.facts["matches"] == sorted(n for n in names if n[0] == prefix)
+
+
+def test_name_that_is_nearly_there_is_offered(world: World) -> None:
+    world.put()
+
+    with pytest.raises(NoSuchWorkflow) as caught:
+        find_workflow(world.store, "dmeo")
+
+    assert "did you mean demo?" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "../demo", "demo/", "refs/workflows/demo", "a\nb", "\udcff", "-x", "x" * 9999]
+)
+def test_what_is_no_name_is_no_workflow(text: str, world: World) -> None:
+    world.put()
+
+    with pytest.raises(NoSuchWorkflow):
+        find_workflow(world.store, text)
+
+
+def test_workflow_that_only_a_thread_holds_is_found_by_its_hash(world: World) -> None:
+    workflow = world.put().workflow
+    world.start()
+    seen = world.store.refs.find("refs/workflows/demo")
+    assert seen is not None
+    world.store.refs.delete("refs/workflows/demo", seen=seen)
+
+    assert find_workflow(world.store, workflow[:9]).workflow.name == "demo"
+
+
+def test_node_that_is_no_workflow_is_none(world: World) -> None:
+    thread = world.begun()
+
+    with pytest.raises(NoSuchWorkflow):
+        find_workflow(world.store, world.snapshot(thread).record.node)
+
+
+def test_name_is_found_in_either_spelling_of_its_letters(world: World) -> None:
+    world.put(DEMO.replace("name: demo", "name: caf\u00e9"))
+
+    assert find_workflow(world.store, "cafe\u0301").workflow.name == "caf\u00e9"
+
+
+def test_closure_is_everything_a_thread_needs(world: World) -> None:
+    world.put()
+
+    found = find_workflow(world.store, "demo")
+
+    assert found.closure[0].hash == found.workflow.hash
+    reached = {node.hash for node in found.closure}
+    assert set(found.workflow.roles.values()) | {found.workflow.moderator} <= reached

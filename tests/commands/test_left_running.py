@@ -1,0 +1,79 @@
+"""A thread is not ended over the head of an agent whose engine was killed."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from commands.world import World
+
+from uwf_git.commands.left_running import AgentLeftRunning, check_nothing_runs
+from uwf_git.commands.thread_kill import kill_thread
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.heads import Head, get_head
+from uwf_git.store.store import memory_store
+
+
+@contextmanager
+def run_of(world: World, thread: ThreadId, **files: str) -> Iterator[None]:
+    """Leave *files* in the run directory of the thread's next step, and hold its lock."""
+    run_dir = Path(world.store.local_path("run", thread, get_head(world.store, thread).commit))
+    run_dir.mkdir(parents=True)
+    for name, content in files.items():
+        (run_dir / name).write_text(content)
+    with open(f"{run_dir}.alive", "w") as alive:
+        fcntl.flock(alive, fcntl.LOCK_EX)
+        yield
+
+
+def test_agent_that_lives_is_told_with_what_ends_it(world: World) -> None:
+    thread = world.begun()
+
+    with run_of(world, thread, pid="4711\n"), pytest.raises(AgentLeftRunning) as caught:
+        kill_thread(world.store, world.caller, thread)
+
+    assert caught.value.exit_status == 4
+    assert "kill -- -4711" in (caught.value.hint or "")
+    assert world.snapshot(thread).record.status == "ready"
+
+
+def test_agent_that_has_not_said_its_number_yet_is_told_as_well(world: World) -> None:
+    thread = world.begun()
+
+    with run_of(world, thread), pytest.raises(AgentLeftRunning, match="still has an agent"):
+        check_nothing_runs(world.store, get_head(world.store, thread))
+
+
+def test_agent_that_is_gone_stands_in_nobody_s_way(world: World) -> None:
+    thread = world.begun()
+    with run_of(world, thread, pid="4711\n"):
+        pass
+
+    kill_thread(world.store, world.caller, thread)
+
+    assert world.snapshot(thread).record.status == "killed"
+
+
+def test_daemon_of_an_agent_that_has_ended_stands_in_nobody_s_way(world: World) -> None:
+    thread = world.begun()
+
+    with run_of(world, thread, pid="4711\n", exit="0\n"):
+        kill_thread(world.store, world.caller, thread)
+
+    assert world.snapshot(thread).record.status == "killed"
+
+
+def test_looking_makes_no_files(world: World) -> None:
+    thread = world.begun()
+
+    check_nothing_runs(world.store, get_head(world.store, thread))
+
+    assert not os.path.exists(world.store.local_path("run"))
+
+
+def test_store_in_memory_has_no_runs() -> None:
+    thread = ThreadId("01J00000000000000000000001")
+
+    check_nothing_runs(memory_store(), Head(thread, "0" * 40, archived=False))  # type: ignore[arg-type]  # any id will do

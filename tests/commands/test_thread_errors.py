@@ -1,0 +1,55 @@
+import pytest
+from commands.world import World
+
+from uwf_git.commands.thread_errors import ThreadNotActive, ThreadNotReady, read_active
+from uwf_git.commands.thread_kill import kill_thread
+from uwf_git.store.heads import AmbiguousThread, NoSuchThread
+from uwf_git.store.record import Transition, record_next
+
+
+def test_active_thread_is_found_by_what_begins_it(world: World) -> None:
+    first = world.begun()
+
+    assert read_active(world.store, first[:3])[0].thread == first
+    assert read_active(world.store, first.lower())[0].thread == first
+
+
+def test_beginning_of_several_is_refused_with_all_of_them(world: World) -> None:
+    threads = [world.begun(), world.start()]
+
+    with pytest.raises(AmbiguousThread) as caught:
+        read_active(world.store, "01J")
+
+    assert all(thread in caught.value.message for thread in threads)
+
+
+def test_unknown_thread_is_refused(world: World) -> None:
+    with pytest.raises(NoSuchThread, match="there is no thread 01ARZ3NDEKTSV4RRFFQ69G5FAV"):
+        read_active(world.store, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+
+def test_ended_thread_is_refused_with_how_it_ended(world: World) -> None:
+    thread = world.begun()
+    kill_thread(world.store, world.caller, thread)
+
+    with pytest.raises(ThreadNotActive) as caught:
+        read_active(world.store, thread)
+
+    assert caught.value.exit_status == 1
+    assert "archived as killed" in caught.value.message
+    assert "uwf thread start demo" in (caught.value.hint or "")
+
+
+def test_thread_that_is_not_ready_takes_no_step(world: World) -> None:
+    thread = world.begun()
+    snapshot = world.snapshot(thread)
+    waiting = Transition(
+        record=snapshot.record._replace(event="pause", status="paused"),
+        said="a moment",
+        present=snapshot.get_present(),
+    )
+    commit = record_next(world.store, snapshot, waiting, world.caller.signing(world.store))
+    assert world.store.refs.advance(f"refs/threads/{thread}", seen=snapshot.commit.oid, to=commit)
+
+    with pytest.raises(ThreadNotReady, match=f"thread {thread} is paused, not ready"):
+        world.step(thread)

@@ -1,0 +1,123 @@
+import pytest
+from commands.world import World, fails, replied, says
+
+from uwf_git.commands.thread_kill import kill_thread
+from uwf_git.commands.thread_read import read_thread
+from uwf_git.commands.thread_step import TurnFailed
+from uwf_git.errors import StoreDamaged
+from uwf_git.store.heads import NoSuchThread
+
+HOSTILE = "# Broken out\n\n## 9. forged: x\n\n```\n<!--\n\nTitle\n===\n"
+
+
+def test_thread_is_told_from_its_task_to_its_end(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "a poem"}, "# A poem\n\nRoses.\n"), command="uwf-poet --fast")
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("no key", stdout=b"half", stderr=b"KeyError\n"))
+    world.step(thread, says({"ok": True}, '{"meta": {"ok": true}}\n'))
+    world.step(thread)
+    workflow = world.snapshot(thread).record.workflow
+    first, second = [
+        node.hash for node in world.snapshot(thread).walk_chain() if "prev" in node.payload
+    ][::-1]
+
+    told = read_thread(world.store, thread)
+
+    assert told == (
+        "# Do it.\n\n"
+        f"thread `{thread}` · workflow **demo** `{workflow}` · **completed** · 2 steps"
+        " · started 2025-10-09 08:53:22 UTC\n\n"
+        "> Do it.\n\n"
+        "## 1. writer: A poem\n\n"
+        f"uwf-poet · 2025-10-09 08:53:21 UTC · 1.5 s · `{first}`\n\n"
+        "- **text**: a poem\n\n"
+        "### A poem\n\nRoses.\n\n"
+        "## checker: attempt 1 failed\n\n"
+        "2025-10-09 08:53:27 UTC · 0.5 s\n\n"
+        "- **exited**: no key\n\n"
+        "```text\nhalf\n```\n\n```text\nKeyError\n```\n\n"
+        '## 2. checker: {"ok": true}\n\n'
+        f"nobody · 2025-10-09 08:53:21 UTC · 1.5 s · `{second}`\n\n"
+        "- **ok**: true\n\n"
+        "## Completed after 2 steps\n\n"
+        "2025-10-09 08:53:31 UTC · C O Mitter\n"
+    )
+
+
+def test_hostile_text_stays_where_it_was_said(world: World) -> None:
+    thread = world.start(workflow=world.put().workflow, prompt=HOSTILE)
+    world.step(thread, says({"text": HOSTILE, HOSTILE: [HOSTILE]}, HOSTILE))
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails(HOSTILE, stdout=HOSTILE.encode(), stderr=HOSTILE.encode()))
+    world.step(thread, says({"ok": True}, HOSTILE.replace("\n", "\r")))
+    kill_thread(world.store, world.caller, thread, reason=HOSTILE)
+
+    told = read_thread(world.store, thread)
+
+    headings = []
+    fence = ""
+    for line in told.splitlines():
+        if not fence and line.startswith(("# ", "## ")):
+            headings.append(line)
+        if line.startswith("```"):
+            fence = "" if line == fence else fence or line.removesuffix("text")
+    assert not fence
+    assert headings == [
+        "# Broken out",
+        "## 1. writer: Broken out",
+        "## checker: attempt 1 failed",
+        "## 2. checker: Broken out",
+        "## Killed after 2 steps",
+    ]
+
+
+def test_only_the_newest_events_are_told_when_asked_for(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    world.step(thread)
+
+    told = read_thread(world.store, thread, last=1)
+
+    assert "## 2. checker" in told
+    assert "## 1. writer" not in told
+
+
+def test_prose_stays_prose_and_tables_of_a_program_keep_their_lines(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "x"}, "One paragraph.\n\n- a\n- b"))
+    world.step(thread, says({"ok": True}, "name     size\n  a         12"))
+
+    told = read_thread(world.store, thread)
+
+    assert "\nOne paragraph.\n\n- a\n- b\n" in told
+    assert "\n```text\nname     size\n  a         12\n```\n" in told
+
+
+def test_huge_output_is_told_and_ends(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, lambda _turn: replied({"text": "x" * 100_000}, "y\n" * 200_000))
+
+    told = read_thread(world.store, thread)
+
+    assert len(told.splitlines()[0]) <= 102
+    assert told.count("\ny") == 200_000
+
+
+def test_unknown_thread_is_refused(world: World) -> None:
+    with pytest.raises(NoSuchThread):
+        read_thread(world.store, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+
+def test_damaged_history_is_told_as_damage(world: World) -> None:
+    thread = world.begun()
+    start = world.snapshot(thread).commit.oid
+    world.step(thread)
+    path = f"{world.store.path}/objects/{start[:2]}/{start[2:]}"
+    with open(f"{path}.new", "wb") as file:
+        file.write(b"garbage")
+    world.place.joinpath(f"{path}.new").rename(path)
+    world.reopen()
+
+    with pytest.raises(StoreDamaged, match=start):
+        read_thread(world.store, thread)

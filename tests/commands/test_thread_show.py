@@ -1,0 +1,73 @@
+import pytest
+from commands.world import World, fails, says
+
+from uwf_git.commands.thread_kill import kill_thread
+from uwf_git.commands.thread_show import show_thread
+from uwf_git.commands.thread_step import TurnFailed
+
+
+def test_new_thread_stands_at_its_start(world: World) -> None:
+    thread = world.begun()
+    snapshot = world.snapshot(thread)
+
+    shown = show_thread(world.store, thread)
+
+    assert {name: shown[name] for name in ("thread", "workflow", "status", "head")} == {
+        "thread": thread,
+        "workflow": snapshot.record.workflow,
+        "status": "ready",
+        "head": snapshot.record.node,
+    }
+    assert (shown["depth"], shown["prompt"], shown["step"]) == (0, "Do it.", None)
+    assert (shown["currentNode"], shown["currentIteration"], shown["endTime"]) == (None, 0, None)
+    assert (shown["error"], shown["lastAttempt"], shown["attempts"]) == (None, None, 0)
+    assert shown["agents"] == {"writer": "nobody", "checker": "nobody"}
+    assert shown["workdir"] == str(world.place)
+    assert "steps" not in shown
+
+
+def test_newest_step_is_shown_and_with_full_all_of_them(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "x"}, usage={"tokens": 2}, state={"a": 1}))
+    world.step(thread, says({"ok": True}, usage={"tokens": 3}))
+
+    shown = show_thread(world.store, thread, full=True)
+
+    assert [step["role"] for step in shown["steps"]] == ["writer", "checker"]
+    assert (shown["usage"], shown["state"]) == ({"tokens": 5}, {"a": 1})
+    assert (shown["currentNode"], shown["visits"]) == ("checker", {"writer": 1, "checker": 1})
+    assert show_thread(world.store, thread)["step"]["role"] == "checker"
+
+
+def test_failed_try_is_shown_with_its_output(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("no key", exit_code=7, stdout=b"half", stderr=b"why"))
+
+    shown = show_thread(world.store, thread)
+
+    assert shown["error"] == {"kind": "exited", "message": "no key"}
+    assert shown["attempts"] == 1
+    attempt = shown["lastAttempt"]
+    assert (attempt["exitCode"], attempt["content"], attempt["stderr"]) == (7, "half", "why")
+    assert (shown["status"], shown["depth"], shown["step"]) == ("ready", 0, None)
+
+
+def test_ended_thread_is_shown_with_its_end_and_the_reason(world: World) -> None:
+    thread = world.begun()
+    kill_thread(world.store, world.caller, thread, reason="closed")
+
+    shown = show_thread(world.store, thread[:26])
+
+    assert (shown["status"], shown["reason"]) == ("killed", "closed")
+    assert shown["endTime"] == shown["lastUpdateTime"] >= shown["startTime"]
+    assert shown["workdir"] is None
+
+
+def test_looking_changes_nothing(world: World) -> None:
+    thread = world.begun()
+    before = world.snapshot(thread).commit.oid
+
+    show_thread(world.store, thread, full=True)
+
+    assert world.snapshot(thread).commit.oid == before

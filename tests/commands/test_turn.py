@@ -1,0 +1,23 @@
+import pytest
+from commands.world import World, content_player, fails
+
+from uwf_git.commands.thread_step import TurnFailed
+from uwf_git.commands.turn import Played, Turn
+
+
+def test_player_is_told_everything_it_needs(world: World) -> None:
+    thread = world.begun()
+    turns: list[Turn] = []
+
+    def play(turn: Turn) -> Played:
+        turns.append(turn)
+        return fails()(turn) if len(turns) == 1 else content_player(turn)
+
+    with pytest.raises(TurnFailed):
+        world.step(thread, play)
+    world.step(thread, play)
+
+    first, second = turns
+    assert (first.thread, first.role, first.workdir) == (thread, "writer", str(world.place))
+    assert first.agent.payload == {"command": "nobody"}
+    assert (first.attempt, second.attempt) == (1, 2)

@@ -1,0 +1,137 @@
+"""A small world for commands: a store on the disk, a caller, a workflow, players in place of
+processes.
+
+Owns: the workflow `demo` and the replies that its roles may give.
+Knows nothing of: any one command.
+Always true: time and ids come from the test's own clock and counter.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seal import START_MS
+
+from uwf_git.agents.reply import AgentReply
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.choose_agent import Choice
+from uwf_git.commands.thread_start import StartRequest, start_thread
+from uwf_git.commands.thread_step import Stepped, StepRequest, step_thread
+from uwf_git.commands.turn import Played, Player, Turn
+from uwf_git.commands.workflow_put import PutWorkflow, put_workflow
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.snapshot import Snapshot, read_snapshot
+from uwf_git.store.store import Store, open_store
+
+DEMO = """\
+name: demo
+description: Write until somebody is content.
+roles:
+  writer:
+    description: Writes.
+    systemPrompt: Write.
+    outputSchema: {type: object, properties: {text: {type: string}}, required: [text]}
+  checker:
+    description: Checks.
+    systemPrompt: Check.
+    extractPrompt: Is it good?
+    outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}
+moderator:
+  graph:
+    - from: $START
+      transitions:
+        - to: writer
+    - from: writer
+      transitions:
+        - to: checker
+    - from: checker
+      transitions:
+        - {to: writer, condition: meta.ok = false}
+        - {to: $END}
+"""
+
+
+def replied(meta: Any, content: str = "What was said.", **fields: Any) -> Played:
+    """Give what comes of a turn that succeeded after a second and a half."""
+    return Played(AgentReply(meta, content, "object", **fields), START_MS, 1500)
+
+
+def says(meta: Any, content: str = "What was said.", **fields: Any) -> Player:
+    """Make a player that always replies the same."""
+    return lambda _turn: replied(meta, content, **fields)
+
+
+def fails(message: str = "exit status 7", *, kind: str = "exited", **fields: Any) -> Player:
+    """Make a player that fails."""
+    error = {"kind": kind, "message": message}
+    return lambda _turn: Played(None, START_MS, 500, error=error, **fields)
+
+
+def content_player(turn: Turn) -> Played:
+    """Play both roles of `demo` so that it ends as soon as it can."""
+    return replied({"text": "some words"} if turn.role == "writer" else {"ok": True})
+
+
+@dataclass(slots=True)
+class World:
+    """A store on the disk and somebody who calls commands on it."""
+
+    place: Path
+    store: Store
+    caller: Caller
+    new_id: Callable[[], ThreadId]
+
+    def put(self, source: str = DEMO) -> PutWorkflow:
+        """Register a workflow."""
+        return put_workflow(self.store, self.caller, source.encode())
+
+    def start(self, *agents: str, workflow: str = "demo", prompt: str = "Do it.") -> ThreadId:
+        """Begin a thread; who plays is of no interest unless *agents* say it."""
+        request = StartRequest(workflow, prompt, agents or ("nobody",))
+        return start_thread(self.store, self.caller, request, thread=self.new_id()).thread
+
+    def begun(self, source: str = DEMO) -> ThreadId:
+        """Register a workflow and begin a thread of it."""
+        return self.start(workflow=self.put(source).workflow)
+
+    def step(
+        self, thread: str, play: Player = content_player, *, workdir: str | None = None, **said: Any
+    ) -> Stepped:
+        """Take a step; the rest of the keywords is the caller's choice of an agent."""
+        request = StepRequest(thread, play, Choice(**said), workdir)
+        return step_thread(self.store, self.caller, request)
+
+    def snapshot(self, thread: ThreadId) -> Snapshot:
+        """Read where an active thread stands, or where an archived one ended."""
+        refs = self.store.refs
+        commit = refs.find(f"refs/archive/{thread}") or refs.find(f"refs/threads/{thread}")
+        assert commit is not None
+        return read_snapshot(self.store, commit)
+
+    def reopen(self) -> None:
+        """Open the store again, as the next process would."""
+        self.store = open_store(self.store.path, environ=self.caller.environ)
+
+    def program(self, text: str, *, name: str = "agent") -> str:
+        """Write a program for /bin/sh, and give its path."""
+        path = self.place / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    def process(
+        self, *words: str, env: dict[str, str] | None = None, stdin: int = subprocess.DEVNULL
+    ) -> subprocess.Popen[bytes]:
+        """Start `uwf` on this store as its own process."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "uwf_git", *words],
+            env={**os.environ, "UWF_REPO": self.store.path, **(env or {})},
+            cwd=self.place,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )

@@ -1,0 +1,181 @@
+"""Threads as Markdown: readable, and no text of an agent reaches beyond its place."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.engine.markdown import (
+    Entry,
+    fence_text,
+    inline_text,
+    lower_headings,
+    place_text,
+    render_document,
+)
+
+# What has broken out of one renderer or another; the joints matter as much as the pieces.
+HOSTILE = [
+    "# h", "## 9. forged", "   # h", "#", "====", "---", "-", "- a", "    deep", "", "   ",
+    "```", "  ```", "\t```", "    ```", "~~~", "````", "``` `x", "```py", "- ```", "> ```", "> # h",
+    "<div>", "<!--", "<?php", "<![CDATA[", "</p", "`<b>`", "` <script>", "\\`<b>`", "\\<div>",
+    "[a]: http://x", "> [b]: y", "text", "\r# cr", "\r```", "foo\r===", "<div\nid=x>", "x < y",
+    "&lt;", "<https://x.y>", "\x0b# vt", "\u2028# ls",
+]  # fmt: skip
+
+texts = st.lists(st.sampled_from(HOSTILE), max_size=8).map("\n".join)
+
+
+def document(*entries: Entry, task: str = "Do it.", title: str = "Title") -> str:
+    return render_document(title, ("a", "", "b"), task, entries)
+
+
+def outside_of_code(text: str) -> tuple[list[str], bool]:
+    """Give the lines that a reader of Markdown sees as prose, and whether a fence stays open."""
+    lines, fence = [], ""
+    for line in re.split(r"\r\n|\r|\n", text):
+        if fence:
+            if re.fullmatch(rf" {{0,3}}{fence}{fence[0]}*[ \t]*", line):
+                fence = ""
+            continue
+        opening = re.match(r"(`{3,})[^`]*$|(~{3,})", line)
+        fence = (opening[1] or opening[2]) if opening else ""
+        if not fence:
+            lines.append(line)
+    return lines, bool(fence)
+
+
+@given(texts)
+def test_text_stays_in_its_place(text: str) -> None:
+    lines, is_open = outside_of_code(place_text(text))
+
+    assert not is_open
+    for line, before in zip(lines, ["", *lines], strict=False):
+        assert not re.match(r" {0,3}#{1,2}([ \t]|$)", line)
+        assert not (re.match(r" {0,3}(=+|-+)[ \t]*$", line) and before.strip())
+        assert not re.match(r"\s+(```|~~~)", line)
+        assert not re.search(r"<(div|!--|\?|!\[|script|/p)", line)
+        assert not re.match(r"[> ]*\[\w\]:", line)
+
+
+@given(texts)
+def test_document_has_the_headings_that_we_gave_it_and_no_others(text: str) -> None:
+    entries = [Entry("1. a", ("f",), {"k": text, "l": [text], text: 1}, text), Entry("2. b")]
+
+    lines, is_open = outside_of_code(document(*entries, task=text))
+
+    assert [line for line in lines if re.match(r" {0,3}#{1,2}([ \t]|$)", line)] == [
+        "# Title",
+        "## 1. a",
+        "## 2. b",
+    ]
+    assert not is_open
+
+
+@given(texts)
+def test_prose_is_placed_only_once(text: str) -> None:
+    fenced = fence_text(text)
+
+    assert place_text(fenced) == fenced
+
+
+def test_thread_reads_well() -> None:
+    entry = Entry(
+        "1. planner: a plan",
+        ("uwf-x", "2 s"),
+        {"plan": ["read", "fix"], "risk": "low", "open": [], "why": "one\ntwo"}
+        | {"n": 3, "d": {"a": 1}},
+        "# Plan\n\n1. read\n2. fix\n\n```sh\n# a comment\nmake\n```\n",
+    )
+
+    assert document(entry, task="First.\n\nSecond.") == (
+        "# Title\n\na · b\n\n> First.\n>\n> Second.\n\n## 1. planner: a plan\n\nuwf-x · 2 s\n\n"
+        "- **plan**:\n  - read\n  - fix\n- **risk**: low\n- **open**: none\n"
+        '- **why**:\n  > one\n  > two\n- **n**: 3\n- **d**: `{"a": 1}`\n\n'
+        "### Plan\n\n1. read\n2. fix\n\n```sh\n# a comment\nmake\n```\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("meta", "told"),
+    [
+        ([1, "a"], '```json\n[\n  1,\n  "a"\n]\n```'),
+        ("text", '```json\n"text"\n```'),
+        (True, "```json\ntrue\n```"),
+        ({"a": None, "b": "", "c": {}}, "- **a**: none\n- **b**: none\n- **c**: none"),
+        ({"a": [{"b": 1}]}, '- **a**: `[{"b": 1}]`'),
+        ({"a": ["x\ny"]}, '- **a**: `["x\\ny"]`'),
+        ({"a`b": 1}, "- **``a`b``**: 1"),
+        ({"a": "<b>"}, "- **a**: `<b>`"),
+        ({"a": ["# x", "- y", "z", "1. w"]}, "- **a**:\n  - `# x`\n  - `- y`\n  - z\n  - `1. w`"),
+    ],
+)
+def test_meta_of_any_shape_is_told(meta: Any, told: str) -> None:
+    assert document(Entry("e", meta=meta)).partition("## e\n\n")[2] == told + "\n"
+
+
+@pytest.mark.parametrize("meta", [None, {}])
+def test_meta_that_says_nothing_is_left_out(meta: Any) -> None:
+    assert document(Entry("e", meta=meta)).endswith("## e\n")
+
+
+def test_long_list_is_cut_and_says_so() -> None:
+    told = document(Entry("e", meta={"files": [str(n) for n in range(30)]}))
+
+    assert told.endswith("  - 19\n  - … and 10 more\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "lowered"),
+    [
+        ("# a", "### a"),
+        ("##### a", "###### a"),
+        ("#hashtag", "#hashtag"),
+        ("    # code", "    # code"),
+        ("Title\n===\nx", "Title\n\n===\nx"),
+        ("a\n\n---\nb", "a\n\n---\nb"),
+        ("```\n# code", "```\n# code\n```"),
+        ("~~~ a\n```\n# code\n~~~\n# b", "~~~ a\n```\n# code\n~~~\n### b"),
+    ],
+)
+def test_headings_are_lowered_and_code_is_left_alone(text: str, lowered: str) -> None:
+    assert lower_headings(text) == lowered
+
+
+@pytest.mark.parametrize(
+    ("text", "placed"),
+    [
+        ("x < y and a <- b, 1<2", "x < y and a <- b, 1<2"),
+        ("the `<b>` tag", "the `<b>` tag"),
+        ("<https://example.com>", "<https://example.com>"),
+        ("a <b> c", "```text\na <b> c\n```"),
+        ("`a\n`<b>`", "```text\n`a\n`<b>`\n```"),
+        ("1. a\n   ```\n   x\n   ```", "````text\n1. a\n   ```\n   x\n   ```\n````"),
+        ("[1]: http://evil.example", "```text\n[1]: http://evil.example\n```"),
+    ],
+)
+def test_prose_stays_prose_unless_it_could_reach_further(text: str, placed: str) -> None:
+    assert place_text(text) == placed
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a  b\n c", "a b c"),
+        ("`code` and more", "`code` and more"),
+        ("an open ` mark", "``an open ` mark``"),
+        ("`", "`` ` ``"),
+        ("<!-- x", "`<!-- x`"),
+    ],
+)
+def test_line_is_a_line_of_its_own(text: str, line: str) -> None:
+    assert inline_text(text) == line
+
+
+def test_large_hostile_text_costs_no_more_than_reading_it() -> None:
+    # Runs of marks of ever other lengths: looking for the end of each would take minutes.
+    text = " ".join("`" * n for n in range(1, 1500)) + " <b>"
+
+    assert place_text(text).startswith("`" * 1500)

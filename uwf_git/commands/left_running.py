@@ -1,0 +1,55 @@
+"""Left running: the agent of a step whose engine was killed.
+
+Owns: knowing of one before its thread is ended. Knows nothing of: how agents are run.
+Always true: a thread that was ended has no agent at work that this machine knows of; nobody
+would ever take its result, and whoever ended the thread would believe that it has stopped.
+"""
+
+import os
+
+from uwf_git.agents.spool import PID, Running, look_up
+from uwf_git.errors import Conflict
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.file_lock import hold_lock
+from uwf_git.store.heads import Head
+from uwf_git.store.store import Store
+
+
+class AgentLeftRunning(Conflict):
+    """The agent of a step that was cut short is still at work."""
+
+    code = "agent-left-running"
+
+    def __init__(self, thread: ThreadId, group: str) -> None:
+        end_it = f"`kill -- -{group}` ends it" if group else "end it"
+        super().__init__(
+            f"thread {thread} still has an agent at work, whose engine was killed"
+            + (f" (process group {group})" if group else ""),
+            hint=f"{end_it}, and `uwf thread step {thread}` waits for it and takes its result",
+            thread=thread,
+            group=group or None,
+        )
+
+
+def check_nothing_runs(store: Store, head: Head) -> None:
+    """Make sure that no agent is at work on the step after *head*; the caller holds the lock.
+
+    Raises:
+        AgentLeftRunning: one is.
+    """
+    if not store.is_kept:
+        return
+    run_dir = store.local_path("run", head.thread, head.commit)
+    if not os.path.exists(run_dir + ".alive"):
+        return
+    with hold_lock(run_dir + ".alive", wait=False) as alive:
+        if isinstance(look_up(run_dir, alive_is_held=alive is None), Running):
+            raise AgentLeftRunning(head.thread, _read_group(run_dir))
+
+
+def _read_group(run_dir: str) -> str:
+    try:
+        with open(os.path.join(run_dir, PID), encoding="ascii") as file:
+            return file.read().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
