@@ -10,7 +10,7 @@ threads keep the old schema in their closure, so add a version, never edit one t
 from typing import Any
 
 from uwf_git.model.node import Node, build_node, build_self_typed_node
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.node_hash import PATTERN, NodeHash
 
 _SCHEMA: dict[str, Any] = {"type": ["object", "boolean"]}
 _SCHEMAS: dict[str, Any] = {"type": "array", "items": _SCHEMA}
@@ -47,7 +47,7 @@ META_SCHEMA: dict[str, Any] = {
 _REF: dict[str, Any] = {
     "type": "object",
     "format": "cas_ref",
-    "properties": {"$ref": {"type": "string", "pattern": "^[0-9A-F][0-9A-HJKMNP-TV-Z]{12}$"}},
+    "properties": {"$ref": {"type": "string", "pattern": PATTERN}},
     "required": ["$ref"],
     "additionalProperties": False,
 }

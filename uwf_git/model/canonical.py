@@ -9,7 +9,7 @@ numbers up to 2**53-1 in size are integers, every other number is a 64-bit float
 """
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import cbor2
 
@@ -45,7 +45,7 @@ def canonical(value: Any) -> Any:
         NotCanonical: NaN, infinity, a lone surrogate, a number no float can hold, a key that
             is not a string, a type JSON does not have, or more than 500 levels.
     """
-    return _canonical(value, "$", 0)
+    return _canonical(value, None, 0)
 
 
 def encode(value: Any) -> bytes:
@@ -57,7 +57,12 @@ def encode(value: Any) -> bytes:
     return cbor2.dumps(_sorted(canonical(value)))
 
 
-def _canonical(value: Any, path: str, depth: int) -> Any:
+# Where a value stands: the path of what holds it, and its key or index there. It is put into
+# words only for an error: for each value of a long list below a long key that would cost hours.
+_Path: TypeAlias = "tuple[_Path, str | int] | None"
+
+
+def _canonical(value: Any, path: _Path, depth: int) -> Any:
     # One frame a level (no comprehensions), so that 500 levels fit Python's stack.
     if depth > MAX_NESTING:
         raise NotCanonical("$…", f"is nested more than {MAX_NESTING} levels deep")
@@ -65,55 +70,64 @@ def _canonical(value: Any, path: str, depth: int) -> Any:
         fields: dict[str, Any] = {}
         for key, item in value.items():
             name = _check_key(key, path)
-            fields[name] = _canonical(item, f"{path}.{name}", depth + 1)
+            fields[name] = _canonical(item, (path, name), depth + 1)
         return fields
     if isinstance(value, list | tuple):
         items: list[Any] = []
         for index, item in enumerate(value):
-            items.append(_canonical(item, f"{path}[{index}]", depth + 1))
+            items.append(_canonical(item, (path, index), depth + 1))
         return items
     return _canonical_scalar(value, path)
 
 
-def _canonical_scalar(value: Any, path: str) -> Any:
+def _canonical_scalar(value: Any, path: _Path) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
         return _check_text(value, path)
     if isinstance(value, int | float):
         return _canonical_number(value, path)
-    raise NotCanonical(path, f"is a {type(value).__name__}, which JSON does not have")
+    raise NotCanonical(_words(path), f"is a {type(value).__name__}, which JSON does not have")
 
 
-def _check_key(key: Any, path: str) -> str:
+def _check_key(key: Any, path: _Path) -> str:
     if not isinstance(key, str):
-        raise NotCanonical(path, f"has a key that is not a string: {key!r}")
+        raise NotCanonical(_words(path), f"has a key that is not a string: {key!r:.60}")
     return _check_text(key, path)
 
 
-def _canonical_number(value: float, path: str) -> int | float:
+def _canonical_number(value: float, path: _Path) -> int | float:
     if isinstance(value, int):
         if abs(value) <= MAX_SAFE_INTEGER:
             return value
         try:
             return float(value)
         except OverflowError:
-            raise NotCanonical(path, "is a number no 64-bit float can hold") from None
+            raise NotCanonical(_words(path), "is a number no 64-bit float can hold") from None
     if not math.isfinite(value):
-        raise NotCanonical(path, f"is {value}, which JSON does not have")
+        raise NotCanonical(_words(path), f"is {value}, which JSON does not have")
     if value.is_integer() and abs(value) <= MAX_SAFE_INTEGER:
         return int(value)
     return value
 
 
-def _check_text(text: str, path: str) -> str:
+def _check_text(text: str, path: _Path) -> str:
     if text.isascii():
         return text
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise NotCanonical(path, "has a lone surrogate, which UTF-8 cannot hold") from None
+        raise NotCanonical(_words(path), "has a lone surrogate, which UTF-8 cannot hold") from None
     return text
+
+
+def _words(path: _Path) -> str:
+    parts: list[str] = []
+    while path is not None:
+        path, part = path
+        parts.append(f"[{part}]" if isinstance(part, int) else f".{part:.60}")
+    parts.append("$")
+    return "".join(reversed(parts))
 
 
 def _sorted(value: Any) -> Any:

@@ -7,7 +7,8 @@ Source: https://www.crockford.com/base32.html; json-cas writes its hashes this w
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-_FORGIVEN = str.maketrans("ILO", "110")
+# Letter by letter: `upper` would turn foreign letters into ours ("ß" into "SS").
+_FORGIVEN = str.maketrans("abcdefghijklmnopqrstuvwxyzILO", "ABCDEFGH1JK1MN0PQRSTUVWXYZ110")
 
 
 def encode_u64(number: int) -> str:
@@ -23,4 +24,4 @@ def fold(text: str) -> str:
 
     Symbols outside the alphabet are left as they are, for the caller to refuse.
     """
-    return text.upper().translate(_FORGIVEN)
+    return text.translate(_FORGIVEN)

@@ -3,7 +3,7 @@
 Owns: the formula. Knows nothing of: what is hashed, or where it is kept.
 Source: json-cas; name = Crockford13(XXH64(ascii(type) + CBOR(payload))), seed 0, and for a
 self-typed node no type. XXH64 guards against accidents, not against an adversary: whoever
-meets one name with two payloads must stop (see store/tree.py), never choose.
+meets one name with two payloads must stop (see store/node_tree.py), never choose.
 """
 
 from typing import Any

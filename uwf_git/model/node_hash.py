@@ -13,7 +13,10 @@ from uwf_git.model.crockford import fold
 
 NodeHash = NewType("NodeHash", str)
 
-_HASH = re.compile(r"[0-9A-F][0-9A-HJKMNP-TV-Z]{12}")
+PATTERN = "^[0-9A-F][0-9A-HJKMNP-TV-Z]{12}$"
+"""What a node hash looks like, as JSON Schema says it."""
+
+_HASH = re.compile(PATTERN.strip("^$"))
 _PREFIX = re.compile(r"(?:[0-9A-F][0-9A-HJKMNP-TV-Z]{0,12})?")
 
 

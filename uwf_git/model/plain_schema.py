@@ -2,24 +2,30 @@
 
 Owns: a yes for the common case: a schema of types, properties, items, enums and bounds, and a
 value that keeps to it. Knows nothing of: what is wrong with a value; it never says no.
-Always true: a yes is jsonschema's yes (a property test holds the two together); everything
-else is left to jsonschema, whose import costs a step more than everything it does besides.
+Always true: a yes is jsonschema's yes, and for the built-in schemas it is jsonschema's whole
+answer (property tests hold the two together); everything else is left to jsonschema, whose
+import costs a step more than everything it does besides.
 """
 
 from collections.abc import Callable
 from typing import Any
 
+from uwf_git.model.node_hash import PATTERN, is_node_hash
+
 _ANNOTATIONS = frozenset(
-    {
-        "$comment", "$id", "$schema", "default", "deprecated", "description", "examples",
-        "format", "readOnly", "title", "writeOnly",
-    }
-)  # fmt: skip
+    (
+        "$comment $id $schema contentEncoding default deprecated description examples format "
+        "readOnly title writeOnly"
+    ).split()
+)
 
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "array": lambda value: isinstance(value, list),
     "boolean": lambda value: isinstance(value, bool),
-    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "integer": lambda value: (
+        (isinstance(value, int) and not isinstance(value, bool))
+        or (isinstance(value, float) and value.is_integer())
+    ),
     "null": lambda value: value is None,
     "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     "object": lambda value: isinstance(value, dict),
@@ -81,6 +87,15 @@ def _const(_schema: dict[str, Any], wanted: Any, value: Any) -> bool:
     return isinstance(value, str) and value == wanted
 
 
+def _any_of(_schema: dict[str, Any], branches: Any, value: Any) -> bool:
+    return isinstance(branches, list) and any(is_plainly_valid(each, value) for each in branches)
+
+
+def _pattern(_schema: dict[str, Any], pattern: Any, value: Any) -> bool:
+    # Only the one that the built-in schemas have; any other could run for ever.
+    return bool(pattern == PATTERN) and (not isinstance(value, str) or is_node_hash(value))
+
+
 def _bound(
     is_measured: Callable[[Any], bool], keeps: Callable[[Any, Any], bool]
 ) -> Callable[[dict[str, Any], Any, Any], bool]:
@@ -98,6 +113,8 @@ _KEYWORDS: dict[str, Callable[[dict[str, Any], Any, Any], bool]] = {
     "items": _items,
     "enum": _enum,
     "const": _const,
+    "anyOf": _any_of,
+    "pattern": _pattern,
     "minimum": _bound(_TYPES["number"], lambda value, bound: value >= bound),
     "maximum": _bound(_TYPES["number"], lambda value, bound: value <= bound),
     "exclusiveMinimum": _bound(_TYPES["number"], lambda value, bound: value > bound),

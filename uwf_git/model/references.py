@@ -7,13 +7,15 @@ Source: DESIGN 3; json-cas collects the same way and writes references as bare s
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import unquote
 
 from uwf_git.model.node_hash import NodeHash, is_node_hash
 
 _BRANCHES = ("anyOf", "oneOf", "allOf")
 _ALTERNATIVES = ("if", "then", "else")
+_POINTERS = ("$ref", "$dynamicRef")
 
 
 def reference(target: NodeHash) -> dict[str, str]:
@@ -34,51 +36,92 @@ def collect_references(schema: Any, payload: Any) -> list[NodeHash]:
     not it is the one that holds: a node kept for nothing costs bytes, a node lost costs the
     thread.
     """
-    return list(dict.fromkeys(_collect(schema, schema, payload)))
+    return list(dict.fromkeys(_collect(schema, [schema], payload)))
 
 
-def _collect(root: Any, schema: Any, value: Any) -> Iterator[NodeHash]:
-    for place in _schemas_of_place(root, schema):
-        if place.get("format") == "cas_ref":
-            target = find_reference(value)
-            if target is not None:
-                yield target
-        elif isinstance(value, dict):
-            for name, item in value.items():
-                for part in _schemas_of_property(place, name):
-                    yield from _collect(root, part, item)
-        elif isinstance(value, list):
-            for index, item in enumerate(value):
-                yield from _collect(root, _schema_of_item(place, index), item)
+def _collect(root: Any, schemas: list[Any], value: Any) -> Iterator[NodeHash]:
+    """Collect from *value*, of which all of *schemas* speak.
+
+    They are looked at together, each once: one by one, two that lead to each other would double
+    the work at every level.
+    """
+    places = _schemas_of_place(root, schemas)
+    if any(place.get("format") == "cas_ref" for place in places):
+        target = find_reference(value)
+        if target is not None:
+            yield target
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _collect(root, _each(_schemas_of_property, places, name), item)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _collect(root, _each(_schemas_of_item, places, index), item)
 
 
-def _schemas_of_place(root: Any, schema: Any) -> list[dict[str, Any]]:
-    """List every schema that speaks of the same place as *schema*, itself first, each once."""
-    found: list[dict[str, Any]] = []
-    waiting = [schema]
+def _each(
+    schemas_of: Callable[[dict[str, Any], Any], Iterator[Any]],
+    places: list[dict[str, Any]],
+    part: str | int,
+) -> list[Any]:
+    found: list[Any] = []
+    for place in places:
+        found += schemas_of(place, part)
+    return found
+
+
+def _schemas_of_place(root: Any, schemas: list[Any]) -> list[dict[str, Any]]:
+    """List every schema that speaks of the same place as *schemas*, each once."""
+    found: dict[int, dict[str, Any]] = {}
+    waiting = list(schemas)
     while waiting:
         part = waiting.pop()
         # Schemas may point at one another in a circle; identity ends it.
-        if not isinstance(part, dict) or any(part is known for known in found):
+        if not isinstance(part, dict) or id(part) in found:
             continue
-        found.append(part)
+        found[id(part)] = part
         for keyword in _BRANCHES:
             branches = part.get(keyword)
             waiting += branches if isinstance(branches, list) else []
         waiting += [part.get(keyword) for keyword in _ALTERNATIVES]
-        waiting.append(_local_target(root, part.get("$ref")))
-    return found
+        dependent = part.get("dependentSchemas")
+        waiting += dependent.values() if isinstance(dependent, dict) else []
+        for keyword in _POINTERS:
+            waiting.append(_local_target(root, part.get(keyword)))
+    return list(found.values())
 
 
 def _local_target(root: Any, pointer: Any) -> Any:
-    """Follow a ``$ref`` within the schema (``#/$defs/name``); anything else leads nowhere."""
+    """Follow a ``$ref`` within the schema; whatever leads elsewhere leads nowhere.
+
+    Within it: ``#``, a JSON pointer (``#/$defs/name``, as RFC 6901 writes it in a URI), or the
+    name of an anchor (``#name``).
+    """
     if not isinstance(pointer, str) or not pointer.startswith("#"):
         return None
+    fragment = unquote(pointer[1:])
+    if fragment and not fragment.startswith("/"):
+        return _find_anchor(root, fragment)
     target = root
-    for part in pointer[1:].split("/")[1:]:
+    for part in fragment.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
-        target = target.get(key) if isinstance(target, dict) else None
+        if isinstance(target, list) and key.isdecimal() and int(key) < len(target):
+            target = target[int(key)]
+        else:
+            target = target.get(key) if isinstance(target, dict) else None
     return target
+
+
+def _find_anchor(root: Any, anchor: str) -> Any:
+    waiting = [root]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if anchor in (part.get("$anchor"), part.get("$dynamicAnchor")):
+                return part
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    return None
 
 
 def _schemas_of_property(schema: dict[str, Any], name: str) -> Iterator[Any]:
@@ -95,6 +138,7 @@ def _schemas_of_property(schema: dict[str, Any], name: str) -> Iterator[Any]:
                 yield part
     if not matched:
         yield schema.get("additionalProperties")
+    yield schema.get("unevaluatedProperties")
 
 
 def _may_match(pattern: str, name: str) -> bool:
@@ -105,8 +149,14 @@ def _may_match(pattern: str, name: str) -> bool:
         return True
 
 
-def _schema_of_item(schema: dict[str, Any], index: int) -> Any:
-    prefix = schema.get("prefixItems")
+def _schemas_of_item(schema: dict[str, Any], index: int) -> Iterator[Any]:
+    prefix, items = schema.get("prefixItems"), schema.get("items")
     if isinstance(prefix, list) and index < len(prefix):
-        return prefix[index]
-    return schema.get("items")
+        yield prefix[index]
+    elif isinstance(items, list):
+        # How drafts before 2020-12 wrote it, and json-cas's nodes may be as old.
+        yield items[index] if index < len(items) else schema.get("additionalItems")
+    else:
+        yield items
+    yield schema.get("contains")
+    yield schema.get("unevaluatedItems")

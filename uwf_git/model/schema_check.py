@@ -8,11 +8,12 @@ values from elsewhere behind a fence.
 Source: JSON Schema 2020-12, https://json-schema.org/draft/2020-12/schema
 """
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import jsonschema
-from jsonschema.exceptions import ValidationError
+from jsonschema.exceptions import UnknownType, ValidationError
 from jsonschema_specifications import REGISTRY as _SPECIFICATIONS
 from referencing import Registry, Resource
 from referencing.exceptions import CannotDetermineSpecification, Unresolvable
@@ -23,6 +24,18 @@ from uwf_git.model.problem import Problem
 
 _Validator = jsonschema.Draft202012Validator
 _META = _Validator(_Validator.META_SCHEMA, format_checker=_Validator.FORMAT_CHECKER)
+
+# What jsonschema says of keywords that hold what they cannot.
+_NO_SCHEMA = (
+    ArithmeticError,
+    AttributeError,
+    CannotDetermineSpecification,
+    LookupError,
+    TypeError,
+    UnknownType,
+    ValueError,
+    re.error,
+)
 
 _MOST_PROBLEMS = 20
 _LONGEST_MESSAGE = 240
@@ -41,13 +54,19 @@ def check_schema(schema: Any) -> list[Problem]:
 
 
 def check_value(schema: Any, value: Any) -> list[Problem]:
-    """Tell where *value* breaks *schema*; nothing if it keeps to it."""
+    """Tell where *value* breaks *schema*; nothing if it keeps to it.
+
+    A schema that came from elsewhere may be none; that is a problem like any other.
+    """
     try:
         return _problems(_Validator(schema, registry=_NOTHING_REMOTE).iter_errors(value))
     except Unresolvable as error:
         return [Problem("", f"the schema has a $ref that leads nowhere: {error.ref}")]
     except RecursionError:
         return [_TOO_DEEP]
+    except _NO_SCHEMA as error:
+        why = " ".join(str(error).split())[:_LONGEST_MESSAGE]
+        return [Problem("", f"the schema is none that can be used: {why}")]
 
 
 def _problems(errors: Iterable[ValidationError]) -> list[Problem]:

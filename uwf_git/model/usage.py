@@ -3,7 +3,9 @@
 Owns: how reports add up. Knows nothing of: which numbers an agent reports.
 """
 
-from typing import Any
+import math
+import sys
+from typing import Any, TypeGuard
 
 
 def add_usage(total: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
@@ -14,11 +16,22 @@ def add_usage(total: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, dict):
             result[key] = add_usage(known if isinstance(known, dict) else {}, value)
         elif _is_number(value) and _is_number(known):
-            result[key] = known + value
+            result[key] = _sum(known, value)
         else:
             result[key] = value
     return result
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _sum(known: float, value: float) -> float:
+    """Add what agents say; a sum beyond all floats stays at the greatest, for JSON has no more."""
+    try:
+        total = known + value
+        if math.isfinite(total):
+            return total
+    except OverflowError:
+        pass
+    return math.copysign(sys.float_info.max, value)

@@ -1,0 +1,186 @@
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from uwf_git.model import builtin
+from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, META, META_NODE
+from uwf_git.model.crockford import encode_u64
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.references import collect_references, reference
+from uwf_git.model.schema_check import check_schema, check_value
+
+# Threads that exist refer to these names: one that changes is another schema, and the old one
+# must stay beside it.
+NAMES = {
+    "META": "607F3QK6JGWCT",
+    "TEXT": "7T9THEK9TEVCY",
+    "BYTES": "A8HWRT5ANPHEK",
+    "ROLE": "9EST66YGC631W",
+    "MODERATOR": "BCEDV3J2NEDZV",
+    "WORKFLOW": "7VH7A7Y9HW1MR",
+    "AGENT_CONFIG": "DCFVAXZKYEEJ1",
+    "START": "18FA9B0TM0T8E",
+    "STEP": "6DSJ71TVN2XSY",
+    "ATTEMPT": "0P453HFGYZMPE",
+}
+
+_numbers = itertools.count()
+
+
+def ref() -> dict[str, str]:
+    """Refer to a node that nothing else refers to."""
+    return reference(NodeHash(encode_u64(next(_numbers))))
+
+
+FULL: dict[str, dict[str, Any]] = {
+    "ROLE": {
+        "name": "developer",
+        "description": "",
+        "systemPrompt": "Write.",
+        "extractPrompt": "",
+        "outputSchema": ref(),
+    },
+    "MODERATOR": {
+        "graph": [{"from": "$START", "transitions": [{"to": "$END", "condition": None}]}]
+    },
+    "WORKFLOW": {
+        "name": "w",
+        "description": "",
+        "roles": {"developer": ref()},
+        "moderator": ref(),
+        "defaultAgent": "uwf-mock",
+        "agentOverrides": {"developer": {"command": "x", "timeout": 1.5, "env": {"A": "b"}}},
+        "initialState": {},
+        "config": {},
+    },
+    "AGENT_CONFIG": {"command": "x", "protocol": "flags", "timeout": 2, "retries": 0, "env": {}},
+    "START": {
+        "workflow": ref(),
+        "prompt": "",
+        "agentBinding": {"developer": ref()},
+        "initialState": {},
+        "maxSteps": 3,
+        "parent": ref(),
+        "depth": 1,
+        "entry": "a",
+    },
+    "STEP": {
+        "role": "developer",
+        "meta": {"ok": True},
+        "content": ref(),
+        "agent": ref(),
+        "prev": ref(),
+        "raw": ref(),
+        "prompt": ref(),
+        "rung": "json",
+        "session": "s",
+        "trace": ref(),
+        "state": {},
+        "usage": {"tokens": 1},
+        "startedAt": 0,
+        "durationMs": 0,
+        "branches": [ref()],
+    },
+    "ATTEMPT": {
+        "role": "developer",
+        "agent": ref(),
+        "attempt": 1,
+        "error": {"kind": "exit", "message": "1"},
+        "exitCode": -9,
+        "content": ref(),
+        "raw": ref(),
+        "stderr": ref(),
+        "usage": {},
+        "startedAt": 0,
+        "durationMs": 0,
+    },
+}
+NEEDED = {
+    "ROLE": "name description",
+    "MODERATOR": "graph",
+    "WORKFLOW": "name description roles",
+    "AGENT_CONFIG": "command",
+    "START": "workflow prompt agentBinding",
+    "STEP": "role meta content agent prev",
+    "ATTEMPT": "role agent attempt error",
+}
+
+
+def schema(name: str) -> Any:
+    return BUILTIN[getattr(builtin, name)].payload
+
+
+def references_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if value.keys() == {"$ref"}:
+            yield value["$ref"]
+        for item in value.values():
+            yield from references_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from references_in(item)
+
+
+@pytest.mark.parametrize(("name", "hash_"), NAMES.items())
+def test_a_built_in_schema_keeps_its_name(name: str, hash_: str) -> None:
+    assert getattr(builtin, name) == hash_
+
+
+def test_the_table_has_all_of_them_and_the_meta_schema_is_first() -> None:
+    assert list(BUILTIN) == list(NAMES.values())
+    assert BUILTIN_NODES[0] is META_NODE
+
+
+def test_the_meta_schema_is_true_of_itself_and_of_every_other() -> None:
+    assert META_NODE.is_self_typed
+    for node in BUILTIN_NODES:
+        assert node.type == META
+        assert check_value(META_NODE.payload, node.payload) == []
+
+
+@pytest.mark.parametrize("node", BUILTIN_NODES, ids=lambda node: str(node.payload["title"]))
+def test_a_built_in_schema_is_a_json_schema_written_at_no_time(node: Node) -> None:
+    assert check_schema(node.payload) == []
+    assert node.timestamp == 0
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_a_payload_with_every_field_keeps_its_schema(name: str) -> None:
+    assert check_value(schema(name), FULL[name]) == []
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_each_field_that_is_needed_is_missed(name: str) -> None:
+    for field in NEEDED[name].split():
+        payload = {key: value for key, value in FULL[name].items() if key != field}
+        assert check_value(schema(name), payload) != []
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_each_other_field_may_be_absent(name: str) -> None:
+    needed = {*NEEDED[name].split(), "moderator", "systemPrompt", "outputSchema"}
+    payload = {key: value for key, value in FULL[name].items() if key in needed}
+    assert check_value(schema(name), payload) == []
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_a_field_that_nobody_knows_is_refused(name: str) -> None:
+    assert check_value(schema(name), {**FULL[name], "unknown": 1}) != []
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_every_reference_in_a_payload_is_collected(name: str) -> None:
+    assert collect_references(schema(name), FULL[name]) == list(references_in(FULL[name]))
+
+
+def test_a_role_may_be_played_by_a_workflow_instead() -> None:
+    role = {"name": "team", "description": "", "workflow": ref()}
+    assert check_value(schema("ROLE"), role) == []
+
+
+def test_a_workflow_may_have_a_flow_instead_of_a_moderator() -> None:
+    workflow = {"name": "w", "description": "", "roles": {}, "flow": ref()}
+    assert check_value(schema("WORKFLOW"), workflow) == []

@@ -1,0 +1,132 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.model.problem import Problem
+from uwf_git.model.schema_check import check_schema, check_value
+
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"
+
+_WORDS = """
+    type properties patternProperties additionalProperties items prefixItems anyOf oneOf allOf if
+    then else not required enum const minimum maximum multipleOf minLength maxLength pattern format
+    $ref $dynamicRef $id $schema $anchor $dynamicAnchor $defs uniqueItems contains minContains
+    maxContains dependentRequired dependentSchemas propertyNames unevaluatedItems
+    unevaluatedProperties minItems minProperties a b
+"""
+KEYWORDS = _WORDS.split()
+TREACHEROUS = [
+    *(None, True, False, 0, -1, 1.5, 1e308, 5e-324, 10**20),
+    *("", "#", "#/$defs/a", "#foo", "http://x/y", "http://[", "//", "%", "#%zz", "[", "^a$"),
+    *("a", "object", "string", "array", "integer", "date", "regex", DRAFT_7, DRAFT_2020),
+]
+anything = st.recursive(
+    st.sampled_from(TREACHEROUS),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYWORDS), inner, max_size=4)
+    ),
+    max_leaves=10,
+)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        True,
+        False,
+        {},
+        {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]},
+        {"$defs": {"a": {"type": "string"}}, "$ref": "#/$defs/a"},
+        {"$defs": {"a": {"$anchor": "name"}}, "items": {"$ref": "#name"}},
+        {"$ref": DRAFT_2020},
+        {"$ref": DRAFT_7},
+        {"$ref": "#"},
+        {"$schema": DRAFT_7, "definitions": {"a": {}}, "$ref": "#/definitions/a"},
+    ],
+)
+def test_a_schema_has_no_problems(schema: Any) -> None:
+    assert check_schema(schema) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "path", "words"),
+    [
+        (None, "", "a schema is an object, true or false"),
+        ([], "", "a schema is an object, true or false"),
+        ({"type": "strnig"}, "type", "'strnig'"),
+        ({"properties": {"a": 1}}, "properties.a", "1 is not of type"),
+        ({"items": [{}]}, "items", "is not of type 'object', 'boolean'"),
+        ({"anyOf": [{}, {"minLength": -1}]}, "anyOf[1].minLength", "-1 is less than"),
+        ({"pattern": "("}, "pattern", "is not a 'regex'"),
+        ({"$ref": "#/$defs/a"}, "", "$ref '#/$defs/a' leads nowhere"),
+        ({"items": {"$ref": "#name"}}, "", "$ref '#name' leads nowhere"),
+        ({"$ref": "https://example.com/schema"}, "", "leads nowhere"),
+        ({"$ref": "http://["}, "", "leads nowhere"),
+        ({"$dynamicRef": "#/a"}, "", "$dynamicRef '#/a' leads nowhere"),
+    ],
+)
+def test_a_schema_that_is_none_is_told_where_and_why(schema: Any, path: str, words: str) -> None:
+    problem = check_schema(schema)[0]
+    assert problem.path == path
+    assert words in problem.message
+
+
+def test_a_part_that_follows_an_unknown_specification_is_no_problem() -> None:
+    assert check_schema({"$defs": {"a": {"$schema": "urn:unknown", "items": {}}}}) == []
+
+
+def test_a_value_that_keeps_to_its_schema_has_no_problems() -> None:
+    assert check_value({"type": "object", "required": ["ok"]}, {"ok": True}) == []
+
+
+def test_each_problem_of_a_value_is_told_with_its_place() -> None:
+    schema = {"properties": {"a": {"items": {"type": "string"}}, "b": {"const": 1}}}
+    assert check_value(schema, {"a": ["x", 2], "b": 3}) == [
+        Problem("a[1]", "2 is not of type 'string'"),
+        Problem("b", "1 was expected"),
+    ]
+
+
+def test_twenty_problems_are_enough() -> None:
+    assert len(check_value({"items": {"type": "string"}}, list(range(1000)))) == 20
+
+
+def test_a_message_is_one_short_line_that_keeps_its_end() -> None:
+    message = check_value({"type": "string"}, ["word\n" * 1000])[0].message
+    assert "\n" not in message
+    assert len(message) < 250
+    assert message.endswith("is not of type 'string'")
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"$ref": "#"}, "nested too deeply"),
+        ({"$ref": "#/nowhere"}, "$ref that leads nowhere: /nowhere"),
+        ({"$ref": "https://example.com/schema"}, "leads nowhere"),
+        ({"type": "strnig"}, "the schema is none that can be used: Unknown type 'strnig'"),
+        ({"pattern": "("}, "the schema is none that can be used"),
+        ({"minLength": "x"}, "the schema is none that can be used"),
+        ({"anyOf": 1}, "the schema is none that can be used"),
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_a_problem_too(schema: Any, words: str) -> None:
+    (problem,) = check_value(schema, "value")
+    assert words in problem.message
+
+
+def test_a_value_nested_too_deeply_is_a_problem() -> None:
+    value: Any = "bottom"
+    for _level in range(5000):
+        value = [value]
+    (problem,) = check_value({"items": {"$ref": "#"}}, value)
+    assert "nested too deeply" in problem.message
+
+
+@given(anything, anything)
+def test_whatever_is_checked_the_answer_is_problems(schema: Any, value: Any) -> None:
+    assert all(isinstance(each, Problem) for each in check_schema(schema))
+    assert all(isinstance(each, Problem) for each in check_value(schema, value))

@@ -1,0 +1,21 @@
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition_record import FORMAT, TransitionRecord
+
+
+def test_the_format_is_the_first() -> None:
+    """FORMAT.md has the history; a new number comes with a way to read the old one."""
+    assert FORMAT == 1
+
+
+def test_nobody_acts_unless_it_is_said() -> None:
+    record = TransitionRecord(
+        thread=ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T"),
+        event="start",
+        status="ready",
+        node=NodeHash("8FWKR3TN5V1QA"),
+        depth=0,
+        workflow=NodeHash("4KNM2PXR3B1QW"),
+        workflow_name="solve-issue",
+    )
+    assert (record.role, record.agent, record.attempt) == (None, None, None)

@@ -1,0 +1,134 @@
+from typing import Any
+
+import pytest
+from workflow_file import SOUND, read
+
+from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN, META, MODERATOR, ROLE, TEXT, WORKFLOW
+from uwf_git.model.closure import walk_closure
+from uwf_git.model.node import Node, build_node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.references import reference
+from uwf_git.model.schema_check import check_value
+from uwf_git.model.workflow import (
+    NotAWorkflow,
+    build_workflow,
+    parse_graph,
+    parse_role,
+    parse_workflow,
+)
+
+AGENTS = """
+defaultAgent: uwf-mock
+agentOverrides:
+  writer:
+    command: uwf-claude
+    timeout: 60
+initialState: {round: 1}
+"""
+
+
+def built(text: str = SOUND) -> tuple[Node, dict[NodeHash, Node]]:
+    node, closure = build_workflow(read(text), timestamp=7)
+    return node, {each.hash: each for each in closure}
+
+
+def test_the_closure_is_all_that_the_workflow_reaches_and_the_built_in_schemas() -> None:
+    node, closure = built()
+    nodes = {**closure, node.hash: node}
+    reached = {each.hash for each in walk_closure([node.hash], nodes.__getitem__)}
+    assert set(nodes) == reached | set(BUILTIN)
+    assert not reached <= set(BUILTIN)
+
+
+def test_every_node_keeps_the_schema_of_its_type() -> None:
+    node, closure = built(SOUND + AGENTS)
+    for each in (node, *closure.values()):
+        assert check_value(closure[each.type].payload, each.payload) == []
+
+
+def test_a_definition_reads_back() -> None:
+    definition = read(SOUND + AGENTS)
+    node, closure = build_workflow(definition, timestamp=7)
+    nodes = {each.hash: each for each in closure}
+    workflow = parse_workflow(node)
+    assert (workflow.name, workflow.description) == (definition.name, definition.description)
+    assert workflow.default_agent == {"command": "uwf-mock"}
+    assert workflow.agent_overrides == {"writer": {"command": "uwf-claude", "timeout": 60}}
+    assert workflow.initial_state == {"round": 1}
+    assert parse_graph(nodes[workflow.moderator]) == definition.graph
+    for name, role_definition in definition.roles.items():
+        role = parse_role(nodes[workflow.roles[name]])
+        assert role.name == name
+        assert role.system_prompt == role_definition.system_prompt
+        assert nodes[role.output_schema].payload == role_definition.output_schema
+
+
+def test_what_was_not_said_is_not_stored() -> None:
+    node, _closure = built()
+    assert list(node.payload) == ["name", "description", "roles", "moderator"]
+
+
+def test_the_same_definition_has_the_same_name_at_any_time() -> None:
+    one, other = (build_workflow(read(SOUND), timestamp=time)[0] for time in (1, 2))
+    assert one.hash == other.hash
+    assert (one.timestamp, other.timestamp) == (1, 2)
+
+
+def ref() -> dict[str, str]:
+    return reference(TEXT)
+
+
+WHOLE: dict[str, Any] = {"name": "w", "description": "", "roles": {"a": ref()}, "moderator": ref()}
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        None,
+        [],
+        {},
+        {**WHOLE, "moderator": None},
+        {**WHOLE, "roles": None},
+        {**WHOLE, "roles": {"a": None}},
+        {**WHOLE, "roles": {"a": {}}},
+        {"name": "w", "roles": {}, "moderator": ref()},
+        {**WHOLE, "agentOverrides": []},
+    ],
+)
+def test_what_is_no_workflow_is_told_by_its_name(payload: Any) -> None:
+    node = build_node(WORKFLOW, payload, timestamp=0)
+    with pytest.raises(NotAWorkflow) as caught:
+        parse_workflow(node)
+    assert node.hash in caught.value.message
+    assert caught.value.exit_status == 5
+
+
+@pytest.mark.parametrize("payload", [None, [], {}, {"outputSchema": "text"}])
+def test_what_is_no_role_is_told_by_its_name(payload: Any) -> None:
+    node = build_node(ROLE, payload, timestamp=0)
+    with pytest.raises(NotAWorkflow, match=node.hash):
+        parse_role(node)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        None,
+        {},
+        {"graph": None},
+        {"graph": [1]},
+        {"graph": [{"from": "a"}]},
+        {"graph": [{"from": "a", "transitions": [{"to": "b"}]}]},
+    ],
+)
+def test_what_is_no_moderator_is_told_by_its_name(payload: Any) -> None:
+    node = build_node(MODERATOR, payload, timestamp=0)
+    with pytest.raises(NotAWorkflow, match=node.hash):
+        parse_graph(node)
+
+
+def test_a_node_of_another_type_is_none_of_them() -> None:
+    for parse in (parse_workflow, parse_role, parse_graph):
+        for type_hash in (META, AGENT_CONFIG):
+            with pytest.raises(NotAWorkflow):
+                parse(build_node(type_hash, {**WHOLE, "outputSchema": ref()}, timestamp=0))
