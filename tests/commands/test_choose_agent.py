@@ -115,7 +115,7 @@ def test_command_that_only_came_with_a_fetched_thread_is_refused(
 
     assert caught.value.exit_status == 1
     assert "from-the-workflow" in caught.value.message
-    assert "--trust" in (caught.value.hint or "")
+    assert f"`uwf thread step {thread} --trust`" in (caught.value.hint or "")
     assert world.snapshot(thread).record.event == "start"
 
 
@@ -178,7 +178,8 @@ def test_workflow_that_is_put_here_brings_its_commands_along(
 def test_trusted_command_in_another_environment_is_not_trusted(
     world: World, git: Callable[..., str], tmp_path: Path
 ) -> None:
-    source = DEMO + "defaultAgent: {command: cc, env: {LD_PRELOAD: evil.so}}\n"
+    padding = ", ".join(f"HARMLESS_{n}: x" for n in range(100))
+    source = DEMO + f"defaultAgent: {{command: cc, env: {{{padding}, LD_PRELOAD: evil.so}}}}\n"
     world.put(source)
     thread = unbound_thread(world)
     other = create_store(str(tmp_path / "other.git"))

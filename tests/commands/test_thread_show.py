@@ -71,3 +71,11 @@ def test_looking_changes_nothing(world: World) -> None:
     show_thread(world.store, thread, full=True)
 
     assert world.snapshot(thread).commit.oid == before
+
+
+def test_no_thread_was_updated_before_it_began(world: World) -> None:
+    world.caller = world.caller._replace(now_ms=lambda: 1_760_000_000_999)
+
+    shown = show_thread(world.store, world.begun())
+
+    assert shown["lastUpdateTime"] == shown["startTime"] == 1_760_000_000_999

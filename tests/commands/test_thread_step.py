@@ -2,6 +2,8 @@
 
 import os
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -264,3 +266,15 @@ def test_thread_that_is_split_in_two_spellings_is_one(world: World) -> None:
     thread = world.begun()
 
     assert world.step(thread.lower().replace("0", "o", 1)).thread == thread
+
+
+def test_git_may_pack_everything_between_two_steps(world: World, git: Callable[..., str]) -> None:
+    thread, store = world.begun(), Path(world.store.path)
+    for role in ("writer", "checker", None):
+        git("gc", "-q", "--prune=now", cwd=store)
+        git("pack-refs", "--all", cwd=store)
+        world.reopen()
+        assert world.step(thread).role == role
+
+    assert list_threads(world.store, archived=True) == [thread]
+    assert git("fsck", "--strict", cwd=store) == ""

@@ -5,12 +5,15 @@ Knows nothing of: how an agent is run.
 Always true: a command that only came with a fetched thread is not run.
 """
 
+import json
 from typing import Any, NamedTuple
 
+from uwf_git.commands.typed_node import get_typed
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread import Present
+from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.snapshot import Snapshot
 from uwf_git.store.store import Store
 from uwf_git.store.trust import is_trusted
@@ -36,11 +39,14 @@ class AgentNotTrusted(Refused):
 
     code = "agent-not-trusted"
 
-    def __init__(self, role: str, agent: dict[str, Any]) -> None:
-        extra = f" with {agent['env']!r:.200}" if agent.get("env") else ""
+    def __init__(self, thread: ThreadId, role: str, agent: dict[str, Any]) -> None:
+        # All of it, however long: what is cut off is where something bad would stand.
+        extra = f" with {json.dumps(agent['env'])}" if agent.get("env") else ""
         super().__init__(
             f"role {role} would run a command that came from elsewhere: {agent['command']}{extra}",
-            hint="read it; if it may run here, repeat with --trust, or use your own: --agent CMD",
+            hint=f"read it; if it may run here: `uwf thread step {thread} --trust`; "
+            "or use your own with --agent CMD",
+            thread=thread,
             role=role,
             agent=agent,
         )
@@ -67,6 +73,7 @@ def choose_agent(
     Raises:
         NoAgent: none is bound, and there is no default.
         AgentNotTrusted: its command came from elsewhere.
+        MissingNode, DamagedNode: the bound one cannot be read.
     """
     own = choice.command
     if own is None and role not in present.binding:
@@ -76,9 +83,9 @@ def choose_agent(
     if own is not None:
         # Typed or configured here, so it may run here.
         return build_agent({"command": own}, timestamp=snapshot.commit.time_s * 1000)
-    node = snapshot.get_node(present.binding[role])
+    node = get_typed(snapshot, present.binding[role], AGENT_CONFIG)
     if not (choice.trust or is_trusted(store, node.payload)):
-        raise AgentNotTrusted(role, node.payload)
+        raise AgentNotTrusted(snapshot.record.thread, role, node.payload)
     return node
 
 

@@ -16,9 +16,10 @@ from uwf_git.engine.moderator import (
     next_role,
 )
 from uwf_git.errors import UwfError
+from uwf_git.model.builtin import START as START_NODE
 from uwf_git.model.node import Node
 from uwf_git.model.thread import Present
-from uwf_git.model.transition import START, Graph
+from uwf_git.model.transition import Graph
 from uwf_git.model.workflow import Workflow, parse_graph
 from uwf_git.store.snapshot import Snapshot
 
@@ -79,7 +80,7 @@ def _position(snapshot: Snapshot, present: Present) -> Position:
     start = snapshot.get_start()
     return Position(
         role=present.role,
-        meta={} if present.role == START else head.payload["meta"],
+        meta={} if head.type == START_NODE else head.payload["meta"],
         depth=present.depth,
         state=present.state,
         prompt=start.payload["prompt"],

@@ -6,6 +6,8 @@ printed is never the stored payload itself, so that the format may change under 
 
 from typing import Any
 
+from uwf_git.commands.typed_node import check_type, get_typed
+from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, STEP
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
@@ -18,9 +20,9 @@ def view_step(snapshot: Snapshot, step: Node) -> dict[str, Any]:
     """Give the document of a StepNode; *snapshot* holds what it points at.
 
     Raises:
-        MissingNode, DamagedNode: what it points at cannot be read.
+        MissingNode, DamagedNode: it is no step, or what it points at cannot be read.
     """
-    payload = step.payload
+    payload = check_type(step, STEP).payload
     view: dict[str, Any] = {
         "hash": step.hash,
         "role": payload["role"],
@@ -47,7 +49,7 @@ def view_attempt(snapshot: Snapshot, name: NodeHash | None) -> dict[str, Any] | 
     """Give the document of the failed try *name*, with all that it printed; None for no name."""
     if name is None:
         return None
-    attempt = snapshot.get_node(name)
+    attempt = get_typed(snapshot, name, ATTEMPT)
     payload = attempt.payload
     view: dict[str, Any] = {
         "hash": attempt.hash,
@@ -65,7 +67,7 @@ def view_error(snapshot: Snapshot, attempt: NodeHash | None) -> dict[str, Any] |
     """Give what was wrong in the try *attempt*; None if there was none."""
     if attempt is None:
         return None
-    error: dict[str, Any] = snapshot.get_node(attempt).payload["error"]
+    error: dict[str, Any] = get_typed(snapshot, attempt, ATTEMPT).payload["error"]
     return {"kind": error["kind"], "message": error["message"]}
 
 
@@ -78,4 +80,6 @@ def get_text(snapshot: Snapshot, ref: Any) -> str:
 def get_command(snapshot: Snapshot, ref: Any) -> str:
     """Give the command of the AgentConfig that a reference points at; "" for no reference."""
     target = find_reference(ref)
-    return "" if target is None else str(snapshot.get_node(target).payload["command"])
+    return (
+        "" if target is None else str(get_typed(snapshot, target, AGENT_CONFIG).payload["command"])
+    )

@@ -10,8 +10,10 @@ from typing import Any
 
 from uwf_git.commands.agent_name import agent_name
 from uwf_git.commands.step_view import get_command, get_text
+from uwf_git.commands.typed_node import get_typed
 from uwf_git.engine.markdown import Entry, fence_text, inline_text, render_document
 from uwf_git.engine.subject import first_line
+from uwf_git.model.builtin import ATTEMPT, STEP
 from uwf_git.model.node import Node
 from uwf_git.store.heads import get_head, resolve_thread
 from uwf_git.store.history import walk_history
@@ -53,7 +55,7 @@ def read_thread(store: Store, text: str, *, last: int | None = None) -> str:
 def _entry(snapshot: Snapshot, tip: Snapshot) -> Entry:
     event = snapshot.record.event
     if event == "step":
-        return _step(snapshot, tip.get_node(snapshot.record.node), tip)
+        return _step(snapshot, get_typed(tip, snapshot.record.node, STEP), tip)
     if event == "attempt":
         return _attempt(snapshot, tip)
     return Entry(
@@ -81,7 +83,7 @@ def _step(snapshot: Snapshot, step: Node, tip: Snapshot) -> Entry:
 
 def _attempt(snapshot: Snapshot, tip: Snapshot) -> Entry:
     name = snapshot.get_present().last_attempt
-    payload = {} if name is None else tip.get_node(name).payload
+    payload = {} if name is None else get_typed(tip, name, ATTEMPT).payload
     error = payload.get("error", {})
     output = [get_text(tip, payload.get(stream)) for stream in ("content", "stderr")]
     return Entry(

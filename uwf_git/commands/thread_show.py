@@ -37,6 +37,8 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
     record = snapshot.record
     present = snapshot.get_present()
     start = snapshot.get_start()
+    # git counts in seconds, so that the second in which a thread began is before its beginning.
+    updated_at = max(snapshot.commit.time_s * 1000, present.started_at)
     document: dict[str, Any] = {
         "thread": head.thread,
         "workflow": record.workflow,
@@ -48,8 +50,8 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
         "currentNode": None if present.role == START else present.role,
         "currentIteration": present.visits.get(present.role, 0),
         "startTime": present.started_at,
-        "lastUpdateTime": snapshot.commit.time_s * 1000,
-        "endTime": snapshot.commit.time_s * 1000 if record.status in ENDED else None,
+        "lastUpdateTime": updated_at,
+        "endTime": updated_at if record.status in ENDED else None,
         "error": view_error(snapshot, present.last_attempt),
         "attempts": present.attempts,
         "visits": dict(present.visits),

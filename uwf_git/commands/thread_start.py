@@ -15,7 +15,7 @@ from uwf_git.commands.find_workdir import existing_directory
 from uwf_git.commands.find_workflow import FoundWorkflow, find_workflow
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import Refused
-from uwf_git.model.builtin import START
+from uwf_git.model.builtin import BUILTIN_NODES, START
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
@@ -174,5 +174,6 @@ def _transition(
             started_at=start.timestamp,
             state=workflow.initial_state or {},
         ),
-        nodes=(start, *found.closure, *agents.values()),
+        # The built-in schemas as well: whoever gets the thread alone can read it for ever.
+        nodes=(start, *found.closure, *agents.values(), *BUILTIN_NODES),
     )

@@ -7,16 +7,16 @@ thread has the same object ids on every machine.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from dulwich.errors import FileFormatException
 from dulwich.objects import Commit, ObjectID, ShaFile, Tree
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.node_blob import decode_json
 from uwf_git.store.node_tree import get_blob, get_tree
 from uwf_git.store.objects import ObjectStore
-from uwf_git.store.refs import Oid
+from uwf_git.store.refs import Oid, is_oid
 
 
 class DamagedCommit(StoreDamaged):
@@ -32,8 +32,7 @@ class DamagedCommit(StoreDamaged):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Signing:
+class Signing(NamedTuple):
     """Who makes a commit, on whose behalf, and when."""
 
     author: bytes
@@ -44,8 +43,7 @@ class Signing:
     """Milliseconds since 1970."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitView:
+class CommitView(NamedTuple):
     """A commit as read."""
 
     oid: Oid
@@ -57,8 +55,7 @@ class CommitView:
     """The committer's date, in seconds since 1970."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitDraft:
+class CommitDraft(NamedTuple):
     """A commit to be written."""
 
     tree: Tree
@@ -80,14 +77,25 @@ def read_commit(objects: ObjectStore, oid: Oid) -> CommitView:
         raise DamagedCommit(oid, "is missing") from None
     if not isinstance(commit, Commit):
         raise DamagedCommit(oid, "is not a commit")
-    return CommitView(
+    try:
+        return _view(oid, commit)
+    # dulwich parses at the first question, and answers None for what is not there.
+    except (AttributeError, FileFormatException, IndexError, TypeError, ValueError) as error:
+        raise DamagedCommit(oid, "is no commit that git would write") from error
+
+
+def _view(oid: Oid, commit: Commit) -> CommitView:
+    view = CommitView(
         oid=oid,
         parents=tuple(Oid(parent.decode()) for parent in commit.parents),
         tree=commit.tree,
-        message=commit.message,
-        author=commit.author,
-        time_s=commit.commit_time,
+        message=bytes(commit.message),
+        author=bytes(commit.author),
+        time_s=int(commit.commit_time),
     )
+    if not all(is_oid(each) for each in (view.tree.decode(), *view.parents)):
+        raise ValueError("something else than an object id")
+    return view
 
 
 def find_entry(objects: ObjectStore, commit: CommitView, name: str) -> ObjectID | None:

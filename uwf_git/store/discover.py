@@ -8,8 +8,8 @@ Source: DESIGN 2: what was named, else the nearest enclosing repository whose co
 import os
 from collections.abc import Mapping
 
-from uwf_git.errors import BadUsage
-from uwf_git.store.git_config import read_config_file
+from uwf_git.errors import BadUsage, Refused
+from uwf_git.store.git_config import read_config_file, read_user_config
 from uwf_git.store.store import NotAStore, Store, create_store, find_git_dir, open_store
 
 
@@ -25,6 +25,19 @@ class NoHome(BadUsage):
         )
 
 
+class ForeignRepository(Refused):
+    """The enclosing repository belongs to somebody else."""
+
+    code = "foreign-repository"
+
+    def __init__(self, git_dir: str) -> None:
+        super().__init__(
+            f"{git_dir}, which encloses this directory, belongs to another user",
+            hint=f"if you trust its agents: `uwf --repo {git_dir} …`, or git's safe.directory",
+            path=git_dir,
+        )
+
+
 def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create: bool) -> Store:
     """Open the store: *repo* if it is named, else the enclosing one, else the default one.
 
@@ -33,11 +46,13 @@ def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create
     Raises:
         NotAStore: there is none where it should be.
         UnsupportedRepository: it is of a kind that we cannot read.
+        ForeignRepository: nobody named it, and it belongs to another user.
     """
     if repo:
         return open_store(os.path.join(cwd, os.path.expanduser(repo)), environ=environ)
     enclosing = find_enclosing(cwd)
     if enclosing is not None:
+        _check_owner(enclosing, environ)
         return open_store(enclosing, environ=environ)
     path = default_path(environ)
     if find_git_dir(path) is not None:
@@ -45,6 +60,18 @@ def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create
     if not create:
         raise NotAStore(path, "is not there yet")
     return create_store(path, environ=environ)
+
+
+def _check_owner(git_dir: str, environ: Mapping[str, str]) -> None:
+    """Refuse a store that somebody else may have put in our way, as git does.
+
+    Its config says which commands may run as our agents. Source: git-config(1), safe.directory.
+    """
+    if os.stat(git_dir).st_uid == os.geteuid():
+        return
+    safe = read_user_config(environ).get_all("safe.directory")
+    if not {"*", git_dir, os.path.dirname(git_dir)} & set(safe):
+        raise ForeignRepository(git_dir)
 
 
 def default_path(environ: Mapping[str, str]) -> str:

@@ -20,7 +20,7 @@ def write_temporary(directory: str, content: bytes, *, prefix: str, durable: boo
         OSError: the machine would not let it be written; nothing is left behind.
     """
     path = os.path.join(directory, prefix + os.urandom(8).hex())
-    descriptor = _create(path)
+    descriptor = _create(path, durable=durable)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
@@ -43,14 +43,17 @@ def sync_directories(directories: Iterable[str]) -> None:
             os.close(descriptor)
 
 
-def replace_file(path: str, content: bytes) -> None:
+def replace_file(path: str, content: bytes, *, temporary_in: str | None = None) -> None:
     """Put *content* under *path* in one move, durably.
+
+    *temporary_in* is a folder of the same file system where a killed process may leave its
+    temporary file; without it that of *path*.
 
     Raises:
         OSError: the machine would not let it be written; the old file is as it was.
     """
     directory = os.path.dirname(path)
-    temporary = write_temporary(directory, content, prefix=".tmp_", durable=True)
+    temporary = write_temporary(temporary_in or directory, content, prefix=".tmp_", durable=True)
     try:
         os.replace(temporary, path)
     except BaseException:
@@ -67,10 +70,17 @@ def remove(path: str) -> None:
         return
 
 
-def _create(path: str) -> int:
+def make_folder(path: str, *, durable: bool) -> None:
+    """Make the folder *path* if it is missing; a name in it is only as durable as its own."""
+    os.makedirs(path, exist_ok=True)
+    if durable:
+        sync_directories([os.path.dirname(path)])
+
+
+def _create(path: str, *, durable: bool) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
         return os.open(path, flags, 0o666)
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        make_folder(os.path.dirname(path), durable=durable)
         return os.open(path, flags, 0o666)

@@ -1,26 +1,39 @@
-"""git config: settings, read as git reads them and written without losing a comment.
+"""git config: the settings of repositories and users, read and written beside git.
 
-Owns: values of git config files, and setting or adding one line. Reading is dulwich's parser;
-writing is ours, because dulwich rewrites the whole file and drops what people wrote in it.
-Knows nothing of: which settings there are.
+Owns: which files there are, what they include, whose value counts, and changing a file while
+git may be changing it as well.
+Knows nothing of: the grammar (config_text.py), which settings there are.
 Always true: names are compared as git does (section and name in any case, subsection exactly).
-Source: git-config(1), "CONFIGURATION FILE".
+Of conditional includes (``includeIf``) nothing is read.
+Source: git-config(1), "FILES" and "Includes".
 """
 
 import os
 import re
 import stat
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-from dulwich.config import ConfigFile
-
-from uwf_git.errors import Refused
+from uwf_git.errors import BadUsage, Refused
+from uwf_git.store.config_text import Item, edit_config, normal_name, scan_config
 from uwf_git.store.ref_lock import hold_ref_lock
 
+__all__ = [
+    "BadConfig",
+    "GitConfig",
+    "UnfitValue",
+    "add_config",
+    "normal_name",
+    "read_config_file",
+    "read_user_config",
+    "set_config",
+]
+
 _SYSTEM_CONFIG = "/etc/gitconfig"
-_TRUE = {"true", "yes", "on", "1", ""}
-_HEADER = re.compile(r'^\s*\[\s*([^\s\]"]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
+_MOST_INCLUDES = 10
+_TRUE = {"true", "yes", "on"}
+_FALSE = {"false", "no", "off", ""}
+_NUMBER = re.compile(r"[-+]?[0-9]{1,18}[kmg]?", re.IGNORECASE)
 
 
 class BadConfig(Refused):
@@ -36,8 +49,18 @@ class BadConfig(Refused):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class GitConfig:
+class UnfitValue(BadUsage):
+    """A value that no git config file can hold."""
+
+    code = "unfit-value"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the value of {name} has a NUL, which git config cannot hold", setting=name
+        )
+
+
+class GitConfig(NamedTuple):
     """Settings by full name (`section.subsection.name`), each with all its values in order."""
 
     values: dict[str, list[str]]
@@ -52,9 +75,14 @@ class GitConfig:
         return self.values.get(normal_name(name), [])
 
     def get_flag(self, name: str, *, default: bool) -> bool:
-        """Give *name* as git reads a boolean."""
+        """Give *name* as git reads a boolean; *default* for what git would not take for one."""
         value = self.get(name)
-        return default if value is None else value.lower() in _TRUE
+        if value is None:
+            return default
+        word = value.lower()
+        if word in _TRUE or word in _FALSE:
+            return word in _TRUE
+        return word.strip("+-0kmg") != "" if _NUMBER.fullmatch(word) else default
 
     def over(self, other: "GitConfig") -> "GitConfig":
         """Give these settings laid over *other*: ours come last, so they count."""
@@ -64,32 +92,39 @@ class GitConfig:
         return GitConfig(merged)
 
 
-def normal_name(name: str) -> str:
-    """Give *name* as git compares it: section and last part in lower case."""
-    section, dot, rest = name.partition(".")
-    subsection, dot2, key = rest.rpartition(".")
-    return f"{section.lower()}{dot}{subsection}{dot2}{key.lower()}"
-
-
 def read_config_file(path: str) -> GitConfig:
     """Read a git config file with what it includes; a missing one is empty.
 
     Raises:
         BadConfig: it cannot be parsed.
     """
-    try:
-        parsed = ConfigFile.from_path(path)
-    except FileNotFoundError:
-        return GitConfig({})
-    except (ValueError, IndexError) as error:
-        raise BadConfig(path, str(error)) from error
     values: dict[str, list[str]] = {}
-    for section in parsed.sections():
-        prefix = b".".join(section)
-        for key, value in parsed.items(section):
-            name = normal_name(_decode(prefix + b"." + key))
-            values.setdefault(name, []).append(_decode(value))
+    for item in _read_items(path, depth=0):
+        values.setdefault(item.name, []).append("true" if item.value is None else item.value)
     return GitConfig(values)
+
+
+def _read_items(path: str, *, depth: int) -> Iterator[Item]:
+    if depth > _MOST_INCLUDES:
+        raise BadConfig(path, "it is included too deeply, or by itself")
+    try:
+        for item in scan_config(_read_text(path)):
+            if item.kind == "setting":
+                yield item
+            if item.name == "include.path" and item.value:
+                included = os.path.expanduser(item.value)
+                directory = os.path.dirname(path)
+                yield from _read_items(os.path.join(directory, included), depth=depth + 1)
+    except ValueError as error:
+        raise BadConfig(path, str(error)) from error
+
+
+def _read_text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
 
 
 def read_user_config(environ: Mapping[str, str]) -> GitConfig:
@@ -117,29 +152,35 @@ def set_config(path: str, name: str, value: str) -> None:
     """Set *name* to *value* in the file at *path*; its other values of that name go away.
 
     Raises:
+        BadConfig: it cannot be parsed.
+        UnfitValue: no config file can hold it.
         RefLocked: git is writing the file and does not let go.
     """
     _edit(path, name, value, keep=False)
 
 
 def add_config(path: str, name: str, value: str) -> None:
-    """Add one more *value* of *name* to the file at *path*."""
+    """Add one more *value* of *name* to the file at *path*.
+
+    Raises:
+        BadConfig, UnfitValue, RefLocked: as ``set_config``.
+    """
     _edit(path, name, value, keep=True)
 
 
 def _edit(path: str, name: str, value: str, *, keep: bool) -> None:
+    if "\0" in value:
+        raise UnfitValue(name)
     directory, file_name = os.path.split(path)
     os.makedirs(directory, exist_ok=True)
     # Its markers lie in <directory>/uwf/ref-locks, as those of refs: one way to take git's lock.
     with hold_ref_lock(directory, file_name, b"", durable=False) as lock:
         try:
-            with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-                lines = file.read().splitlines(keepends=True)
-        except FileNotFoundError:
-            lines = []
-        lines = _edited(lines, name, value, keep=keep)
+            text = edit_config(_read_text(path), name, value, keep=keep)
+        except ValueError as error:
+            raise BadConfig(path, str(error)) from error
         with open(lock, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-            file.write("".join(lines))
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         _keep_mode(path, lock)
@@ -151,45 +192,3 @@ def _keep_mode(path: str, lock: str) -> None:
         os.chmod(lock, stat.S_IMODE(os.stat(path).st_mode))
     except FileNotFoundError:
         return
-
-
-def _edited(lines: list[str], name: str, value: str, *, keep: bool) -> list[str]:
-    """Give *lines* with the setting in the last section of its name, or in a new one."""
-    section, _dot, rest = name.partition(".")
-    subsection, _dot, key = rest.rpartition(".")
-    setting = re.compile(rf"^\s*{re.escape(key)}\s*(=|$|[#;])", re.IGNORECASE)
-    result: list[str] = []
-    inside = False
-    end_of_section: int | None = None
-    continued = dropped = False
-    for line in lines:
-        header = None if continued else _HEADER.match(line)
-        if header is not None:
-            inside = _is_section(header, section, subsection)
-        if not continued:
-            dropped = inside and not keep and setting.match(line) is not None
-        continued = line.rstrip("\r\n").endswith("\\")
-        if not dropped:
-            result.append(line if line.endswith("\n") else line + "\n")
-        if inside and (header is not None or line.strip()):
-            end_of_section = len(result)
-    if end_of_section is None:
-        quoted = subsection.replace("\\", "\\\\").replace('"', '\\"')
-        result.append(f'[{section} "{quoted}"]\n' if subsection else f"[{section}]\n")
-        end_of_section = len(result)
-    result.insert(end_of_section, f"\t{key} = {_quoted(value)}\n")
-    return result
-
-
-def _is_section(header: re.Match[str], section: str, subsection: str) -> bool:
-    written = re.sub(r"\\(.)", r"\1", header[2] or "")
-    return header[1].lower() == section.lower() and written == subsection
-
-
-def _quoted(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + escaped.replace("\n", "\\n").replace("\t", "\\t") + '"'
-
-
-def _decode(value: bytes) -> str:
-    return value.decode(errors="surrogateescape")

@@ -7,7 +7,7 @@ is archived, and its active ref is litter of a move that was cut short.
 Format: FORMAT.md, "Refs".
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from uwf_git.errors import Conflict, Refused
 from uwf_git.model.thread_id import ThreadId, is_thread_id, parse_thread_prefix
@@ -21,8 +21,7 @@ _FULL_LENGTH = 26
 _MOST_LISTED = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """Where a thread's history ends."""
 
     thread: ThreadId
@@ -82,10 +81,11 @@ class HeadMoved(Conflict):
 
 def find_head(store: Store, thread: ThreadId) -> Head | None:
     """Give the head of *thread*, or None if there is no such thread."""
+    # In this order, or a thread that is archived in between is in neither place.
+    active = store.refs.find(ACTIVE + thread)
     archived = store.refs.find(ARCHIVE + thread)
     if archived is not None:
         return Head(thread, archived, archived=True)
-    active = store.refs.find(ACTIVE + thread)
     return None if active is None else Head(thread, active, archived=False)
 
 
@@ -111,11 +111,9 @@ def resolve_thread(store: Store, text: str) -> ThreadId:
     prefix = parse_thread_prefix(text)
     if len(prefix) == _FULL_LENGTH:
         return get_head(store, ThreadId(prefix)).thread
-    matches = [
-        thread
-        for thread in [*list_threads(store, archived=False), *list_threads(store, archived=True)]
-        if thread.startswith(prefix)
-    ]
+    # The active ones first, and each once: a thread may be archived in between.
+    threads = [*list_threads(store, archived=False), *list_threads(store, archived=True)]
+    matches = [thread for thread in dict.fromkeys(threads) if thread.startswith(prefix)]
     if not matches:
         raise NoSuchThread(text)
     if len(matches) > 1:
@@ -153,7 +151,10 @@ def advance_head(store: Store, head: Head, to: Oid) -> Head:
     Raises:
         HeadMoved: it is no longer where it was seen.
     """
-    if not store.refs.advance(ACTIVE + head.thread, seen=head.commit, to=to):
+    # An archived thread's active ref is litter, which a crash can leave: no step may go there.
+    if store.refs.find(ARCHIVE + head.thread) is not None or not store.refs.advance(
+        ACTIVE + head.thread, seen=head.commit, to=to
+    ):
         raise HeadMoved(head.thread)
     return Head(head.thread, to, archived=False)
 
@@ -166,10 +167,9 @@ def archive_head(store: Store, head: Head, to: Oid) -> Head:
     Raises:
         HeadMoved: it is no longer where it was seen.
     """
-    if store.refs.find(ACTIVE + head.thread) != head.commit:
-        raise HeadMoved(head.thread)
-    if not store.refs.create(ARCHIVE + head.thread, to):
-        raise HeadMoved(head.thread)
-    if not store.refs.delete(ACTIVE + head.thread, seen=head.commit):
+    moved = store.refs.move(
+        ACTIVE + head.thread, seen=head.commit, to_name=ARCHIVE + head.thread, to=to
+    )
+    if not moved:
         raise HeadMoved(head.thread)
     return Head(head.thread, to, archived=True)

@@ -24,4 +24,5 @@ def agent_identity(role: str, program: str) -> bytes:
 
     The whole command is in the AgentConfig node; an author is for reading logs.
     """
-    return clean_identity(role, f"{_NOT_IN_EMAIL.sub('', program).replace('@', '')}@uwf")
+    address = _NOT_IN_EMAIL.sub("", program).replace("@", "")
+    return clean_identity(role, f"{address or 'unknown'}@uwf")

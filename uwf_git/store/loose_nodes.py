@@ -8,7 +8,8 @@ Format: FORMAT.md, "Refs".
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from typing import NamedTuple
 
 from dulwich.objects import ObjectID, Tree
 
@@ -70,8 +71,7 @@ class NodesMoved(Conflict):
         super().__init__("others put nodes all the while", hint="try again")
 
 
-@dataclass(frozen=True, slots=True)
-class _Keeper:
+class _Keeper(NamedTuple):
     """One ref's folder of nodes."""
 
     ref: str
@@ -88,6 +88,7 @@ def put_nodes(store: Store, nodes: Iterable[Node], signing: Signing) -> bool:
         NodeCollision: one name has another payload there.
         NodesMoved: it kept moving under us.
     """
+    nodes = list(nodes)
     added = [*BUILTIN.values(), *nodes]
     for _try in range(_MOST_TRIES):
         seen = store.refs.find(NODES_REF)
@@ -118,15 +119,23 @@ def find_any_node(store: Store, name: NodeHash) -> Node | None:
     """Give the node *name* from whichever ref keeps it; the built-in ones are always there.
 
     Raises:
-        DamagedNode: it is there, but is not what its name says.
+        StoreDamaged: none has it whole, and where one should have it something is damaged.
     """
     builtin = BUILTIN.get(name)
     if builtin is not None:
         return builtin
+    damage: StoreDamaged | None = None
     for keeper in _keepers(store):
-        node = find_node(store.objects, keeper.nodes, name)
+        try:
+            node = find_node(store.objects, keeper.nodes, name)
+        except StoreDamaged as error:
+            # Another ref may have it whole.
+            damage = damage or error
+            continue
         if node is not None:
             return node
+    if damage is not None:
+        raise damage
     return None
 
 
@@ -135,7 +144,7 @@ def get_any_node(store: Store, name: NodeHash) -> Node:
 
     Raises:
         NoSuchNode: none does.
-        DamagedNode: it is there, but is not what its name says.
+        StoreDamaged: none has it whole, and where one should have it something is damaged.
     """
     node = find_any_node(store, name)
     if node is None:
@@ -153,7 +162,9 @@ def resolve_node(store: Store, prefix: str) -> NodeHash:
         return NodeHash(prefix)
     matches = {name for name in BUILTIN if name.startswith(prefix)}
     for keeper in _keepers(store):
-        matches.update(find_names(store.objects, keeper.nodes, prefix))
+        # What cannot be read in one thread must not hide the nodes of all others.
+        with suppress(StoreDamaged):
+            matches.update(find_names(store.objects, keeper.nodes, prefix))
     if not matches:
         raise NoSuchNode(prefix)
     if len(matches) > 1:

@@ -23,8 +23,8 @@ class MemoryRefs:
 
     def names(self, prefix: str) -> list[str]:
         """List the names below *prefix* (which ends in a slash), sorted, prefix left off."""
-        base = Ref(prefix.rstrip("/").encode())
-        return sorted(name.decode() for name in self._refs.subkeys(base))
+        names = (name.decode() for name in self._refs.allkeys())
+        return sorted(name[len(prefix) :] for name in names if name.startswith(prefix))
 
     def create(self, name: str, to: Oid) -> bool:
         """Make *name* point at *to*; change nothing and say False if it exists."""
@@ -39,6 +39,10 @@ class MemoryRefs:
     def delete(self, name: str, *, seen: Oid) -> bool:
         """Remove *name* if it points at *seen*; change nothing and say False if it does not."""
         return self._refs.remove_if_equals(Ref(name.encode()), ObjectID(seen.encode()))
+
+    def move(self, name: str, *, seen: Oid, to_name: str, to: Oid) -> bool:
+        """Put *to_name*, at *to*, in the place of *name*; change nothing and say False if not."""
+        return self.find(name) == seen and self.create(to_name, to) and self.delete(name, seen=seen)
 
 
 class MemoryObjects(MemoryObjectStore):

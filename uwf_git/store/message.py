@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from urllib.parse import quote, unquote
 
 from uwf_git.errors import StoreDamaged
+from uwf_git.model.transition_record import FORMAT
 
+_HINT = "see it with `git log`; another copy of this store can give it back: `git fetch`"
 _LONGEST_SUBJECT = 200
 _TRAILER = re.compile(r"(Uwf-[A-Z][A-Za-z-]*): ([\x21-\x7e]+)")
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
@@ -27,11 +29,17 @@ class BadMessage(StoreDamaged):
 
     code = "bad-message"
 
-    def __init__(self, problem: str) -> None:
+    def __init__(self, problem: str, *, hint: str = _HINT, commit: str | None = None) -> None:
+        self.problem = problem
         super().__init__(
-            f"a commit's message {problem}",
-            hint="see it with `git log`; another copy of this store can give it back: `git fetch`",
+            f"the message of {f'commit {commit}' if commit else 'a commit'} {problem}",
+            hint=hint,
+            commit=commit,
         )
+
+    def of_commit(self, commit: str) -> "BadMessage":
+        """Give the same error, which says which commit it is."""
+        return BadMessage(self.problem, hint=self.hint or _HINT, commit=commit)
 
 
 def build_message(
@@ -55,7 +63,7 @@ def parse_trailers(message: bytes) -> dict[str, str]:
     """Read the trailers of a commit's message: its last paragraph, strictly.
 
     Raises:
-        BadMessage: it is not a message that uwf writes.
+        BadMessage: it is not a message that uwf writes, or one of a newer format.
     """
     _head, blank, last = message.decode(errors="replace").rpartition("\n\n")
     if not blank or not last.endswith("\n"):
@@ -68,7 +76,19 @@ def parse_trailers(message: bytes) -> dict[str, str]:
         if match[1] in trailers:
             raise BadMessage(f"says {match[1]} twice")
         trailers[match[1]] = unquote(match[2])
+    _check_format(trailers.get("Uwf-Format", str(FORMAT)))
     return trailers
+
+
+def _check_format(version: str) -> None:
+    # As long as a number may be, and no longer: int() of 5,000 digits raises.
+    if re.fullmatch("[0-9]{1,9}", version) is None:
+        raise BadMessage(f"has no number in Uwf-Format: {version[:40]!r}")
+    if int(version) > FORMAT:
+        raise BadMessage(
+            f"has format {version}, newer than the {FORMAT} this uwf knows",
+            hint="a newer uwf wrote it: upgrade this one",
+        )
 
 
 def subject_of(message: bytes) -> str:

@@ -11,10 +11,11 @@ import re
 from typing import Any
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import TEXT
-from uwf_git.model.canonical import NotCanonical
+from uwf_git.model.builtin import BUILTIN, META, TEXT
+from uwf_git.model.canonical import NotCanonical, canonical
 from uwf_git.model.node import Node, build_node, content_hash
 from uwf_git.model.node_hash import NodeHash, is_node_hash
+from uwf_git.model.plain_schema import is_plainly_valid
 
 JSON_SUFFIX = ".json"
 TEXT_SUFFIX = ".md"
@@ -24,6 +25,8 @@ _TEXT_HEADER = re.compile(
     rb"\A---\ntype: ([0-9A-F][0-9A-HJKMNP-TV-Z]{12})\ntimestamp: (0|[1-9][0-9]{0,15})\n---\n"
 )
 _FIELDS = {"type", "payload", "timestamp"}
+_LATEST = 10**16
+_SHAPED = {name: node.payload for name, node in BUILTIN.items() if name != META}
 
 
 class DamagedNode(StoreDamaged):
@@ -56,16 +59,28 @@ def decode_node(name: NodeHash, content: bytes) -> Node:
     """Read the blob that is kept under *name*, and check the name.
 
     Raises:
-        DamagedNode: it is no node, or another one.
+        DamagedNode: it is no node, or another one, or has not the parts that its type promises.
     """
     try:
-        type_hash, payload, timestamp = _parse(content)
+        type_hash, written, timestamp = _parse(content)
+        payload = canonical(written)
         actual = content_hash(type_hash, payload, name=name)
     except (ValueError, NotCanonical) as error:
         raise DamagedNode(name, f"cannot be read: {error}") from error
     if actual != name:
         raise DamagedNode(name, f"holds other content: its name would be {actual}")
-    return Node(name, type_hash, payload, timestamp)
+    return _checked(Node(name, type_hash, payload, timestamp))
+
+
+def _checked(node: Node) -> Node:
+    """Give *node* if its payload has the parts that its type promises.
+
+    Whoever can push can name any payload a StepNode; everything above relies on its parts.
+    """
+    schema = _SHAPED.get(node.type)
+    if schema is not None and not is_plainly_valid(schema, node.payload):
+        raise DamagedNode(node.hash, f"says that it is a {schema['title']}, and is none")
+    return node
 
 
 def identify_node(content: bytes) -> Node:
@@ -76,14 +91,18 @@ def identify_node(content: bytes) -> Node:
     """
     type_hash, payload, timestamp = _parse(content)
     try:
-        return build_node(type_hash, payload, timestamp=timestamp)
-    except NotCanonical as error:
+        return _checked(build_node(type_hash, payload, timestamp=timestamp))
+    except (DamagedNode, NotCanonical) as error:
         raise ValueError(str(error)) from error
 
 
 def encode_json(document: Any) -> bytes:
-    """Write a document as every JSON blob is written: UTF-8, two spaces, a final newline."""
-    return json.dumps(document, ensure_ascii=False, indent=2).encode() + b"\n"
+    """Write a document as every JSON blob is written: UTF-8, two spaces, a final newline.
+
+    Raises:
+        ValueError: it holds what could not be read back, as NaN or a lone surrogate.
+    """
+    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False).encode() + b"\n"
 
 
 def decode_json(content: bytes) -> Any:
@@ -112,6 +131,6 @@ def _parse(content: bytes) -> tuple[NodeHash, Any, int]:
     type_hash, timestamp = document["type"], document["timestamp"]
     if not isinstance(type_hash, str) or not is_node_hash(type_hash):
         raise ValueError("its type is not a node hash")
-    if not isinstance(timestamp, int) or isinstance(timestamp, bool) or timestamp < 0:
-        raise ValueError("its timestamp is not a natural number")
+    if type(timestamp) is not int or not 0 <= timestamp < _LATEST:
+        raise ValueError("its timestamp is not a natural number of at most 16 digits")
     return NodeHash(type_hash), document["payload"], timestamp

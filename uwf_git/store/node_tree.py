@@ -10,7 +10,6 @@ Format: FORMAT.md, "The tree of a thread commit".
 
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 
@@ -18,7 +17,7 @@ from uwf_git.errors import StoreDamaged
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash, is_node_hash
 from uwf_git.store.node_blob import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_node
-from uwf_git.store.objects import ObjectStore
+from uwf_git.store.objects import DamagedObject, ObjectStore
 
 FILE_MODE = stat.S_IFREG | 0o644
 TREE_MODE = stat.S_IFDIR
@@ -54,14 +53,14 @@ def get_tree(objects: ObjectStore, oid: ObjectID) -> Tree:
     """Give the tree *oid*.
 
     Raises:
-        StoreDamaged: it is missing, or no tree.
+        DamagedObject: it is missing, or no tree.
     """
     try:
         tree = objects[oid]
     except KeyError:
-        tree = None
+        raise DamagedObject(oid, "is missing") from None
     if not isinstance(tree, Tree):
-        raise StoreDamaged(f"tree {oid.decode()} is missing", hint="see `git fsck`")
+        raise DamagedObject(oid, "is not a tree")
     return tree
 
 
@@ -69,14 +68,14 @@ def get_blob(objects: ObjectStore, oid: ObjectID) -> bytes:
     """Give the content of the blob *oid*.
 
     Raises:
-        StoreDamaged: it is missing, or no blob.
+        DamagedObject: it is missing, or no blob.
     """
     try:
         blob = objects[oid]
     except KeyError:
-        blob = None
+        raise DamagedObject(oid, "is missing") from None
     if not isinstance(blob, Blob):
-        raise StoreDamaged(f"blob {oid.decode()} is missing", hint="see `git fsck`")
+        raise DamagedObject(oid, "is not a blob")
     return blob.data
 
 
@@ -132,14 +131,16 @@ def _find_in_leaf(leaf: Tree, name: NodeHash) -> ObjectID | None:
     return None
 
 
-@dataclass(slots=True)
 class Growth:
     """A `nodes/` folder after nodes were added, and the git objects that this takes."""
 
-    nodes: ObjectID
-    objects: list[ShaFile] = field(default_factory=list)
-    blobs: dict[NodeHash, ObjectID] = field(default_factory=dict)
-    """The blob of each node that was to be added, whether or not it was there before."""
+    __slots__ = ("blobs", "nodes", "objects")
+
+    def __init__(self, nodes: ObjectID) -> None:
+        self.nodes = nodes
+        self.objects: list[ShaFile] = []
+        # The blob of each node that was to be added, whether or not it was there before.
+        self.blobs: dict[NodeHash, ObjectID] = {}
 
 
 def add_nodes(objects: ObjectStore, nodes: ObjectID | None, added: Iterable[Node]) -> Growth:

@@ -6,14 +6,14 @@ shares a thread whole. The caller moves the ref afterwards (heads.py).
 Format: FORMAT.md, "The tree of a thread commit".
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dulwich.objects import Blob, ObjectID, Tree
 
 from uwf_git.model.node import Node
 from uwf_git.model.thread import Present
 from uwf_git.model.transition_record import TransitionRecord
-from uwf_git.store.commit import CommitDraft, CommitView, Signing, find_entry, write_commit
+from uwf_git.store.commit import CommitDraft, Signing, write_commit
 from uwf_git.store.node_blob import encode_json
 from uwf_git.store.node_tree import FILE_MODE, TREE_MODE, add_nodes
 from uwf_git.store.refs import Oid
@@ -22,8 +22,7 @@ from uwf_git.store.store import Store
 from uwf_git.store.thread_message import build_thread_message
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(NamedTuple):
     """One thing that happened to a thread, ready to be recorded."""
 
     record: TransitionRecord
@@ -49,26 +48,26 @@ def record_next(store: Store, parent: Snapshot, transition: Transition, signing:
 
     Raises:
         NodeCollision: an added node's name has another payload in this thread.
+        StoreDamaged: the parent has not all that a thread commit has.
         OSError: the machine would not let it be written.
     """
-    return _record(store, transition, signing, parent=parent.commit)
+    return _record(store, transition, signing, parent=parent)
 
 
 def _record(
-    store: Store, transition: Transition, signing: Signing, *, parent: CommitView | None
+    store: Store, transition: Transition, signing: Signing, *, parent: Snapshot | None
 ) -> Oid:
     objects = store.objects
-    nodes = None if parent is None else find_entry(objects, parent, NODES)
-    growth = add_nodes(objects, nodes, transition.nodes)
+    growth = add_nodes(objects, None if parent is None else parent.nodes, transition.nodes)
     now = Blob.from_string(encode_json(transition.present.as_document()))
     head = growth.blobs.get(transition.record.node)
     start = head
     if parent is not None:
-        start = find_entry(objects, parent, START_FILE)
-        head = head or find_entry(objects, parent, HEAD_FILE)
+        start = parent.get_entry(START_FILE)
+        head = head or parent.get_entry(HEAD_FILE)
     draft = CommitDraft(
         tree=_tree(start=start, head=head, now=now.id, nodes=growth.nodes),
-        parents=() if parent is None else (parent,),
+        parents=() if parent is None else (parent.commit,),
         message=build_thread_message(transition.record, said=transition.said, body=transition.body),
         objects=[*growth.objects, now],
     )

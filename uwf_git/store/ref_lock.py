@@ -4,19 +4,23 @@ Owns: taking `<file>.lock` as git does (git-update-ref and git-pack-refs take it
 breaking one that a killed process of ours left.
 Always true: a lock is broken only when it is proved ours: it is a hard link to our marker
 below uwf/ref-locks/, and the guard (a flock) that its taker held is free.
+Guards are taken in one order, and that of packed-refs, which is needed while a ref is held,
+is nobody else's and comes last: so nothing waits in a circle.
 """
 
 import errno
 import os
 import time
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from urllib.parse import quote
 
 from uwf_git.errors import Conflict
-from uwf_git.store.durable import remove, write_temporary
+from uwf_git.store.durable import make_folder, remove, write_temporary
 from uwf_git.store.file_lock import hold_lock
+
+PACKED_REFS = "packed-refs"
 
 _GUARDS = 64
 _PATIENCE_S = 5.0
@@ -47,57 +51,120 @@ def hold_ref_lock(git_dir: str, name: str, content: bytes, *, durable: bool) -> 
     Raises:
         RefLocked: it stayed held by somebody else for five seconds.
     """
-    markers = os.path.join(git_dir, "uwf", "ref-locks")
-    lock = os.path.join(git_dir, name + ".lock")
-    marker = os.path.join(markers, quote(name, safe=""))
-    guard = os.path.join(markers, f"guard-{zlib.crc32(name.encode()) % _GUARDS:02}")
-    with hold_lock(guard, wait=True):
-        _break_own(lock, marker)
-        temporary = write_temporary(markers, content, prefix=".tmp_", durable=durable)
-        try:
-            os.replace(temporary, marker)
-            _take(marker, lock)
-        except BaseException:
-            remove(temporary)
-            remove(marker)
-            raise
-        try:
-            yield lock
-        finally:
-            # The marker goes last: while the lock is there, it is the proof that it is ours.
-            _remove_if_same(lock, marker)
-            remove(marker)
+    with hold_ref_locks(git_dir, {name: content}, durable=durable) as locks:
+        yield locks[0]
+
+
+@contextmanager
+def hold_ref_locks(
+    git_dir: str, contents: Mapping[str, bytes], *, durable: bool
+) -> Iterator[list[str]]:
+    """Hold the locks of several files at once; *contents* has their names and contents.
+
+    Yields:
+        The paths of the lock files, in the order of *contents*.
+
+    Raises:
+        RefLocked: one of them stayed held by somebody else for five seconds.
+    """
+    _break_dead(git_dir, PACKED_REFS)
+    with ExitStack() as stack:
+        # In one order, whatever the names: two processes never wait for each other.
+        for guard in sorted({_guard(name) for name in contents}):
+            stack.enter_context(hold_lock(os.path.join(markers(git_dir), guard), wait=True))
+        yield [
+            stack.enter_context(_hold(git_dir, name, content, durable=durable))
+            for name, content in contents.items()
+        ]
+
+
+@contextmanager
+def _hold(git_dir: str, name: str, content: bytes, *, durable: bool) -> Iterator[str]:
+    lock, marker = _paths(git_dir, name)
+    _break_own(lock, marker)
+    temporary = write_temporary(markers(git_dir), content, prefix=".tmp_", durable=durable)
+    try:
+        os.replace(temporary, marker)
+        taken = _take(marker, lock)
+    except BaseException:
+        remove(temporary)
+        remove(marker)
+        raise
+    try:
+        yield lock
+    finally:
+        # The marker goes last: while the lock is there, it is the proof that it is ours.
+        _remove_if_same(lock, taken)
+        remove(marker)
+
+
+def markers(git_dir: str) -> str:
+    """Give the folder of the markers and guards, where temporary files may lie as well."""
+    return os.path.join(git_dir, "uwf", "ref-locks")
+
+
+def _paths(git_dir: str, name: str) -> tuple[str, str]:
+    """Give the lock of *name* and its marker."""
+    return (
+        os.path.join(git_dir, name + ".lock"),
+        os.path.join(markers(git_dir), quote(name, safe="")),
+    )
+
+
+def _guard(name: str) -> str:
+    # Taken while a ref's guard is held: were it one of the shared ones, it could be the same.
+    if name == PACKED_REFS:
+        return "guard-packed-refs"
+    return f"guard-{zlib.crc32(name.encode(errors='surrogateescape')) % _GUARDS:02}"
+
+
+def _break_dead(git_dir: str, name: str) -> None:
+    """Break the lock of *name* if a killed process of ours left it.
+
+    That of a ref is broken when the ref is next locked; packed-refs may not be locked again for
+    a long time, and until then no git could pack or delete a ref.
+    """
+    lock, marker = _paths(git_dir, name)
+    if os.path.lexists(marker):
+        with hold_lock(os.path.join(markers(git_dir), _guard(name)), wait=False) as guard:
+            if guard is not None:
+                _break_own(lock, marker)
 
 
 def _break_own(lock: str, marker: str) -> None:
     """Remove what a killed process of ours left; we hold the guard, so it is dead."""
-    _remove_if_same(lock, marker)
+    try:
+        left = os.stat(marker)
+    except FileNotFoundError:
+        return
+    _remove_if_same(lock, left)
     remove(marker)
 
 
-def _remove_if_same(lock: str, marker: str) -> None:
+def _remove_if_same(lock: str, taken: os.stat_result) -> None:
     try:
-        ours = os.path.samefile(lock, marker)
+        ours = os.path.samestat(os.stat(lock), taken)
     except FileNotFoundError:
         return
     if ours:
         remove(lock)
 
 
-def _take(marker: str, lock: str) -> None:
+def _take(marker: str, lock: str) -> os.stat_result:
+    """Make *lock* and tell which file it is."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         try:
             _link(marker, lock)
         except FileNotFoundError:
             # `git pack-refs` removes folders that it has emptied.
-            os.makedirs(os.path.dirname(lock), exist_ok=True)
+            make_folder(os.path.dirname(lock), durable=True)
         except FileExistsError:
             if time.monotonic() > deadline:
                 raise RefLocked(lock) from None
             time.sleep(_PAUSE_S)
         else:
-            return
+            return os.stat(lock)
 
 
 def _link(marker: str, lock: str) -> None:

@@ -13,14 +13,19 @@ from collections.abc import Iterator
 from typing import NewType, Protocol
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.store.durable import remove, sync_directories, write_temporary
-from uwf_git.store.ref_lock import hold_ref_lock
+from uwf_git.store.durable import remove, replace_file, sync_directories
+from uwf_git.store.ref_lock import PACKED_REFS, hold_ref_lock, hold_ref_locks, markers
 
 Oid = NewType("Oid", str)
 """A git object id: 40 lower-case hex digits."""
 
 _OID = re.compile(rb"[0-9a-f]{40}")
 _PACKED = re.compile(rb"^([0-9a-f]{40}) (refs/[^\n]*)\n", re.MULTILINE)
+
+
+def is_oid(text: str) -> bool:
+    """Tell whether *text* is a git object id in full."""
+    return _OID.fullmatch(os.fsencode(text)) is not None
 
 
 class BadRef(StoreDamaged):
@@ -53,6 +58,13 @@ class Refs(Protocol):
 
     def delete(self, name: str, *, seen: Oid) -> bool:
         """Remove *name* if it points at *seen*; change nothing and say False if it does not."""
+
+    def move(self, name: str, *, seen: Oid, to_name: str, to: Oid) -> bool:
+        """Put *to_name*, at *to*, in the place of *name*, which was at *seen*.
+
+        Nobody can move *name* in between. Change nothing and say False if it is elsewhere, or if
+        *to_name* exists. The new name comes first: a crash in between leaves both.
+        """
 
 
 class RefFiles:
@@ -94,26 +106,52 @@ class RefFiles:
 
     def delete(self, name: str, *, seen: Oid) -> bool:
         """Remove *name* if it points at *seen*; change nothing and say False if it does not."""
-        path = os.path.join(self._git_dir, name)
         with hold_ref_lock(self._git_dir, name, b"", durable=False):
             if self.find(name) != seen:
                 return False
+            self._remove(name)
+        return True
+
+    def move(self, name: str, *, seen: Oid, to_name: str, to: Oid) -> bool:
+        """Put *to_name*, at *to*, in the place of *name*, which was at *seen*.
+
+        Nobody can move *name* in between. Change nothing and say False if it is elsewhere, or if
+        *to_name* exists. The new name comes first: a crash in between leaves both.
+        """
+        contents = {to_name: to.encode() + b"\n", name: b""}
+        with hold_ref_locks(self._git_dir, contents, durable=self._durable) as locks:
+            if self.find(name) != seen or self.find(to_name) is not None:
+                return False
+            self._put(to_name, locks[0])
+            self._remove(name)
+        return True
+
+    def _remove(self, name: str) -> None:
+        """Remove *name*, whose lock is held."""
+        # Locked until the loose file is gone, as git does: a `git pack-refs` in between would
+        # pack the value, and with the loose file gone the ref would be back.
+        with hold_ref_lock(self._git_dir, PACKED_REFS, b"", durable=False):
             # The packed value first: were the loose file gone alone, an old one would show.
-            self._delete_packed(name)
+            if self._find_packed(name) is not None:
+                self._rewrite_packed_without(name)
+            path = os.path.join(self._git_dir, name)
             remove(path)
             if self._durable:
                 self._sync_directory(path)
-        return True
+
+    def _put(self, name: str, lock: str) -> None:
+        """Rename *lock* over the file of *name*."""
+        path = os.path.join(self._git_dir, name)
+        os.replace(lock, path)
+        if self._durable:
+            self._sync_directory(path)
 
     def _write(self, name: str, seen: Oid | None, to: Oid) -> bool:
-        path = os.path.join(self._git_dir, name)
         content = to.encode() + b"\n"
         with hold_ref_lock(self._git_dir, name, content, durable=self._durable) as lock:
             if self.find(name) != seen:
                 return False
-            os.replace(lock, path)
-            if self._durable:
-                self._sync_directory(path)
+            self._put(name, lock)
         return True
 
     @staticmethod
@@ -135,7 +173,7 @@ class RefFiles:
 
     def _read_packed(self) -> bytes:
         try:
-            with open(os.path.join(self._git_dir, "packed-refs"), "rb") as file:
+            with open(os.path.join(self._git_dir, PACKED_REFS), "rb") as file:
                 return file.read()
         except FileNotFoundError:
             return b""
@@ -157,17 +195,12 @@ class RefFiles:
             if match[2].startswith(start):
                 yield os.fsdecode(match[2][len(start) :]), Oid(match[1].decode())
 
-    def _delete_packed(self, name: str) -> None:
-        if self._find_packed(name) is None:
-            return
-        with hold_ref_lock(self._git_dir, "packed-refs", b"", durable=False):
-            line = re.compile(
-                rb"^[0-9a-f]{40} " + re.escape(os.fsencode(name)) + rb"\n(?:\^[0-9a-f]{40}\n)?",
-                re.MULTILINE,
-            )
-            content = line.sub(b"", self._read_packed())
-            temporary = write_temporary(
-                self._git_dir, content, prefix="packed-refs.tmp_", durable=True
-            )
-            os.replace(temporary, os.path.join(self._git_dir, "packed-refs"))
-            self._sync_directory(os.path.join(self._git_dir, "packed-refs"))
+    def _rewrite_packed_without(self, name: str) -> None:
+        line = re.compile(
+            rb"^[0-9a-f]{40} " + re.escape(os.fsencode(name)) + rb"\n(?:\^[0-9a-f]{40}\n)?",
+            re.MULTILINE,
+        )
+        content = line.sub(b"", self._read_packed())
+        replace_file(
+            os.path.join(self._git_dir, PACKED_REFS), content, temporary_in=markers(self._git_dir)
+        )

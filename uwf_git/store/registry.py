@@ -8,7 +8,7 @@ Format: FORMAT.md, "The tree of a workflow commit".
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dulwich.objects import Blob, ObjectID, Tree
 
@@ -26,7 +26,7 @@ from uwf_git.store.commit import (
     read_file,
     write_commit,
 )
-from uwf_git.store.message import build_message, parse_trailers
+from uwf_git.store.message import BadMessage, build_message, parse_trailers
 from uwf_git.store.node_tree import FILE_MODE, TREE_MODE, MissingNode, add_nodes, find_node
 from uwf_git.store.refs import Oid
 from uwf_git.store.store import Store
@@ -65,8 +65,7 @@ class WorkflowMoved(Conflict):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(NamedTuple):
     """One version of a workflow."""
 
     name: str
@@ -92,7 +91,10 @@ def find_version(store: Store, name: str) -> Version | None:
 
 def _read_version(store: Store, name: str, oid: Oid) -> Version:
     commit = read_commit(store.objects, oid)
-    workflow = parse_trailers(commit.message).get("Uwf-Workflow", "")
+    try:
+        workflow = parse_trailers(commit.message).get("Uwf-Workflow", "")
+    except BadMessage as error:
+        raise error.of_commit(oid) from error
     if not is_node_hash(workflow):
         raise DamagedCommit(oid, "names no workflow")
     return Version(name, commit, NodeHash(workflow))

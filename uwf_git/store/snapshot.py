@@ -8,11 +8,12 @@ Format: FORMAT.md, "The tree of a thread commit".
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dulwich.objects import ObjectID
 
 from uwf_git.model.builtin import START, STEP
+from uwf_git.model.canonical import NotCanonical, canonical
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
@@ -26,7 +27,7 @@ from uwf_git.store.commit import (
     read_file,
     read_json_file,
 )
-from uwf_git.store.message import body_of, subject_of
+from uwf_git.store.message import BadMessage, body_of, subject_of
 from uwf_git.store.node_blob import identify_node
 from uwf_git.store.node_tree import MissingNode, find_node
 from uwf_git.store.objects import ObjectStore
@@ -40,8 +41,7 @@ NOW_FILE = "now.json"
 NODES = "nodes"
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """A thread as a commit has it."""
 
     objects: ObjectStore
@@ -52,10 +52,18 @@ class Snapshot:
     @property
     def nodes(self) -> ObjectID:
         """The folder of the commit's nodes."""
-        nodes = find_entry(self.objects, self.commit, NODES)
-        if nodes is None:
-            raise DamagedCommit(self.commit.oid, "has no nodes")
-        return nodes
+        return self.get_entry(NODES)
+
+    def get_entry(self, name: str) -> ObjectID:
+        """Give what the commit's tree has under *name*.
+
+        Raises:
+            DamagedCommit: there is no such thing.
+        """
+        oid = find_entry(self.objects, self.commit, name)
+        if oid is None:
+            raise DamagedCommit(self.commit.oid, f"has no {name}")
+        return oid
 
     @property
     def subject(self) -> str:
@@ -86,8 +94,8 @@ class Snapshot:
             DamagedCommit: now.json is missing or holds something else.
         """
         try:
-            return parse_present(read_json_file(self.objects, self.commit, NOW_FILE))
-        except NotAPresent as error:
+            return parse_present(canonical(read_json_file(self.objects, self.commit, NOW_FILE)))
+        except (NotAPresent, NotCanonical) as error:
             raise DamagedCommit(self.commit.oid, f"has a {NOW_FILE} that is none: {error}") from (
                 error
             )
@@ -120,15 +128,24 @@ class Snapshot:
             MissingNode, DamagedNode: the chain is broken there.
         """
         name = self.record.node
+        seen: set[NodeHash] = set()
         while True:
             node = self.get_node(name)
             yield node
             if node.type == START:
                 return
-            previous = find_reference(node.payload.get("prev")) if node.type == STEP else None
-            if previous is None:
+            seen.add(name)
+            previous = _previous(node)
+            # 64 bits can be forged: a chain from elsewhere may lead back into itself.
+            if previous is None or previous in seen:
                 raise DamagedCommit(self.commit.oid, f"has {name} in its chain, which is no step")
             name = previous
+
+
+def _previous(node: Node) -> NodeHash | None:
+    if node.type != STEP or not isinstance(node.payload, dict):
+        return None
+    return find_reference(node.payload.get("prev"))
 
 
 def read_snapshot(store: Store, oid: Oid) -> Snapshot:
@@ -138,4 +155,8 @@ def read_snapshot(store: Store, oid: Oid) -> Snapshot:
         DamagedCommit, BadMessage: it is none of ours.
     """
     commit = read_commit(store.objects, oid)
-    return Snapshot(store.objects, commit, parse_thread_message(commit.message))
+    try:
+        record = parse_thread_message(commit.message)
+    except BadMessage as error:
+        raise error.of_commit(oid) from error
+    return Snapshot(store.objects, commit, record)

@@ -9,13 +9,18 @@ Format: FORMAT.md, "Where things are".
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from uwf_git.errors import Refused
+from uwf_git.store.durable import replace_file
+from uwf_git.store.file_lock import hold_lock
 from uwf_git.store.git_config import GitConfig, read_config_file, read_user_config
 from uwf_git.store.memory import MemoryObjects, MemoryRefs
 from uwf_git.store.objects import DurableObjects, ObjectStore
 from uwf_git.store.refs import RefFiles, Refs
+
+_FOLDERS = ("objects/info", "objects/pack", "refs/heads", "refs/tags")
+_CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 
 
 class NotAStore(Refused):
@@ -44,8 +49,7 @@ class UnsupportedRepository(Refused):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(NamedTuple):
     """A git directory as the store sees it."""
 
     path: str
@@ -92,13 +96,20 @@ def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
 def create_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
     """Make a bare repository at *path* and open it; what git would make with `init --bare`.
 
+    A process killed half-way leaves what the next one completes, and of two at once the second
+    finds the first one's: the default store is made by whichever command comes first.
+
     Raises:
         OSError: the machine would not let it be made.
     """
-    from dulwich.repo import Repo  # noqa: PLC0415 - 20 ms that only making a store needs
-
-    os.makedirs(path, exist_ok=True)
-    Repo.init_bare(path).close()
+    head = os.path.join(path, "HEAD")
+    with hold_lock(os.path.join(path, "uwf", "locks", "init"), wait=True):
+        if not os.path.isfile(head):
+            for folder in _FOLDERS:
+                os.makedirs(os.path.join(path, folder), exist_ok=True)
+            replace_file(os.path.join(path, "config"), _CONFIG)
+            # Last: git and we take a directory with a HEAD for a repository.
+            replace_file(head, b"ref: refs/heads/main\n")
     return open_store(path, environ=environ)
 
 
@@ -112,14 +123,17 @@ def find_git_dir(path: str) -> str | None:
     for candidate in (os.path.join(path, ".git"), path):
         if os.path.isfile(candidate):
             candidate = _follow_git_file(candidate)  # noqa: PLW2901 - the same place, followed
-        if os.path.isdir(os.path.join(candidate, "objects")) and os.path.isfile(
-            os.path.join(candidate, "HEAD")
-        ):
+        if _is_git_dir(candidate):
             return os.path.abspath(candidate)
         common = _common_dir(candidate)
-        if common is not None:
+        if common is not None and _is_git_dir(common):
             return common
     return None
+
+
+def _is_git_dir(path: str) -> bool:
+    has_objects = os.path.isdir(os.path.join(path, "objects"))
+    return has_objects and os.path.isfile(os.path.join(path, "HEAD"))
 
 
 def _follow_git_file(path: str) -> str:
@@ -128,7 +142,7 @@ def _follow_git_file(path: str) -> str:
         content = file.read(10_000)
     if not content.startswith(b"gitdir: "):
         return path
-    target = os.fsdecode(content[len(b"gitdir: ") :].strip())
+    target = os.fsdecode(content[len(b"gitdir: ") :].rstrip(b"\r\n"))
     return os.path.join(os.path.dirname(path), target)
 
 
@@ -136,8 +150,9 @@ def _common_dir(git_dir: str) -> str | None:
     """Give the common directory of a linked worktree's git directory."""
     try:
         with open(os.path.join(git_dir, "commondir"), "rb") as file:
-            target = os.fsdecode(file.read(10_000).strip())
-    except OSError:
+            target = os.fsdecode(file.read(10_000).rstrip(b"\r\n"))
+    except (OSError, ValueError):
+        # ValueError: a path with a NUL, out of a file that is no `.git` file.
         return None
     return os.path.abspath(os.path.join(git_dir, target))
 

@@ -9,13 +9,15 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from uwf_git.errors import Conflict
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.file_lock import hold_lock
 from uwf_git.store.store import Store
+
+_TOLD = ("pid", "host", "since", "role")
+_LONGEST_TOLD = 100
 
 
 class ThreadBusy(Conflict):
@@ -33,12 +35,14 @@ class ThreadBusy(Conflict):
         )
 
 
-@dataclass(slots=True)
 class ThreadLock:
     """A held lock, which says what its holder does."""
 
-    descriptor: int | None
-    holder: dict[str, Any]
+    __slots__ = ("descriptor", "holder")
+
+    def __init__(self, descriptor: int | None, holder: dict[str, Any]) -> None:
+        self.descriptor = descriptor
+        self.holder = holder
 
     def say(self, role: str) -> None:
         """Say which role is being played; for people, and for whoever finds the lock held."""
@@ -68,8 +72,10 @@ def lock_thread(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[Th
             raise ThreadBusy(thread, read_holder(path))
         lock = ThreadLock(descriptor, {"pid": os.getpid(), "host": _host(), "since": since_ms})
         lock.say("")
-        yield lock
-        os.ftruncate(descriptor, 0)
+        try:
+            yield lock
+        finally:
+            os.ftruncate(descriptor, 0)
 
 
 def forget_lock(store: Store, thread: ThreadId) -> None:
@@ -87,9 +93,18 @@ def read_holder(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
             holder = json.loads(file.read(10_000))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
-    return holder if isinstance(holder, dict) else {}
+    if not isinstance(holder, dict):
+        return {}
+    return {name: _told(holder[name]) for name in _TOLD if name in holder}
+
+
+def _told(value: Any) -> int | str:
+    """Give one value of a lock file as it may stand in a message, whoever wrote it."""
+    if isinstance(value, int):
+        return value
+    return "".join(char for char in str(value) if char.isprintable())[:_LONGEST_TOLD]
 
 
 def _host() -> str:

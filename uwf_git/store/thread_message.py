@@ -27,10 +27,7 @@ def parse_thread_message(message: bytes) -> TransitionRecord:
         BadMessage: it is not a message that uwf writes, or of a newer format.
     """
     trailers = parse_trailers(message)
-    if _natural(trailers, "Uwf-Format") > FORMAT:
-        raise BadMessage(
-            f"has format {trailers['Uwf-Format']}, newer than the {FORMAT} this uwf knows"
-        )
+    _natural(trailers, "Uwf-Format")
     return TransitionRecord(
         thread=_thread(_required(trailers, "Uwf-Thread")),
         event=_event(_required(trailers, "Uwf-Event")),

@@ -1,6 +1,7 @@
 """Trust: which agent commands this store may run.
 
-Owns: ``uwf.trustedAgent`` in the repository's own config, one value an AgentConfig.
+Owns: ``uwf.trustedAgent`` in git config, one value an AgentConfig: added to the repository's
+own, and read from the user's as well, which no fetch reaches either.
 Knows nothing of: how commands run.
 Always true: a fetched thread or workflow never adds to it. The whole AgentConfig is kept, not
 its node hash: 64 bits can be forged, and an environment can make a harmless command harmful.

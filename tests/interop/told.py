@@ -1,0 +1,51 @@
+"""A store with some of everything: workflows, nodes put by hand, threads.
+
+Owns: what real git is shown. Knows nothing of: what git says to it.
+"""
+
+from dataclasses import dataclass
+
+import pytest
+from commands.world import DEMO, World, fails, says
+
+from uwf_git.commands.cas_put import put_payload
+from uwf_git.commands.thread_step import TurnFailed
+from uwf_git.model.builtin import TEXT
+from uwf_git.model.thread_id import ThreadId
+
+
+@dataclass(slots=True)
+class Told:
+    """A store with workflows, nodes put by hand, and threads."""
+
+    world: World
+    active: ThreadId
+    """Started, stepped, failed once, stepped."""
+
+    ended: ThreadId
+    """The same, and archived."""
+
+    @property
+    def path(self) -> str:
+        """The git directory."""
+        return self.world.store.path
+
+
+def tell(world: World) -> tuple[ThreadId, ThreadId]:
+    """Put workflows and nodes, and give an active thread and one that has ended."""
+    world.put()
+    world.put(DEMO.replace("Writes.", "Writes well."))
+    put_payload(world.store, world.caller, TEXT, "a note")
+    active, ended = (_advance(world) for _count in range(2))
+    while world.step(ended).role is not None:
+        pass
+    return active, ended
+
+
+def _advance(world: World) -> ThreadId:
+    thread = world.start(prompt="Do it, please.\n\nUwf-Status: completed\n")
+    world.step(thread, says({"text": "a poem"}, "# A poem\r\n\r\nRoses.", usage={"tokens": 7}))
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("exit status 7", exit_code=7, stderr=b"KeyError: 'ok'\n"))
+    world.step(thread, says({"ok": False}, state={"round": 1}))
+    return thread

@@ -1,0 +1,182 @@
+"""A small thread, told commit by commit: what the tests of the store write and look at.
+
+Owns: the shortest way to a thread with a start, steps, attempts and an end.
+Knows nothing of: backends, and what any one test wants to see.
+"""
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from dulwich.objects import ObjectID
+from workflow_file import SOUND, read
+
+from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, START, STEP, TEXT
+from uwf_git.model.node import Node, build_node
+from uwf_git.model.references import reference
+from uwf_git.model.thread import Present
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.workflow import build_workflow
+from uwf_git.store.commit import Signing
+from uwf_git.store.heads import Head, advance_head, archive_head, create_head
+from uwf_git.store.identity import agent_identity, clean_identity
+from uwf_git.store.node_tree import get_tree
+from uwf_git.store.objects import ObjectStore
+from uwf_git.store.record import Transition, record_next, record_start
+from uwf_git.store.refs import Oid
+from uwf_git.store.snapshot import Snapshot, read_snapshot
+from uwf_git.store.store import Store
+
+THREAD = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
+WORKFLOW, CLOSURE = build_workflow(read(SOUND), timestamp=0)
+AGENT = build_node(AGENT_CONFIG, {"command": "uwf-mock --reply 'ok'"}, timestamp=0)
+COMMITTER = clean_identity("C O Mitter", "committer@example.com")
+
+
+def signed(now_ms: int, *, author: bytes = COMMITTER) -> Signing:
+    """Sign as everybody does in tests."""
+    return Signing(author, COMMITTER, now_ms)
+
+
+class Story:
+    """A thread that goes on: each method is one commit."""
+
+    def __init__(self, store: Store, clock: Callable[[], int], thread: ThreadId = THREAD) -> None:
+        self.store, self.clock, self.thread = store, clock, thread
+        self.head = self._start()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The thread as its newest commit has it."""
+        return read_snapshot(self.store, self.head.commit)
+
+    def _start(self) -> Head:
+        now = self.clock()
+        payload = {
+            "workflow": reference(WORKFLOW.hash),
+            "prompt": "Write a haiku.",
+            "agentBinding": {role: reference(AGENT.hash) for role in WORKFLOW.payload["roles"]},
+        }
+        start = build_node(START, payload, timestamp=now)
+        record = TransitionRecord(
+            self.thread, "start", "ready", start.hash, 0, WORKFLOW.hash, WORKFLOW.payload["name"]
+        )
+        binding = dict.fromkeys(WORKFLOW.payload["roles"], AGENT.hash)
+        transition = Transition(
+            record,
+            said="Write a haiku.",
+            present=Present(WORKFLOW.hash, binding, now),
+            nodes=(start, WORKFLOW, *CLOSURE, AGENT),
+        )
+        return create_head(
+            self.store, self.thread, record_start(self.store, transition, signed(now))
+        )
+
+    def step(self, role: str = "writer", text: str = "An old silent pond", **fields: Any) -> Head:
+        """Take a step, and move the head there."""
+        self.head = advance_head(self.store, self.head, self.write_step(role, text, **fields))
+        return self.head
+
+    def write_step(self, role: str, text: str, *, body: str = "", **fields: Any) -> Oid:
+        """Write the commit of a step, and move nothing."""
+        now = self.clock()
+        before = self.snapshot
+        content = build_node(TEXT, text, timestamp=now)
+        payload = {
+            "role": role,
+            "meta": {"ok": True},
+            "content": reference(content.hash),
+            "agent": reference(AGENT.hash),
+            "prev": reference(before.record.node),
+            **fields,
+        }
+        step = build_node(STEP, payload, timestamp=now)
+        record = before.record._replace(
+            event="step",
+            node=step.hash,
+            depth=before.record.depth + 1,
+            role=role,
+            agent="uwf-mock",
+            attempt=None,
+        )
+        after = before.get_present().after_step(
+            role, state=fields.get("state"), usage=fields.get("usage")
+        )
+        transition = Transition(record, text, after, (step, content), body)
+        signing = signed(now, author=agent_identity(role, "uwf-mock"))
+        return record_next(self.store, before, transition, signing)
+
+    def attempt(self, message: str = "exit status 1", *, body: str = "") -> Head:
+        """Record a failed try."""
+        now = self.clock()
+        before, present = self.snapshot, self.snapshot.get_present()
+        payload = {
+            "role": "writer",
+            "agent": reference(AGENT.hash),
+            "attempt": present.attempts + 1,
+            "error": {"kind": "exit", "message": message},
+        }
+        node = build_node(ATTEMPT, payload, timestamp=now)
+        record = before.record._replace(
+            event="attempt", role="writer", agent="uwf-mock", attempt=present.attempts + 1
+        )
+        transition = Transition(
+            record, f"failed: {message}", present.after_attempt(node.hash), (node,), body
+        )
+        commit = record_next(self.store, before, transition, signed(now))
+        self.head = advance_head(self.store, self.head, commit)
+        return self.head
+
+    def end(self) -> Head:
+        """End the thread, and move it to the archive."""
+        self.head = archive_head(self.store, self.head, self.write_end())
+        return self.head
+
+    def write_end(self) -> Oid:
+        """Write the last commit, and move nothing."""
+        before = self.snapshot
+        record = before.record._replace(
+            event="end", status="completed", role=None, agent=None, attempt=None
+        )
+        transition = Transition(record, "completed", before.get_present())
+        return record_next(self.store, before, transition, signed(self.clock()))
+
+
+def tell_small_story(store: Store, clock: Callable[[], int]) -> Story:
+    """Tell the thread whose object ids are in tests/golden/store/: some of everything."""
+    story = Story(store, clock)
+    story.step(usage={"tokens": 5}, state={"round": 1})
+    story.attempt(body="Traceback:\n\n  no such file\n")
+    story.step("checker", "---\nUwf-Status: completed\r\nümläut", body="Because.\n\nTwice.")
+    story.end()
+    return story
+
+
+def list_tree(objects: ObjectStore, tree: ObjectID, prefix: str = "") -> Iterator[str]:
+    """List a tree as `git ls-tree -r` does."""
+    for entry in get_tree(objects, tree).items():
+        path = prefix + entry.path.decode()
+        if entry.mode == 0o040000:
+            yield from list_tree(objects, entry.sha, path + "/")
+        else:
+            yield f"{entry.mode:06o} blob {entry.sha.decode()}\t{path}"
+
+
+def nodes_of(story: Story) -> dict[str, Node]:
+    """Give the nodes of a story's chain by what they are: ``step``, ``content``, …."""
+    step = story.snapshot.get_head_node()
+    content = story.snapshot.get_node(step.payload["content"]["$ref"])
+    return {"step": step, "content": content, "start": story.snapshot.get_start()}
+
+
+def put_raw(store: Store, kind: str, content: bytes) -> ObjectID:
+    """Put an object under its right id, whether or not it is one that git would write."""
+    raw = f"{kind} {len(content)}\0".encode() + content
+    oid = hashlib.sha1(raw, usedforsecurity=False).hexdigest()
+    path = Path(store.path, "objects", oid[:2], oid[2:])
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(zlib.compress(raw))
+    return ObjectID(oid.encode())

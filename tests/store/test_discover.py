@@ -1,0 +1,140 @@
+import os
+from pathlib import Path
+
+import pytest
+from store.conftest import Git
+
+from uwf_git.store.discover import (
+    ForeignRepository,
+    NoHome,
+    default_path,
+    find_enclosing,
+    find_store,
+)
+from uwf_git.store.store import NotAStore, UnsupportedRepository, create_store
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Give the home of a user who has no store yet."""
+    path = tmp_path / "home"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path, git: Git) -> Path:
+    """Give a repository that says that it is a store."""
+    path = tmp_path / "project"
+    (path / "deep" / "down").mkdir(parents=True)
+    git("init", "--quiet", cwd=path)
+    git("config", "uwf.store", "true", cwd=path)
+    return path
+
+
+def found(repo: str | None, cwd: Path, home: Path | None, *, create: bool = False) -> str:
+    environ = {} if home is None else {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1"}
+    return find_store(repo, str(cwd), environ, create=create).path
+
+
+def test_what_was_named_comes_first(tmp_path: Path, home: Path, project: Path) -> None:
+    named = create_store(str(tmp_path / "named.git")).path
+    assert found(named, project, home) == named
+    assert found("../named.git", project, home) == named
+    assert found(".", project / ".git", home) == str(project / ".git")
+
+
+def test_the_home_of_the_user_may_be_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(home))
+    path = create_store(str(home / "mine.git")).path
+    assert found("~/mine.git", home, home) == path
+
+
+@pytest.mark.parametrize("below", [".", "deep", "deep/down", ".git", ".git/objects"])
+def test_the_enclosing_store_comes_next(project: Path, home: Path, below: str) -> None:
+    assert find_enclosing(str(project / below)) == str(project / ".git")
+    assert found(None, project / below, home) == str(project / ".git")
+
+
+def test_a_repository_that_does_not_say_so_is_passed_over(
+    project: Path, home: Path, git: Git
+) -> None:
+    inner = project / "deep" / "down"
+    git("init", "--quiet", cwd=inner)
+    assert found(None, inner, home) == str(project / ".git")
+    git("config", "uwf.store", "false", cwd=project)
+    with pytest.raises(NotAStore, match=r"\.uwf/store\.git is not there yet"):
+        found(None, inner, home)
+
+
+def test_the_default_store_is_made_when_it_is_wanted(home: Path) -> None:
+    path = str(home / ".uwf" / "store.git")
+    with pytest.raises(NotAStore):
+        found(None, home, home)
+    assert not (home / ".uwf").exists()
+    assert found(None, home, home, create=True) == path
+    assert found(None, home, home) == default_path({"HOME": str(home)}) == path
+
+
+def test_a_named_store_is_never_made_by_accident(tmp_path: Path, home: Path) -> None:
+    with pytest.raises(NotAStore, match="typo does not exist"):
+        found("typo", tmp_path, home, create=True)
+    assert not (tmp_path / "typo").exists()
+
+
+@pytest.mark.parametrize("environ", [{}, {"HOME": ""}])
+def test_without_a_home_there_is_no_default_store(tmp_path: Path, environ: dict[str, str]) -> None:
+    with pytest.raises(NoHome) as caught:
+        find_store(None, str(tmp_path), environ, create=True)
+    assert caught.value.exit_status == 2
+
+
+def test_a_store_of_another_kind_is_refused(project: Path, home: Path, git: Git) -> None:
+    git("config", "extensions.objectFormat", "sha256", cwd=project)
+    with pytest.raises(UnsupportedRepository):
+        found(None, project, home)
+
+
+@pytest.fixture
+def somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be a user to whom nothing here belongs."""
+    other = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: other)
+
+
+def test_a_store_that_somebody_else_put_in_our_way_is_refused(
+    project: Path, home: Path, somebody_else: None
+) -> None:
+    """Its config says which commands may run as agents."""
+    with pytest.raises(ForeignRepository) as caught:
+        found(None, project, home)
+    assert str(project / ".git") in caught.value.message
+    assert "--repo" in str(caught.value.hint)
+    assert caught.value.exit_status == 1
+
+
+def test_a_store_that_does_not_say_so_is_in_nobodys_way(
+    project: Path, home: Path, git: Git, somebody_else: None
+) -> None:
+    git("config", "uwf.store", "false", cwd=project)
+    assert found(None, project, home, create=True) == str(home / ".uwf" / "store.git")
+
+
+def test_a_store_of_somebody_else_may_be_named(
+    project: Path, home: Path, somebody_else: None
+) -> None:
+    assert found(str(project), project, home) == str(project / ".git")
+
+
+@pytest.mark.parametrize("safe", ["*", "work tree", "git directory", "elsewhere"])
+def test_what_git_was_told_is_safe_is_safe_for_us(
+    project: Path, home: Path, git: Git, somebody_else: None, safe: str
+) -> None:
+    values = {"work tree": str(project), "git directory": str(project / ".git")}
+    value = values.get(safe, safe)
+    git("config", "--file", home / ".gitconfig", "safe.directory", value, cwd=home)
+    if safe == "elsewhere":
+        with pytest.raises(ForeignRepository):
+            found(None, project, home)
+    else:
+        assert found(None, project, home) == str(project / ".git")

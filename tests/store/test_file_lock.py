@@ -1,0 +1,121 @@
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from uwf_git.store.file_lock import LockingUnsupported, hold_lock
+
+HOLD = """
+import sys
+from uwf_git.store.file_lock import hold_lock
+with hold_lock(sys.argv[1], wait=True) as descriptor:
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(path: Path) -> subprocess.Popen[str]:
+    """Start a process that holds the lock until its input ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_a_lock_is_held_and_let_go_of(tmp_path: Path) -> None:
+    path = str(tmp_path / "new" / "lock")
+    for _count in range(2):
+        with hold_lock(path, wait=False) as descriptor:
+            assert descriptor is not None
+            with hold_lock(path, wait=False) as second:
+                assert second is None
+
+
+def test_a_lock_that_another_process_holds_is_not_to_be_had(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with holder(path) as process:
+        with hold_lock(str(path), wait=False) as descriptor:
+            assert descriptor is None
+        process.communicate("")
+    with hold_lock(str(path), wait=False) as descriptor:
+        assert descriptor is not None
+
+
+def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with holder(path) as process:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        with hold_lock(str(path), wait=True) as descriptor:
+            assert descriptor is not None
+
+
+def test_who_waits_for_a_lock_whose_file_was_removed_gets_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with holder(path) as process:
+        path.unlink()
+        with hold_lock(str(path), wait=True) as descriptor:
+            assert descriptor is not None
+            assert os.path.samestat(os.fstat(descriptor), path.stat())
+        process.communicate("")
+
+
+def test_a_file_removed_just_before_it_was_locked_is_not_taken_for_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lock"
+    lock = fcntl.flock
+
+    def remove_first(descriptor: int, how: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", lock)
+        path.unlink()
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", remove_first)
+    with hold_lock(str(path), wait=False) as descriptor:
+        assert descriptor is not None
+        assert os.path.samestat(os.fstat(descriptor), path.stat())
+
+
+def test_a_child_that_was_not_handed_the_lock_does_not_keep_it(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with hold_lock(str(path), wait=False):
+        child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    with child, hold_lock(str(path), wait=False) as descriptor:
+        assert descriptor is not None
+        child.communicate(b"")
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def refuse(_descriptor: int, _how: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    path = str(tmp_path / "lock")
+    with pytest.raises(LockingUnsupported, match=path), hold_lock(path, wait=True):
+        pytest.fail("there are no locks")
+
+
+def test_another_error_is_told_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_descriptor: int, _how: int) -> None:
+        raise OSError(errno.EIO, "input/output error")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with (
+        pytest.raises(OSError, match="input/output"),
+        hold_lock(str(tmp_path / "lock"), wait=True),
+    ):
+        pytest.fail("it cannot be taken")

@@ -1,0 +1,182 @@
+"""FORMAT.md says what the code does: its tables, its examples, its sections."""
+
+import json
+import re
+
+import pytest
+from store.format_page import PACKAGE, PAGE, section, table
+from store.story import THREAD
+
+from uwf_git.commands.config_settings import SETTINGS
+from uwf_git.model.builtin import BUILTIN_NODES, TEXT
+from uwf_git.model.canonical import encode
+from uwf_git.model.digest import typed_hash
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread import EVENTS, STATUSES, Present
+from uwf_git.model.transition_record import FORMAT, TransitionRecord
+from uwf_git.store import trust
+from uwf_git.store.heads import ACTIVE, ARCHIVE
+from uwf_git.store.identity import agent_identity
+from uwf_git.store.loose_nodes import NODES_REF
+from uwf_git.store.message import parse_trailers
+from uwf_git.store.node_blob import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_node
+from uwf_git.store.registry import WORKFLOWS
+from uwf_git.store.thread_message import build_thread_message, parse_thread_message
+
+SOURCES = {
+    str(path.relative_to(PACKAGE)): path.read_text("utf-8") for path in PACKAGE.rglob("*.py")
+}
+SECTIONS_NAMED = sorted(
+    (module, title)
+    for module, source in SOURCES.items()
+    for title in re.findall(r'FORMAT\.md, "([^"]+)"', source)
+)
+NAME = NodeHash("8FWKR3TN5V1QA")
+
+START = TransitionRecord(THREAD, "start", "ready", NAME, 0, NAME, "demo")
+STEP = START._replace(event="step", depth=1, role="writer", agent="uwf-mock")
+
+
+def test_modules_name_their_sections() -> None:
+    assert len(SECTIONS_NAMED) >= 10
+
+
+@pytest.mark.parametrize(("module", "title"), SECTIONS_NAMED)
+def test_every_section_that_a_module_names_exists(module: str, title: str) -> None:
+    assert section(title).strip(), module
+
+
+def test_the_version_is_the_one_that_is_written_and_has_a_history() -> None:
+    assert PAGE.startswith(f"# The format of the store, version {FORMAT}\n")
+    versions = re.findall(r"^- \*\*(\d+)\*\*: ", section("Version history"), re.MULTILINE)
+    assert versions == [str(number) for number in range(1, FORMAT + 1)]
+
+
+def test_the_refs_are_those_of_the_code() -> None:
+    rows = [row[0] for row in table("Refs")]
+    assert rows == [ACTIVE + "<id>", ARCHIVE + "<id>", WORKFLOWS + "<name>", NODES_REF]
+
+
+def test_the_built_in_schemas_are_those_of_the_code() -> None:
+    rows = table("The built-in schemas")
+    assert rows == [[node.payload["title"], node.hash] for node in BUILTIN_NODES]
+
+
+EXAMPLES = re.findall(
+    r"^`nodes/(.)/(.)/(.{11})(\.\w+)`:\n\n```\w+\n(.*?)^```\n", PAGE, re.DOTALL | re.MULTILINE
+)
+
+
+def test_both_forms_of_a_node_file_have_an_example() -> None:
+    assert [suffix for *_path, suffix, _content in EXAMPLES] == [JSON_SUFFIX, TEXT_SUFFIX]
+
+
+@pytest.mark.parametrize(("first", "second", "rest", "suffix", "content"), EXAMPLES)
+def test_a_node_file_is_the_node_that_its_path_names(
+    first: str, second: str, rest: str, suffix: str, content: str
+) -> None:
+    node = decode_node(NodeHash(first + second + rest), content.encode())
+    assert encode_node(node) == (suffix, content.encode())
+
+
+def test_the_header_of_a_text_is_what_the_page_says() -> None:
+    pattern = re.search(r"`(\\A---.*?)`", section("Node files"))
+    assert pattern
+    json_file, text_file = (content for *_path, content in EXAMPLES)
+    assert re.match(pattern[1].encode(), text_file.encode())
+    assert not re.match(pattern[1].encode(), json_file.encode())
+
+
+@pytest.mark.parametrize(("payload", "cbor", "name"), table("Names"))
+def test_a_payload_has_the_bytes_and_the_name_in_the_table(
+    payload: str, cbor: str, name: str
+) -> None:
+    value = json.loads(payload)
+    assert (encode(value).hex(), typed_hash(TEXT, value)) == (cbor, name)
+
+
+def test_the_message_reads_back_and_is_written_again() -> None:
+    example = re.search(r"```text\n(.*?)```", section("Messages"), re.DOTALL)
+    assert example
+    message = example[1].encode()
+    record = parse_thread_message(message)
+    assert (record.event, record.role, record.attempt) == ("attempt", "checker", 1)
+    said = "attempt 1 failed: exit status 7"
+    assert build_thread_message(record, said=said, body="KeyError: 'ok'\n") == message
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        START,
+        STEP,
+        STEP._replace(event="attempt", attempt=3),
+        START._replace(event="end", status="completed"),
+        START._replace(event="kill", status="killed"),
+    ],
+    ids=lambda record: str(record.event),
+)
+def test_a_thread_commit_has_the_trailers_in_the_table(record: TransitionRecord) -> None:
+    expected = [
+        name
+        for name, _value, on in table("The trailers of a thread commit")
+        if on == "every one" or record.event in re.findall(r"\w+", on)
+    ]
+    assert list(parse_trailers(build_thread_message(record, said="x"))) == expected
+
+
+def test_no_module_writes_a_trailer_that_is_not_on_the_page() -> None:
+    written = {
+        name
+        for module, source in SOURCES.items()
+        if module.startswith("store/")
+        for name in re.findall(r'"(Uwf-[A-Z][A-Za-z-]*)"', source)
+    }
+    assert written == {row[0] for row in table("The trailers of a thread commit")}
+
+
+def listed(words: str) -> set[str]:
+    """Give the words in backquotes that follow *words* on the page, up to the full stop."""
+    found = re.search(rf"{words}(.*?)\.\s", section("The trailers of a thread commit"), re.DOTALL)
+    assert found, words
+    return set(re.findall(r"`(\w+)`", found[1]))
+
+
+def test_the_events_that_are_written_and_those_that_are_not_are_on_the_page() -> None:
+    written, kept = listed("Events that are written:"), listed(r"`kill`\.\s+Read,")
+    assert written | kept == set(EVENTS)
+    commands = "".join(text for module, text in SOURCES.items() if module.startswith("commands/"))
+    assert written == {event for event in EVENTS if f'"{event}"' in commands}
+
+
+def test_the_statuses_that_are_written_and_those_that_are_not_are_on_the_page() -> None:
+    written, kept = listed("Statuses that are written:"), listed(r"`killed`\.\s+Read,")
+    assert written | kept == set(STATUSES)
+    assert not written & kept
+
+
+def test_the_fields_of_now_json_are_those_of_the_code() -> None:
+    full = Present(
+        NAME,
+        binding={"writer": NAME},
+        started_at=1,
+        state={"a": 1},
+        visits={"writer": 1},
+        attempts=1,
+        last_attempt=NAME,
+        usage={"tokens": 1},
+    )
+    rows = table("now.json")
+    assert [row[0] for row in rows] == list(full.as_document())
+    always = [name for name, meaning in rows if "; absent if" not in meaning]
+    assert always == list(Present(NAME, {}, 1).as_document())
+
+
+def test_the_settings_are_those_of_the_code() -> None:
+    names = {row[0] for row in table("Local files") if row[0].startswith("uwf.")}
+    assert names == {*SETTINGS, trust.NAME}
+
+
+def test_the_author_of_a_step_is_written_so() -> None:
+    identity = agent_identity("developer", "uwf-cursor").decode()
+    assert f"`{identity}`" in section("Identities and dates")

@@ -1,0 +1,154 @@
+"""Nodes put by hand, and found anywhere; what damage does to that is in test_damage.py."""
+
+from collections.abc import Callable
+
+import pytest
+from store.story import THREAD, WORKFLOW, Story, signed, tell_small_story
+
+from uwf_git.model.builtin import BUILTIN, META, META_NODE, TEXT
+from uwf_git.model.node import Node, build_node
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.commit import read_commit
+from uwf_git.store.heads import ARCHIVE
+from uwf_git.store.loose_nodes import (
+    NODES_REF,
+    AmbiguousNode,
+    NodesMoved,
+    NoSuchNode,
+    find_any_node,
+    get_any_node,
+    list_nodes,
+    put_nodes,
+    resolve_node,
+)
+from uwf_git.store.memory import MemoryRefs
+from uwf_git.store.message import parse_trailers, subject_of
+from uwf_git.store.node_tree import NodeCollision
+from uwf_git.store.refs import Oid
+from uwf_git.store.registry import add_version
+from uwf_git.store.store import Store
+
+ONE, TWO = (build_node(TEXT, text, timestamp=5) for text in ("one", "two"))
+
+
+def put(store: Store, *nodes: Node) -> bool:
+    return put_nodes(store, nodes, signed(0))
+
+
+def message_of(store: Store) -> bytes:
+    commit = store.refs.find(NODES_REF)
+    assert commit is not None
+    return read_commit(store.objects, commit).message
+
+
+def test_the_built_in_nodes_are_there_before_anything_was_put(memory: Store) -> None:
+    assert find_any_node(memory, META) == META_NODE
+    assert list(list_nodes(memory)) == []
+    assert resolve_node(memory, META[:12]) == META
+
+
+def test_putting_keeps_the_built_in_nodes_as_well(memory: Store) -> None:
+    assert put(memory)
+    assert set(list_nodes(memory)) == set(BUILTIN)
+    assert subject_of(message_of(memory)) == "cas: put the built-in schemas"
+    assert not put(memory)
+
+
+def test_what_was_put_is_listed_and_told(memory: Store) -> None:
+    assert put_nodes(memory, (node for node in (ONE, TWO)), signed(0))
+    assert set(list_nodes(memory)) == {*BUILTIN, ONE.hash, TWO.hash}
+    assert subject_of(message_of(memory)) == f"cas: put {ONE.hash} {TWO.hash}"
+    assert parse_trailers(message_of(memory)) == {"Uwf-Event": "put", "Uwf-Format": "1"}
+
+
+def test_of_what_is_put_twice_the_first_stays(memory: Store) -> None:
+    assert put(memory, ONE)
+    assert put(memory, ONE._replace(timestamp=9), TWO)
+    assert get_any_node(memory, ONE.hash) == ONE
+    assert get_any_node(memory, TWO.hash) == TWO
+
+
+def test_a_name_with_another_payload_is_refused(memory: Store) -> None:
+    put(memory, ONE)
+    with pytest.raises(NodeCollision, match=ONE.hash):
+        put(memory, TWO._replace(hash=ONE.hash))
+
+
+class _Restless(MemoryRefs):
+    """Refs that somebody else moves each time before we do."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.store: Store | None = None
+        self.times = times
+
+    def create(self, name: str, to: Oid) -> bool:
+        self._interfere()
+        return super().create(name, to)
+
+    def advance(self, name: str, *, seen: Oid, to: Oid) -> bool:
+        self._interfere()
+        return super().advance(name, seen=seen, to=to)
+
+    def _interfere(self) -> None:
+        if self.store is not None and self.times:
+            self.times -= 1
+            store, self.store = self.store, None
+            put(store, build_node(TEXT, f"other {self.times}", timestamp=0))
+            self.store = store
+
+
+def restless(memory: Store, *, times: int) -> Store:
+    refs = _Restless(times)
+    refs.store = Store(memory.path, memory.objects, refs, memory.config)
+    return refs.store
+
+
+def test_what_others_put_meanwhile_stays_too(memory: Store) -> None:
+    store = restless(memory, times=3)
+    assert put(store, ONE)
+    others = {build_node(TEXT, f"other {number}", timestamp=0).hash for number in range(3)}
+    assert {ONE.hash, *others} <= set(list_nodes(store))
+
+
+def test_who_is_overtaken_all_the_time_gives_up(memory: Store) -> None:
+    with pytest.raises(NodesMoved) as caught:
+        put(restless(memory, times=1000), ONE)
+    assert caught.value.exit_status == 4
+
+
+def test_a_node_is_found_in_threads_archives_and_workflows(
+    memory: Store, clock: Callable[[], int]
+) -> None:
+    ended = tell_small_story(memory, clock).snapshot.get_head_node()
+    active = Story(memory, clock, ThreadId(THREAD[:-1] + "V"))
+    active.step(text="only here")
+    add_version(memory, None, added=("demo", WORKFLOW, []), source=b"", signing=signed(0))
+    for node in (ended, active.snapshot.get_head_node(), WORKFLOW):
+        assert get_any_node(memory, node.hash) == node
+        assert resolve_node(memory, node.hash[:9]) == node.hash
+    assert memory.refs.find(ARCHIVE + THREAD) is not None
+
+
+def test_what_nobody_has_is_not_found(memory: Store) -> None:
+    assert find_any_node(memory, ONE.hash) is None
+    with pytest.raises(NoSuchNode, match=ONE.hash) as caught:
+        get_any_node(memory, ONE.hash)
+    assert caught.value.exit_status == 1
+    with pytest.raises(NoSuchNode):
+        resolve_node(memory, ONE.hash[:8])
+
+
+def test_a_whole_name_is_not_looked_for(memory: Store) -> None:
+    assert resolve_node(memory, ONE.hash) == ONE.hash
+
+
+def test_a_beginning_that_several_have_is_refused_with_some_of_them(memory: Store) -> None:
+    nodes = [build_node(TEXT, str(number), timestamp=0) for number in range(400)]
+    put(memory, *nodes)
+    matches = sorted(node.hash for node in [*nodes, *BUILTIN.values()] if node.hash[0] == "0")
+    with pytest.raises(AmbiguousNode) as caught:
+        resolve_node(memory, "0")
+    assert caught.value.facts["matches"] == matches
+    assert caught.value.message.startswith(f"{len(matches)} nodes begin with 0: {matches[0]}, ")
+    assert caught.value.message.endswith(f" and {len(matches) - 10} more")

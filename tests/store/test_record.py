@@ -1,0 +1,109 @@
+"""Recording; what must hold on every kind of store is in test_contract.py."""
+
+import itertools
+import json
+from collections.abc import Callable
+
+import pytest
+from store.story import Story, list_tree, signed, tell_small_story
+
+from uwf_git.model.node import build_node
+from uwf_git.store.commit import read_file
+from uwf_git.store.history import walk_history
+from uwf_git.store.node_tree import NodeCollision
+from uwf_git.store.record import Transition, record_next, record_start
+from uwf_git.store.snapshot import Snapshot
+from uwf_git.store.store import Store
+
+
+def files(snapshot: Snapshot) -> dict[str, str]:
+    lines = list_tree(snapshot.objects, snapshot.commit.tree)
+    return {
+        path: mode_and_oid for mode_and_oid, _tab, path in (line.partition("\t") for line in lines)
+    }
+
+
+def test_the_tree_of_a_thread_has_four_parts(memory: Store, clock: Callable[[], int]) -> None:
+    snapshot = Story(memory, clock).snapshot
+    parts = {path.partition("/")[0] for path in files(snapshot)}
+    assert parts == {"head.json", "nodes", "now.json", "start.json"}
+
+
+def test_start_and_head_are_the_blobs_of_their_nodes(
+    memory: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(memory, clock)
+    start = story.snapshot.record.node
+    for text in ("one", "two"):
+        story.step(text=text)
+        step = story.snapshot.record.node
+        found = files(story.snapshot)
+        assert found["start.json"] == found[f"nodes/{start[0]}/{start[1]}/{start[2:]}.json"]
+        assert found["head.json"] == found[f"nodes/{step[0]}/{step[1]}/{step[2:]}.json"]
+
+
+def test_an_attempt_leaves_the_head_where_it_was(memory: Store, clock: Callable[[], int]) -> None:
+    story = Story(memory, clock)
+    story.step()
+    before = files(story.snapshot)
+    story.attempt()
+    after = files(story.snapshot)
+    assert (before["head.json"], before["start.json"]) == (after["head.json"], after["start.json"])
+    assert len(after) == len(before) + 1
+
+
+def test_nothing_ever_leaves_the_tree_of_a_thread(memory: Store, clock: Callable[[], int]) -> None:
+    story = tell_small_story(memory, clock)
+    trees = [
+        {item for item in files(snapshot).items() if item[0].startswith("nodes/")}
+        for snapshot in walk_history(memory, story.head.commit)
+    ]
+    for newer, older in itertools.pairwise(trees):
+        assert older <= newer
+
+
+def test_the_present_that_is_written_is_the_one_that_was_given(
+    memory: Store, clock: Callable[[], int]
+) -> None:
+    story = tell_small_story(memory, clock)
+    snapshot = story.snapshot
+    written = json.loads(read_file(memory.objects, snapshot.commit, "now.json"))
+    assert written == snapshot.get_present().as_document()
+
+
+def test_folding_the_history_gives_the_present(memory: Store, clock: Callable[[], int]) -> None:
+    story = tell_small_story(memory, clock)
+    snapshots = list(walk_history(memory, story.head.commit))[::-1]
+    present = snapshots[0].get_present()
+    for snapshot in snapshots[1:]:
+        if snapshot.record.event == "step":
+            payload = snapshot.get_head_node().payload
+            present = present.after_step(
+                payload["role"], state=payload.get("state"), usage=payload.get("usage")
+            )
+        elif snapshot.record.event == "attempt":
+            last = snapshot.get_present().last_attempt
+            assert last is not None
+            present = present.after_attempt(last)
+        assert snapshot.get_present() == present
+
+
+def test_a_name_with_another_payload_stops_the_step(
+    memory: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(memory, clock)
+    before = story.snapshot
+    start = before.get_start()
+    twin = build_node(start.type, {**start.payload, "prompt": "another"}, timestamp=0)
+    transition = Transition(
+        before.record, "text", before.get_present(), (twin._replace(hash=start.hash),)
+    )
+    with pytest.raises(NodeCollision, match=start.hash):
+        record_next(memory, before, transition, signed(0))
+
+
+def test_a_thread_cannot_begin_without_its_start(memory: Store, clock: Callable[[], int]) -> None:
+    before = Story(memory, clock).snapshot
+    transition = Transition(before.record, "text", before.get_present())
+    with pytest.raises(ValueError, match="needs a StartNode"):
+        record_start(memory, transition, signed(0))

@@ -1,0 +1,156 @@
+"""The registry; what must hold on every kind of store is in test_contract.py."""
+
+from collections.abc import Callable
+
+import pytest
+from dulwich.objects import ObjectID
+from store.story import CLOSURE, WORKFLOW, list_tree, put_raw, signed
+
+from uwf_git.model.builtin import TEXT
+from uwf_git.model.node import build_node
+from uwf_git.store.commit import DamagedCommit
+from uwf_git.store.loose_nodes import NODES_REF, put_nodes
+from uwf_git.store.message import BadMessage, parse_trailers, subject_of
+from uwf_git.store.node_tree import MissingNode
+from uwf_git.store.refs import Oid
+from uwf_git.store.registry import (
+    WORKFLOWS,
+    NoSuchWorkflow,
+    Version,
+    WorkflowMoved,
+    add_version,
+    find_version,
+    get_version_node,
+    list_names,
+    list_versions,
+    read_source,
+)
+from uwf_git.store.store import Store
+
+SOURCE = b"name: demo\r\n# \xc3\xa9 and no line end"
+
+
+def put(
+    store: Store,
+    clock: Callable[[], int],
+    seen: Version | None = None,
+    *,
+    name: str = "demo",
+    source: bytes = SOURCE,
+) -> Version:
+    return add_version(
+        store, seen, added=(name, WORKFLOW, CLOSURE), source=source, signing=signed(clock())
+    )
+
+
+def test_a_version_holds_its_source_and_its_closure(
+    memory: Store, clock: Callable[[], int]
+) -> None:
+    version = put(memory, clock)
+    assert read_source(memory, version) == SOURCE
+    assert get_version_node(memory, version, WORKFLOW.hash) == WORKFLOW
+    for node in CLOSURE:
+        assert get_version_node(memory, version, node.hash) == node
+    lines = [line.split() for line in list_tree(memory.objects, version.commit.tree)]
+    blobs = {path: oid for _mode, _type, oid, path in lines}
+    name = WORKFLOW.hash
+    assert {path.partition("/")[0] for path in blobs} == {"workflow.yaml", "head.json", "nodes"}
+    assert blobs["head.json"] == blobs[f"nodes/{name[0]}/{name[1]}/{name[2:]}.json"]
+
+
+def test_a_version_says_what_was_put(memory: Store, clock: Callable[[], int]) -> None:
+    version = put(memory, clock, name="löse-fall")
+    message = version.commit.message
+    assert subject_of(message) == f"löse-fall: put {WORKFLOW.hash}"
+    assert parse_trailers(message) == {
+        "Uwf-Event": "put",
+        "Uwf-Workflow": WORKFLOW.hash,
+        "Uwf-Workflow-Name": "löse-fall",
+        "Uwf-Format": "1",
+    }
+    assert find_version(memory, "löse-fall") == version
+
+
+def test_a_new_version_follows_the_one_that_was_seen(
+    memory: Store, clock: Callable[[], int]
+) -> None:
+    one = put(memory, clock)
+    two = put(memory, clock, one, source=b"two")
+    assert two.commit.parents == (one.commit.oid,)
+    assert [each.commit.oid for each in list_versions(memory)] == [two.commit.oid, one.commit.oid]
+
+
+def test_versions_are_listed_by_name(memory: Store, clock: Callable[[], int]) -> None:
+    for name in ("b", "a", "B"):
+        put(memory, clock, name=name)
+    assert list_names(memory) == ["B", "a", "b"]
+    assert [each.name for each in list_versions(memory)] == ["B", "a", "b"]
+
+
+def test_what_is_not_there_is_not_found(memory: Store) -> None:
+    assert find_version(memory, "demo") is None
+    assert list(list_versions(memory)) == []
+
+
+def test_a_version_that_is_not_the_next_one_is_refused(
+    memory: Store, clock: Callable[[], int]
+) -> None:
+    seen = put(memory, clock)
+    put(memory, clock, seen)
+    with pytest.raises(WorkflowMoved, match="demo") as caught:
+        put(memory, clock, seen)
+    assert caught.value.exit_status == 4
+
+
+def test_a_node_outside_the_closure_is_missed(memory: Store, clock: Callable[[], int]) -> None:
+    version = put(memory, clock)
+    stranger = build_node(TEXT, "a stranger", timestamp=0).hash
+    with pytest.raises(MissingNode, match=stranger):
+        get_version_node(memory, version, stranger)
+
+
+def test_a_ref_that_is_no_version_is_told(memory: Store, clock: Callable[[], int]) -> None:
+    tree = Oid(put(memory, clock).commit.tree.decode())
+    memory.refs.create(f"{WORKFLOWS}tree", tree)
+    with pytest.raises(DamagedCommit, match=f"{tree} is not a commit"):
+        find_version(memory, "tree")
+
+
+def test_a_commit_that_names_no_workflow_is_told(memory: Store, clock: Callable[[], int]) -> None:
+    put_nodes(memory, [], signed(clock()))
+    commit = memory.refs.find(NODES_REF)
+    assert commit is not None
+    memory.refs.create(f"{WORKFLOWS}nodes", commit)
+    with pytest.raises(DamagedCommit, match=f"{commit} names no workflow"):
+        find_version(memory, "nodes")
+
+
+def test_a_commit_that_uwf_did_not_write_is_told(store: Store) -> None:
+    text = f"tree {'4b825dc642cb6eb9a060e54bf8d69288fbee4904'}\nauthor A <a> 1 +0000\n"
+    text += "committer A <a> 1 +0000\n\na subject\n"
+    commit = Oid(put_raw(store, "commit", text.encode()).decode())
+    store.refs.create(f"{WORKFLOWS}foreign", commit)
+    with pytest.raises(BadMessage, match=f"commit {commit} has no trailers"):
+        find_version(store, "foreign")
+
+
+def test_a_refusal_says_what_may_have_been_meant() -> None:
+    error = NoSuchWorkflow("solv-issue", ["solve-issue", "solved"])
+    assert error.message == "there is no workflow solv-issue"
+    assert str(error.hint).startswith("did you mean solve-issue or solved? ")
+    assert len(NoSuchWorkflow("x" * 1000, []).message) < 200
+
+
+def test_a_version_of_a_newer_format_is_refused_with_what_to_do(
+    memory: Store, clock: Callable[[], int]
+) -> None:
+    version = put(memory, clock)
+    commit = memory.objects[ObjectID(version.commit.oid.encode())]
+    newer = commit.copy()
+    newer.message = version.commit.message.replace(b"-Format: 1", b"-Format: 2")  # type: ignore[attr-defined]  # a Commit
+    memory.objects.add_objects([(newer, None)])
+    oid = Oid(newer.id.decode())
+    assert memory.refs.advance(WORKFLOWS + "demo", seen=version.commit.oid, to=oid)
+    with pytest.raises(BadMessage, match="has format 2") as caught:
+        find_version(memory, "demo")
+    assert caught.value.hint == "a newer uwf wrote it: upgrade this one"

@@ -1,0 +1,126 @@
+"""The registry under races, kills and damage."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from store.conftest import Git
+from store.killing import dies_at
+from store.story import CLOSURE, WORKFLOW, put_raw, signed
+
+from uwf_git.store.commit import DamagedCommit
+from uwf_git.store.refs import BadRef, Oid
+from uwf_git.store.registry import (
+    Version,
+    WorkflowMoved,
+    add_version,
+    find_version,
+    list_names,
+    list_versions,
+    read_source,
+)
+from uwf_git.store.store import Store, open_store
+
+PUT = """
+import sys
+sys.path.insert(0, sys.argv[3])
+from store.story import CLOSURE, WORKFLOW, signed
+from uwf_git.store.registry import WorkflowMoved, add_version, find_version
+from uwf_git.store.store import open_store
+store = open_store(sys.argv[1])
+for number in range(5):
+    source = f"{sys.argv[2]} {number}".encode()
+    while True:
+        seen = find_version(store, "demo")
+        try:
+            add_version(
+                store, seen, added=("demo", WORKFLOW, CLOSURE), source=source, signing=signed(0)
+            )
+            break
+        except WorkflowMoved:
+            continue
+"""
+
+
+def put(store: Store, seen: Version | None, source: bytes) -> Version:
+    added = ("demo", WORKFLOW, CLOSURE)
+    return add_version(store, seen, added=added, source=source, signing=signed(0))
+
+
+def test_of_many_who_put_at_once_none_is_lost(store: Store, git: Git) -> None:
+    tests = str(Path(__file__).parents[1])
+    putting = [
+        subprocess.Popen([sys.executable, "-c", PUT, store.path, str(which), tests])
+        for which in range(4)
+    ]
+    assert [process.wait() for process in putting] == [0] * 4
+    found = [read_source(store, each).decode() for each in list_versions(store)]
+    assert len(found) == 20
+    for which in range(4):
+        mine = [source for source in found if source.startswith(f"{which} ")]
+        assert mine == [f"{which} {number}" for number in (4, 3, 2, 1, 0)]
+    assert git("fsck", "--strict", "--no-dangling", cwd=Path(store.path)) == ""
+
+
+def test_a_put_killed_anywhere_is_done_or_not_begun(store: Store) -> None:
+    moment, seen = 1, put(store, None, b"first")
+    while dies_at(moment, partial(put, store, seen, b"killed")):
+        found = find_version(open_store(store.path), "demo")
+        assert found is not None
+        assert read_source(store, found) in {read_source(store, seen), b"killed"}
+        # Nothing that was left hinders the next.
+        seen = put(store, found, f"after {moment}".encode())
+        moment += 5
+    assert moment > 50
+
+
+def test_who_saw_a_version_that_is_gone_is_refused(store: Store) -> None:
+    first = put(store, None, b"one")
+    assert store.refs.delete("refs/workflows/demo", seen=first.commit.oid)
+    with pytest.raises(WorkflowMoved):
+        put(store, first, b"late")
+    assert list_names(store) == []
+
+
+SOURCES = [b"", b"\n", b"no line end", b"a\r\nb\rc\n", b"\xff\0\xfe", b"\xef\xbb\xbfname: x\n"]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=repr)
+def test_a_source_comes_back_byte_for_byte(store: Store, git: Git, source: bytes) -> None:
+    version = put(store, None, source)
+    assert read_source(open_store(store.path), version) == source
+    told = git("show", "refs/workflows/demo:workflow.yaml", cwd=Path(store.path))
+    assert told.encode(errors="surrogateescape") == source
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage\n", b"ref: refs/heads/main\n", b"1" * 39])
+def test_a_ref_that_is_damaged_is_told_by_its_name(store: Store, content: bytes) -> None:
+    path = Path(store.path, "refs/workflows/demo")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    with pytest.raises(BadRef, match="refs/workflows/demo") as caught:
+        find_version(store, "demo")
+    assert caught.value.exit_status == 5
+
+
+def test_a_version_whose_parent_is_gone_is_told_after_it(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    one = put(store, None, b"one")
+    two = put(store, one, b"two")
+    Path(store.path, "objects", one.commit.oid[:2], one.commit.oid[2:]).unlink()
+    versions = list_versions(open_store(store.path))
+    assert next(versions) == two
+    with pytest.raises(DamagedCommit, match=f"{one.commit.oid} is missing"):
+        next(versions)
+
+
+@pytest.mark.parametrize("kind", ["blob", "tree"])
+def test_a_ref_to_something_else_is_damage(store: Store, kind: str) -> None:
+    oid = put_raw(store, kind, b"").decode()
+    assert store.refs.create("refs/workflows/demo", Oid(oid))
+    with pytest.raises(DamagedCommit, match=f"{oid} is not a commit"):
+        find_version(store, "demo")

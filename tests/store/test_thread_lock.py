@@ -1,0 +1,306 @@
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+from store.killing import dies_at
+from store.story import THREAD, Story
+
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.file_lock import hold_lock
+from uwf_git.store.store import Store, memory_store
+from uwf_git.store.thread_lock import ThreadBusy, forget_lock, lock_thread, read_holder
+
+OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
+
+HOLD = """
+import sys
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import open_store
+from uwf_git.store.thread_lock import forget_lock, lock_thread
+store, thread = open_store(sys.argv[1]), ThreadId(sys.argv[2])
+with lock_thread(store, thread, since_ms=1234) as lock:
+    WHAT
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+WAIT = """
+import fcntl, os, sys
+from uwf_git.store.file_lock import hold_lock
+flock = fcntl.flock
+def tell(descriptor, how):
+    print("waits", flush=True)
+    flock(descriptor, how)
+fcntl.flock = tell
+with hold_lock(sys.argv[1], wait=True) as descriptor:
+    print(os.path.samestat(os.fstat(descriptor), os.stat(sys.argv[1])), flush=True)
+"""
+
+
+@contextmanager
+def held(store: Store, what: str = "pass") -> Iterator[subprocess.Popen[str]]:
+    """Let another process hold THREAD, after it did *what* with its lock."""
+    script = HOLD.replace("WHAT", what)
+    with subprocess.Popen(
+        [sys.executable, "-c", script, store.path, THREAD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.communicate("")
+
+
+def lock_path(store: Store) -> str:
+    return store.local_path("locks", THREAD)
+
+
+def locked(store: Store, thread: ThreadId = THREAD) -> AbstractContextManager[object]:
+    return lock_thread(store, thread, since_ms=5)
+
+
+def refusal(store: Store) -> ThreadBusy:
+    """Try to lock THREAD, and give how it is refused."""
+    with pytest.raises(ThreadBusy) as caught, locked(store):
+        pytest.fail("it is held")
+    return caught.value
+
+
+def test_a_thread_that_a_living_process_holds_is_busy_and_names_it(store: Store) -> None:
+    with held(store) as process:
+        busy = refusal(store)
+    host = os.uname().nodename
+    assert busy.message == (f"thread {THREAD} is busy (pid {process.pid}, host {host}, since 1234)")
+    assert busy.facts["thread"] == THREAD
+    assert busy.facts["holder"] == {"pid": process.pid, "host": host, "since": 1234, "role": ""}
+    assert (busy.code, busy.exit_status) == ("thread-busy", 4)
+
+
+def test_whoever_finds_it_held_learns_which_role_is_played(store: Store) -> None:
+    with held(store, "lock.say('a much longer role'); lock.say('checker')") as process:
+        busy = refusal(store)
+    assert busy.facts["holder"]["role"] == "checker"
+    assert f"pid {process.pid}" in busy.message
+    assert "role checker" in busy.message
+
+
+def test_it_is_free_when_its_holder_is_done(store: Store) -> None:
+    for _time in range(2):
+        with held(store):
+            refusal(store)
+        with locked(store):
+            refusal(store)
+
+
+def test_other_threads_are_not_held_with_it(store: Store) -> None:
+    with held(store), locked(store, OTHER):
+        refusal(store)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_dead_process_never_blocks(store: Store, how: signal.Signals) -> None:
+    with held(store) as process:
+        process.send_signal(how)
+        process.wait()
+        assert read_holder(lock_path(store))["pid"] == process.pid
+        with locked(store):
+            assert read_holder(lock_path(store))["pid"] == os.getpid()
+
+
+def test_a_process_that_is_stopped_is_alive(store: Store) -> None:
+    with held(store) as process:
+        process.send_signal(signal.SIGSTOP)
+        try:
+            assert refusal(store).facts["holder"]["pid"] == process.pid
+        finally:
+            process.send_signal(signal.SIGCONT)
+
+
+def test_a_file_that_names_a_living_process_is_no_lock(store: Store) -> None:
+    """Pids are used again, by processes that know nothing of it."""
+    with locked(store):
+        pass
+    Path(lock_path(store)).write_text(json.dumps({"pid": os.getpid(), "host": "here"}))
+    with locked(store):
+        assert read_holder(lock_path(store))["since"] == 5
+
+
+def test_a_process_killed_anywhere_leaves_the_thread_free(store: Store) -> None:
+    def work() -> None:
+        with lock_thread(store, THREAD, since_ms=5) as lock:
+            lock.say("writer")
+            forget_lock(store, THREAD)
+
+    moment = 1
+    while dies_at(moment, work):
+        with locked(store):
+            pass
+        moment += 1
+    assert moment > 10
+
+
+def test_who_failed_holds_nothing(store: Store) -> None:
+    with pytest.raises(RuntimeError, match="the agent"), locked(store):
+        raise RuntimeError("the agent")
+    with locked(store):
+        refusal(store)
+
+
+def test_nobody_is_named_when_the_work_is_done(store: Store) -> None:
+    with locked(store):
+        assert read_holder(lock_path(store))["pid"] == os.getpid()
+    assert read_holder(lock_path(store)) == {}
+
+
+GARBAGE = [
+    b"",
+    b"\0" * 100,
+    b"\xff\xfe\xfd",
+    b"{",
+    b"null",
+    b"5",
+    b'["pid", 7]',
+    b"1" * 9_000,
+    b'{"pid": 7}\n{"pid": 8}\n',
+    b"[" * 9_000,
+]
+
+
+@pytest.mark.parametrize("content", GARBAGE, ids=lambda content: repr(content[:12]))
+def test_a_lock_file_of_garbage_is_a_lock_like_any_other(store: Store, content: bytes) -> None:
+    path = Path(lock_path(store))
+    with held(store):
+        path.write_bytes(content)
+        assert "busy" in refusal(store).message
+    path.write_bytes(content)
+    with locked(store):
+        assert read_holder(str(path))["pid"] == os.getpid()
+
+
+@pytest.mark.parametrize("content", GARBAGE, ids=lambda content: repr(content[:12]))
+def test_garbage_names_nobody(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "lock"
+    path.write_bytes(content)
+    assert read_holder(str(path)) == {}
+
+
+def test_a_holder_that_says_nothing_is_another_process(store: Store) -> None:
+    with held(store):
+        Path(lock_path(store)).write_bytes(b"")
+        busy = refusal(store)
+    assert busy.message == f"thread {THREAD} is busy (another process works on it)"
+    assert busy.facts["holder"] == {}
+
+
+@pytest.mark.parametrize("name", ["missing", "missing/too", "."])
+def test_a_file_that_cannot_be_read_names_nobody(tmp_path: Path, name: str) -> None:
+    assert read_holder(str(tmp_path / name)) == {}
+
+
+def test_a_forgotten_lock_is_no_file(store: Store) -> None:
+    with locked(store):
+        forget_lock(store, THREAD)
+        forget_lock(store, THREAD)
+    assert not Path(lock_path(store)).exists()
+    forget_lock(store, THREAD)
+
+
+def test_who_waits_while_it_is_forgotten_gets_a_lock_that_others_see(store: Store) -> None:
+    with (
+        held(store) as holder,
+        subprocess.Popen(
+            [sys.executable, "-c", WAIT, lock_path(store)], stdout=subprocess.PIPE, text=True
+        ) as waiter,
+    ):
+        assert waiter.stdout is not None
+        assert waiter.stdout.readline() == "waits\n"
+        forget_lock(store, THREAD)
+        holder.communicate("")
+        # The old file first; then the name again, which is its own by now.
+        assert waiter.stdout.read() == "waits\nTrue\n"
+
+
+def test_who_comes_after_it_was_forgotten_is_not_disturbed_by_the_one_before(store: Store) -> None:
+    with lock_thread(store, THREAD, since_ms=1) as old:
+        forget_lock(store, THREAD)
+        with held(store) as process:
+            old.say("too late")
+            assert refusal(store).facts["holder"]["pid"] == process.pid
+    assert read_holder(lock_path(store)) == {}
+
+
+def test_of_many_who_come_at_once_one_gets_it(store: Store) -> None:
+    script = """
+import sys
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import open_store
+from uwf_git.store.thread_lock import ThreadBusy, lock_thread
+store = open_store(sys.argv[1])
+sys.stdin.readline()
+try:
+    with lock_thread(store, ThreadId(sys.argv[2]), since_ms=1):
+        print("won", flush=True)
+        sys.stdin.read()
+except ThreadBusy:
+    print("busy", flush=True)
+"""
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, store.path, THREAD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _racer in range(6)
+    ]
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+    told = [racer.stdout.readline() for racer in racers if racer.stdout is not None]
+    for racer in racers:
+        racer.communicate("")
+    assert sorted(told) == ["busy\n"] * 5 + ["won\n"]
+
+
+def test_the_folder_of_locks_can_be_deleted(store: Store) -> None:
+    with locked(store):
+        pass
+    shutil.rmtree(store.local_path())
+    with locked(store):
+        refusal(store)
+
+
+def test_a_lock_moves_nothing(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    with lock_thread(store, THREAD, since_ms=clock()) as lock:
+        lock.say("writer")
+        forget_lock(store, THREAD)
+    assert store.refs.find(f"refs/threads/{THREAD}") == story.head.commit
+
+
+def test_a_store_in_memory_has_nobody_to_lock_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = memory_store()
+    with lock_thread(store, THREAD, since_ms=1) as lock, locked(store):
+        lock.say("writer")
+        forget_lock(store, THREAD)
+    assert os.listdir() == []
+
+
+def test_it_is_the_lock_that_anybody_can_look_at(store: Store) -> None:
+    with locked(store), hold_lock(lock_path(store), wait=False) as descriptor:
+        assert descriptor is None
+    with hold_lock(lock_path(store), wait=False):
+        refusal(store)
