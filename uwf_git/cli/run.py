@@ -1,6 +1,7 @@
 """`uwf run`."""
 
 import os
+import shlex
 
 import click
 
@@ -100,7 +101,7 @@ def _note_where_to_look(store: Store, ran: Ran) -> None:
     place = "threads" if ran.last.role is not None else "archive"
     note(f"{ran.last.status} after {ran.last.depth} steps; look at it with")
     note(f"  uwf thread read {thread}")
-    note(f"  git -C {store.path} log --graph refs/{place}/{thread}")
+    note(f"  git -C {shlex.quote(store.path)} log --graph refs/{place}/{thread}")
 
 
 def _document(ran: Ran) -> dict[str, object]:

@@ -13,10 +13,20 @@ from typing import Any
 from uwf_git.model.node_hash import PATTERN, is_node_hash
 
 _ANNOTATIONS = frozenset(
-    (
-        "$comment $id $schema contentEncoding default deprecated description examples format "
-        "readOnly title writeOnly"
-    ).split()
+    {
+        "$comment",
+        "$id",
+        "$schema",
+        "contentEncoding",
+        "default",
+        "deprecated",
+        "description",
+        "examples",
+        "format",
+        "readOnly",
+        "title",
+        "writeOnly",
+    }
 )
 
 _TYPES: dict[str, Callable[[Any], bool]] = {
