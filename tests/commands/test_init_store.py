@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.commands.init_store import init_store
+from uwf_git.commands.init_store import NotEmpty, init_store
 from uwf_git.errors import Refused
 from uwf_git.store.discover import find_store
 from uwf_git.store.store import UnsupportedRepository
@@ -81,3 +81,20 @@ def test_place_that_is_a_file_is_told(tmp_path: Path) -> None:
         init_store("file", str(tmp_path), os.environ)
 
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_folder_with_other_files_is_not_filled_with_a_repository(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+
+    with pytest.raises(NotEmpty):
+        init_store(".", str(tmp_path), os.environ)
+
+    assert os.listdir(tmp_path) == ["notes.txt"]
+
+
+def test_what_a_killed_init_left_is_completed(tmp_path: Path) -> None:
+    (tmp_path / "objects" / "pack").mkdir(parents=True)
+    (tmp_path / "config").write_text("")
+    (tmp_path / ".tmp_0123456789abcdef").write_text("")
+
+    assert init_store(".", str(tmp_path), os.environ).created

@@ -7,9 +7,11 @@ from collections.abc import Callable
 import pytest
 from store.story import Story, list_tree, signed, tell_small_story
 
+from uwf_git.model.builtin import STEP
 from uwf_git.model.node import build_node
 from uwf_git.store.commit import read_file
 from uwf_git.store.history import walk_history
+from uwf_git.store.node_blob import DamagedNode
 from uwf_git.store.node_tree import NodeCollision
 from uwf_git.store.record import Transition, record_next, record_start
 from uwf_git.store.snapshot import Snapshot
@@ -107,3 +109,15 @@ def test_a_thread_cannot_begin_without_its_start(memory: Store, clock: Callable[
     transition = Transition(before.record, "text", before.get_present())
     with pytest.raises(ValueError, match="needs a StartNode"):
         record_start(memory, transition, signed(0))
+
+
+def test_a_node_that_could_not_be_read_again_is_not_recorded(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(store, clock)
+    wrong = build_node(STEP, {"role": "writer"}, timestamp=0)
+    transition = Transition(
+        record=story.snapshot.record, said="x", present=story.snapshot.get_present(), nodes=(wrong,)
+    )
+    with pytest.raises(DamagedNode, match=wrong.hash):
+        record_next(store, story.snapshot, transition, signed(clock()))

@@ -69,13 +69,16 @@ def decode_node(name: NodeHash, content: bytes) -> Node:
         raise DamagedNode(name, f"cannot be read: {error}") from error
     if actual != name:
         raise DamagedNode(name, f"holds other content: its name would be {actual}")
-    return _checked(Node(name, type_hash, payload, timestamp))
+    return check_node(Node(name, type_hash, payload, timestamp))
 
 
-def _checked(node: Node) -> Node:
+def check_node(node: Node) -> Node:
     """Give *node* if its payload has the parts that its type promises.
 
     Whoever can push can name any payload a StepNode; everything above relies on its parts.
+
+    Raises:
+        DamagedNode: it has not.
     """
     schema = _SHAPED.get(node.type)
     if schema is not None and not is_plainly_valid(schema, node.payload):
@@ -91,7 +94,7 @@ def identify_node(content: bytes) -> Node:
     """
     type_hash, payload, timestamp = _parse(content)
     try:
-        return _checked(build_node(type_hash, payload, timestamp=timestamp))
+        return check_node(build_node(type_hash, payload, timestamp=timestamp))
     except (DamagedNode, NotCanonical) as error:
         raise ValueError(str(error)) from error
 

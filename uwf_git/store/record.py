@@ -14,7 +14,7 @@ from uwf_git.model.node import Node
 from uwf_git.model.thread import Present
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.commit import CommitDraft, Signing, write_commit
-from uwf_git.store.node_blob import encode_json
+from uwf_git.store.node_blob import check_node, encode_json
 from uwf_git.store.node_tree import FILE_MODE, TREE_MODE, add_nodes
 from uwf_git.store.refs import Oid
 from uwf_git.store.snapshot import HEAD_FILE, NODES, NOW_FILE, START_FILE, Snapshot
@@ -48,6 +48,7 @@ def record_next(store: Store, parent: Snapshot, transition: Transition, signing:
 
     Raises:
         NodeCollision: an added node's name has another payload in this thread.
+        DamagedNode: an added node has not the parts that its type promises.
         StoreDamaged: the parent has not all that a thread commit has.
         OSError: the machine would not let it be written.
     """
@@ -58,7 +59,9 @@ def _record(
     store: Store, transition: Transition, signing: Signing, *, parent: Snapshot | None
 ) -> Oid:
     objects = store.objects
-    growth = add_nodes(objects, None if parent is None else parent.nodes, transition.nodes)
+    # What is off its schema could never be read again: rather no commit than a thread lost.
+    added = [check_node(node) for node in transition.nodes]
+    growth = add_nodes(objects, None if parent is None else parent.nodes, added)
     now = Blob.from_string(encode_json(transition.present.as_document()))
     head = growth.blobs.get(transition.record.node)
     start = head

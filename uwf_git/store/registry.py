@@ -46,7 +46,7 @@ class NoSuchWorkflow(Refused):
     def __init__(self, text: str, near: list[str]) -> None:
         meant = f"did you mean {' or '.join(near)}? " if near else ""
         super().__init__(
-            f"there is no workflow {text[:100]}",
+            f"there is no workflow {text[:100] or repr(text)}",
             hint=meant + "`uwf workflow list` shows yours; `uwf workflow put FILE` adds one",
             workflow=text[:100],
         )

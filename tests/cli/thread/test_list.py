@@ -18,6 +18,16 @@ def test_rows_are_the_newest_first_and_ended_ones_on_demand(uwf: Uwf) -> None:
     assert listed("--workflow", "other") == []
 
 
+def test_rows_beyond_the_limit_are_told_of(uwf: Uwf) -> None:
+    for _ in range(2):
+        uwf.begun()
+
+    cut, whole = (uwf("thread", "list", "--limit", limit) for limit in ("1", "2"))
+
+    assert "more than 1" in cut.err
+    assert whole.err == ""
+
+
 def test_table_is_for_people(uwf: Uwf) -> None:
     thread = uwf.begun()
 

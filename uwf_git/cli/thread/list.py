@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.render import emit
+from uwf_git.cli.render import emit, note
 from uwf_git.cli.render_text import render_text
 from uwf_git.cli.settings import Session
 from uwf_git.cli.verb import verb
@@ -42,8 +42,12 @@ def command(
 
     The newest first. A status of ended threads (completed, killed) needs --all.
     """
-    request = ListRequest(archived, workflow, status, limit)
+    # One more than is shown, to know whether there are more.
+    request = ListRequest(archived, workflow, status, limit + 1)
     rows = list_rows(session.open_store(create=True), request)
+    if len(rows) > limit:
+        rows = rows[:limit]
+        note(f"note: there are more than {limit}; see them with --limit N")
     width = session.text_width()
     emit(session, rows, text=lambda rows: _table(rows, width))
 
