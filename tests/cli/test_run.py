@@ -27,6 +27,14 @@ def test_file_is_registered_started_and_driven_to_its_end(uwf: Uwf) -> None:
     assert uwf.json("workflow", "list")[0]["name"] == "demo"
 
 
+def test_run_that_nobody_would_play_does_not_begin(uwf: Uwf) -> None:
+    ran = uwf("run", uwf.file(), "-p", "x")
+
+    assert ran.status == 1
+    assert "no agent is bound to role writer, checker" in ran.err
+    assert uwf.json("thread", "list", "--all") == []
+
+
 def test_registered_workflow_is_run_by_its_name(uwf: Uwf) -> None:
     uwf.json("workflow", "put", uwf.file())
 

@@ -51,6 +51,14 @@ def test_agent_of_the_step_beats_the_binding(world: World) -> None:
     assert played_by(world, thread) == "nobody"
 
 
+def test_agent_of_the_step_may_name_its_role(world: World) -> None:
+    thread = world.begun()
+
+    assert played_by(world, thread, command="writer=mine") == "mine"
+    # It is the checker's turn now, of whom nothing was said.
+    assert played_by(world, thread, command="writer=mine") == "nobody"
+
+
 def test_binding_beats_every_default(world: World) -> None:
     thread = world.begun()
     configure(world, "configured")

@@ -7,7 +7,7 @@ from commands.world import World, content_player, says
 
 from uwf_git.commands.decide import decide_next
 from uwf_git.engine.moderator import NoTransition
-from uwf_git.errors import Refused
+from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import parse_workflow
 
@@ -107,6 +107,16 @@ def node_names(content: bytes) -> bytes:
         return identify_node(content).hash.encode()
     except ValueError:
         return b""
+
+
+def test_damaged_head_is_not_stepped_over(world: World) -> None:
+    thread = world.begun(ROUNDS % "meta.n < 9")
+    world.step(thread, says({"n": 1}))
+    damage(world, thread, step=1)
+    world.reopen()
+
+    with pytest.raises(StoreDamaged):
+        world.step(thread, says({"n": 2}))
 
 
 def test_condition_that_does_not_ask_for_history_does_not_load_it(world: World) -> None:

@@ -36,8 +36,8 @@ def test_thread_is_told_from_its_task_to_its_end(world: World) -> None:
         "## checker: attempt 1 failed\n\n"
         "2025-10-09 08:53:27 UTC · 0.5 s\n\n"
         "- **exited**: no key\n\n"
-        "```text\nhalf\n```\n\n```text\nKeyError\n```\n\n"
-        '## 2. checker: {"ok": true}\n\n'
+        "It printed:\n\n```text\nhalf\n```\n\nIts log:\n\n```text\nKeyError\n```\n\n"
+        "## 2. checker\n\n"
         f"nobody · 2025-10-09 08:53:21 UTC · 1.5 s · `{second}`\n\n"
         "- **ok**: true\n\n"
         "## Completed after 2 steps\n\n"

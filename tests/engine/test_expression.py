@@ -464,3 +464,36 @@ def test_any_text_is_either_a_condition_or_has_a_problem_told_in_one_line(source
         assert told.isprintable()
         with pytest.raises(ConditionFailed):
             evaluate_condition(source, CONTEXT)
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("$foo(1)", "$foo"),
+        ("meta.ok and $upercase(role) = 'A'", "$upercase"),
+        ("$x = 1", "$x"),
+        ("$f(?, 1)", "$f"),
+        ("role ~> $k(1)", "$k"),
+    ],
+)
+def test_name_that_means_nothing_is_told_before_a_thread_stands_there(
+    source: str, name: str
+) -> None:
+    assert str(check_condition(source)).startswith(f"{name} is no function of JSONata")
+
+
+def test_nearest_function_is_named() -> None:
+    assert str(check_condition("$upercase(role)")).endswith("did you mean $uppercase?")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "($f := function($x){$x}; $f(1))",
+        "$map(history, function($v, $i){$v.meta.ok})",
+        "history@$h#$i.($h.role = 'x' and $i > 0)",
+        "$$.depth > 1 and $count(history[$.role = 'a']) = 1",
+    ],
+)
+def test_names_that_a_condition_binds_itself_are_its_own(source: str) -> None:
+    assert check_condition(source) is None

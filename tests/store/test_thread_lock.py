@@ -79,7 +79,8 @@ def test_a_thread_that_a_living_process_holds_is_busy_and_names_it(store: Store)
     with held(store) as process:
         busy = refusal(store)
     host = os.uname().nodename
-    assert busy.message == (f"thread {THREAD} is busy (pid {process.pid}, host {host}, since 1234)")
+    who = f"pid {process.pid}, host {host}, since 1970-01-01 00:00:01 UTC"
+    assert busy.message == f"thread {THREAD} is busy ({who})"
     assert busy.facts["thread"] == THREAD
     assert busy.facts["holder"] == {"pid": process.pid, "host": host, "since": 1234, "role": ""}
     assert (busy.code, busy.exit_status) == ("thread-busy", 4)

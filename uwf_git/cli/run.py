@@ -9,7 +9,7 @@ from uwf_git.cli.calling import caller_of
 from uwf_git.cli.parameters import Input, prompt_options
 from uwf_git.cli.render import emit, note
 from uwf_git.cli.settings import Session
-from uwf_git.cli.thread.start import note_unbound, text_agents
+from uwf_git.cli.thread.start import text_agents
 from uwf_git.cli.verb import verb
 from uwf_git.cli.workflow.put import put_file
 from uwf_git.commands.choose_agent import Choice
@@ -59,10 +59,11 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     started = start_thread(
         store,
         caller_of(session),
-        StartRequest(workflow, prompt, text_agents(agents), session.agent, workdir),
+        StartRequest(
+            workflow, prompt, text_agents(agents), session.agent, workdir, needs_agents=True
+        ),
         thread=session.new_thread_id(),
     )
-    note_unbound(started)
     note(f"thread {started.thread}")
     request = StepRequest(
         started.thread, agent_player(lambda _log: None), Choice(default=session.agent)

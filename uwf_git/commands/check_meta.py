@@ -9,6 +9,7 @@ from typing import Any
 
 from uwf_git.agents.fence import run_fenced
 from uwf_git.commands.turn import Played, Turn
+from uwf_git.engine.subject import first_line
 from uwf_git.errors import UwfError
 from uwf_git.model.canonical import NotCanonical, canonical
 from uwf_git.model.plain_schema import is_plainly_valid
@@ -38,7 +39,9 @@ def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:
         problem = error.message
     if problem is None:
         return played
-    broken = {"kind": "schema", "message": problem}
+    log = first_line(played.stderr.decode(errors="replace").strip().rpartition("\n")[2])
+    told = f"{problem}; its log ends: {log[:200]}" if log else problem
+    broken = {"kind": "schema", "message": told}
     output = played.stdout or reply.content.encode(errors="replace")
     return played._replace(reply=None, error=broken, stdout=output)
 

@@ -56,7 +56,7 @@ class Choice(NamedTuple):
     """What a caller says about the agent of a step."""
 
     command: str | None = None
-    """``--agent``: this command, for this step only."""
+    """``--agent``: this command (``CMD``, or ``ROLE=CMD``), for this step only."""
 
     default: str | None = None
     """$UWF_AGENT: the default of this process, before the configured one."""
@@ -75,7 +75,7 @@ def choose_agent(
         AgentNotTrusted: its command came from elsewhere.
         MissingNode, DamagedNode: the bound one cannot be read.
     """
-    own = choice.command
+    own = _command_for(role, choice.command, present)
     if own is None and role not in present.binding:
         own = choice.default or store.config.get(CONFIG_NAME) or None
         if own is None:
@@ -87,6 +87,14 @@ def choose_agent(
     if not (choice.trust or is_trusted(store, node.payload)):
         raise AgentNotTrusted(snapshot.record.thread, role, node.payload)
     return node
+
+
+def _command_for(role: str, text: str | None, present: Present) -> str | None:
+    """Read ``--agent``: ``CMD``, or ``ROLE=CMD``, which says nothing of another role's turn."""
+    word, equals, command = (text or "").partition("=")
+    if equals and (word == role or word in present.binding):
+        return command if word == role else None
+    return text
 
 
 def build_agent(payload: dict[str, Any], *, timestamp: int) -> Node:

@@ -68,8 +68,10 @@ def _entry(snapshot: Snapshot, tip: Snapshot) -> Entry:
 def _step(snapshot: Snapshot, step: Node, tip: Snapshot) -> Entry:
     payload = step.payload
     said = snapshot.subject.partition(": ")[2]
+    # A subject that is only the meta is told below, better.
+    title = "" if not said or said.startswith("{") else f": {said}"
     return Entry(
-        title=f"{snapshot.record.depth}. {payload['role']}" + (f": {said}" if said else ""),
+        title=f"{snapshot.record.depth}. {payload['role']}{title}",
         facts=(
             inline_text(agent_name(get_command(tip, payload["agent"]))),
             _time(step.timestamp),
@@ -85,12 +87,15 @@ def _attempt(snapshot: Snapshot, tip: Snapshot) -> Entry:
     name = snapshot.get_present().last_attempt
     payload = {} if name is None else get_typed(tip, name, ATTEMPT).payload
     error = payload.get("error", {})
-    output = [get_text(tip, payload.get(stream)) for stream in ("content", "stderr")]
+    names = {"content": "It printed:", "stderr": "Its log:"}
+    output = {name: get_text(tip, payload.get(stream)) for stream, name in names.items()}
     return Entry(
         title=f"{snapshot.record.role}: attempt {snapshot.record.attempt} failed",
         facts=(_time(snapshot.commit.time_s * _MS), _duration(payload)),
         meta={error.get("kind", "error"): error.get("message", "unknown")},
-        text="\n\n".join(fence_text(text) for text in output if text.strip()),
+        text="\n\n".join(
+            f"{name}\n\n{fence_text(text)}" for name, text in output.items() if text.strip()
+        ),
     )
 
 
@@ -117,7 +122,8 @@ def _is_only(meta: Any, content: str) -> bool:
 
 
 def _committer(snapshot: Snapshot) -> str:
-    return inline_text(snapshot.commit.author.decode(errors="replace").partition(" <")[0])
+    name = snapshot.commit.author.decode(errors="replace").partition(" <")[0]
+    return "" if name == "unknown" else inline_text(name)
 
 
 def _duration(payload: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.choose_agent import CONFIG_NAME, build_agent
+from uwf_git.commands.choose_agent import CONFIG_NAME, NoAgent, build_agent
 from uwf_git.commands.find_workdir import existing_directory
 from uwf_git.commands.find_workflow import FoundWorkflow, find_workflow
 from uwf_git.engine.subject import first_line
@@ -71,6 +71,9 @@ class StartRequest(NamedTuple):
     workdir: str | None = None
     """Where its agents run; None is where the caller is."""
 
+    needs_agents: bool = False
+    """Whether a role that nobody plays is refused, as when the thread is run at once."""
+
 
 class Started(NamedTuple):
     """A thread that has begun."""
@@ -88,6 +91,7 @@ def start_thread(
 
     Raises:
         NoSuchWorkflow, AmbiguousNode: no workflow is meant, or several.
+        NoAgent: a role has none, and the request needs them all.
         EmptyPrompt, NoSuchRole, BadCommand, NotADirectory: the request makes no sense.
         ThreadExists: the id is taken.
     """
@@ -97,6 +101,9 @@ def start_thread(
     workdir = existing_directory(request.workdir or caller.cwd, caller.cwd)
     now = caller.now_ms()
     binding, typed = _bind(store, found.workflow, request)
+    unbound = tuple(role for role in found.workflow.roles if role not in binding)
+    if unbound and request.needs_agents:
+        raise NoAgent(", ".join(unbound))
     agents = {role: build_agent(agent, timestamp=now) for role, agent in binding.items()}
     start = _start_node(found.workflow, request.prompt, agents, now)
     trust_agents(store, typed)
@@ -105,7 +112,6 @@ def start_thread(
     # that asks for a work directory.
     set_workdir(store, thread, workdir)
     create_head(store, thread, record_start(store, transition, caller.signing(store)))
-    unbound = tuple(role for role in found.workflow.roles if role not in agents)
     return Started(found.workflow.hash, thread, unbound)
 
 

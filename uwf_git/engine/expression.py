@@ -13,7 +13,7 @@ for "undefined" inside its input.
 
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from jsonata.functions import Functions
@@ -56,7 +56,8 @@ class ConditionFailed(Refused):
     def __init__(self, condition: str, problem: str) -> None:
         super().__init__(
             f"condition `{_one_line(condition)}` failed: {problem}",
-            hint="correct it in the workflow's file, then `uwf workflow put` the file again",
+            hint="a thread keeps its workflow: correct the file, `uwf workflow put` it, and start "
+            "a new thread",
             condition=condition,
             problem=problem,
         )
@@ -66,10 +67,11 @@ def check_condition(source: str) -> str | None:
     """Tell in one line what is wrong with *source*, or return None.
 
     Names that make routing unrepeatable are refused wherever they occur, so an alias such as
-    ``($f := $random; $f())`` is seen too. Hostile text can make this slow: fence it.
+    ``($f := $random; $f())`` is seen too; so are names that mean nothing, which would stop a
+    thread only when it comes there. Hostile text can make this slow: fence it.
     """
     try:
-        return _forbidden_name(_Program(source).ast)
+        return _bad_name(_Program(source).ast)
     except Exception as error:  # noqa: BLE001 (jsonata lets IndexError, KeyError, re.error… out)
         return _told(error)
 
@@ -221,8 +223,34 @@ def _own_value(value: Any) -> Any:
     return value
 
 
-def _forbidden_name(ast: Any) -> str | None:
-    """Look through every node that can be reached from *ast*, each of them once."""
+def _bad_name(ast: Any) -> str | None:
+    """Tell what is wrong with the variables in *ast*: one is forbidden, or bound nowhere."""
+    used: dict[str, None] = {}
+    bound = {"", "$", *Jsonata.static_frame.bindings}
+    for node in _walk(ast):
+        if node.type == "variable":
+            used[str(node.value)] = None
+        if node.type == "bind":
+            bound.add(str(node.lhs.value))
+        if node.type == "lambda":
+            bound.update(str(each.value) for each in node.arguments)
+        # `Order@$o#$i` binds by attributes of the step.
+        bound.update(each for each in (node.focus, node.index) if isinstance(each, str))
+    for name in used:
+        if name in FORBIDDEN:
+            return _forbidding(name)
+    for name in used:
+        if name not in bound:
+            from difflib import get_close_matches  # noqa: PLC0415 (2 ms; only mistakes need it)
+
+            near = get_close_matches(name, bound - FORBIDDEN, n=1)
+            meant = f"; did you mean ${near[0]}?" if near else ""
+            return f"${name} is no function of JSONata, and is bound nowhere{meant}"
+    return None
+
+
+def _walk(ast: Any) -> Iterator[Any]:
+    """Give every node that can be reached from *ast*, each of them once."""
     seen: set[int] = set()
     waiting: list[Any] = [ast]
     while waiting:
@@ -231,10 +259,8 @@ def _forbidden_name(ast: Any) -> str | None:
             waiting.extend(node)
         elif isinstance(node, Parser.Symbol) and id(node) not in seen:
             seen.add(id(node))
-            if node.type == "variable" and node.value in FORBIDDEN:
-                return _forbidding(node.value)
+            yield node
             waiting.extend(vars(node).values())
-    return None
 
 
 def _forbidding(name: str) -> str:

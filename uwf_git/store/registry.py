@@ -45,8 +45,9 @@ class NoSuchWorkflow(Refused):
 
     def __init__(self, text: str, near: list[str]) -> None:
         meant = f"did you mean {' or '.join(near)}? " if near else ""
+        shown = text[:100] if text and text.isprintable() else repr(text[:100])
         super().__init__(
-            f"there is no workflow {text[:100] or repr(text)}",
+            f"there is no workflow {shown}",
             hint=meant + "`uwf workflow list` shows yours; `uwf workflow put FILE` adds one",
             workflow=text[:100],
         )

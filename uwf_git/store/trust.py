@@ -3,10 +3,12 @@
 Owns: ``uwf.trustedAgent`` in git config, one value an AgentConfig: added to the repository's
 own, and read from the user's as well, which no fetch reaches either.
 Knows nothing of: how commands run.
-Always true: a fetched thread or workflow never adds to it. The whole AgentConfig is kept, not
-its node hash: 64 bits can be forged, and an environment can make a harmless command harmful.
+Always true: a fetched thread or workflow never adds to it. The whole AgentConfig counts (a long
+one by its SHA-256), not its node hash: 64 bits can be forged, and an environment can make a
+harmless command harmful.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable
@@ -16,6 +18,8 @@ from uwf_git.store.git_config import add_config
 from uwf_git.store.store import Store
 
 NAME = "uwf.trustedAgent"
+
+_LONGEST_WRITTEN = 200
 
 
 def is_trusted(store: Store, agent: dict[str, Any]) -> bool:
@@ -39,4 +43,8 @@ def trust_agents(store: Store, agents: Iterable[dict[str, Any]]) -> None:
 
 
 def _text(agent: dict[str, Any]) -> str:
-    return json.dumps(agent, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps(agent, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    if len(text) <= _LONGEST_WRITTEN:
+        return text
+    # A whole script would swell a config that git reads at every command.
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

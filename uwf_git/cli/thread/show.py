@@ -1,11 +1,16 @@
 """`uwf thread show`."""
 
+from datetime import UTC, datetime
+from typing import Any
+
 import click
 
 from uwf_git.cli.render import emit
 from uwf_git.cli.settings import Session
 from uwf_git.cli.verb import verb
 from uwf_git.commands.thread_show import show_thread
+
+_LONGEST_VALUE = 100
 
 
 @verb("uwf thread show 01J7K9M2", "uwf thread show 01J7K9M2 --full --format text")
@@ -16,4 +21,45 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
 
     With the newest step, or with --full every one, oldest first.
     """
-    emit(session, show_thread(session.open_store(), thread, full=full))
+    emit(session, show_thread(session.open_store(), thread, full=full), text=_text)
+
+
+def _text(document: dict[str, Any]) -> str:
+    """Tell for people where a thread stands; `uwf thread read` tells what was said in it."""
+    steps = document.get("steps") or [document["step"]]
+    facts = {
+        "thread": document["thread"],
+        "workflow": f"{document['workflowName']} {document['workflow']}",
+        "status": document["status"],
+        "head": document["head"],
+        "prompt": document["prompt"],
+        "steps": document["depth"],
+        "newest": document["said"],
+        "started": _time(document["startTime"]),
+        "updated": _time(document["lastUpdateTime"]),
+        "workdir": document["workdir"],
+    }
+    lines = [f"{name:10}{_short(value)}" for name, value in facts.items() if value is not None]
+    if document["error"]:
+        lines.append(f"{'error':10}{document['attempts']}. try: {document['error']['message']}")
+    for number, step in enumerate(steps, document["depth"] - len(steps) + 1):
+        if step is not None:
+            lines += ["", f"{number}. {step['role']} {step['hash']}", *_meta(step["meta"])]
+    return "\n".join(lines)
+
+
+def _meta(meta: Any) -> list[str]:
+    fields = meta.items() if isinstance(meta, dict) else [("meta", meta)]
+    return [f"   {name}: {_short(value)}" for name, value in fields]
+
+
+def _short(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+
+
+def _time(time_ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(time_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):
+        return f"{time_ms} ms"

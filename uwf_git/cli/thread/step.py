@@ -23,7 +23,7 @@ from uwf_git.commands.thread_step import StepRequest, step_thread
     },
 )
 @click.argument("thread")
-@click.option("--agent", metavar="CMD", help="Who plays the role in this step.")
+@click.option("--agent", metavar="[ROLE=]CMD", help="Who plays the role in this step.")
 @click.option("--workdir", metavar="PATH", help="Where the agents of this thread run from now on.")
 @click.option(
     "--trust", is_flag=True, help="Let the thread's own command run in this store from now on."
