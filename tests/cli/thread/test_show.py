@@ -31,3 +31,31 @@ def test_people_get_text_without_holes(uwf: Uwf) -> None:
         assert thread in ran.out
         assert "None" not in ran.out
         assert "undefined" not in ran.out
+
+
+def test_text_has_a_line_a_fact_and_the_fields_of_each_step(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    begun = uwf("thread", "show", thread, "--format", "text").out
+    for _ in range(2):
+        uwf.json("thread", "step", thread)
+
+    told = uwf("thread", "show", thread, "--full", "--format", "text").out
+
+    assert max(map(len, told.splitlines())) < 120
+    assert "\n1. writer " in told
+    assert "\n2. checker " in told
+    assert "   text: " in told
+    assert " UTC\n" in told
+    assert "1. " not in begun
+    last = uwf("thread", "show", thread, "--format", "text").out
+    assert "\n1. writer " not in last
+    assert "\n2. checker " in last
+
+
+def test_text_tells_of_a_failed_try(uwf: Uwf) -> None:
+    thread = uwf.begun(uwf.agent("echo no; exit 1"))
+    assert uwf("thread", "step", thread).status == 3
+
+    told = uwf("thread", "show", thread, "--format", "text").out
+
+    assert "error     1. try: exit status 1" in told
