@@ -9,7 +9,7 @@ from uwf_git.cli.calling import caller_of
 from uwf_git.cli.parameters import Input, prompt_options
 from uwf_git.cli.render import emit, note
 from uwf_git.cli.settings import Session
-from uwf_git.cli.thread.start import text_agents
+from uwf_git.cli.thread.start import agents_option, text_agents, workdir_option
 from uwf_git.cli.verb import verb
 from uwf_git.cli.workflow.put import put_file
 from uwf_git.commands.choose_agent import Choice
@@ -27,16 +27,8 @@ from uwf_git.store.store import Store
 )
 @click.argument("workflow")
 @prompt_options(required=True)
-@click.option(
-    "--agent",
-    "agents",
-    multiple=True,
-    metavar="[ROLE=]CMD",
-    help="Who plays a role, or every role; may be given several times.",
-)
-@click.option(
-    "--workdir", metavar="PATH", help="Where the agents run.  [default: the current directory]"
-)
+@agents_option
+@workdir_option
 @click.option("--max-steps", type=click.IntRange(min=1), help="Stop after so many steps.")
 def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     session: Session,

@@ -30,18 +30,21 @@ def decide_next(snapshot: Snapshot, present: Present, workflow: Workflow) -> str
     Raises:
         NoTransition, UnknownPosition: the workflow does not say.
         ConditionFailed, FenceHit: a condition cannot be answered.
+        MissingNode, DamagedNode: the head, or what decides, cannot be read.
     """
+    # Whatever decides: a thread whose head cannot be read must not be carried on.
+    head = snapshot.get_head_node()
     graph = parse_graph(snapshot.get_node(workflow.moderator))
     if not needs_conditions(graph, present.role):
         return next_role(graph, present.role, _never_asked)
-    return _ask_conditions(graph, snapshot, present)
+    return _ask_conditions(graph, snapshot, present, head)
 
 
-def _ask_conditions(graph: Graph, snapshot: Snapshot, present: Present) -> str:
+def _ask_conditions(graph: Graph, snapshot: Snapshot, present: Present, head: Node) -> str:
     # JSONata costs 40 ms of start-up: only a step that asks a condition pays for it.
     from uwf_git.engine.expression import evaluate_condition  # noqa: PLC0415 - see above
 
-    position = _position(snapshot, present)
+    position = _position(snapshot, present, head)
 
     def ask(load_history: Callable[[], list[StepSummary]]) -> str:
         context = build_context(position, load_history)
@@ -75,8 +78,7 @@ def _never_asked(_condition: str) -> bool:
     raise AssertionError("the first transition is unconditional")
 
 
-def _position(snapshot: Snapshot, present: Present) -> Position:
-    head = snapshot.get_head_node()
+def _position(snapshot: Snapshot, present: Present, head: Node) -> Position:
     start = snapshot.get_start()
     return Position(
         role=present.role,

@@ -5,7 +5,6 @@ Always true: it tells what the commits say, failed attempts and all; it changes 
 """
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 from uwf_git.commands.agent_name import agent_name
@@ -15,6 +14,7 @@ from uwf_git.engine.markdown import Entry, fence_text, inline_text, render_docum
 from uwf_git.engine.subject import first_line
 from uwf_git.model.builtin import ATTEMPT, STEP
 from uwf_git.model.node import Node
+from uwf_git.model.time_text import render_time
 from uwf_git.store.heads import get_head, resolve_thread
 from uwf_git.store.history import walk_history
 from uwf_git.store.snapshot import Snapshot
@@ -45,7 +45,7 @@ def read_thread(store: Store, text: str, *, last: int | None = None) -> str:
             f"workflow **{inline_text(tip.record.workflow_name)}** `{tip.record.workflow}`",
             f"**{tip.record.status}**",
             _steps(tip.record.depth),
-            f"started {_time(start.timestamp)}",
+            f"started {render_time(start.timestamp)}",
         ),
         prompt,
         told[-last:] if last else told,
@@ -60,7 +60,7 @@ def _entry(snapshot: Snapshot, tip: Snapshot) -> Entry:
         return _attempt(snapshot, tip)
     return Entry(
         title=_capital(snapshot.subject.partition(": ")[2] or event),
-        facts=(_time(snapshot.commit.time_s * _MS), _committer(snapshot)),
+        facts=(render_time(snapshot.commit.time_s * _MS), _committer(snapshot)),
         text=snapshot.body,
     )
 
@@ -74,7 +74,7 @@ def _step(snapshot: Snapshot, step: Node, tip: Snapshot) -> Entry:
         title=f"{snapshot.record.depth}. {payload['role']}{title}",
         facts=(
             inline_text(agent_name(get_command(tip, payload["agent"]))),
-            _time(step.timestamp),
+            render_time(step.timestamp),
             _duration(payload),
             f"`{step.hash}`",
         ),
@@ -91,7 +91,7 @@ def _attempt(snapshot: Snapshot, tip: Snapshot) -> Entry:
     output = {name: get_text(tip, payload.get(stream)) for stream, name in names.items()}
     return Entry(
         title=f"{snapshot.record.role}: attempt {snapshot.record.attempt} failed",
-        facts=(_time(snapshot.commit.time_s * _MS), _duration(payload)),
+        facts=(render_time(snapshot.commit.time_s * _MS), _duration(payload)),
         meta={error.get("kind", "error"): error.get("message", "unknown")},
         text="\n\n".join(
             f"{name}\n\n{fence_text(text)}" for name, text in output.items() if text.strip()
@@ -134,13 +134,6 @@ def _duration(payload: dict[str, Any]) -> str:
     if seconds < _MINUTE_S:
         return f"{seconds:.1f} s"
     return f"{int(seconds // _MINUTE_S)} min {int(seconds % _MINUTE_S)} s"
-
-
-def _time(time_ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(time_ms / _MS, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, ValueError, OSError):
-        return f"{time_ms} ms"
 
 
 def _steps(depth: int) -> str:

@@ -106,8 +106,6 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> Stepped:
         if snapshot.record.status != "ready":
             raise ThreadNotReady(snapshot)
         present = snapshot.get_present()
-        # Whatever decides: a thread whose head cannot be read must not be carried on.
-        snapshot.get_head_node()
         workflow = parse_workflow(snapshot.get_node(present.workflow))
         role = decide_next(snapshot, present, workflow)
         if role == END:

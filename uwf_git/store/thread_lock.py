@@ -9,11 +9,11 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 from uwf_git.errors import Conflict
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.time_text import render_time
 from uwf_git.store.file_lock import hold_lock
 from uwf_git.store.store import Store
 
@@ -27,7 +27,8 @@ class ThreadBusy(Conflict):
     code = "thread-busy"
 
     def __init__(self, thread: ThreadId, holder: dict[str, Any]) -> None:
-        told = {**holder, "since": _time(holder.get("since"))}
+        since = holder.get("since")
+        told = {**holder, "since": render_time(since) if isinstance(since, int) else ""}
         who = ", ".join(f"{key} {value}" for key, value in told.items() if value)
         super().__init__(
             f"thread {thread} is busy ({who or 'another process works on it'})",
@@ -100,14 +101,6 @@ def read_holder(path: str) -> dict[str, Any]:
     if not isinstance(holder, dict):
         return {}
     return {name: _told(holder[name]) for name in _TOLD if name in holder}
-
-
-def _time(since_ms: Any) -> str:
-    """Give a time as people read it; "" if it is none."""
-    try:
-        return datetime.fromtimestamp(since_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (TypeError, ValueError, OverflowError, OSError):
-        return ""
 
 
 def _told(value: Any) -> int | str:

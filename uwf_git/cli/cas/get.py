@@ -1,6 +1,5 @@
 """`json-cas get`."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -10,8 +9,7 @@ from uwf_git.cli.render import emit
 from uwf_git.cli.settings import Session
 from uwf_git.cli.verb import verb
 from uwf_git.commands.cas_get import get_node
-
-_MS = 1000
+from uwf_git.model.time_text import render_time
 
 
 @verb("json-cas get 8FWKR3TN5V1QA", "json-cas get 8fwk --format text")
@@ -44,9 +42,4 @@ def _text(document: dict[str, Any], type_name: str | None) -> str:
 
 
 def _time(time_ms: int) -> str:
-    if time_ms == 0:
-        return "at no time: it is built in"
-    try:
-        return datetime.fromtimestamp(time_ms / _MS, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, ValueError, OSError):
-        return f"{time_ms} ms after 1970"
+    return "at no time: it is built in" if time_ms == 0 else render_time(time_ms)

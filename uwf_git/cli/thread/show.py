@@ -1,6 +1,5 @@
 """`uwf thread show`."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -9,6 +8,7 @@ from uwf_git.cli.render import emit
 from uwf_git.cli.settings import Session
 from uwf_git.cli.verb import verb
 from uwf_git.commands.thread_show import show_thread
+from uwf_git.model.time_text import render_time
 
 _LONGEST_VALUE = 100
 
@@ -35,8 +35,8 @@ def _text(document: dict[str, Any]) -> str:
         "prompt": document["prompt"],
         "steps": document["depth"],
         "newest": document["said"],
-        "started": _time(document["startTime"]),
-        "updated": _time(document["lastUpdateTime"]),
+        "started": render_time(document["startTime"]),
+        "updated": render_time(document["lastUpdateTime"]),
         "workdir": document["workdir"],
     }
     lines = [f"{name:10}{_short(value)}" for name, value in facts.items() if value is not None]
@@ -56,10 +56,3 @@ def _meta(meta: Any) -> list[str]:
 def _short(value: Any) -> str:
     text = " ".join(str(value).split())
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
-
-
-def _time(time_ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(time_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, ValueError, OSError):
-        return f"{time_ms} ms"

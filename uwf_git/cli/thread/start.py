@@ -9,6 +9,18 @@ from uwf_git.cli.settings import Session
 from uwf_git.cli.verb import verb
 from uwf_git.commands.thread_start import Started, StartRequest, start_thread
 
+# `uwf run` takes them too: it starts a thread as well.
+agents_option = click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="[ROLE=]CMD",
+    help="Who plays a role, or every role; may be given several times.",
+)
+workdir_option = click.option(
+    "--workdir", metavar="PATH", help="Where the agents run.  [default: the current directory]"
+)
+
 
 @verb(
     "uwf thread start solve-issue -p 'Fix the login bug of issue 42'",
@@ -17,16 +29,8 @@ from uwf_git.commands.thread_start import Started, StartRequest, start_thread
 )
 @click.argument("workflow")
 @prompt_options(required=True)
-@click.option(
-    "--agent",
-    "agents",
-    multiple=True,
-    metavar="[ROLE=]CMD",
-    help="Who plays a role, or every role; may be given several times.",
-)
-@click.option(
-    "--workdir", metavar="PATH", help="Where the agents run.  [default: the current directory]"
-)
+@agents_option
+@workdir_option
 def command(
     session: Session, workflow: str, prompt: str, agents: tuple[str, ...], workdir: str | None
 ) -> None:
