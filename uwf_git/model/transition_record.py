@@ -33,3 +33,6 @@ class TransitionRecord(NamedTuple):
 
     attempt: int | None = None
     """Which try failed, counted from 1."""
+
+    forked_from: ThreadId | None = None
+    """The thread that a ``fork`` begins on: the commit before it is one of that thread."""

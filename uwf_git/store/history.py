@@ -1,7 +1,7 @@
 """History: the commits of a thread, one after the other.
 
 Owns: the walk along first parents. Knows nothing of: what the commits mean.
-Always true: a thread's own story ends at its ``start`` commit, whatever lies behind it.
+Always true: a thread's own story ends at its ``start`` or ``fork`` commit, whatever lies behind.
 """
 
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from uwf_git.store.refs import Oid
 from uwf_git.store.snapshot import Snapshot, read_snapshot
 from uwf_git.store.store import Store
 
-_FIRST_EVENTS = {"start"}
+_FIRST_EVENTS = {"start", "fork"}
 
 
 def walk_history(store: Store, tip: Oid) -> Iterator[Snapshot]:
-    """Give the snapshots of a thread from *tip* back to its start, newest first.
+    """Give the snapshots of a thread from *tip* back to its beginning, newest first.
 
     Raises:
         DamagedCommit, BadMessage: the history is broken there.

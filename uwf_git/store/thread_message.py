@@ -10,6 +10,7 @@ from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.model.transition_record import FORMAT, TransitionRecord
 from uwf_git.store.message import BadMessage, build_message, parse_trailers
 
+_FORKED_FROM = "Uwf-Forked-From"
 _LONGEST_NUMBER = 15
 
 
@@ -39,6 +40,7 @@ def parse_thread_message(message: bytes) -> TransitionRecord:
         role=trailers.get("Uwf-Role"),
         agent=trailers.get("Uwf-Agent"),
         attempt=_natural(trailers, "Uwf-Attempt") if "Uwf-Attempt" in trailers else None,
+        forked_from=_thread(trailers[_FORKED_FROM]) if _FORKED_FROM in trailers else None,
     )
 
 
@@ -54,6 +56,7 @@ def _build_trailers(record: TransitionRecord) -> list[tuple[str, str]]:
         ("Uwf-Role", record.role),
         ("Uwf-Agent", record.agent),
         ("Uwf-Attempt", record.attempt),
+        (_FORKED_FROM, record.forked_from),
         ("Uwf-Format", FORMAT),
     ]
     return [(name, str(value)) for name, value in pairs if value not in {None, ""}]
