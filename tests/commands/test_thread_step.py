@@ -19,13 +19,14 @@ from uwf_git.commands.thread_step import (
     StepRequest,
     TurnFailed,
     TurnInterrupted,
+    WorkKept,
     step_thread,
 )
 from uwf_git.commands.turn import Played, Turn
 from uwf_git.commands.workflow_put import put_workflow
 from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.heads import HeadMoved, list_threads
+from uwf_git.store.heads import list_threads
 from uwf_git.store.store import memory_store
 from uwf_git.store.thread_lock import ThreadBusy
 
@@ -172,7 +173,7 @@ def test_step_that_lost_the_race_is_not_recorded(world: World) -> None:
         assert world.store.refs.advance(f"refs/threads/{thread}", seen=moved, to=start)
         return content_player(turn)
 
-    with pytest.raises(HeadMoved):
+    with pytest.raises(WorkKept):
         world.step(thread, play)
 
     assert world.snapshot(thread).record.depth == 0

@@ -17,6 +17,7 @@ from uwf_git.model.transition_record import FORMAT, TransitionRecord
 from uwf_git.store import trust
 from uwf_git.store.heads import ACTIVE, ARCHIVE
 from uwf_git.store.identity import agent_identity
+from uwf_git.store.kept import KEPT
 from uwf_git.store.loose_nodes import NODES_REF
 from uwf_git.store.message import parse_trailers
 from uwf_git.store.node_blob import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_node
@@ -54,7 +55,8 @@ def test_the_version_is_the_one_that_is_written_and_has_a_history() -> None:
 
 def test_the_refs_are_those_of_the_code() -> None:
     rows = [row[0] for row in table("Refs")]
-    assert rows == [ACTIVE + "<id>", ARCHIVE + "<id>", WORKFLOWS + "<name>", NODES_REF]
+    kept = [ACTIVE + "<id>", ARCHIVE + "<id>", WORKFLOWS + "<name>", NODES_REF]
+    assert rows == [*kept, "refs/uwf/remotes/<remote>/…", KEPT + "<id>/<commit>"]
 
 
 def test_the_built_in_schemas_are_those_of_the_code() -> None:
@@ -113,6 +115,7 @@ def test_the_message_reads_back_and_is_written_again() -> None:
         STEP._replace(event="attempt", attempt=3),
         START._replace(event="end", status="completed"),
         START._replace(event="kill", status="killed"),
+        START._replace(event="fork", forked_from=THREAD),
     ],
     ids=lambda record: str(record.event),
 )
@@ -145,7 +148,12 @@ def listed(words: str) -> set[str]:
 def test_the_events_that_are_written_and_those_that_are_not_are_on_the_page() -> None:
     written, kept = listed("Events that are written:"), listed(r"`kill`\.\s+Read,")
     assert written | kept == set(EVENTS)
-    commands = "".join(text for module, text in SOURCES.items() if module.startswith("commands/"))
+    # Those that check what others wrote know every event.
+    commands = "".join(
+        text
+        for module, text in SOURCES.items()
+        if module.startswith("commands/") and not module.startswith("commands/check_")
+    )
     assert written == {event for event in EVENTS if f'"{event}"' in commands}
 
 

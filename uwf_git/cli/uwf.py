@@ -22,6 +22,9 @@ THREAD = LazyGroup(
         "show": LazyCommand("uwf_git.cli.thread.show:command", "Show where a thread stands"),
         "list": LazyCommand("uwf_git.cli.thread.list:command", "List the threads"),
         "kill": LazyCommand("uwf_git.cli.thread.kill:command", "End a thread and archive it"),
+        "fork": LazyCommand(
+            "uwf_git.cli.thread.fork:command", "Begin a new thread at a step of another"
+        ),
         "read": LazyCommand(
             "uwf_git.cli.thread.read:command", "Read what was said in a thread, as text"
         ),

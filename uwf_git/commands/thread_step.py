@@ -19,15 +19,17 @@ from uwf_git.commands.play_agent import forget_runs
 from uwf_git.commands.record_turn import attempt_transition, step_transition
 from uwf_git.commands.thread_errors import ThreadNotReady, read_active
 from uwf_git.commands.turn import Played, Player, Turn
-from uwf_git.errors import AgentFailed
+from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import Status
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import END
 from uwf_git.model.workflow import parse_workflow
-from uwf_git.store.heads import Head, advance_head
+from uwf_git.store.heads import Head, HeadMoved, advance_head
 from uwf_git.store.identity import agent_identity
+from uwf_git.store.kept import keep_commit
 from uwf_git.store.record import record_next
+from uwf_git.store.refs import Oid
 from uwf_git.store.snapshot import Snapshot
 from uwf_git.store.store import Store
 from uwf_git.store.thread_lock import lock_thread
@@ -60,6 +62,23 @@ class TurnInterrupted(TurnFailed):
 
     code = "interrupted"
     exit_status = 130
+
+
+class WorkKept(Conflict):
+    """Another clone moved the thread while the agent ran; what the agent did is not lost."""
+
+    code = "work-kept"
+
+    def __init__(self, thread: ThreadId, role: str, commit: Oid) -> None:
+        super().__init__(
+            f"thread {thread} moved on while {role} was at work; the finished step is kept as "
+            f"commit {commit}",
+            hint=f"go on from it in a thread of its own with `uwf thread fork {thread} --at "
+            f"{commit}`; `uwf thread show {thread}` shows where the thread is now",
+            thread=thread,
+            role=role,
+            commit=commit,
+        )
 
 
 class StepRequest(NamedTuple):
@@ -95,6 +114,7 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> Stepped:
     Raises:
         NoSuchThread, ThreadNotActive, ThreadNotReady: there is no step to take.
         ThreadBusy, HeadMoved: somebody else takes it.
+        WorkKept: somebody else took it meanwhile; this one's commit is kept, and named.
         NoAgent, AgentNotTrusted, WorkdirUnknown: it cannot be taken like this.
         TurnFailed, TurnInterrupted: there is no result; an attempt was recorded.
     """
@@ -141,7 +161,15 @@ def _recorded(caller: Caller, head: Head, turn: Turn, played: Played) -> Stepped
         transition = step_transition(turn, played, played.reply)
     program = agent_name(turn.agent.payload["command"])
     signing = caller.signing(turn.store, author=agent_identity(turn.role, program))
-    advance_head(turn.store, head, record_next(turn.store, turn.snapshot, transition, signing))
+    commit = record_next(turn.store, turn.snapshot, transition, signing)
+    try:
+        advance_head(turn.store, head, commit)
+    except HeadMoved as moved:
+        if played.reply is None:
+            raise
+        keep_commit(turn.store, turn.thread, commit)
+        forget_runs(turn.store, turn.thread)
+        raise WorkKept(turn.thread, turn.role, commit) from moved
     forget_runs(turn.store, turn.thread)
     if played.reply is None:
         is_interrupted = (played.error or {}).get("kind") == "interrupted"

@@ -10,11 +10,11 @@ from uwf_git.store.refs import Oid
 from uwf_git.store.snapshot import Snapshot, read_snapshot
 from uwf_git.store.store import Store
 
-_FIRST_EVENTS = {"start", "fork"}
 
-
-def walk_history(store: Store, tip: Oid) -> Iterator[Snapshot]:
+def walk_history(store: Store, tip: Oid, *, through_forks: bool = False) -> Iterator[Snapshot]:
     """Give the snapshots of a thread from *tip* back to its beginning, newest first.
+
+    *through_forks* goes on behind a ``fork``, along the thread that it came from.
 
     Raises:
         DamagedCommit, BadMessage: the history is broken there.
@@ -23,6 +23,7 @@ def walk_history(store: Store, tip: Oid) -> Iterator[Snapshot]:
     while oid is not None:
         snapshot = read_snapshot(store, oid)
         yield snapshot
-        if snapshot.record.event in _FIRST_EVENTS:
+        event = snapshot.record.event
+        if event == "start" or (event == "fork" and not through_forks):
             return
         oid = next(iter(snapshot.commit.parents), None)

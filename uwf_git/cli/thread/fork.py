@@ -1,0 +1,54 @@
+"""`uwf thread fork`."""
+
+import click
+
+from uwf_git.cli.calling import caller_of
+from uwf_git.cli.parameters import text_argument
+from uwf_git.cli.render import emit
+from uwf_git.cli.settings import Session
+from uwf_git.cli.verb import verb
+from uwf_git.commands.thread_fork import ForkRequest, fork_thread
+
+
+@verb(
+    "uwf thread fork 01J7K9M2 --at 3 -m 'another way after the review'",
+    "uwf thread fork 01J7K9M2 --at 4f2a91c",
+    exits={1: "there is no such thread or step"},
+)
+@click.argument("thread")
+@click.option(
+    "--at",
+    metavar="STEP",
+    help="Where: a step's number or hash, or a commit.  [default: where the thread is now]",
+)
+@click.option("-m", "--message", default="", metavar="TEXT", help="Why; it stands in the log.")
+@click.option(
+    "--workdir",
+    metavar="PATH",
+    help="Where its agents run.  [default: as the thread's, else the current directory]",
+)
+def command(
+    session: Session, thread: str, at: str | None, message: str, workdir: str | None
+) -> None:
+    """Begin a new thread at a step of another.
+
+    The new thread shares the history up to there; nothing is copied, and the other thread, even
+    an archived one, stays as it is. This is also how work is taken up that two machines did on
+    one thread at the same time: fork one side's commit.
+    """
+    request = ForkRequest(thread, at, text_argument(message, "the message"), workdir)
+    forked = fork_thread(
+        session.open_store(), caller_of(session), request, thread=session.new_thread_id()
+    )
+    emit(
+        session,
+        {
+            "workflow": forked.workflow,
+            "thread": forked.thread,
+            "head": forked.head,
+            "status": "ready",
+            "depth": forked.depth,
+            "forkedFrom": forked.forked_from,
+            "commit": forked.at,
+        },
+    )

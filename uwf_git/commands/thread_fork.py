@@ -1,0 +1,91 @@
+"""`uwf thread fork`: a new thread that goes on from any commit of another.
+
+Owns: what the first commit of a fork says. Knows nothing of: how its next step is decided.
+Always true: the history is shared and nothing is copied; the thread that is forked, archived or
+not, stays as it is. Source: DESIGN of the store ("Forking at a step"), seed 003's fork.
+"""
+
+from typing import NamedTuple
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.find_workdir import existing_directory
+from uwf_git.commands.fork_point import find_fork_point
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.heads import create_head, get_head, resolve_thread
+from uwf_git.store.kept import let_go
+from uwf_git.store.record import Transition, record_next
+from uwf_git.store.refs import Oid
+from uwf_git.store.snapshot import Snapshot, read_snapshot
+from uwf_git.store.store import Store
+from uwf_git.store.workdirs import find_workdir, set_workdir
+
+
+class ForkRequest(NamedTuple):
+    """What is asked of a fork."""
+
+    thread: str
+    """An id, or a beginning that no other thread has."""
+
+    at: str | None = None
+    """A step's number or hash, or a commit; None is where the thread is now."""
+
+    reason: str = ""
+    workdir: str | None = None
+    """Where its agents run; None is where the other's do, or where the caller is if it has none."""
+
+
+class Forked(NamedTuple):
+    """A thread that begins on another."""
+
+    workflow: NodeHash
+    thread: ThreadId
+    head: NodeHash
+    depth: int
+    forked_from: ThreadId
+    at: Oid
+    """The commit that both threads share."""
+
+
+def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: ThreadId) -> Forked:
+    """Begin the thread *thread* at a commit of another one.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: no thread is meant.
+        NoSuchStep, AmbiguousStep: no commit of it is meant.
+        NotADirectory: the work directory is not there.
+        ThreadExists: the new id is taken.
+    """
+    head = get_head(store, resolve_thread(store, request.thread))
+    if request.at is None:
+        point = read_snapshot(store, head.commit)
+    else:
+        point = find_fork_point(store, head, request.at)
+    workdir = request.workdir or find_workdir(store, head.thread) or caller.cwd
+    set_workdir(store, thread, existing_directory(workdir, caller.cwd))
+    commit = record_next(store, point, _transition(point, thread, request), caller.signing(store))
+    create_head(store, thread, commit)
+    let_go(store, head.thread, point.commit.oid)
+    record = point.record
+    return Forked(
+        record.workflow, thread, record.node, record.depth, record.thread, point.commit.oid
+    )
+
+
+def _transition(point: Snapshot, thread: ThreadId, request: ForkRequest) -> Transition:
+    record = point.record
+    steps = f"{record.depth} {'step' if record.depth == 1 else 'steps'}"
+    return Transition(
+        record=record._replace(
+            thread=thread,
+            event="fork",
+            status="ready",
+            role=None,
+            agent=None,
+            attempt=None,
+            forked_from=record.thread,
+        ),
+        said=f"from {record.thread} after {steps}",
+        present=point.get_present(),
+        body=request.reason,
+    )
