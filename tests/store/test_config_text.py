@@ -8,7 +8,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from uwf_git.store.config_text import Item, edit_config, normal_name, scan_config
+from uwf_git.store.config_text import (
+    Item,
+    edit_config,
+    normal_name,
+    remove_section,
+    scan_config,
+)
 
 texts = st.text(st.sampled_from('[]"\\#;= \n\r\tab.-1é\x0b'), max_size=25)
 LINES = r"""
@@ -166,3 +172,20 @@ def test_a_setting_goes_to_the_end_of_its_section(before: str, after: str) -> No
 def test_a_new_section_may_have_a_strange_name() -> None:
     text = edit_config("", 'uwf.a "b\\.x', "n", keep=True)
     assert text == '[uwf "a \\"b\\\\"]\n\tx = "n"\n'
+
+
+def test_a_section_is_removed_wherever_it_stands_and_its_comments_stay() -> None:
+    text = (
+        '[core]\n\tbare = true\n[Remote "a"]\n\turl = x\n\t# mine\n\tfetch = y\n'
+        '[remote "A"]\n\turl = other\n[remote "a"] push = z\n[remote]\n\tx = y\n'
+    )
+    assert remove_section(text, "remote.a") == (
+        '[core]\n\tbare = true\n\t# mine\n[remote "A"]\n\turl = other\n[remote]\n\tx = y\n'
+    )
+    assert remove_section(text, "remote.b") == text
+
+
+def test_what_was_added_goes_without_a_trace() -> None:
+    text = "[core]\n\tbare = true\n"
+    added = edit_config(text, "remote.a.url", "x", keep=True)
+    assert remove_section(added, "remote.a") == text

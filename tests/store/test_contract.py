@@ -25,7 +25,8 @@ from uwf_git.store.heads import (
     resolve_thread,
 )
 from uwf_git.store.history import walk_history
-from uwf_git.store.loose_nodes import find_any_node, get_any_node, list_nodes, put_nodes
+from uwf_git.store.loose_nodes import list_nodes, put_nodes
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.node_tree import MissingNode
 from uwf_git.store.refs import Oid
 from uwf_git.store.registry import (
@@ -261,7 +262,7 @@ def test_nodes_that_were_put_are_found_again(backend: Backend, clock: Clock) -> 
     nodes = [build_node(TEXT, text, timestamp=5) for text in ("one", "two")]
     assert put_nodes(backend.store, iter(nodes), signed(clock()))
     store = backend.settle()
-    assert [find_any_node(store, node.hash) for node in nodes] == nodes
+    assert [NodeLookup(store).find(node.hash) for node in nodes] == nodes
     assert {META, *(node.hash for node in nodes)} <= set(list_nodes(store))
 
 
@@ -272,7 +273,7 @@ def test_putting_the_same_nodes_again_changes_nothing(backend: Backend, clock: C
     before = store.refs.find("refs/cas/nodes")
     assert not put_nodes(store, [node._replace(timestamp=9)], signed(clock()))
     assert store.refs.find("refs/cas/nodes") == before
-    assert get_any_node(store, node.hash).timestamp == 5
+    assert NodeLookup(store).get(node.hash).timestamp == 5
 
 
 def test_the_nodes_of_threads_are_found_without_naming_the_thread(
@@ -280,7 +281,7 @@ def test_the_nodes_of_threads_are_found_without_naming_the_thread(
 ) -> None:
     story = tell_small_story(backend.store, clock)
     step = story.snapshot.get_head_node()
-    assert get_any_node(backend.settle(), step.hash) == step
+    assert NodeLookup(backend.settle()).get(step.hash) == step
 
 
 def test_a_workflow_has_its_versions_newest_first(backend: Backend, clock: Clock) -> None:

@@ -5,6 +5,7 @@ import itertools
 import os
 import stat
 import subprocess
+import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -77,9 +78,9 @@ def test_writing_killed_anywhere_can_be_done_again(store: Store, git: Git) -> No
         objects.add_objects(made)
         for obj, _path in made:
             assert objects[obj.id] == obj
-        if moment % 10 == 1:
+        if moment % 2 == 1:
             assert git("fsck", "--strict", "--no-dangling", cwd=Path(store.path)) == ""
-    assert moment > 20
+    assert moment > 7
     assert not any(path.name.endswith(".lock") for path in written(store))
     # What the killed ones left is git's to sweep, and it does.
     assert any(path.name.startswith("tmp_obj_") for path in written(store))
@@ -94,8 +95,8 @@ def test_no_object_has_its_name_before_its_content_is_on_the_disk(
     rename, sync = os.replace, os.fsync
 
     def noted_rename(old: str, new: str) -> None:
-        done.append("name")
         rename(old, new)
+        done.append("name")
 
     def noted_sync(descriptor: int) -> None:
         is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
@@ -134,18 +135,41 @@ def test_an_object_that_is_there_is_made_young_again(store: Store) -> None:
     assert path.stat().st_mtime > LONG_AGO[1]
 
 
+def packed_commit(store: Store, clock: Callable[[], int], git: Git) -> tuple[Store, ObjectID, Path]:
+    """Give the store opened anew, a commit that is packed, and its pack."""
+    head = Story(store, clock).head
+    git("gc", "--quiet", "--prune=now", cwd=Path(store.path))
+    (pack,) = Path(store.path, "objects", "pack").glob("*.pack")
+    return open_store(store.path), ObjectID(head.commit.encode()), pack
+
+
 def test_a_packed_object_is_not_written_again_and_its_pack_is_young(
     store: Store, clock: Callable[[], int], git: Git
 ) -> None:
-    head = Story(store, clock).head
-    git("gc", "--quiet", "--prune=now", cwd=Path(store.path))
-    again = open_store(store.path)
-    (pack,) = Path(store.path, "objects", "pack").glob("*.pack")
+    again, oid, pack = packed_commit(store, clock, git)
+    an_hour_ago = time.time() - 3600
+    os.utime(pack, (an_hour_ago, an_hour_ago))
+    again.objects.add_objects([(again.objects[oid], None)])
+    assert not file_of(store, oid).exists()
+    assert pack.stat().st_mtime > an_hour_ago + 1000
+
+
+def test_an_object_of_an_old_pack_is_written_for_git_may_be_dropping_that(
+    store: Store, clock: Callable[[], int], git: Git
+) -> None:
+    again, oid, pack = packed_commit(store, clock, git)
     os.utime(pack, LONG_AGO)
-    commit = again.objects[ObjectID(head.commit.encode())]
-    again.objects.add_objects([(commit, None)])
-    assert not file_of(store, commit.id).exists()
-    assert pack.stat().st_mtime > LONG_AGO[1]
+    again.objects.add_objects([(again.objects[oid], None)])
+    assert file_of(store, oid).exists()
+
+
+def test_an_object_of_a_cruft_pack_is_written_for_its_age_is_in_a_list(
+    store: Store, clock: Callable[[], int], git: Git
+) -> None:
+    again, oid, pack = packed_commit(store, clock, git)
+    pack.with_suffix(".mtimes").touch()
+    again.objects.add_objects([(again.objects[oid], None)])
+    assert file_of(store, oid).exists()
 
 
 def test_an_object_whose_pack_went_away_is_written_loose(
@@ -199,6 +223,17 @@ def test_what_is_not_there_is_not_there(store: Store) -> None:
     assert missing not in store.objects
     with pytest.raises(KeyError):
         store.objects[missing]
+
+
+@pytest.mark.parametrize("name", [b"", b"x" * 40, b"1" * 39, b"../../config"])
+def test_what_is_no_object_id_is_damage(
+    store: Store, clock: Callable[[], int], git: Git, name: bytes
+) -> None:
+    Story(store, clock)
+    git("gc", "--quiet", "--prune=now", cwd=Path(store.path))
+    for objects in (store.objects, open_store(store.path).objects):
+        with pytest.raises(DamagedObject):
+            objects[ObjectID(name)]
 
 
 def test_objects_of_an_alternate_are_read(

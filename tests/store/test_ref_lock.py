@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.store import ref_lock
-from uwf_git.store.ref_lock import RefLocked, hold_ref_lock, hold_ref_locks, markers
+from uwf_git.store.ref_lock import RefLocked, break_dead_locks, hold_ref_lock, hold_ref_locks, markers
 from uwf_git.store.refs import Oid
 from uwf_git.store.store import Store
 
@@ -181,3 +181,16 @@ def test_whatever_a_file_is_called_it_has_a_lock_of_its_own(
     with hold_ref_lock(str(directory), f"refs/workflows/x{name}", b"", durable=False) as lock:
         assert Path(lock).exists()
     assert left_behind(directory) == []
+
+
+def test_only_markers_are_swept_wherever_the_folder_leads(tmp_path: Path) -> None:
+    mine, store = tmp_path / "mine", tmp_path / "store"
+    mine.mkdir()
+    (store / "uwf").mkdir(parents=True)
+    Path(markers(str(store))).symlink_to(mine)
+    names = ["notes.txt", "refs%2F..%2F..%2Fx", "refs", "a%20b", "refs%2fthreads%2fa"]
+    for name in names:
+        (mine / name).write_text("precious")
+    (mine / "refs%2Fthreads%2Fa").write_text("what a killed process left")
+    assert break_dead_locks(str(store)) == 1
+    assert {path.name for path in mine.iterdir() if "guard-" not in path.name} == set(names)

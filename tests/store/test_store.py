@@ -56,7 +56,7 @@ def test_making_a_store_killed_anywhere_can_be_done_again(tmp_path: Path, git: G
         create_store(str(path)).refs.create("refs/cas/a", ONE)
         if moment % 10 == 1:
             assert git("rev-parse", "--git-dir", cwd=path) == ".\n"
-    assert moment > 20
+    assert moment > 15
 
 
 CREATE = """

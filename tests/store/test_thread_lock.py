@@ -146,7 +146,7 @@ def test_a_process_killed_anywhere_leaves_the_thread_free(store: Store) -> None:
         with locked(store):
             pass
         moment += 1
-    assert moment > 10
+    assert moment > 8
 
 
 def test_who_failed_holds_nothing(store: Store) -> None:

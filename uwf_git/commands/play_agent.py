@@ -16,6 +16,7 @@ from typing import Any
 
 from uwf_git.agents.command_line import (
     ProgramMissing,
+    Protocol,
     build_argv,
     build_search_path,
     resolve_program,
@@ -25,7 +26,9 @@ from uwf_git.agents.reply import BadReply, parse_reply
 from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES, AgentRequest, AgentRun
 from uwf_git.agents.spool import Finished, Lost, Running, collect, look_up
 from uwf_git.commands.agent_name import agent_name
-from uwf_git.commands.turn import Played, Player, Turn
+from uwf_git.commands.left_files import read_left
+from uwf_git.commands.mask_turn import mask_played
+from uwf_git.commands.turn import Left, Played, Player, Turn
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.thread_id import ThreadId
@@ -36,6 +39,8 @@ from uwf_git.store.store import Store
 OnStderr = Callable[[bytes], None]
 
 _ENDED_BY_SIGNAL = 128
+
+_HINT = "hint: "
 
 
 class OtherAgentRuns(Conflict):
@@ -69,22 +74,33 @@ def play_agent(turn: Turn, on_stderr: OnStderr) -> Played:
         BadCommand, WorkdirMissing: it cannot even be tried; nothing is recorded.
         OtherAgentRuns: another agent is at work on this very step.
     """
-    payload = turn.agent.payload
-    protocol = payload.get("protocol", "positional")
     try:
         with _run_folder(turn) as folder:
-            run = _run_or_take_up(turn, folder, on_stderr)
+            run, left = _run_and_look(turn, folder, on_stderr)
     except (ProgramMissing, SpawnFailed) as error:
         return _failed_to_start(turn, error)
+    played = _read_run(run, turn.agent.payload.get("protocol", "positional"))
+    if run.outcome == "exited" and run.exit_code and left.kind is not None:
+        played = played._replace(error={**(played.error or {}), "kind": left.kind})
+    return mask_played(played._replace(left=left), _own_environ(turn))
+
+
+def _run_and_look(turn: Turn, folder: str, on_stderr: OnStderr) -> tuple[AgentRun, Left]:
+    try:
+        run = _run_or_take_up(turn, folder, on_stderr)
     except AgentInterrupted as interrupt:
         run = interrupt.run
-    if run.outcome == "exited" and run.exit_code == 0:
-        try:
-            reply = parse_reply(run.stdout, protocol=protocol)
-        except BadReply as error:
-            return _played(run, kind=error.kind, message=error.message, hint=error.hint)
-        return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)
-    return _played(run, kind=run.outcome, message=_account(run))
+    return run, read_left(_step_dir(_run_dir(turn, folder)))
+
+
+def _read_run(run: AgentRun, protocol: Protocol) -> Played:
+    if run.outcome != "exited" or run.exit_code != 0:
+        return _played(run, kind=run.outcome, message=_account(run), hint=_last_hint(run.stderr))
+    try:
+        reply = parse_reply(run.stdout, protocol=protocol)
+    except BadReply as error:
+        return _played(run, kind=error.kind, message=error.message, hint=error.hint)
+    return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)
 
 
 def forget_runs(store: Store, thread: ThreadId) -> None:
@@ -103,7 +119,7 @@ def _run_folder(turn: Turn) -> Iterator[str]:
 
 
 def _run_or_take_up(turn: Turn, folder: str, on_stderr: OnStderr) -> AgentRun:
-    run_dir = os.path.join(folder, turn.snapshot.commit.oid)
+    run_dir = _run_dir(turn, folder)
     while True:
         # Held by the agent as long as it lives, so that it tells when ours is not the first.
         with hold_lock(run_dir + ".alive", wait=False) as alive:
@@ -119,6 +135,18 @@ def _run_or_take_up(turn: Turn, folder: str, on_stderr: OnStderr) -> AgentRun:
             pass
 
 
+def _run_dir(turn: Turn, folder: str) -> str:
+    return os.path.join(folder, turn.snapshot.commit.oid)
+
+
+def _step_dir(run_dir: str) -> str:
+    return run_dir + ".files"
+
+
+def _own_environ(turn: Turn) -> dict[str, str]:
+    return {**turn.environ, **turn.agent.payload.get("env", {})}
+
+
 def _check_same_agent(turn: Turn, run_dir: str, *, is_held: bool) -> None:
     """Let a run be taken up only by the turn that began it; another agent's is put aside."""
     note = run_dir + ".turn"
@@ -132,13 +160,15 @@ def _check_same_agent(turn: Turn, run_dir: str, *, is_held: bool) -> None:
         return
     if is_held:
         raise OtherAgentRuns(turn.thread, theirs.split(" ", 2)[-1] or "unknown")
-    shutil.rmtree(run_dir, ignore_errors=True)
-    replace_file(note, mine.encode())
+    for each in (run_dir, _step_dir(run_dir)):
+        shutil.rmtree(each, ignore_errors=True)
+    # A power loss ends the agent as well: nothing is left to be told apart.
+    replace_file(note, mine.encode(), durable=False)
 
 
 def _request(turn: Turn, run_dir: str, kept_fds: tuple[int, ...]) -> AgentRequest:
     payload = turn.agent.payload
-    environ = {**turn.environ, **payload.get("env", {})}
+    environ = _own_environ(turn)
     path = build_search_path(environ.get("PATH", os.defpath))
     argv = build_argv(
         payload["command"],
@@ -158,7 +188,7 @@ def _request(turn: Turn, run_dir: str, kept_fds: tuple[int, ...]) -> AgentReques
 
 
 def _environment(turn: Turn, run_dir: str, environ: dict[str, str]) -> dict[str, str]:
-    step_dir = run_dir + ".files"
+    step_dir = _step_dir(run_dir)
     os.makedirs(step_dir, exist_ok=True)
     return {
         **environ,
@@ -193,9 +223,15 @@ def _account(run: AgentRun) -> str:
 
 def _last_line(stderr: bytes) -> str:
     for line in reversed(stderr.decode(errors="replace").splitlines()):
-        if line.strip():
+        if line.strip() and not line.startswith(_HINT):
             return first_line(line)[:300]
     return ""
+
+
+def _last_hint(stderr: bytes) -> str | None:
+    """Give what an agent says to type next, as the kit's do: in its very last line."""
+    line = stderr.decode(errors="replace").rstrip().rpartition("\n")[2]
+    return first_line(line.removeprefix(_HINT))[:300] if line.startswith(_HINT) else None
 
 
 def _played(run: AgentRun, **error: Any) -> Played:

@@ -10,7 +10,7 @@ Source: git-config(1), "CONFIGURATION FILE"; git's config.c, git_parse_source.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 _SPACES = " \t\r"
@@ -95,10 +95,30 @@ def edit_config(text: str, name: str, value: str, *, keep: bool) -> str:
     return f'{before}{header}\t{key} = "{_escaped_value(value)}"\n{after}'
 
 
+def remove_section(text: str, section: str) -> str:
+    """Give *text* without every section of that name: headers and settings; comments stay.
+
+    Raises:
+        ValueError: git would not read the text.
+    """
+    name = normal_name(f"{section}.")[:-1]
+    return _cut(text, lambda item: _section_of(item) == name)
+
+
+def _section_of(item: Item) -> str | None:
+    if item.kind == "comment":
+        return None
+    return item.name if item.kind == "section" else item.name.rpartition(".")[0]
+
+
 def _without(text: str, name: str) -> str:
+    return _cut(text, lambda item: item.kind == "setting" and item.name == name)
+
+
+def _cut(text: str, is_cut: Callable[[Item], bool]) -> str:
     kept, at = "", 0
     for item in scan_config(text):
-        if item.kind != "setting" or item.name != name:
+        if not is_cut(item):
             continue
         before = text[at : item.start]
         line_start = before.rpartition("\n")[2]
@@ -108,6 +128,10 @@ def _without(text: str, name: str) -> str:
         else:
             kept += before.removesuffix(line_start)
         at = item.end
+        line_end = _line_end(text, at)
+        if item.kind == "section" and not text[at:line_end].strip():
+            # A header ends before its line does.
+            at = line_end
     return kept + text[at:]
 
 

@@ -11,11 +11,12 @@ Source: git-config(1), "FILES" and "Includes".
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.store.config_text import Item, edit_config, normal_name, scan_config
+from uwf_git.store.durable import sync_directories
 from uwf_git.store.ref_lock import hold_ref_lock
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "normal_name",
     "read_config_file",
     "read_user_config",
+    "rewrite_config",
     "set_config",
 ]
 
@@ -171,12 +173,22 @@ def add_config(path: str, name: str, value: str) -> None:
 def _edit(path: str, name: str, value: str, *, keep: bool) -> None:
     if "\0" in value:
         raise UnfitValue(name)
+    rewrite_config(path, lambda text: edit_config(text, name, value, keep=keep))
+
+
+def rewrite_config(path: str, change: Callable[[str], str]) -> None:
+    """Put what *change* makes of the text of the file at *path* in its place, all or nothing.
+
+    Raises:
+        BadConfig: *change* raised a ValueError, since it cannot be parsed.
+        RefLocked: git is writing the file and does not let go.
+    """
     directory, file_name = os.path.split(path)
     os.makedirs(directory, exist_ok=True)
     # Its markers lie in <directory>/uwf/ref-locks, as those of refs: one way to take git's lock.
     with hold_ref_lock(directory, file_name, b"", durable=False) as lock:
         try:
-            text = edit_config(_read_text(path), name, value, keep=keep)
+            text = change(_read_text(path))
         except ValueError as error:
             raise BadConfig(path, str(error)) from error
         with open(lock, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
@@ -185,6 +197,7 @@ def _edit(path: str, name: str, value: str, *, keep: bool) -> None:
             os.fsync(file.fileno())
         _keep_mode(path, lock)
         os.replace(lock, path)
+        sync_directories([directory])
 
 
 def _keep_mode(path: str, lock: str) -> None:

@@ -14,14 +14,15 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from uwf_git.errors import Conflict
-from uwf_git.store.durable import make_folder, remove, write_temporary
+from uwf_git.store.durable import TEMPORARY, make_folder, remove, write_temporary
 from uwf_git.store.file_lock import hold_lock
 
 PACKED_REFS = "packed-refs"
 
+_GUARD = "guard-"
 _GUARDS = 64
 _PATIENCE_S = 5.0
 _PAUSE_S = 0.01
@@ -82,7 +83,9 @@ def hold_ref_locks(
 def _hold(git_dir: str, name: str, content: bytes, *, durable: bool) -> Iterator[str]:
     lock, marker = _paths(git_dir, name)
     _break_own(lock, marker)
-    temporary = write_temporary(markers(git_dir), content, prefix=".tmp_", durable=durable)
+    # A lock without content is never renamed into place: there is nothing to lose.
+    durable = durable and bool(content)
+    temporary = write_temporary(markers(git_dir), content, prefix=TEMPORARY, durable=durable)
     try:
         os.replace(temporary, marker)
         taken = _take(marker, lock)
@@ -114,21 +117,43 @@ def _paths(git_dir: str, name: str) -> tuple[str, str]:
 def _guard(name: str) -> str:
     # Taken while a ref's guard is held: were it one of the shared ones, it could be the same.
     if name == PACKED_REFS:
-        return "guard-packed-refs"
-    return f"guard-{zlib.crc32(name.encode(errors='surrogateescape')) % _GUARDS:02}"
+        return f"{_GUARD}packed-refs"
+    return f"{_GUARD}{zlib.crc32(name.encode(errors='surrogateescape')) % _GUARDS:02}"
 
 
-def _break_dead(git_dir: str, name: str) -> None:
-    """Break the lock of *name* if a killed process of ours left it.
+def break_dead_locks(git_dir: str) -> int:
+    """Break every lock that a killed process of ours left; tell how many markers that were.
+
+    Each is broken when its file is next locked, too; some files never are again.
+    """
+    try:
+        names = sorted(os.listdir(markers(git_dir)))
+    except FileNotFoundError:
+        return 0
+    return sum(_break_dead(git_dir, unquote(name)) for name in names if _is_marker(name))
+
+
+def _is_marker(name: str) -> bool:
+    """Tell whether a file may be a marker of ours, wherever somebody made the folder lead."""
+    ref = unquote(name)
+    is_ref = ref.startswith("refs/") and ".." not in ref
+    return quote(ref, safe="") == name and (is_ref or ref == PACKED_REFS)
+
+
+def _break_dead(git_dir: str, name: str) -> bool:
+    """Break the lock of *name* if a killed process of ours left it, and tell whether one did.
 
     That of a ref is broken when the ref is next locked; packed-refs may not be locked again for
     a long time, and until then no git could pack or delete a ref.
     """
     lock, marker = _paths(git_dir, name)
-    if os.path.lexists(marker):
-        with hold_lock(os.path.join(markers(git_dir), _guard(name)), wait=False) as guard:
-            if guard is not None:
-                _break_own(lock, marker)
+    if not os.path.lexists(marker):
+        return False
+    with hold_lock(os.path.join(markers(git_dir), _guard(name)), wait=False) as guard:
+        if guard is None:
+            return False
+        _break_own(lock, marker)
+        return True
 
 
 def _break_own(lock: str, marker: str) -> None:

@@ -10,17 +10,18 @@ Source: git-update-ref(1), git-pack-refs(1), gitrepository-layout(5).
 import os
 import re
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import NewType, Protocol
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.durable import remove, replace_file, sync_directories
+from uwf_git.store.packed_refs import PackedRefs
 from uwf_git.store.ref_lock import PACKED_REFS, hold_ref_lock, hold_ref_locks, markers
 
 Oid = NewType("Oid", str)
 """A git object id: 40 lower-case hex digits."""
 
 _OID = re.compile(rb"[0-9a-f]{40}")
-_PACKED = re.compile(rb"^([0-9a-f]{40}) (refs/[^\n]*)\n", re.MULTILINE)
 
 
 def is_oid(text: str) -> bool:
@@ -36,7 +37,8 @@ class BadRef(StoreDamaged):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"ref {name} does not hold an object id",
-            hint="see `git fsck` and, if you have pushed it somewhere, `git fetch` it again",
+            hint=f"delete that file, {name} in the store; `uwf fetch` then takes it over again "
+            "from a remote that has it",
             ref=name,
         )
 
@@ -79,6 +81,7 @@ class RefFiles:
 
         Raises:
             BadRef: the file holds something else than an object id.
+            BadPackedRefs: git could not read packed-refs either.
         """
         try:
             with open(os.path.join(self._git_dir, name), "rb") as file:
@@ -92,9 +95,10 @@ class RefFiles:
 
     def names(self, prefix: str) -> list[str]:
         """List the names below *prefix* (which ends in a slash), sorted, prefix left off."""
-        found = set(self._loose_names(prefix))
-        found.update(name for name, _oid in self._packed(prefix))
-        return sorted(found)
+        loose = set(self._loose_names(prefix))
+        packed = self._open_packed().names(prefix)
+        # Each run of names that is in order already costs next to nothing to sort.
+        return sorted([*packed, *loose.difference(packed)])
 
     def create(self, name: str, to: Oid) -> bool:
         """Make *name* point at *to*; change nothing and say False if it exists."""
@@ -106,7 +110,7 @@ class RefFiles:
 
     def delete(self, name: str, *, seen: Oid) -> bool:
         """Remove *name* if it points at *seen*; change nothing and say False if it does not."""
-        with hold_ref_lock(self._git_dir, name, b"", durable=False):
+        with hold_ref_lock(self._git_dir, name, b"", durable=False), self._packed_locked():
             if self.find(name) != seen:
                 return False
             self._remove(name)
@@ -119,32 +123,38 @@ class RefFiles:
         *to_name* exists. The new name comes first: a crash in between leaves both.
         """
         contents = {to_name: to.encode() + b"\n", name: b""}
-        with hold_ref_locks(self._git_dir, contents, durable=self._durable) as locks:
+        with (
+            hold_ref_locks(self._git_dir, contents, durable=self._durable) as locks,
+            self._packed_locked(),
+        ):
             if self.find(name) != seen or self.find(to_name) is not None:
                 return False
             self._put(to_name, locks[0])
             self._remove(name)
         return True
 
+    def _packed_locked(self) -> AbstractContextManager[str]:
+        """Lock packed-refs, for as long as a ref is removed, as git does.
+
+        A `git pack-refs` in between would pack the value, and with the loose file gone the ref
+        would be back.
+        """
+        return hold_ref_lock(self._git_dir, PACKED_REFS, b"", durable=False)
+
     def _remove(self, name: str) -> None:
-        """Remove *name*, whose lock is held."""
-        # Locked until the loose file is gone, as git does: a `git pack-refs` in between would
-        # pack the value, and with the loose file gone the ref would be back.
-        with hold_ref_lock(self._git_dir, PACKED_REFS, b"", durable=False):
-            # The packed value first: were the loose file gone alone, an old one would show.
-            if self._find_packed(name) is not None:
-                self._rewrite_packed_without(name)
-            path = os.path.join(self._git_dir, name)
-            remove(path)
-            if self._durable:
-                self._sync_directory(path)
+        """Remove *name*; its lock and that of packed-refs are held."""
+        # The packed value first: were the loose file gone alone, an old one would show.
+        if self._find_packed(name) is not None:
+            self._rewrite_packed_without(name)
+        remove(os.path.join(self._git_dir, name))
+        if self._durable:
+            self._sync_name(name)
 
     def _put(self, name: str, lock: str) -> None:
         """Rename *lock* over the file of *name*."""
-        path = os.path.join(self._git_dir, name)
-        os.replace(lock, path)
+        os.replace(lock, os.path.join(self._git_dir, name))
         if self._durable:
-            self._sync_directory(path)
+            self._sync_name(name)
 
     def _write(self, name: str, seen: Oid | None, to: Oid) -> bool:
         content = to.encode() + b"\n"
@@ -154,13 +164,15 @@ class RefFiles:
             self._put(name, lock)
         return True
 
-    @staticmethod
-    def _sync_directory(path: str) -> None:
-        try:
-            sync_directories([os.path.dirname(path)])
-        except FileNotFoundError:
-            # Packed and swept away by git in this very moment, which is durable as well.
-            return
+    def _sync_name(self, name: str) -> None:
+        """Put it on the disk that *name* is there, or gone."""
+        folders = []
+        folder = os.path.dirname(name)
+        # Those above as well: who made them may have been killed before they were on the disk.
+        while folder:
+            folders.append(os.path.join(self._git_dir, folder))
+            folder = os.path.dirname(folder)
+        sync_directories(folders)
 
     def _loose_names(self, prefix: str) -> Iterator[str]:
         try:
@@ -179,21 +191,17 @@ class RefFiles:
             return b""
 
     def _find_packed(self, name: str) -> Oid | None:
-        content = self._read_packed()
-        # One search for one name; parsing every line would cost a step at 100,000 threads.
-        end = content.find(b" " + os.fsencode(name) + b"\n")
-        if end < 0:
+        oid = self._open_packed().find(name)
+        if oid is None:
             return None
-        oid = content[max(end - 40, 0) : end]
+        # git takes capitals as well.
+        oid = oid.lower()
         if _OID.fullmatch(oid) is None:
             raise BadRef(name)
         return Oid(oid.decode())
 
-    def _packed(self, prefix: str) -> Iterator[tuple[str, Oid]]:
-        start = os.fsencode(prefix)
-        for match in _PACKED.finditer(self._read_packed()):
-            if match[2].startswith(start):
-                yield os.fsdecode(match[2][len(start) :]), Oid(match[1].decode())
+    def _open_packed(self) -> PackedRefs:
+        return PackedRefs(os.path.join(self._git_dir, PACKED_REFS))
 
     def _rewrite_packed_without(self, name: str) -> None:
         line = re.compile(
@@ -202,5 +210,8 @@ class RefFiles:
         )
         content = line.sub(b"", self._read_packed())
         replace_file(
-            os.path.join(self._git_dir, PACKED_REFS), content, temporary_in=markers(self._git_dir)
+            os.path.join(self._git_dir, PACKED_REFS),
+            content,
+            temporary_in=markers(self._git_dir),
+            durable=self._durable,
         )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from uwf_git.errors import Refused
-from uwf_git.store.durable import replace_file
+from uwf_git.store.durable import make_folder, replace_file
 from uwf_git.store.file_lock import hold_lock
 from uwf_git.store.git_config import GitConfig, read_config_file, read_user_config
 from uwf_git.store.memory import MemoryObjects, MemoryRefs
@@ -103,6 +103,8 @@ def create_store(path: str, *, environ: Mapping[str, str] | None = None) -> Stor
         OSError: the machine would not let it be made.
     """
     head = os.path.join(path, "HEAD")
+    # All that will ever be forced to the disk is in this folder.
+    make_folder(path, durable=True)
     with hold_lock(os.path.join(path, "uwf", "locks", "init"), wait=True):
         if not os.path.isfile(head):
             for folder in _FOLDERS:

@@ -38,5 +38,10 @@ def forget_workdir(store: Store, thread: ThreadId) -> None:
         remove(_file(store, thread))
 
 
+def workdirs_folder(store: Store) -> str:
+    """Give the folder of a kept store in which there is a file for each thread."""
+    return os.path.join(store.path, _FOLDER)
+
+
 def _file(store: Store, thread: ThreadId) -> str:
-    return os.path.join(store.path, _FOLDER, thread)
+    return os.path.join(workdirs_folder(store), thread)
