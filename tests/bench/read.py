@@ -1,24 +1,42 @@
 """Reading: what decisions and whole threads cost to read.
 
-Owns: the questions that are asked of a deep thread. Knows nothing of: clocks.
+Owns: the questions that are asked of a deep thread, and the project's limit.
+Knows nothing of: clocks.
 """
 
+from collections.abc import Callable, Sequence
+
 from bench.deep import Bench
-from bench.report import Row, Table
-from bench.timing import Case, CaseFailed, Sample, Series, take_turns, time_call
-from bench.world import ASKS_HISTORY, ASKS_META, Thread
+from bench.naive import read_commits_and_steps, read_steps
+from bench.report import Limit, Row, Table
+from bench.timing import (
+    Case,
+    CaseFailed,
+    Sample,
+    Series,
+    find_peak_mib,
+    ratio,
+    take_turns,
+    time_call,
+    time_process,
+)
+from bench.world import ASKS_HISTORY, ASKS_META, Thread, find_program
 
 from uwf_git.agents.fence import run_fenced
 from uwf_git.commands.decide import decide_next
+from uwf_git.commands.thread_context import get_context
 from uwf_git.commands.thread_read import read_thread
 from uwf_git.commands.thread_show import show_thread
 from uwf_git.errors import UwfError
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.heads import get_head
 from uwf_git.store.snapshot import read_snapshot
+from uwf_git.store.store import open_store
 
 _DECISIONS_A_ROUND = 5
 """A decision is quick; the commands that read a whole thread are not."""
+
+_LIMIT = Limit("over_naive", 1.5)
 
 
 def measure_read(bench: Bench) -> list[Table]:
@@ -31,19 +49,70 @@ def measure_read(bench: Bench) -> list[Table]:
     for depth in large:
         name = f"a condition on history, depth {depth:,}"
         decisions[name] = _decision(bench.thread_at(depth), ASKS_HISTORY)
-    threads = {f"depth {depth:,}": bench.thread_at(depth) for depth in large}
-    packed = bench.packed_thread_at(large[0])
-    if packed is not None:
-        threads[f"depth {large[0]:,}, after git gc"] = packed
-    readings: dict[str, Case] = {}
+    tables = [_table("decisions", decisions, rounds=rounds * _DECISIONS_A_ROUND)]
+    threads: dict[str, Thread | None] = {}
+    for depth in large:
+        threads[f"{depth:,} steps, loose"] = bench.thread_at(depth)
+        threads[f"{depth:,} steps, after git gc"] = bench.packed_thread_at(depth)
     for name, thread in threads.items():
-        readings[f"thread show, {name}"] = _showing(thread, full=False)
-        readings[f"thread show --full, {name}"] = _showing(thread, full=True)
-        readings[f"thread read, {name}"] = _reading(thread)
-    return [
-        _table("decisions", decisions, rounds=rounds * _DECISIONS_A_ROUND),
-        _table("whole threads", readings, rounds=rounds),
-    ]
+        if thread is not None:
+            # In short ones starting a fence or opening a store is what takes the time.
+            limits = (_LIMIT,) if name.startswith(f"{large[-1]:,} ") else ()
+            tables.append(_whole_thread(name, thread, rounds=rounds, limits=limits))
+            tables.append(_processes(name, bench, thread))
+    return tables
+
+
+def _whole_thread(name: str, thread: Thread, *, rounds: int, limits: Sequence[Limit]) -> Table:
+    """Compare what reads a whole thread with dulwich's reading of the same objects."""
+    steps, everything = "naive: steps", "naive: commits and steps"
+    measured: dict[str, tuple[Callable[[Thread], object], str | None]] = {
+        steps: (read_steps, None),
+        everything: (read_commits_and_steps, None),
+        "a condition on history": (_decide, steps),
+        "thread context": (lambda opened: get_context(opened.store, opened.id), steps),
+        "thread show --full": (
+            lambda opened: show_thread(opened.store, opened.id, full=True),
+            steps,
+        ),
+        "thread read": (lambda opened: read_thread(opened.store, opened.id), everything),
+        "thread show": (lambda opened: show_thread(opened.store, opened.id), None),
+        "thread read --last 10": (
+            lambda opened: read_thread(opened.store, opened.id, last=10),
+            None,
+        ),
+    }
+    cases = {what: _opened(thread, action) for what, (action, _naive) in measured.items()}
+    series = take_turns(cases, rounds=rounds, warm_up=1)
+    rows = []
+    for what, (_action, naive) in measured.items():
+        figures: dict[str, float | None] = dict(series[what].figures())
+        if naive is not None:
+            figures[_LIMIT.figure] = ratio(series[what], series[naive])
+        rows.append(Row(what, figures, limits if naive else (), series[what].failure))
+    return Table(f"{name}, in one process, {rounds} rounds", rows)
+
+
+def _opened(thread: Thread, action: Callable[[Thread], object]) -> Case:
+    """Give the case of *action* on the thread in a store that was opened for it."""
+
+    def case() -> Sample:
+        opened = thread._replace(store=open_store(thread.store.path))
+        return time_call(lambda: action(opened))
+
+    return case
+
+
+def _processes(name: str, bench: Bench, thread: Thread) -> Table:
+    """Tell how much memory whole processes take."""
+    rows = []
+    for words in (("show", "--full"), ("context",), ("read",)):
+        argv = (find_program("uwf"), "--repo", thread.store.path, "thread", *words, thread.id)
+        environ, log = bench.world.environ, bench.world.path("log")
+        figures: dict[str, float | None] = dict(time_process(argv, environ, log=log)._asdict())
+        figures["peak_mib"] = find_peak_mib(argv, environ, log=log)
+        rows.append(Row(f"uwf thread {' '.join(words)}", figures))
+    return Table(f"{name}, cold processes", rows)
 
 
 def _table(title: str, cases: dict[str, Case], *, rounds: int) -> Table:
@@ -61,24 +130,25 @@ def _timed_fence() -> Sample:
 
 
 def _decision(thread: Thread, position: str | None) -> Case:
-    snapshot = read_snapshot(thread.store, get_head(thread.store, thread.id).commit)
-    present = snapshot.get_present()
-    workflow = parse_workflow(snapshot.get_node(present.workflow))
-    if position is not None:
-        present = present._replace(role=position)
+    decide = _prepared(thread, position)
 
     def case() -> Sample:
         try:
-            return time_call(lambda: decide_next(snapshot, present, workflow))
+            return time_call(decide)
         except UwfError as error:
             raise CaseFailed(str(error)) from error
 
     return case
 
 
-def _showing(thread: Thread, *, full: bool) -> Case:
-    return lambda: time_call(lambda: show_thread(thread.store, thread.id, full=full))
+def _decide(thread: Thread) -> str:
+    return _prepared(thread, ASKS_HISTORY)()
 
 
-def _reading(thread: Thread) -> Case:
-    return lambda: time_call(lambda: read_thread(thread.store, thread.id))
+def _prepared(thread: Thread, position: str | None) -> Callable[[], str]:
+    snapshot = read_snapshot(thread.store, get_head(thread.store, thread.id).commit)
+    present = snapshot.get_present()
+    workflow = parse_workflow(snapshot.get_node(present.workflow))
+    if position is not None:
+        present = present._replace(role=position)
+    return lambda: decide_next(snapshot, present, workflow)

@@ -9,11 +9,24 @@ prepares a turn or cleans up after it is not in its time.
 import os
 import resource
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 _MS = 1000
+_MIB = 1024 * 1024
+
+_WATCH = """
+import os, sys
+log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+actions = [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
+child = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ, file_actions=actions)
+_pid, status, used = os.wait4(child, 0)
+print(used.ru_maxrss)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
 
 
 class CaseFailed(Exception):
@@ -113,6 +126,22 @@ def time_process(argv: tuple[str, ...], environ: Mapping[str, str], *, log: str)
     if status != 0:
         raise CaseFailed(f"exit status {os.waitstatus_to_exitcode(status)}: {_first_line(log)}")
     return Sample(wall_ms, (used.ru_utime + used.ru_stime) * _MS)
+
+
+def find_peak_mib(argv: tuple[str, ...], environ: Mapping[str, str], *, log: str) -> float:
+    """Tell the most memory that a process takes; *log* takes what it prints.
+
+    A small process starts it: Linux counts as a program's own what its starter had before.
+
+    Raises:
+        CaseFailed: it ended with another status than 0.
+    """
+    watched = (sys.executable, "-S", "-E", "-c", _WATCH, log, *argv)
+    ran = subprocess.run(watched, env=dict(environ), capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        raise CaseFailed(f"exit status {ran.returncode}: {_first_line(log)}")
+    # Linux counts in units of 1024 bytes, macOS in bytes.
+    return int(ran.stdout) * (1 if sys.platform == "darwin" else 1024) / _MIB
 
 
 def _cpu_ms() -> float:

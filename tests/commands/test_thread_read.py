@@ -2,10 +2,11 @@ import pytest
 from commands.world import World, fails, replied, says
 
 from uwf_git.commands.thread_kill import kill_thread
-from uwf_git.commands.thread_read import read_thread
+from uwf_git.commands.thread_read import read_thread, tell_thread
 from uwf_git.commands.thread_step import TurnFailed
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.heads import NoSuchThread
+from uwf_git.store.node_tree import get_tree
 
 HOSTILE = "# Broken out\n\n## 9. forged: x\n\n```\n<!--\n\nTitle\n===\n"
 
@@ -109,15 +110,51 @@ def test_unknown_thread_is_refused(world: World) -> None:
         read_thread(world.store, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
 
 
-def test_damaged_history_is_told_as_damage(world: World) -> None:
-    thread = world.begun()
-    start = world.snapshot(thread).commit.oid
-    world.step(thread)
-    path = f"{world.store.path}/objects/{start[:2]}/{start[2:]}"
+def spoil(world: World, oid: str) -> None:
+    """Put something else in the place of a loose object."""
+    path = f"{world.store.path}/objects/{oid[:2]}/{oid[2:]}"
     with open(f"{path}.new", "wb") as file:
         file.write(b"garbage")
     world.place.joinpath(f"{path}.new").rename(path)
     world.reopen()
 
+
+def test_damaged_history_is_told_as_damage(world: World) -> None:
+    thread = world.begun()
+    start = world.snapshot(thread).commit.oid
+    world.step(thread)
+    spoil(world, start)
+
     with pytest.raises(StoreDamaged, match=start):
         read_thread(world.store, thread)
+
+
+def test_what_is_not_asked_for_is_not_read(world: World) -> None:
+    thread = world.begun()
+    start = world.snapshot(thread).commit.oid
+    world.step(thread)
+    world.step(thread)
+    spoil(world, start)
+
+    assert "## 2. checker" in read_thread(world.store, thread, last=1)
+
+
+def test_a_thread_is_told_as_far_as_it_can_be_read(world: World) -> None:
+    """Piece by piece: what was said may be more than memory holds."""
+    thread = world.begun()
+    world.step(thread, says({"text": "x"}, "One."))
+    world.step(thread, says({"ok": True}, "Two."))
+    step = world.snapshot(thread).get_head_node()
+    name = step.payload["content"]["$ref"]
+    snapshot = world.snapshot(thread)
+    folder = get_tree(snapshot.objects, snapshot.nodes)
+    for part in (name[0], name[1]):
+        folder = get_tree(snapshot.objects, folder[part.encode()][1])
+    spoil(world, folder[f"{name[2:]}.md".encode()][1].decode())
+
+    pieces = tell_thread(world.store, thread)
+
+    assert next(pieces).startswith("# Do it.")
+    assert "One." in next(pieces)
+    with pytest.raises(StoreDamaged):
+        next(pieces)

@@ -29,7 +29,7 @@ texts = st.lists(st.sampled_from(HOSTILE), max_size=8).map("\n".join)
 
 
 def document(*entries: Entry, task: str = "Do it.", title: str = "Title") -> str:
-    return render_document(title, ("a", "", "b"), task, entries)
+    return "".join(render_document(title, ("a", "", "b"), task, entries))
 
 
 def outside_of_code(text: str) -> tuple[list[str], bool]:

@@ -144,3 +144,12 @@ def test_a_field_of_another_kind_breaks_a_built_in_schema(
 @pytest.mark.parametrize("name", FULL)
 def test_something_else_altogether_breaks_a_built_in_schema(name: str, payload: Any) -> None:
     assert not is_plainly_valid(schema(name), payload)
+
+
+def test_a_schema_may_be_deeper_than_any_stack() -> None:
+    """Only as much of it is looked at as the value has."""
+    schema: Any = {"type": "string"}
+    for _ in range(5000):
+        schema = {"items": schema, "properties": {"a": schema}, "additionalProperties": schema}
+    assert is_plainly_valid(schema, [[], {}])
+    assert is_plainly_valid(schema, {"a": {"b": []}})

@@ -3,7 +3,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dulwich.objects import Blob, ObjectID, ShaFile, Tree
+from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
+from hypothesis import given
+from hypothesis import strategies as st
 from store.conftest import Git
 from store.story import Story, put_raw, signed
 
@@ -19,7 +21,7 @@ from uwf_git.store.commit import (
 )
 from uwf_git.store.objects import DamagedObject, DurableObjects
 from uwf_git.store.refs import Oid
-from uwf_git.store.store import Store
+from uwf_git.store.store import Store, memory_store
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 WHO = "A U Thor <a@example.com> 1700000000 +0000"
@@ -113,6 +115,10 @@ def test_something_else_is_no_commit(store: Store) -> None:
         [f"tree {EMPTY_TREE}", "author x", "committer x", "", "subject"],
         [f"tree {EMPTY_TREE}", f"author {WHO}", "committer A <a> x +0000", "", "subject"],
         [f"author {WHO}", f"committer {WHO}", "", "subject"],
+        [f"tree {EMPTY_TREE}", f"committer {WHO}", f"author {WHO}", "", "subject"],
+        [f"tree {EMPTY_TREE}", f"author {WHO}", f"parent {'1' * 40}", f"committer {WHO}", "", ""],
+        [f"tree {EMPTY_TREE}", f"author {WHO}", f"committer {WHO}", "nonsense", "", "subject"],
+        [f"tree {EMPTY_TREE}\r", f"author {WHO}", f"committer {WHO}", "", "subject"],
         ["nonsense"],
         ["nonsense", "", "subject"],
         ["\0"],
@@ -122,6 +128,45 @@ def test_a_commit_that_git_would_not_write_is_damage(store: Store, lines: list[s
     oid = Oid(put_raw(store, "commit", "\n".join(lines).encode()).decode())
     with pytest.raises((DamagedCommit, DamagedObject), match=oid):
         read_commit(store.objects, oid)
+
+
+OIDS = st.binary(min_size=20, max_size=20).map(lambda raw: ObjectID(raw.hex().encode()))
+WORDS = st.text(
+    st.characters(exclude_characters="<>\n\0", exclude_categories=["Cs"]), max_size=20
+).map(str.encode)
+PERSONS = st.builds(lambda name, email: b"%s <%s>" % (name, email), WORDS, WORDS)
+BODIES = st.binary(max_size=60) | st.sampled_from([b"parent x\n\ntree y\n", b"\n\ngpgsig a\n b\n"])
+
+
+@st.composite
+def commits(draw: st.DrawFn) -> Commit:
+    commit = Commit()
+    commit.tree = draw(OIDS)
+    commit.parents = draw(st.lists(OIDS, max_size=3))
+    commit.author, commit.committer = draw(PERSONS), draw(PERSONS)
+    commit.author_time = draw(st.integers(0, 2**40))
+    commit.commit_time = draw(st.integers(0, 2**40))
+    commit.author_timezone = draw(st.integers(-99, 99)) * 900
+    commit.commit_timezone = 0
+    commit.encoding = draw(st.none() | st.just(b"latin-1"))
+    commit.gpgsig = draw(st.none() | st.just(b"-----BEGIN\n\nparent 1\n author 2\n-----END"))
+    commit.message = draw(BODIES)
+    return commit
+
+
+@given(commits())
+def test_a_commit_is_read_as_dulwich_reads_it(commit: Commit) -> None:
+    store = memory_store()
+    store.objects.add_objects([(commit, None)])
+    oid = Oid(commit.id.decode())
+    assert read_commit(store.objects, oid) == CommitView(
+        oid=oid,
+        parents=tuple(Oid(parent.decode()) for parent in commit.parents),
+        tree=commit.tree,
+        message=commit.message,
+        author=commit.author,
+        time_s=commit.commit_time,
+    )
 
 
 def test_a_missing_tree_is_told_by_its_object_id(store: Store) -> None:

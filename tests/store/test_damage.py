@@ -16,9 +16,9 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.commit import CommitDraft, DamagedCommit, read_commit, write_commit
 from uwf_git.store.heads import ACTIVE, Head, get_head, list_threads
 from uwf_git.store.history import walk_history
-from uwf_git.store.loose_nodes import NoSuchNode, get_any_node, resolve_node
 from uwf_git.store.message import BadMessage
 from uwf_git.store.node_blob import DamagedNode, encode_json, encode_node
+from uwf_git.store.node_lookup import NodeLookup, NoSuchNode
 from uwf_git.store.node_tree import MissingNode, add_nodes, get_tree
 from uwf_git.store.objects import DamagedObject
 from uwf_git.store.refs import BadRef, Oid
@@ -302,8 +302,8 @@ def test_a_thread_whose_ref_is_broken_does_not_hide_the_others(
     with pytest.raises((BadRef, DamagedCommit)):
         read_snapshot(store, get_head(store, THREAD).commit)
     step = whole.snapshot.get_head_node()
-    assert get_any_node(store, step.hash) == step
-    assert resolve_node(store, step.hash[:10]) == step.hash
+    assert NodeLookup(store).get(step.hash) == step
+    assert NodeLookup(store).resolve(step.hash[:10]) == step.hash
     assert broken.thread != whole.thread
 
 
@@ -320,10 +320,10 @@ def test_a_thread_whose_nodes_are_broken_does_not_hide_the_others(
     path.chmod(0o644)
     path.write_bytes(b"")
     store = open_store(store.path)
-    assert get_any_node(store, step.hash) == step
-    assert resolve_node(store, step.hash[:10]) == step.hash
+    assert NodeLookup(store).get(step.hash) == step
+    assert NodeLookup(store).resolve(step.hash[:10]) == step.hash
     with pytest.raises(StoreDamaged):
-        get_any_node(store, lost.hash)
+        NodeLookup(store).get(lost.hash)
 
 
 def oid_of(snapshot: Snapshot, node: Node, part: str) -> ObjectID:
@@ -342,7 +342,7 @@ def test_a_node_that_nobody_has_is_no_damage(memory: Store, clock: Callable[[], 
     Story(memory, clock)
     nobody = build_node(TEXT, "nobody has this", timestamp=0).hash
     with pytest.raises(NoSuchNode, match=nobody):
-        get_any_node(memory, nobody)
+        NodeLookup(memory).get(nobody)
 
 
 @pytest.mark.parametrize("name", ["start.json", "nodes"])

@@ -1,6 +1,7 @@
 """Heads; what must hold on every kind of store is in test_contract.py."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from store.story import THREAD, Story
@@ -125,6 +126,15 @@ def test_the_newest_is_first(memory: Store) -> None:
     with_threads(memory, A2, B1, A1)
     assert list_threads(memory, archived=False) == [B1, A2, A1]
     assert list_threads(memory, archived=True) == []
+
+
+def test_whatever_its_archive_ref_holds_a_thread_that_has_one_is_not_active(store: Store) -> None:
+    with_threads(store, A1, A2)
+    ref = Path(store.path, ARCHIVE, A1)
+    ref.parent.mkdir()
+    ref.write_text("no object id\n")
+    assert list_threads(store, archived=False) == [A2]
+    assert list_threads(store, archived=True) == [A1]
 
 
 def test_each_refusal_is_its_own_kind(memory: Store, clock: Callable[[], int]) -> None:

@@ -93,8 +93,10 @@ def _position(snapshot: Snapshot, present: Present, head: Node) -> Position:
 
 def _history(snapshot: Snapshot) -> list[StepSummary]:
     """Load the steps before the newest, oldest first."""
-    steps = list(_earlier_steps(snapshot))
-    return [StepSummary(step.payload["role"], step.payload["meta"]) for step in reversed(steps)]
+    steps = _earlier_steps(snapshot)
+    history = [StepSummary(step.payload["role"], step.payload["meta"]) for step in steps]
+    history.reverse()
+    return history
 
 
 def _earlier_steps(snapshot: Snapshot) -> Iterator[Node]:

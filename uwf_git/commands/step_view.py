@@ -13,7 +13,8 @@ from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
 from uwf_git.store.snapshot import Snapshot
 
-_COPIED = ("startedAt", "durationMs", "usage", "session", "state")
+_COPIED = ("startedAt", "durationMs", "usage", "session", "rung", "state")
+_REFERRED = ("prompt", "trace")
 
 
 def view_step(snapshot: Snapshot, step: Node) -> dict[str, Any]:
@@ -22,17 +23,22 @@ def view_step(snapshot: Snapshot, step: Node) -> dict[str, Any]:
     Raises:
         MissingNode, DamagedNode: it is no step, or what it points at cannot be read.
     """
+    return _view_step(snapshot, step, Commands(snapshot))
+
+
+def _view_step(snapshot: Snapshot, step: Node, commands: "Commands") -> dict[str, Any]:
     payload = check_type(step, STEP).payload
     view: dict[str, Any] = {
         "hash": step.hash,
         "role": payload["role"],
         "meta": payload["meta"],
         "content": get_text(snapshot, payload.get("content")),
-        "agent": get_command(snapshot, payload.get("agent")),
+        "agent": commands.get(payload.get("agent")),
         "timestamp": step.timestamp,
     }
     view |= {name: payload[name] for name in _COPIED if name in payload}
-    return view
+    # By name: `json-cas get` prints what a prompt of a hundred pages holds.
+    return view | {name: find_reference(payload[name]) for name in _REFERRED if name in payload}
 
 
 def view_steps(snapshot: Snapshot) -> list[dict[str, Any]]:
@@ -41,8 +47,11 @@ def view_steps(snapshot: Snapshot) -> list[dict[str, Any]]:
     Raises:
         MissingNode, DamagedNode, DamagedCommit: the chain is broken.
     """
-    steps = [node for node in snapshot.walk_chain() if "prev" in node.payload]
-    return [view_step(snapshot, step) for step in reversed(steps)]
+    commands = Commands(snapshot)
+    chain = (node for node in snapshot.walk_chain() if "prev" in node.payload)
+    views = [_view_step(snapshot, step, commands) for step in chain]
+    views.reverse()
+    return views
 
 
 def view_attempt(snapshot: Snapshot, name: NodeHash | None) -> dict[str, Any] | None:
@@ -83,3 +92,20 @@ def get_command(snapshot: Snapshot, ref: Any) -> str:
     return (
         "" if target is None else str(get_typed(snapshot, target, AGENT_CONFIG).payload["command"])
     )
+
+
+class Commands:
+    """The commands of a thread's agents: the same few are asked for at every step."""
+
+    __slots__ = ("_known", "_snapshot")
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._known: dict[NodeHash | None, str] = {}
+
+    def get(self, ref: Any) -> str:
+        """Give the command that a reference points at, as ``get_command``."""
+        target = find_reference(ref)
+        if target not in self._known:
+            self._known[target] = get_command(self._snapshot, ref)
+        return self._known[target]

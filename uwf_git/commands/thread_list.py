@@ -5,6 +5,8 @@ thread is one row that says so, never a failed list.
 """
 
 from collections.abc import Iterator
+from heapq import merge
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from uwf_git.errors import StoreDamaged
@@ -45,7 +47,8 @@ def _threads(store: Store, request: ListRequest) -> Iterator[ThreadId]:
     active = list_threads(store, archived=False)
     ended = list_threads(store, archived=True) if request.archived else []
     # Each once: a thread may be archived between the two looks.
-    yield from sorted({*active, *ended}, reverse=True)
+    for thread, _again in groupby(merge(active, ended, reverse=True)):
+        yield thread
 
 
 def _row(store: Store, thread: ThreadId) -> dict[str, Any] | None:

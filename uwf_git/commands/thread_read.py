@@ -5,19 +5,20 @@ Always true: it tells what the commits say, failed attempts and all; it changes 
 """
 
 import json
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from uwf_git.commands.agent_name import agent_name
-from uwf_git.commands.step_view import get_command, get_text
+from uwf_git.commands.step_view import Commands, get_text
 from uwf_git.commands.typed_node import get_typed
 from uwf_git.engine.markdown import Entry, fence_text, inline_text, render_document
 from uwf_git.engine.subject import first_line
 from uwf_git.model.builtin import ATTEMPT, STEP
-from uwf_git.model.node import Node
 from uwf_git.model.time_text import render_time
 from uwf_git.store.heads import get_head, resolve_thread
 from uwf_git.store.history import walk_history
-from uwf_git.store.snapshot import Snapshot
+from uwf_git.store.snapshot import Snapshot, read_snapshot
 from uwf_git.store.store import Store
 
 _LONGEST_TITLE = 100
@@ -26,19 +27,32 @@ _MINUTE_S = 60
 
 
 def read_thread(store: Store, text: str, *, last: int | None = None) -> str:
-    """Tell the thread that *text* means, or its *last* events.
+    """Tell the thread that *text* means, or its *last* events, in one piece.
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: no thread is meant.
         StoreDamaged: it cannot be read.
     """
+    return "".join(tell_thread(store, text, last=last))
+
+
+def tell_thread(store: Store, text: str, *, last: int | None = None) -> Iterator[str]:
+    """Tell the thread that *text* means, or its *last* events, piece by piece.
+
+    What was said is read when its turn comes: all of it could be more than memory holds.
+
+    Raises:
+        As ``read_thread``; of what was said, when its turn comes.
+    """
     head = get_head(store, resolve_thread(store, text))
-    story = list(walk_history(store, head.commit))[::-1]
-    tip = story[-1]
+    # A reader of a fork wants to know how it came to where it begins.
+    history = walk_history(store, head.commit, through_forks=True)
+    events = (each for each in history if each.record.event != "start")
+    story = list(islice(events, last))
+    tip = story[0] if story else read_snapshot(store, head.commit)
     start = tip.get_start()
-    told = [_entry(snapshot, tip) for snapshot in story if snapshot.record.event != "start"]
     prompt = start.payload["prompt"]
-    return render_document(
+    yield from render_document(
         _shortened(first_line(prompt) or "thread"),
         (
             f"thread `{head.thread}`",
@@ -48,24 +62,33 @@ def read_thread(store: Store, text: str, *, last: int | None = None) -> str:
             f"started {render_time(start.timestamp)}",
         ),
         prompt,
-        told[-last:] if last else told,
+        _entries(story, tip),
     )
 
 
-def _entry(snapshot: Snapshot, tip: Snapshot) -> Entry:
+def _entries(story: list[Snapshot], tip: Snapshot) -> Iterator[Entry]:
+    """Give what is told of *story* (newest first), oldest first; it is used up."""
+    commands = Commands(tip)
+    while story:
+        yield _entry(story.pop(), tip, commands)
+
+
+def _entry(snapshot: Snapshot, tip: Snapshot, commands: Commands) -> Entry:
     event = snapshot.record.event
     if event == "step":
-        return _step(snapshot, get_typed(tip, snapshot.record.node, STEP), tip)
+        return _step(snapshot, tip, commands)
     if event == "attempt":
         return _attempt(snapshot, tip)
+    said = snapshot.subject.partition(": ")[2]
     return Entry(
-        title=_capital(snapshot.subject.partition(": ")[2] or event),
+        title=_capital(f"forked {said}" if event == "fork" else said or event),
         facts=(render_time(snapshot.commit.time_s * _MS), _committer(snapshot)),
         text=snapshot.body,
     )
 
 
-def _step(snapshot: Snapshot, step: Node, tip: Snapshot) -> Entry:
+def _step(snapshot: Snapshot, tip: Snapshot, commands: Commands) -> Entry:
+    step = get_typed(tip, snapshot.record.node, STEP)
     payload = step.payload
     said = snapshot.subject.partition(": ")[2]
     # A subject that is only the meta is told below, better.
@@ -73,7 +96,7 @@ def _step(snapshot: Snapshot, step: Node, tip: Snapshot) -> Entry:
     return Entry(
         title=f"{snapshot.record.depth}. {payload['role']}{title}",
         facts=(
-            inline_text(agent_name(get_command(tip, payload["agent"]))),
+            inline_text(agent_name(commands.get(payload["agent"]))),
             render_time(step.timestamp),
             _duration(payload),
             f"`{step.hash}`",

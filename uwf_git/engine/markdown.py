@@ -9,7 +9,7 @@ Source: CommonMark 0.31, https://spec.commonmark.org/0.31.2/
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 _LINE_ENDS = re.compile(r"\r\n|\r")
@@ -46,16 +46,21 @@ class Entry(NamedTuple):
     """What an agent or a person said."""
 
 
-def render_document(title: str, facts: Sequence[str], task: str, entries: Sequence[Entry]) -> str:
-    """Write a thread as Markdown."""
-    parts = [f"# {inline_text(title)}", _small_print(facts), _quote(task)]
+def render_document(
+    title: str, facts: Sequence[str], task: str, entries: Iterable[Entry]
+) -> Iterator[str]:
+    """Write a thread as Markdown, piece by piece: no more than one of the *entries* is held."""
+    yield _paragraphs(f"# {inline_text(title)}", _small_print(facts), _quote(task))
     for entry in entries:
-        parts += [
+        yield "\n" + _paragraphs(
             f"## {inline_text(entry.title)}",
             _small_print(entry.facts),
             _meta(entry.meta),
             place_text(entry.text),
-        ]
+        )
+
+
+def _paragraphs(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

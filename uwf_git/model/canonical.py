@@ -9,6 +9,7 @@ numbers up to 2**53-1 in size are integers, every other number is a 64-bit float
 """
 
 import math
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import cbor2
@@ -20,6 +21,11 @@ MAX_SAFE_INTEGER = 2**53 - 1
 # Deeper values cannot be read back by every JSON parser that meets them; json-cas's own
 # vectors stop at 250.
 MAX_NESTING = 500
+
+# Named: written out where they are asked for, they would be made anew for each value.
+_HOLDERS = (dict, list)
+_LISTS = (list, tuple)
+_NUMBERS = (int, float)
 
 
 class NotCanonical(Refused):
@@ -54,7 +60,12 @@ def encode(value: Any) -> bytes:
     Raises:
         NotCanonical: as ``canonical``; the value is brought into its form first.
     """
-    return cbor2.dumps(_sorted(canonical(value)))
+    return encode_canonical(canonical(value))
+
+
+def encode_canonical(value: Any) -> bytes:
+    """Write a *value* that ``canonical`` gave, as ``encode`` does; it is not looked at again."""
+    return cbor2.dumps(_sorted(value))
 
 
 # Where a value stands: the path of what holds it, and its key or index there. It is put into
@@ -66,13 +77,16 @@ def _canonical(value: Any, path: _Path, depth: int) -> Any:
     # One frame a level (no comprehensions), so that 500 levels fit Python's stack.
     if depth > MAX_NESTING:
         raise NotCanonical("$…", f"is nested more than {MAX_NESTING} levels deep")
+    # Most values are short texts, and whoever reads a long thread comes here for each.
+    if type(value) is str and value.isascii():
+        return value
     if isinstance(value, dict):
         fields: dict[str, Any] = {}
         for key, item in value.items():
-            name = _check_key(key, path)
+            name = key if type(key) is str and key.isascii() else _check_key(key, path)
             fields[name] = _canonical(item, (path, name), depth + 1)
         return fields
-    if isinstance(value, list | tuple):
+    if isinstance(value, _LISTS):
         items: list[Any] = []
         for index, item in enumerate(value):
             items.append(_canonical(item, (path, index), depth + 1))
@@ -85,7 +99,7 @@ def _canonical_scalar(value: Any, path: _Path) -> Any:
         return value
     if isinstance(value, str):
         return _check_text(value, path)
-    if isinstance(value, int | float):
+    if isinstance(value, _NUMBERS):
         return _canonical_number(value, path)
     raise NotCanonical(_words(path), f"is a {type(value).__name__}, which JSON does not have")
 
@@ -134,8 +148,9 @@ def _sorted(value: Any) -> Any:
     """Order every map by the UTF-8 length of its keys, then by their bytes."""
     if isinstance(value, dict):
         fields: dict[str, Any] = {}
-        for key in sorted(value, key=_key_order):
-            fields[key] = _sorted(value[key])
+        for key in _ordered(value):
+            item = value[key]
+            fields[key] = _sorted(item) if isinstance(item, _HOLDERS) else item
         return fields
     if isinstance(value, list):
         items: list[Any] = []
@@ -143,6 +158,13 @@ def _sorted(value: Any) -> Any:
             items.append(_sorted(item))  # noqa: PERF401 (one frame a level, as above)
         return items
     return value
+
+
+def _ordered(keys: dict[str, Any]) -> Iterable[str]:
+    if "".join(keys).isascii():
+        # A character is a byte: the same order, without a call for each key.
+        return sorted(sorted(keys), key=len)
+    return sorted(keys, key=_key_order)
 
 
 def _key_order(key: str) -> tuple[int, bytes]:

@@ -16,7 +16,7 @@ def encode_u64(number: int) -> str:
 
     13 symbols hold 65 bits, so the first is always 0 to F.
     """
-    return "".join(ALPHABET[(number >> shift) & 31] for shift in range(60, -1, -5))
+    return "".join([ALPHABET[(number >> shift) & 31] for shift in range(60, -1, -5)])
 
 
 def fold(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import xxhash
 
-from uwf_git.model.canonical import encode
+from uwf_git.model.canonical import canonical, encode_canonical
 from uwf_git.model.crockford import encode_u64
 from uwf_git.model.node_hash import NodeHash
 
@@ -21,7 +21,7 @@ def typed_hash(type_hash: NodeHash, payload: Any) -> NodeHash:
     Raises:
         NotCanonical: no node can hold the payload.
     """
-    return _digest(type_hash.encode("ascii") + encode(payload))
+    return canonical_hash(type_hash, canonical(payload))
 
 
 def self_typed_hash(payload: Any) -> NodeHash:
@@ -30,8 +30,10 @@ def self_typed_hash(payload: Any) -> NodeHash:
     Raises:
         NotCanonical: no node can hold the payload.
     """
-    return _digest(encode(payload))
+    return canonical_hash(None, canonical(payload))
 
 
-def _digest(content: bytes) -> NodeHash:
-    return NodeHash(encode_u64(xxhash.xxh64_intdigest(content)))
+def canonical_hash(type_hash: NodeHash | None, payload: Any) -> NodeHash:
+    """Name the node that has this type, None for its own, and a payload in canonical form."""
+    prefix = b"" if type_hash is None else type_hash.encode("ascii")
+    return NodeHash(encode_u64(xxhash.xxh64_intdigest(prefix + encode_canonical(payload))))

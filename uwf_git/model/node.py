@@ -8,7 +8,7 @@ Always true: a ``Node`` that was built carries the name its content has.
 from typing import Any, NamedTuple
 
 from uwf_git.model.canonical import canonical
-from uwf_git.model.digest import self_typed_hash, typed_hash
+from uwf_git.model.digest import canonical_hash
 from uwf_git.model.node_hash import NodeHash
 
 
@@ -38,7 +38,7 @@ def build_node(type_hash: NodeHash, payload: Any, *, timestamp: int) -> Node:
         NotCanonical: no node can hold the payload.
     """
     value = canonical(payload)
-    return Node(typed_hash(type_hash, value), type_hash, value, timestamp)
+    return Node(canonical_hash(type_hash, value), type_hash, value, timestamp)
 
 
 def build_self_typed_node(payload: Any, *, timestamp: int) -> Node:
@@ -48,16 +48,13 @@ def build_self_typed_node(payload: Any, *, timestamp: int) -> Node:
         NotCanonical: no node can hold the payload.
     """
     value = canonical(payload)
-    name = self_typed_hash(value)
+    name = canonical_hash(None, value)
     return Node(name, name, value, timestamp)
 
 
 def content_hash(type_hash: NodeHash, payload: Any, *, name: NodeHash) -> NodeHash:
-    """Give the name that this content has, when it is kept under *name*.
+    """Give the name that this content, in canonical form, has when it is kept under *name*.
 
     A node that says it is its own type is hashed as a meta-schema.
-
-    Raises:
-        NotCanonical: no node can hold the payload.
     """
-    return self_typed_hash(payload) if type_hash == name else typed_hash(type_hash, payload)
+    return canonical_hash(None if type_hash == name else type_hash, payload)

@@ -8,7 +8,7 @@ import costs a step more than everything it does besides.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from uwf_git.model.node_hash import PATTERN, is_node_hash
 
@@ -29,7 +29,10 @@ _ANNOTATIONS = frozenset(
     }
 )
 
-_TYPES: dict[str, Callable[[Any], bool]] = {
+Check: TypeAlias = Callable[[Any], bool]
+"""Tells whether a value is seen at once to keep to a schema; False decides nothing."""
+
+_TYPES: dict[str, Check] = {
     "array": lambda value: isinstance(value, list),
     "boolean": lambda value: isinstance(value, bool),
     "integer": lambda value: (
@@ -45,77 +48,149 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 
 def is_plainly_valid(schema: Any, value: Any) -> bool:
     """Tell whether *value* is seen at once to keep to *schema*; False decides nothing."""
+    return plain_check(schema)(value)
+
+
+def plain_check(schema: Any) -> Check:
+    """Give the check of *schema*: for many values, most of the work is done once.
+
+    A part of the schema is looked at when a value first comes to it, for a schema may be deeper
+    than any value.
+    """
     if schema is True:
-        return True
+        return _yes
     if not isinstance(schema, dict):
-        return False
-    return all(
-        keyword in _ANNOTATIONS
-        or (keyword in _KEYWORDS and _KEYWORDS[keyword](schema, schema[keyword], value))
-        for keyword in schema
-    )
+        return _no
+    checks: list[Check] = []
+    for keyword, wanted in schema.items():
+        if keyword in _KEYWORDS:
+            checks.append(_KEYWORDS[keyword](schema, wanted))
+        elif keyword not in _ANNOTATIONS:
+            return _no
+    return checks[0] if len(checks) == 1 else _all_of(checks)
 
 
-def _type(_schema: dict[str, Any], wanted: Any, value: Any) -> bool:
-    names = wanted if isinstance(wanted, list) else [wanted]
-    return any(isinstance(name, str) and name in _TYPES and _TYPES[name](value) for name in names)
+def _yes(_value: Any) -> bool:
+    return True
 
 
-def _properties(_schema: dict[str, Any], properties: Any, value: Any) -> bool:
-    if not isinstance(value, dict):
+def _no(_value: Any) -> bool:
+    return False
+
+
+def _all_of(checks: list[Check]) -> Check:
+    def check(value: Any) -> bool:
+        for each in checks:  # noqa: SIM110 - all() would make a generator for every value
+            if not each(value):
+                return False
         return True
-    return isinstance(properties, dict) and all(
-        is_plainly_valid(part, value[name]) for name, part in properties.items() if name in value
-    )
-
-
-def _additional(schema: dict[str, Any], additional: Any, value: Any) -> bool:
-    if not isinstance(value, dict):
-        return True
-    known = schema.get("properties", {})
-    return isinstance(known, dict) and all(
-        is_plainly_valid(additional, value[name]) for name in value if name not in known
-    )
-
-
-def _required(_schema: dict[str, Any], required: Any, value: Any) -> bool:
-    if not isinstance(value, dict):
-        return True
-    return isinstance(required, list) and all(name in value for name in required)
-
-
-def _items(_schema: dict[str, Any], items: Any, value: Any) -> bool:
-    return not isinstance(value, list) or all(is_plainly_valid(items, item) for item in value)
-
-
-def _enum(_schema: dict[str, Any], choices: Any, value: Any) -> bool:
-    # Only texts: for JSON 1 is not true, for Python it is.
-    return isinstance(value, str) and isinstance(choices, list) and value in choices
-
-
-def _const(_schema: dict[str, Any], wanted: Any, value: Any) -> bool:
-    return isinstance(value, str) and value == wanted
-
-
-def _any_of(_schema: dict[str, Any], branches: Any, value: Any) -> bool:
-    return isinstance(branches, list) and any(is_plainly_valid(each, value) for each in branches)
-
-
-def _pattern(_schema: dict[str, Any], pattern: Any, value: Any) -> bool:
-    # Only the one that the built-in schemas have; any other could run for ever.
-    return bool(pattern == PATTERN) and (not isinstance(value, str) or is_node_hash(value))
-
-
-def _bound(
-    is_measured: Callable[[Any], bool], keeps: Callable[[Any, Any], bool]
-) -> Callable[[dict[str, Any], Any, Any], bool]:
-    def check(_schema: dict[str, Any], bound: Any, value: Any) -> bool:
-        return _TYPES["number"](bound) and (not is_measured(value) or keeps(value, bound))
 
     return check
 
 
-_KEYWORDS: dict[str, Callable[[dict[str, Any], Any, Any], bool]] = {
+class _Later:
+    """The check of a part of a schema, made when a value first comes to it."""
+
+    __slots__ = ("_check", "_schema")
+
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+        self._check: Check | None = None
+
+    def __call__(self, value: Any) -> bool:
+        if self._check is None:
+            self._check = plain_check(self._schema)
+        return self._check(value)
+
+
+def _type(_schema: dict[str, Any], wanted: Any) -> Check:
+    names = wanted if isinstance(wanted, list) else [wanted]
+    checks = [_TYPES[name] for name in names if isinstance(name, str) and name in _TYPES]
+    if len(checks) == 1:
+        return checks[0]
+    return lambda value: any(check(value) for check in checks)
+
+
+def _properties(_schema: dict[str, Any], properties: Any) -> Check:
+    if not isinstance(properties, dict):
+        return _is_no_object
+    parts = {name: _Later(part) for name, part in properties.items()}
+
+    def check(value: Any) -> bool:
+        if isinstance(value, dict):
+            for name, item in value.items():
+                if name in parts and not parts[name](item):
+                    return False
+        return True
+
+    return check
+
+
+def _additional(schema: dict[str, Any], additional: Any) -> Check:
+    known = schema.get("properties", {})
+    if not isinstance(known, dict):
+        return _is_no_object
+    rest = _Later(additional)
+
+    def check(value: Any) -> bool:
+        return not isinstance(value, dict) or all(
+            rest(value[name]) for name in value.keys() - known.keys()
+        )
+
+    return check
+
+
+def _required(_schema: dict[str, Any], required: Any) -> Check:
+    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+        return _is_no_object
+    names = frozenset(required)
+    return lambda value: not isinstance(value, dict) or names <= value.keys()
+
+
+def _is_no_object(value: Any) -> bool:
+    return not isinstance(value, dict)
+
+
+def _items(_schema: dict[str, Any], items: Any) -> Check:
+    each = _Later(items)
+    return lambda value: not isinstance(value, list) or all(map(each, value))
+
+
+def _enum(_schema: dict[str, Any], choices: Any) -> Check:
+    # Only texts: for JSON 1 is not true, for Python it is.
+    return lambda value: isinstance(value, str) and isinstance(choices, list) and value in choices
+
+
+def _const(_schema: dict[str, Any], wanted: Any) -> Check:
+    return lambda value: isinstance(value, str) and bool(value == wanted)
+
+
+def _any_of(_schema: dict[str, Any], branches: Any) -> Check:
+    if not isinstance(branches, list):
+        return _no
+    checks = [_Later(branch) for branch in branches]
+    return lambda value: any(check(value) for check in checks)
+
+
+def _pattern(_schema: dict[str, Any], pattern: Any) -> Check:
+    # Only the one that the built-in schemas have; any other could run for ever.
+    if pattern != PATTERN:
+        return _no
+    return lambda value: not isinstance(value, str) or is_node_hash(value)
+
+
+def _bound(
+    is_measured: Check, keeps: Callable[[Any, Any], bool]
+) -> Callable[[dict[str, Any], Any], Check]:
+    def make(_schema: dict[str, Any], bound: Any) -> Check:
+        if not _TYPES["number"](bound):
+            return _no
+        return lambda value: not is_measured(value) or keeps(value, bound)
+
+    return make
+
+
+_KEYWORDS: dict[str, Callable[[dict[str, Any], Any], Check]] = {
     "type": _type,
     "properties": _properties,
     "additionalProperties": _additional,

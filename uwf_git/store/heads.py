@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from uwf_git.errors import Conflict, Refused
 from uwf_git.model.thread_id import ThreadId, is_thread_id, parse_thread_prefix
-from uwf_git.store.refs import Oid
+from uwf_git.store.refs import BadRef, Oid
 from uwf_git.store.store import Store
 
 ACTIVE = "refs/threads/"
@@ -123,11 +123,20 @@ def resolve_thread(store: Store, text: str) -> ThreadId:
 
 def list_threads(store: Store, *, archived: bool) -> list[ThreadId]:
     """List the active (or the archived) threads, newest first: a ULID sorts by its time."""
-    ended = {name for name in store.refs.names(ARCHIVE) if is_thread_id(name)}
+    names = store.refs.names(ARCHIVE if archived else ACTIVE)
+    threads = [ThreadId(name) for name in reversed(names) if is_thread_id(name)]
     if archived:
-        return [ThreadId(name) for name in sorted(ended, reverse=True)]
-    active = {name for name in store.refs.names(ACTIVE) if is_thread_id(name)}
-    return [ThreadId(name) for name in sorted(active - ended, reverse=True)]
+        return threads
+    # One by one: there may be a hundred thousand ended threads, and few that are active.
+    return [thread for thread in threads if not _is_archived(store, thread)]
+
+
+def _is_archived(store: Store, thread: ThreadId) -> bool:
+    try:
+        return store.refs.find(ARCHIVE + thread) is not None
+    except BadRef:
+        # Whatever it holds, there is one.
+        return True
 
 
 def create_head(store: Store, thread: ThreadId, commit: Oid) -> Head:

@@ -10,12 +10,12 @@ import json
 import re
 from typing import Any
 
-from uwf_git.errors import StoreDamaged
+from uwf_git.errors import GIVEN_BACK, StoreDamaged
 from uwf_git.model.builtin import BUILTIN, META, TEXT
 from uwf_git.model.canonical import NotCanonical, canonical
 from uwf_git.model.node import Node, build_node, content_hash
 from uwf_git.model.node_hash import NodeHash, is_node_hash
-from uwf_git.model.plain_schema import is_plainly_valid
+from uwf_git.model.plain_schema import plain_check
 
 JSON_SUFFIX = ".json"
 TEXT_SUFFIX = ".md"
@@ -26,7 +26,7 @@ _TEXT_HEADER = re.compile(
 )
 _FIELDS = {"type", "payload", "timestamp"}
 _LATEST = 10**16
-_SHAPED = {name: node.payload for name, node in BUILTIN.items() if name != META}
+_SHAPED = {name: plain_check(node.payload) for name, node in BUILTIN.items() if name != META}
 
 
 class DamagedNode(StoreDamaged):
@@ -37,7 +37,7 @@ class DamagedNode(StoreDamaged):
     def __init__(self, name: NodeHash, problem: str) -> None:
         super().__init__(
             f"node {name} {problem}",
-            hint="see `git fsck`; another copy of this store can give it back: `git fetch`",
+            hint=GIVEN_BACK,
             node=name,
         )
 
@@ -80,9 +80,10 @@ def check_node(node: Node) -> Node:
     Raises:
         DamagedNode: it has not.
     """
-    schema = _SHAPED.get(node.type)
-    if schema is not None and not is_plainly_valid(schema, node.payload):
-        raise DamagedNode(node.hash, f"says that it is a {schema['title']}, and is none")
+    has_its_shape = _SHAPED.get(node.type)
+    if has_its_shape is not None and not has_its_shape(node.payload):
+        title = BUILTIN[node.type].payload["title"]
+        raise DamagedNode(node.hash, f"says that it is a {title}, and is none")
     return node
 
 

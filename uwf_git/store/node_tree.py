@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 
-from uwf_git.errors import StoreDamaged
+from uwf_git.errors import GIVEN_BACK, StoreDamaged
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash, is_node_hash
 from uwf_git.store.node_blob import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_node
@@ -31,7 +31,7 @@ class MissingNode(StoreDamaged):
     def __init__(self, name: NodeHash) -> None:
         super().__init__(
             f"node {name} is missing from the thread that points at it",
-            hint="see `git fsck`; another copy of this store can give it back: `git fetch`",
+            hint=GIVEN_BACK,
             node=name,
         )
 
@@ -71,12 +71,12 @@ def get_blob(objects: ObjectStore, oid: ObjectID) -> bytes:
         DamagedObject: it is missing, or no blob.
     """
     try:
-        blob = objects[oid]
+        kind, content = objects.get_raw(oid)
     except KeyError:
         raise DamagedObject(oid, "is missing") from None
-    if not isinstance(blob, Blob):
+    if kind != Blob.type_num:
         raise DamagedObject(oid, "is not a blob")
-    return blob.data
+    return content
 
 
 def find_node(objects: ObjectStore, nodes: ObjectID | None, name: NodeHash) -> Node | None:

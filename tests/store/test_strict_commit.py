@@ -1,0 +1,118 @@
+"""What git and FORMAT.md do not have in a commit; git itself is asked."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dulwich.objects import ObjectID
+from store.story import Story, put_raw, tell_small_story
+
+from uwf_git.store.commit import DamagedCommit, read_commit
+from uwf_git.store.refs import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.strict_commit import read_strict_commit
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def content(store: Store, clock: Callable[[], int]) -> bytes:
+    """Give a commit as it should be."""
+    head = Story(store, clock).step(body="Because.\n\nTwice.")
+    return store.objects.get_raw(ObjectID(head.commit.encode()))[1]
+
+
+def problem_of(store: Store, content: bytes) -> str | None:
+    oid = Oid(put_raw(store, "commit", content).decode())
+    return read_strict_commit(store.objects, oid).problem
+
+
+def git_takes(git: Git, store: Store, content: bytes) -> bool:
+    """Tell whether git takes the commit from somebody else."""
+    oid = put_raw(store, "commit", content).decode()
+    path = Path(store.path)
+    try:
+        git("-c", "fsck.nulInCommit=error", "fsck", "--strict", oid, cwd=path)
+    except subprocess.CalledProcessError:
+        return False
+    return True
+
+
+def test_commits_that_uwf_writes_have_no_problem(store: Store, clock: Callable[[], int]) -> None:
+    story = tell_small_story(store, clock)
+    oid: Oid | None = story.head.commit
+    while oid is not None:
+        commit = read_strict_commit(store.objects, oid)
+        assert commit.view == read_commit(store.objects, oid)
+        assert commit.problem is None
+        oid = next(iter(commit.view.parents), None)
+
+
+COMMITTER = b"committer C O Mitter <committer@example.com> "
+
+HEADERS = [
+    (b"author writer <", b"author <", True),
+    (b"author writer <", b"author  <", False),
+    (b"author writer <", b"author a> <", True),
+    (b"author writer <", b"author a<b> <", True),
+    (b"author writer <", b"author wri\0ter <", True),
+    (b"author writer <", b"author \xff\xc3\xbc 'a' <", False),
+    (b"<uwf-mock@uwf>", b"<>", False),
+    (b"<uwf-mock@uwf>", b"<a b --c>", False),
+    (COMMITTER, b"committer <a@b> ", True),
+    (COMMITTER, COMMITTER + b"0", True),
+    (COMMITTER, b"committer  <> ", False),
+]
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=lambda header: header[1].decode(errors="replace"))
+def test_identities_are_refused_as_git_refuses_them(
+    header: tuple[bytes, bytes, bool], store: Store, content: bytes, git: Git
+) -> None:
+    old, new, refused = header
+    assert content.count(old) == 1
+    changed = content.replace(old, new)
+
+    problem = problem_of(store, changed)
+
+    assert (problem is not None) == refused == (not git_takes(git, store, changed))
+    if problem is not None:
+        assert problem.startswith(("has an identity that git refuses as ", "is no commit that"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"\n\n    Because.", b"\n\nUwf-Status: completed\n\n    Because."),
+        (b"\n\n    Because.", b"\n\n# ------------------------ >8 ------------------------\n    B"),
+        (b"\n\n    Because.", b"\n\n    a\0b"),
+        (b"\n\n    Because.", b"\n\n---\n    B"),
+        (b"\n\n    Because.", b"\n    Because."),
+        (b"    Twice.", b"   Twice."),
+        (b"Uwf-Depth: ", b"Uwf-Depth:"),
+    ],
+)
+def test_line_that_git_may_read_as_something_else_is_told(
+    old: bytes, new: bytes, store: Store, content: bytes
+) -> None:
+    assert content.count(old) == 1
+
+    problem = problem_of(store, content.replace(old, new))
+
+    assert problem == "has a line between subject and trailers that git may read as something else"
+
+
+def test_signature_and_other_headers_are_no_problem(store: Store, content: bytes) -> None:
+    headers, blank, message = content.partition(b"\n\n")
+    signed = headers + b"\ngpgsig -----BEGIN\n \n abc\n -----END\nx-other 1" + blank + message
+
+    assert problem_of(store, signed) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"tree 1\n", b"author me\n\nhello\n"])
+def test_what_is_no_commit_is_damaged(content: bytes, store: Store) -> None:
+    with pytest.raises(DamagedCommit):
+        problem_of(store, content)
+    with pytest.raises(DamagedCommit, match="is missing"):
+        read_strict_commit(store.objects, Oid("1" * 40))
