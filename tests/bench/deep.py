@@ -31,6 +31,8 @@ class Scale(NamedTuple):
     """Of these depths, those where bytes are counted and whole threads are read."""
 
     read_rounds: int
+    crowd: int
+    """How many archived threads."""
 
 
 FULL = Scale(
@@ -41,6 +43,7 @@ FULL = Scale(
     depth_rounds=15,
     large=(1_000, 10_000),
     read_rounds=3,
+    crowd=100_000,
 )
 QUICK = Scale(
     rounds=5,
@@ -50,6 +53,7 @@ QUICK = Scale(
     depth_rounds=5,
     large=(500,),
     read_rounds=1,
+    crowd=5_000,
 )
 
 

@@ -16,6 +16,7 @@ from types import FrameType
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from bench.cold import measure_cold  # noqa: E402 - the path above has to come first
+from bench.crowd import measure_crowd  # noqa: E402 - as above
 from bench.deep import FULL, QUICK, Bench  # noqa: E402 - as above
 from bench.depth import measure_depth  # noqa: E402 - as above
 from bench.machine import describe_machine  # noqa: E402 - as above
@@ -32,6 +33,7 @@ PARTS: dict[str, Callable[[Bench], list[Table]]] = {
     "size": measure_size,
     "depth": measure_depth,
     "read": measure_read,
+    "crowd": measure_crowd,
 }
 
 
@@ -74,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "parts", nargs="*", metavar="PART", help=f"any of {', '.join(PARTS)}; all by default"
     )
-    parser.add_argument("--quick", action="store_true", help="less of everything: under 30 s")
+    parser.add_argument("--quick", action="store_true", help="less of everything: under a minute")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--rounds", type=_natural, metavar="N", help="rounds of cold processes")
     return parser

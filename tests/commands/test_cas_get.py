@@ -1,11 +1,12 @@
 import pytest
 from cas_nodes import NOWHERE, add_misnamed, add_notes, add_unchecked, put_person
+from commands.world import DEMO, World
 
 from uwf_git.commands.cas_get import get_node
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import META_NODE, TEXT
 from uwf_git.model.node_hash import NotANodeHash
-from uwf_git.store.loose_nodes import AmbiguousNode, NoSuchNode
+from uwf_git.store.node_lookup import AmbiguousNode, NoSuchNode
 from uwf_git.store.store import memory_store
 
 
@@ -59,3 +60,10 @@ def test_node_that_is_another_than_its_name_says_is_never_given() -> None:
 
     with pytest.raises(StoreDamaged, match="holds other content"):
         get_node(store, NOWHERE)
+
+
+def test_node_of_an_old_version_of_a_workflow_is_found(world: World) -> None:
+    old = world.put().workflow
+    new = world.put(DEMO.replace("Writes.", "Writes well.")).workflow
+
+    assert [get_node(world.store, name).type_name for name in (old, new)] == ["Workflow"] * 2

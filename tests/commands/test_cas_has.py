@@ -5,7 +5,7 @@ from uwf_git.commands.cas_has import has_node
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node_hash import NotANodeHash
-from uwf_git.store.loose_nodes import AmbiguousNode
+from uwf_git.store.node_lookup import AmbiguousNode
 from uwf_git.store.store import memory_store
 
 

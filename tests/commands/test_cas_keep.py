@@ -5,12 +5,13 @@ import pytest
 from cas_nodes import NOWHERE, PERSON, add_unchecked, hand_over, new_caller, put_person
 
 from uwf_git.commands.cas_keep import DanglingReferences, keep_node
-from uwf_git.commands.cas_lookup import NodeLookup, open_keeper
 from uwf_git.commands.cas_put import put_payload
 from uwf_git.commands.cas_schema_put import put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node import Node, build_node
+from uwf_git.store.keeper import open_keeper
 from uwf_git.store.loose_nodes import NODES_REF, list_nodes
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.objects import DurableObjects
 from uwf_git.store.store import Store, create_store, memory_store
 

@@ -13,7 +13,6 @@ from cas_nodes import (
 
 from uwf_git.commands.cas_check import InvalidPayload
 from uwf_git.commands.cas_keep import DanglingReferences
-from uwf_git.commands.cas_lookup import NodeLookup
 from uwf_git.commands.cas_put import put_payload
 from uwf_git.commands.cas_schema_put import put_schema
 from uwf_git.commands.cas_types import NotASchema
@@ -22,7 +21,8 @@ from uwf_git.model.canonical import NotCanonical
 from uwf_git.model.digest import self_typed_hash, typed_hash
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash, NotANodeHash
-from uwf_git.store.loose_nodes import NODES_REF, NoSuchNode, list_nodes
+from uwf_git.store.loose_nodes import NODES_REF, list_nodes
+from uwf_git.store.node_lookup import NodeLookup, NoSuchNode
 from uwf_git.store.node_tree import NodeCollision
 from uwf_git.store.store import Store, memory_store
 

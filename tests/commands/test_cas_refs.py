@@ -4,7 +4,7 @@ from cas_nodes import NOWHERE, PERSON, add_unchecked, new_caller, put_person
 from uwf_git.commands.cas_refs import list_references
 from uwf_git.commands.cas_schema_put import put_schema
 from uwf_git.model.builtin import META, TEXT
-from uwf_git.store.loose_nodes import NoSuchNode
+from uwf_git.store.node_lookup import NoSuchNode
 from uwf_git.store.store import memory_store
 
 

@@ -3,10 +3,10 @@ from typing import Any
 import pytest
 from cas_nodes import NOWHERE, add_misnamed, add_unchecked, put_person
 
-from uwf_git.commands.cas_lookup import NodeLookup
 from uwf_git.commands.cas_rows import NodeRow, build_row, find_title, find_type_name, summarize
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node import Node, build_node
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.store import memory_store
 
 

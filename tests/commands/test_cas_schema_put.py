@@ -2,9 +2,9 @@ import pytest
 from cas_nodes import PERSON, new_caller
 
 from uwf_git.commands.cas_check import InvalidPayload
-from uwf_git.commands.cas_lookup import NodeLookup
 from uwf_git.commands.cas_schema_put import put_schema
 from uwf_git.model.builtin import META, TEXT
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.store import memory_store
 
 

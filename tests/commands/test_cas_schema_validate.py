@@ -6,7 +6,7 @@ from uwf_git.commands.cas_schema_validate import validate_node
 from uwf_git.commands.cas_types import NotASchema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.canonical import NotCanonical
-from uwf_git.store.loose_nodes import NoSuchNode
+from uwf_git.store.node_lookup import NoSuchNode
 from uwf_git.store.store import memory_store
 
 

@@ -1,7 +1,6 @@
 import pytest
 from cas_nodes import NOWHERE, PERSON, add_notes, add_unchecked, new_caller
 
-from uwf_git.commands.cas_lookup import NodeLookup
 from uwf_git.commands.cas_put import put_payload
 from uwf_git.commands.cas_schema_put import put_schema
 from uwf_git.commands.cas_types import (
@@ -14,7 +13,7 @@ from uwf_git.commands.cas_types import (
 )
 from uwf_git.model.builtin import BUILTIN, META, TEXT
 from uwf_git.model.node_hash import NotANodeHash
-from uwf_git.store.loose_nodes import AmbiguousNode, NoSuchNode
+from uwf_git.store.node_lookup import AmbiguousNode, NodeLookup, NoSuchNode
 from uwf_git.store.store import memory_store
 
 
@@ -43,12 +42,12 @@ def test_type_is_found_by_the_beginning_of_its_hash_in_any_case() -> None:
     store = memory_store()
     schema = put_schema(store, new_caller(), PERSON).hash
 
-    assert resolve_type(store, schema[:4].lower()) == schema
-    assert resolve_type(store, TEXT[:4]) == TEXT
+    assert resolve_type(NodeLookup(store), schema[:4].lower()) == schema
+    assert resolve_type(NodeLookup(store), TEXT[:4]) == TEXT
 
 
 def test_name_of_a_builtin_schema_that_could_begin_a_hash_is_the_name() -> None:
-    assert resolve_type(memory_store(), "Attempt") == BUILTIN_TYPES["Attempt"]
+    assert resolve_type(NodeLookup(memory_store()), "Attempt") == BUILTIN_TYPES["Attempt"]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +59,7 @@ def test_word_that_means_no_type_is_refused(text: str, error: type[Exception]) -
     add_notes(store, 40)
 
     with pytest.raises(error):
-        resolve_type(store, text)
+        resolve_type(NodeLookup(store), text)
 
 
 def test_node_is_a_schema_if_its_type_is_a_meta_schema() -> None:

@@ -6,6 +6,7 @@ from cas_nodes import (
     ENDLESS,
     NOWHERE,
     PERSON,
+    SIGNING,
     add_misnamed,
     add_unchecked,
     hand_over,
@@ -18,8 +19,12 @@ from uwf_git.commands.cas_put import put_payload
 from uwf_git.commands.cas_schema_put import put_schema
 from uwf_git.commands.cas_verify import Finding, verify_nodes
 from uwf_git.model.builtin import BUILTIN, META, TEXT
-from uwf_git.model.node import Node
-from uwf_git.store.loose_nodes import NODES_REF, NoSuchNode
+from uwf_git.model.node import Node, build_node
+from uwf_git.store.commit import find_entry, read_commit
+from uwf_git.store.loose_nodes import NODES_REF
+from uwf_git.store.node_lookup import NoSuchNode
+from uwf_git.store.refs import Oid
+from uwf_git.store.registry import add_version
 from uwf_git.store.store import Store, create_store, memory_store, open_store
 
 THREAD = "refs/threads/01J00000000000000000000001"
@@ -135,6 +140,33 @@ def test_git_object_that_cannot_be_read_is_told(tmp_path: Path, git: Callable[..
     (finding,) = verify_nodes(open_store(str(path)), [note]).findings
     assert finding.ref == NODES_REF
     assert "cannot be read" in finding.message
+
+
+def test_damaged_folder_of_another_thread_is_no_finding(tmp_path: Path) -> None:
+    store = create_store(str(tmp_path / "s.git"))
+    note = put_payload(store, new_caller(), "Text", "hello").hash
+    hand_over(store, "refs/archive/01J00000000000000000000002")
+    keep_alone(store, THREAD, build_node(TEXT, "other", timestamp=0))
+    commit = read_commit(store.objects, store.refs.find(THREAD) or Oid(""))
+    oid = (find_entry(store.objects, commit, "nodes") or b"").decode()
+    tree = tmp_path / "s.git" / "objects" / oid[:2] / oid[2:]
+    tree.chmod(0o644)
+    tree.write_bytes(b"")
+
+    assert told(open_store(store.path), note) == []
+
+
+def test_file_that_several_versions_of_a_workflow_have_is_told_once() -> None:
+    store = memory_store()
+    wrong = Node(NOWHERE, TEXT, "wrong", 0)
+    version = None
+    for number in range(3):
+        node = build_node(TEXT, f"version {number}", timestamp=0)
+        added = ("demo", node, [wrong])
+        version = add_version(store, version, added=added, source=b"", signing=SIGNING)
+
+    (finding,) = verify_nodes(store, [NOWHERE]).findings
+    assert finding.ref == "refs/workflows/demo"
 
 
 def test_node_that_is_not_there_is_refused() -> None:

@@ -1,12 +1,12 @@
 from cas_nodes import NOWHERE, PERSON, add_misnamed, add_unchecked, new_caller, put_person
 
-from uwf_git.commands.cas_lookup import NodeLookup
 from uwf_git.commands.cas_put import put_payload
 from uwf_git.commands.cas_schema_put import put_schema
 from uwf_git.commands.cas_walk import walk_nodes
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.closure import walk_closure
 from uwf_git.model.node_hash import NodeHash
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.store import Store, memory_store
 
 

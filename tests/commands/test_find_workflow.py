@@ -1,9 +1,14 @@
+from pathlib import Path
+
 import pytest
+from cas_nodes import keep_alone
 from commands.world import DEMO, World
 
 from uwf_git.commands.find_workflow import find_workflow
-from uwf_git.store.loose_nodes import AmbiguousNode
+from uwf_git.store.node_lookup import AmbiguousNode
+from uwf_git.store.node_tree import MissingNode
 from uwf_git.store.registry import NoSuchWorkflow
+from uwf_git.store.store import memory_store
 
 
 def test_name_means_the_newest_version(world: World) -> None:
@@ -81,3 +86,26 @@ def test_closure_is_everything_a_thread_needs(world: World) -> None:
     assert found.closure[0].hash == found.workflow.hash
     reached = {node.hash for node in found.closure}
     assert set(found.workflow.roles.values()) | {found.workflow.moderator} <= reached
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+def test_old_version_is_found_with_all_its_parts(world: World, *, has_index: bool) -> None:
+    world.put()
+    old = find_workflow(world.store, "demo")
+    world.put(DEMO.replace("Writes.", "Writes well."))
+    if not has_index:
+        # A folder in its place: none can be made there.
+        Path(world.store.path, "uwf", "nodes.sqlite").mkdir(parents=True)
+
+    assert find_workflow(world.store, old.workflow.hash) == old
+
+
+def test_workflow_that_has_lost_a_part_is_told_by_the_part(world: World) -> None:
+    world.put()
+    workflow, *parts = find_workflow(world.store, "demo").closure
+    store = memory_store()
+    keep_alone(store, "refs/threads/01J00000000000000000000001", workflow)
+
+    with pytest.raises(MissingNode) as caught:
+        find_workflow(store, workflow.hash)
+    assert caught.value.facts["node"] in {part.hash for part in parts}

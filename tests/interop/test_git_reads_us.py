@@ -12,7 +12,8 @@ from store.story import WORKFLOW, Story
 from uwf_git.model.closure import walk_closure
 from uwf_git.store.heads import get_head, list_threads
 from uwf_git.store.history import walk_history
-from uwf_git.store.loose_nodes import get_any_node, list_nodes
+from uwf_git.store.loose_nodes import list_nodes
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.registry import list_versions, read_source
 from uwf_git.store.snapshot import read_snapshot
 from uwf_git.store.store import Store, open_store
@@ -30,7 +31,7 @@ REFS = [
 def whole_of(store: Store) -> list[Any]:
     """Read everything that there is, the closure of every node of every chain with it."""
     seen: list[Any] = [(each.commit.oid, read_source(store, each)) for each in list_versions(store)]
-    seen += [get_any_node(store, name) for name in list_nodes(store)]
+    seen += [NodeLookup(store).get(name) for name in list_nodes(store)]
     for thread in [*list_threads(store, archived=False), *list_threads(store, archived=True)]:
         for snapshot in walk_history(store, get_head(store, thread).commit):
             seen += [snapshot.record, snapshot.subject, snapshot.body, snapshot.get_present()]

@@ -10,19 +10,10 @@ from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.commit import read_commit
 from uwf_git.store.heads import ARCHIVE
-from uwf_git.store.loose_nodes import (
-    NODES_REF,
-    AmbiguousNode,
-    NodesMoved,
-    NoSuchNode,
-    find_any_node,
-    get_any_node,
-    list_nodes,
-    put_nodes,
-    resolve_node,
-)
+from uwf_git.store.loose_nodes import NODES_REF, NodesMoved, list_nodes, put_nodes
 from uwf_git.store.memory import MemoryRefs
 from uwf_git.store.message import parse_trailers, subject_of
+from uwf_git.store.node_lookup import AmbiguousNode, NodeLookup, NoSuchNode
 from uwf_git.store.node_tree import NodeCollision
 from uwf_git.store.refs import Oid
 from uwf_git.store.registry import add_version
@@ -42,9 +33,9 @@ def message_of(store: Store) -> bytes:
 
 
 def test_the_built_in_nodes_are_there_before_anything_was_put(memory: Store) -> None:
-    assert find_any_node(memory, META) == META_NODE
+    assert NodeLookup(memory).find(META) == META_NODE
     assert list(list_nodes(memory)) == []
-    assert resolve_node(memory, META[:12]) == META
+    assert NodeLookup(memory).resolve(META[:12]) == META
 
 
 def test_putting_keeps_the_built_in_nodes_as_well(memory: Store) -> None:
@@ -64,8 +55,8 @@ def test_what_was_put_is_listed_and_told(memory: Store) -> None:
 def test_of_what_is_put_twice_the_first_stays(memory: Store) -> None:
     assert put(memory, ONE)
     assert put(memory, ONE._replace(timestamp=9), TWO)
-    assert get_any_node(memory, ONE.hash) == ONE
-    assert get_any_node(memory, TWO.hash) == TWO
+    assert NodeLookup(memory).get(ONE.hash) == ONE
+    assert NodeLookup(memory).get(TWO.hash) == TWO
 
 
 def test_a_name_with_another_payload_is_refused(memory: Store) -> None:
@@ -125,22 +116,22 @@ def test_a_node_is_found_in_threads_archives_and_workflows(
     active.step(text="only here")
     add_version(memory, None, added=("demo", WORKFLOW, []), source=b"", signing=signed(0))
     for node in (ended, active.snapshot.get_head_node(), WORKFLOW):
-        assert get_any_node(memory, node.hash) == node
-        assert resolve_node(memory, node.hash[:9]) == node.hash
+        assert NodeLookup(memory).get(node.hash) == node
+        assert NodeLookup(memory).resolve(node.hash[:9]) == node.hash
     assert memory.refs.find(ARCHIVE + THREAD) is not None
 
 
 def test_what_nobody_has_is_not_found(memory: Store) -> None:
-    assert find_any_node(memory, ONE.hash) is None
+    assert NodeLookup(memory).find(ONE.hash) is None
     with pytest.raises(NoSuchNode, match=ONE.hash) as caught:
-        get_any_node(memory, ONE.hash)
+        NodeLookup(memory).get(ONE.hash)
     assert caught.value.exit_status == 1
     with pytest.raises(NoSuchNode):
-        resolve_node(memory, ONE.hash[:8])
+        NodeLookup(memory).resolve(ONE.hash[:8])
 
 
 def test_a_whole_name_is_not_looked_for(memory: Store) -> None:
-    assert resolve_node(memory, ONE.hash) == ONE.hash
+    assert NodeLookup(memory).resolve(ONE.hash) == ONE.hash
 
 
 def test_a_beginning_that_several_have_is_refused_with_some_of_them(memory: Store) -> None:
@@ -148,7 +139,7 @@ def test_a_beginning_that_several_have_is_refused_with_some_of_them(memory: Stor
     put(memory, *nodes)
     matches = sorted(node.hash for node in [*nodes, *BUILTIN.values()] if node.hash[0] == "0")
     with pytest.raises(AmbiguousNode) as caught:
-        resolve_node(memory, "0")
+        NodeLookup(memory).resolve("0")
     assert caught.value.facts["matches"] == matches
     assert caught.value.message.startswith(f"{len(matches)} nodes begin with 0: {matches[0]}, ")
     assert caught.value.message.endswith(f" and {len(matches) - 10} more")

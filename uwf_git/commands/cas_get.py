@@ -2,11 +2,10 @@
 
 from typing import NamedTuple
 
-from uwf_git.commands.cas_lookup import NodeLookup
 from uwf_git.commands.cas_rows import find_type_name
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import parse_node_prefix
-from uwf_git.store.loose_nodes import resolve_node
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.store import Store
 
 
@@ -26,5 +25,5 @@ def get_node(store: Store, text: str) -> FoundNode:
         StoreDamaged: it is there, but no ref has it whole.
     """
     lookup = NodeLookup(store)
-    node = lookup.get(resolve_node(store, parse_node_prefix(text)))
+    node = lookup.get(lookup.resolve(parse_node_prefix(text)))
     return FoundNode(node, find_type_name(lookup, node))

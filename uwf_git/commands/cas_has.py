@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-from uwf_git.commands.cas_lookup import NodeLookup
 from uwf_git.model.node_hash import parse_node_prefix
-from uwf_git.store.loose_nodes import NoSuchNode, resolve_node
+from uwf_git.store.node_lookup import NodeLookup, NoSuchNode
 from uwf_git.store.store import Store
 
 
@@ -26,8 +25,9 @@ def has_node(store: Store, text: str) -> Presence:
         StoreDamaged: it is there, but no ref has it whole.
     """
     prefix = parse_node_prefix(text)
+    lookup = NodeLookup(store)
     try:
-        name = resolve_node(store, prefix)
+        name = lookup.resolve(prefix)
     except NoSuchNode:
         return Presence(prefix, exists=False)
-    return Presence(name, exists=NodeLookup(store).find(name) is not None)
+    return Presence(name, exists=lookup.find(name) is not None)

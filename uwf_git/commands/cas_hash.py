@@ -9,6 +9,7 @@ from typing import Any
 from uwf_git.commands.cas_types import find_plain_type, resolve_type
 from uwf_git.model.digest import self_typed_hash, typed_hash
 from uwf_git.model.node_hash import NodeHash
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.store import Store
 
 
@@ -25,5 +26,5 @@ def hash_payload(
     """
     if type_text is None:
         return self_typed_hash(payload)
-    type_hash = find_plain_type(type_text) or resolve_type(open_store(), type_text)
+    type_hash = find_plain_type(type_text) or resolve_type(NodeLookup(open_store()), type_text)
     return typed_hash(type_hash, payload)

@@ -9,12 +9,13 @@ therefore not walked again.
 from collections import deque
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.cas_lookup import NodeLookup, open_keeper
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import BUILTIN
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
+from uwf_git.store.keeper import open_keeper
 from uwf_git.store.loose_nodes import NODES_REF, put_nodes
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.store import Store
 
 _MOST_NAMED = 10

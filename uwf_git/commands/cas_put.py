@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.cas_check import check_payload
 from uwf_git.commands.cas_keep import keep_node
-from uwf_git.commands.cas_lookup import NodeLookup
 from uwf_git.commands.cas_types import get_schema, resolve_type
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.node import Node, build_node, build_self_typed_node
 from uwf_git.model.node_hash import NodeHash
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.node_tree import NodeCollision
 from uwf_git.store.store import Store
 
@@ -45,7 +45,7 @@ def put_payload(store: Store, caller: Caller, type_text: str | None, payload: An
     if type_text is None:
         node = type_node = build_self_typed_node(payload, timestamp=now_ms)
     else:
-        type_node = get_schema(lookup, resolve_type(store, type_text))
+        type_node = get_schema(lookup, resolve_type(lookup, type_text))
         node = build_node(type_node.hash, payload, timestamp=now_ms)
     check_payload(type_node, node.payload)
     present = _find_same(lookup, node)

@@ -2,10 +2,9 @@
 
 from typing import NamedTuple
 
-from uwf_git.commands.cas_lookup import NodeLookup
 from uwf_git.commands.cas_rows import NodeRow, build_row
 from uwf_git.model.node_hash import parse_node_prefix
-from uwf_git.store.loose_nodes import resolve_node
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.store import Store
 
 
@@ -26,7 +25,7 @@ def list_references(store: Store, text: str) -> list[Reference]:
         StoreDamaged: it, or its type, is there, but no ref has it whole.
     """
     lookup = NodeLookup(store)
-    node = lookup.get(resolve_node(store, parse_node_prefix(text)))
+    node = lookup.get(lookup.resolve(parse_node_prefix(text)))
     return [
         Reference(target == node.type, build_row(lookup, target)[0])
         for target in lookup.list_references(node)

@@ -7,12 +7,11 @@ Always true: a node that is missing or damaged is a row that says so, never a fa
 import json
 from typing import Any, NamedTuple
 
-from uwf_git.commands.cas_lookup import NodeLookup
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.store.loose_nodes import NoSuchNode
+from uwf_git.store.node_lookup import NodeLookup, NoSuchNode
 
 _LONGEST = 72
 # What our own nodes, and most others, call themselves; the role before the name, for steps.

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from uwf_git.commands.cas_lookup import NodeLookup
 from uwf_git.commands.cas_types import get_schema, resolve_type
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.store import Store
 
 
@@ -14,4 +14,5 @@ def get_schema_payload(store: Store, text: str) -> Any:
         NotANodeHash, NoSuchNode, AmbiguousNode, NotASchema: it means none, or several.
         StoreDamaged: it is not whole.
     """
-    return get_schema(NodeLookup(store), resolve_type(store, text)).payload
+    lookup = NodeLookup(store)
+    return get_schema(lookup, resolve_type(lookup, text)).payload

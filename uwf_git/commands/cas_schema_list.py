@@ -6,13 +6,14 @@ Always true: a damaged node is one row that says so, never a failed list.
 
 from typing import NamedTuple
 
-from uwf_git.commands.cas_lookup import Keeper, NodeLookup, open_keeper
 from uwf_git.commands.cas_rows import find_title
 from uwf_git.commands.cas_types import is_schema
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES
 from uwf_git.model.node_hash import NodeHash
+from uwf_git.store.keeper import Keeper, open_keeper
 from uwf_git.store.loose_nodes import NODES_REF, list_nodes
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.store import Store
 
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from uwf_git.commands.cas_check import find_problems
-from uwf_git.commands.cas_lookup import NodeLookup
 from uwf_git.commands.cas_types import get_schema, resolve_type
 from uwf_git.model.canonical import canonical
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.problem import Problem
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.store import Store
 
 
@@ -34,7 +34,7 @@ def validate_node(
         StoreDamaged: a node that is needed is not whole.
     """
     lookup = NodeLookup(store)
-    name = resolve_type(store, text)
+    name = resolve_type(lookup, text)
     if read_value is not None:
         schema = get_schema(lookup, name)
         payload = canonical(read_value())

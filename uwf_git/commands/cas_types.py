@@ -4,14 +4,12 @@ Owns: the names of the built-in schemas on the command line. Knows nothing of: p
 Always true: a schema is a node whose type is a meta-schema, or a meta-schema itself.
 """
 
-from uwf_git.commands.cas_lookup import NodeLookup
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import BUILTIN_NODES, META
 from uwf_git.model.crockford import fold
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash, is_node_hash, parse_node_prefix
-from uwf_git.store.loose_nodes import NoSuchNode, resolve_node
-from uwf_git.store.store import Store
+from uwf_git.store.node_lookup import NodeLookup, NoSuchNode
 
 BUILTIN_TYPES: dict[str, NodeHash] = {
     node.payload["title"]: node.hash for node in BUILTIN_NODES if node.hash != META
@@ -41,13 +39,13 @@ def find_plain_type(text: str) -> NodeHash | None:
     return NodeHash(folded) if is_node_hash(folded) else None
 
 
-def resolve_type(store: Store, text: str) -> NodeHash:
+def resolve_type(lookup: NodeLookup, text: str) -> NodeHash:
     """Find the type that *text* means: a built-in name, a hash, or the beginning of one.
 
     Raises:
         NotANodeHash, NoSuchNode, AmbiguousNode: it means none, or several.
     """
-    return find_plain_type(text) or resolve_node(store, parse_node_prefix(text))
+    return find_plain_type(text) or lookup.resolve(parse_node_prefix(text))
 
 
 def get_schema(lookup: NodeLookup, name: NodeHash) -> Node:

@@ -7,12 +7,11 @@ or damaged is told so, and the walk goes on.
 from collections import deque
 from typing import NamedTuple
 
-from uwf_git.commands.cas_lookup import NodeLookup
 from uwf_git.commands.cas_rows import NodeRow, build_row
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash, parse_node_prefix
-from uwf_git.store.loose_nodes import resolve_node
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.store import Store
 
 
@@ -36,7 +35,7 @@ def walk_nodes(store: Store, text: str) -> list[Reached]:
         StoreDamaged: it is there, but no ref has it whole.
     """
     lookup = NodeLookup(store)
-    first = lookup.get(resolve_node(store, parse_node_prefix(text))).hash
+    first = lookup.get(lookup.resolve(parse_node_prefix(text))).hash
     given: list[Reached] = []
     met = {first}
     waiting: deque[tuple[int, NodeHash | None, NodeHash]] = deque([(0, None, first)])

@@ -11,9 +11,10 @@ from typing import NamedTuple
 from uwf_git.model.builtin import WORKFLOW
 from uwf_git.model.closure import walk_closure
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash, NotANodeHash, parse_node_prefix
+from uwf_git.model.node_hash import NodeHash, NotANodeHash, is_node_hash, parse_node_prefix
 from uwf_git.model.workflow import Workflow, parse_workflow
-from uwf_git.store.loose_nodes import AmbiguousNode, NoSuchNode, get_any_node, resolve_node
+from uwf_git.store.node_lookup import AmbiguousNode, NodeLookup, NoSuchNode
+from uwf_git.store.node_tree import MissingNode
 from uwf_git.store.registry import (
     NoSuchWorkflow,
     Version,
@@ -48,15 +49,16 @@ def find_workflow(store: Store, text: str) -> FoundWorkflow:
         prefix = parse_node_prefix(text)
     except NotANodeHash:
         raise _no_such(store, text) from None
-    versions = {
-        version.workflow: version
-        for version in list_versions(store)
-        if version.workflow.startswith(prefix)
-    }
-    if len(versions) == 1:
-        return _of_version(store, versions.popitem()[1])
-    if versions:
-        raise AmbiguousNode(text, sorted(versions))
+    if not is_node_hash(prefix):
+        versions = {
+            version.workflow: version
+            for version in list_versions(store)
+            if version.workflow.startswith(prefix)
+        }
+        if len(versions) == 1:
+            return _of_version(store, versions.popitem()[1])
+        if versions:
+            raise AmbiguousNode(text, sorted(versions))
     return _of_any_ref(store, text, prefix)
 
 
@@ -65,14 +67,22 @@ def _of_version(store: Store, version: Version) -> FoundWorkflow:
 
 
 def _of_any_ref(store: Store, text: str, prefix: str) -> FoundWorkflow:
-    """Find a workflow that is in no registry, as that of a thread which came from elsewhere."""
+    """Find a workflow wherever it is kept: an old version, or that of a thread from elsewhere."""
+    lookup = NodeLookup(store)
     try:
-        node = get_any_node(store, resolve_node(store, prefix))
+        node = lookup.get(lookup.resolve(prefix))
     except NoSuchNode:
         raise _no_such(store, text) from None
     if node.type != WORKFLOW:
         raise _no_such(store, text)
-    return _found(node.hash, lambda name: get_any_node(store, name))
+
+    def get_part(name: NodeHash) -> Node:
+        part = lookup.find(name)
+        if part is None:
+            raise MissingNode(name)
+        return part
+
+    return _found(node.hash, get_part)
 
 
 def _found(root: NodeHash, get_node: Callable[[NodeHash], Node]) -> FoundWorkflow:

@@ -6,10 +6,10 @@ import pytest
 from cas_nodes import NOWHERE, PERSON, new_caller
 from cli.ran import Ran
 
-from uwf_git.commands.cas_lookup import NodeLookup
 from uwf_git.commands.cas_schema_put import put_schema
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.digest import self_typed_hash, typed_hash
+from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.store import Store
 
 Cas = Callable[..., Ran]

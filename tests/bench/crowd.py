@@ -1,0 +1,101 @@
+"""A crowd: what very many ended threads cost those who use the store.
+
+Owns: the commands that are compared, and the project's limits for them.
+Knows nothing of: how the crowd is made (archived.py), how processes are timed.
+Always true: a command takes turns in a store with the crowd and in one without; each of the
+two has one active thread.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from bench.archived import Crowd, add_crowd
+from bench.cold import step_process
+from bench.deep import Bench
+from bench.report import Limit, Row, Table
+from bench.timing import Case, Series, ratio, take_turns, time_process
+from bench.world import Thread, World, begin_endless, find_program, make_store
+
+from uwf_git.store.heads import get_head
+from uwf_git.store.snapshot import read_snapshot
+
+_FIGURE = "over_empty"
+
+
+class _Verb(NamedTuple):
+    """A command, in a store without the crowd and in one with it."""
+
+    empty: Case
+    crowded: Case
+    most: float | None
+    """The project's limit: how many times as long it may take."""
+
+
+def measure_crowd(bench: Bench) -> list[Table]:
+    """Compare processes in a store with very many archived threads and in one with none."""
+    world, scale = bench.world, bench.scale
+    empty = begin_endless(world, make_store(world, "crowd-none", fsync=True))
+    crowded = begin_endless(world, make_store(world, "crowd", fsync=True))
+    bench.tell(f"{scale.crowd:,} archived threads")
+    crowd = add_crowd(crowded.store, size=scale.crowd)
+    first = _first_lookups(world, crowded, crowd)
+    verbs = _verbs(world, empty, crowded, crowd)
+    cases = {
+        name: case
+        for verb, both in verbs.items()
+        for name, case in ((f"{verb}, empty store", both.empty), (verb, both.crowded))
+    }
+    series = take_turns(cases, rounds=scale.rounds, warm_up=scale.warm_up)
+    rows = [row for name, verb in verbs.items() for row in _rows(name, verb, series)]
+    title = f"beside {scale.crowd:,} archived threads in packed-refs"
+    return [
+        Table(f"{title}: the first look-ups of a node", first),
+        Table(f"{title}: cold processes, {scale.rounds} rounds", rows),
+    ]
+
+
+def _first_lookups(world: World, crowded: Thread, crowd: Crowd) -> list[Row]:
+    """Time, in this order, look-ups that find less and less not yet looked at."""
+    nodes = {
+        "json-cas get, of the newest archived thread": crowd.newest,
+        "json-cas get, of the oldest": crowd.oldest,
+        "json-cas get, of one between": crowd.middle,
+    }
+    get = {name: _process(world, crowded, "json-cas", "get", node) for name, node in nodes.items()}
+    return [Row(name, {"wall_ms": case().wall_ms}) for name, case in get.items()]
+
+
+def _verbs(world: World, empty: Thread, crowded: Thread, crowd: Crowd) -> dict[str, _Verb]:
+    record = read_snapshot(empty.store, get_head(empty.store, empty.id).commit).record
+
+    def both(*words: str, most: float | None, ends: tuple[str, ...] = ("", "")) -> _Verb:
+        here, there = ([end] if end else [] for end in ends)
+        return _Verb(
+            _process(world, empty, *words, *here), _process(world, crowded, *words, *there), most
+        )
+
+    shown = (empty.id, crowded.id)
+    return {
+        "uwf thread step": _Verb(step_process(world, empty), step_process(world, crowded), 1.2),
+        "uwf thread show": both("uwf", "thread", "show", most=1.2, ends=shown),
+        "uwf thread list --all": both("uwf", "thread", "list", "--all", most=3),
+        "json-cas get": both("json-cas", "get", most=1.5, ends=(record.node, crowd.oldest)),
+        "uwf workflow show HASH": both(
+            "uwf", "workflow", "show", most=None, ends=(record.workflow, crowd.workflow)
+        ),
+    }
+
+
+def _process(world: World, thread: Thread, program: str, *words: str) -> Case:
+    argv = (find_program(program), "--repo", thread.store.path, *words)
+    return lambda: time_process(argv, world.environ, log=world.path("log"))
+
+
+def _rows(name: str, verb: _Verb, series: Mapping[str, Series]) -> list[Row]:
+    empty, crowded = series[f"{name}, empty store"], series[name]
+    figures: dict[str, float | None] = {**crowded.figures(), _FIGURE: ratio(crowded, empty)}
+    limits = () if verb.most is None else (Limit(_FIGURE, verb.most),)
+    return [
+        Row(f"{name}, empty store", empty.figures(), (), empty.failure),
+        Row(name, figures, limits, crowded.failure),
+    ]
