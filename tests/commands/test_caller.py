@@ -1,7 +1,9 @@
+import pytest
 from commands.world import World
 
 from uwf_git.commands.caller import Caller, committer_identity
 from uwf_git.store.git_config import GitConfig
+from uwf_git.store.signature import CannotSign
 from uwf_git.store.store import Store, memory_store
 
 
@@ -48,3 +50,19 @@ def test_author_is_the_committer_unless_somebody_else_acted(world: World) -> Non
     assert (alone.author, alone.committer, alone.now_ms) == (alone.committer, alone.author, 1234)
     assert other.author == b"writer <agent@uwf>"
     assert other.committer == alone.committer
+
+
+def test_nothing_is_signed_unless_git_s_settings_ask_for_it(world: World) -> None:
+    world.caller.check_signing(world.store)
+
+    assert world.caller.signing(world.store).sign is None
+
+
+def test_signing_that_cannot_be_is_told_before_work_is_done(world: World) -> None:
+    config = GitConfig({"commit.gpgsign": ["true"], "gpg.format": ["ssh"]})
+    store = world.store._replace(config=config)
+
+    with pytest.raises(CannotSign, match=r"user\.signingKey names no key"):
+        world.caller.check_signing(store)
+    with pytest.raises(CannotSign):
+        world.caller.signing(store)

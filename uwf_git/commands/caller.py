@@ -24,9 +24,32 @@ class Caller(NamedTuple):
     cwd: str
 
     def signing(self, store: Store, *, author: bytes | None = None) -> Signing:
-        """Give what a commit needs of its maker; the author is the committer unless given."""
+        """Give what a commit needs of its maker; the author is the committer unless given.
+
+        Raises:
+            CannotSign, UnfitSetting: the settings ask for signed commits, and that cannot be.
+        """
         committer = committer_identity(store, self.environ)
-        return Signing(author or committer, committer, self.now_ms())
+        return Signing(author or committer, committer, self.now_ms(), self._sign(store, committer))
+
+    def check_signing(self, store: Store) -> None:
+        """Make sure that commits can be signed if they have to be, before work is done for one.
+
+        A key that is locked is found only by signing.
+
+        Raises:
+            CannotSign, UnfitSetting: they cannot.
+        """
+        self._sign(store, committer_identity(store, self.environ))
+
+    def _sign(self, store: Store, committer: bytes) -> Callable[[bytes], bytes] | None:
+        if not store.config.get_flag("commit.gpgsign", default=False):
+            return None
+        from uwf_git.store.signature import (  # noqa: PLC0415 (costs 5 ms, and few commits are signed)
+            build_signer,
+        )
+
+        return build_signer(store, self.environ, committer=committer)
 
 
 def committer_identity(store: Store, environ: Mapping[str, str]) -> bytes:

@@ -1,0 +1,136 @@
+"""Keys for signing: real ones, made by the programs that git uses.
+
+Owns: making them, and the settings of git's that name them. Knows nothing of: what is signed.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from uwf_git.store.git_config import set_config
+from uwf_git.store.store import Store, open_store
+
+needs_ssh = pytest.mark.skipif(
+    shutil.which("ssh-keygen") is None, reason="there is no ssh-keygen on this machine"
+)
+needs_gpg = pytest.mark.skipif(shutil.which("gpg") is None, reason="there is no gpg here")
+needs_gpgsm = pytest.mark.skipif(shutil.which("gpgsm") is None, reason="there is no gpgsm here")
+
+_CERTIFICATE = """\
+Key-Type: RSA
+Key-Length: 2048
+Key-Usage: sign
+Serial: random
+Name-DN: CN=Ada
+Name-Email: ada@example.com
+"""
+
+Git = Callable[..., str]
+
+
+def make_ssh_key(path: Path, *, passphrase: str = "") -> Path:
+    """Make a key pair; *path* is the private half, `path.pub` the public one."""
+    argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-C", "", "-f", str(path)]
+    subprocess.run(argv, check=True, stdin=subprocess.DEVNULL)
+    return path
+
+
+def public_half(key: Path) -> str:
+    """Give the public key as a line of text."""
+    return key.with_name(f"{key.name}.pub").read_text().strip()
+
+
+def with_settings(store: Store, **settings: str) -> Store:
+    """Set settings of git's (`commit__gpgsign="true"`) in the store's config; open it anew."""
+    for name, value in settings.items():
+        set_config(os.path.join(store.path, "config"), name.replace("__", "."), value)
+    return open_store(store.path, environ=os.environ)
+
+
+def signed_by(store: Store, key: Path | str, **settings: str) -> Store:
+    """Let the commits of *store* be signed by an ssh key."""
+    return with_settings(
+        store,
+        commit__gpgsign="true",
+        gpg__format="ssh",
+        user__signingkey=str(key),
+        **settings,
+    )
+
+
+def trusting(store: Store, place: Path, *lines: str, name: str = "signers") -> Store:
+    """Let *store* trust the *lines* of a file of allowed signers."""
+    file = place / name
+    file.write_text("".join(f"{line}\n" for line in lines))
+    return with_settings(store, gpg__ssh__allowedSignersFile=str(file))
+
+
+@contextmanager
+def ssh_agent(socket: Path, *keys: Path) -> Iterator[dict[str, str]]:
+    """Run an ssh-agent that holds *keys*; give the environment in which it is found."""
+    environ = {**os.environ, "SSH_AUTH_SOCK": str(socket)}
+    agent = subprocess.Popen(
+        ["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert agent.stdout is not None
+        # It says where its socket is once that is there.
+        agent.stdout.readline()
+        for key in keys:
+            subprocess.run(["ssh-add", "-q", str(key)], env=environ, check=True)
+        yield environ
+    finally:
+        agent.terminate()
+        agent.communicate()
+
+
+@contextmanager
+def gpg_home(place: Path, *names: str, expires: str = "never") -> Iterator[dict[str, str]]:
+    """Make a home of gpg's with a key for each of *names*; give the environment that finds it."""
+    # A socket's path may have 100 bytes or so, and pytest's are long.
+    home = place / "g"
+    home.mkdir(mode=0o700)
+    environ = {**os.environ, "GNUPGHOME": str(home)}
+    try:
+        for name in names:
+            words = ["--quick-gen-key", f"{name} <{name.lower()}@example.com>", "ed25519", "sign"]
+            gpg(environ, "--batch", "--passphrase", "", *words, expires)
+        yield environ
+    finally:
+        subprocess.run(["gpgconf", "--kill", "all"], env=environ, check=True)
+
+
+def make_certificate(environ: dict[str, str]) -> str:
+    """Give the fingerprint of a new X.509 certificate in a home of gpg's, which trusts it."""
+    home = Path(environ["GNUPGHOME"])
+    (home / "gpg-agent.conf").write_text("allow-loopback-pinentry\n")
+    (home / "gpgsm.conf").write_text("disable-crl-checks\n")
+    (home / "order").write_text(_CERTIFICATE)
+    unlocked = ("gpgsm", "--batch", "--pinentry-mode", "loopback", "--passphrase-fd", "0")
+    for words in (
+        (*unlocked, "-o", str(home / "made"), "--gen-key", str(home / "order")),
+        ("gpgsm", "--batch", "--import", str(home / "made")),
+    ):
+        subprocess.run(
+            words, env=environ, check=True, stdin=subprocess.DEVNULL, capture_output=True
+        )
+    argv = ["gpgsm", "-K", "--with-colons"]
+    listed = subprocess.run(argv, env=environ, check=True, capture_output=True, text=True).stdout
+    key = next(line.split(":")[9] for line in listed.split("\n") if line.startswith("fpr:"))
+    (home / "trustlist.txt").write_text(f"{key} S relax\n")
+    subprocess.run(["gpgconf", "--kill", "gpg-agent"], env=environ, check=True)
+    return key
+
+
+def gpg(environ: dict[str, str], *words: str, given: str = "") -> str:
+    """Run gpg; a failure shows what it said."""
+    ran = subprocess.run(
+        ["gpg", *words], env=environ, input=given, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
