@@ -34,7 +34,7 @@ def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:
         return played
     try:
         canonical({name: getattr(reply, name) for name in _STORED})
-        problem = _find_problem(get_output_schema(turn.snapshot, workflow, turn.role), reply.meta)
+        problem = find_problem(get_output_schema(turn.snapshot, workflow, turn.role), reply.meta)
     except NotCanonical as error:
         problem = error.message
     if problem is None:
@@ -46,7 +46,8 @@ def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:
     return played._replace(reply=None, error=broken, stdout=output)
 
 
-def _find_problem(schema: Any, meta: Any) -> str | None:
+def find_problem(schema: Any, meta: Any) -> str | None:
+    """Tell what is wrong with *meta*; None if it keeps to *schema*, whatever that costs to find."""
     if is_plainly_valid(schema, meta):
         return None
     # jsonschema costs 60 ms of start-up: only what is not plainly valid pays for it.

@@ -1,0 +1,90 @@
+"""`uwf verify`."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.program import Uwf, make_uwf
+from commands.forging import forge, says
+
+from uwf_git.cli.settings import Session
+from uwf_git.store.store import Store, open_store
+
+
+@pytest.fixture
+def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
+    return make_uwf(tmp_path, session, capsys)
+
+
+@pytest.fixture
+def thread(uwf: Uwf) -> str:
+    """Give a thread of one step."""
+    thread = uwf.begun()
+    uwf.json("thread", "step", thread)
+    return thread
+
+
+@pytest.fixture
+def store(uwf: Uwf) -> Store:
+    """Give the store, for whoever forges."""
+    return open_store(str(uwf.session.repo))
+
+
+def test_store_that_is_whole_is_told_in_numbers(uwf: Uwf, thread: str) -> None:
+    document = uwf.json("verify")
+
+    assert document["problems"] == document["notes"] == []
+    assert document["checked"].keys() == {"threads", "workflows", "commits", "nodes"}
+    text = uwf("verify", thread, "--format", "text").out
+    assert text.startswith("ok: 1 thread, 0 workflows, 2 commits, ")
+
+
+def test_problems_are_listed_and_counted(store: Store, uwf: Uwf, thread: str) -> None:
+    oids = forge(store, f"refs/threads/{thread}", {1: says("Uwf-Role: w", "Uwf-Role: x")})
+
+    ran = uwf("verify")
+
+    assert ran.status == 5
+    (problem,) = json.loads(ran.out)["problems"]
+    assert problem.keys() == {"ref", "commit", "node", "path", "message", "hint"}
+    assert (problem["ref"], problem["commit"]) == (f"refs/threads/{thread}", oids[1])
+    assert ran.err.splitlines()[0] == "error: 1 problem was found"
+
+
+def test_text_is_a_line_a_problem_and_one_what_to_do(store: Store, uwf: Uwf, thread: str) -> None:
+    ref = f"refs/threads/{thread}"
+    change = says("Uwf-Role: writer\n", "Uwf-Role: w\x1b[31m%1B[31m\n")
+    forge(store, ref, {1: change, 0: says("Uwf-Depth: 0", "Uwf-Depth: 4")})
+
+    ran = uwf("verify", "--format", "text")
+
+    assert ran.status == 5
+    lines = ran.out.splitlines()
+    assert lines[0] == f"{ref}: Uwf-Depth is 4, and a thread begins with 0"
+    assert lines[1].startswith("  hint: see it with `git show ")
+    assert len(lines) % 2 == 0
+    assert "\x1b" not in ran.out
+    assert "problems were found" in ran.err
+
+
+def test_litter_is_a_note(store: Store, uwf: Uwf, thread: str) -> None:
+    ref = f"refs/threads/{thread}"
+    tip = store.refs.find(ref)
+    assert tip is not None
+    for _turn in ("checker", "end"):
+        uwf.json("thread", "step", thread)
+    store.refs.create(ref, tip)
+
+    ran = uwf("verify")
+
+    assert ran.status == 0
+    assert [note["ref"] for note in json.loads(ran.out)["notes"]] == [ref]
+    assert ran.err.startswith(f"note: thread {thread} is archived, and still has its active ref")
+
+
+@pytest.mark.parametrize("name", ["nope", "refs/heads/main"])
+def test_name_of_nothing_is_refused(name: str, uwf: Uwf, thread: str) -> None:
+    ran = uwf("verify", name)
+
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.startswith(f"error: there is no thread, workflow or ref {name}")

@@ -1,0 +1,141 @@
+"""`uwf verify --signatures`, and what a user meets who has asked git for signed commits."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli.program import Uwf, make_uwf
+from store.signing_keys import (
+    Git,
+    make_ssh_key,
+    needs_ssh,
+    public_half,
+    signed_by,
+    trusting,
+    with_settings,
+)
+
+from uwf_git.cli.settings import Session
+from uwf_git.store.store import Store, open_store
+
+pytestmark = needs_ssh
+
+
+@pytest.fixture
+def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
+    return make_uwf(tmp_path, session, capsys)
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    return make_ssh_key(tmp_path / "key")
+
+
+def store_of(uwf: Uwf) -> Store:
+    return open_store(str(uwf.session.repo), environ=os.environ)
+
+
+@pytest.fixture
+def signing(uwf: Uwf, key: Path, tmp_path: Path) -> Uwf:
+    trusting(signed_by(store_of(uwf), key), tmp_path, f"ada {public_half(key)}")
+    return uwf
+
+
+def test_signers_are_told_when_asked_for(signing: Uwf) -> None:
+    thread = signing.begun()
+    signing.json("thread", "step", thread)
+
+    assert "signatures" not in signing.json("verify")
+    document = signing.json("verify", "--signatures", thread)
+
+    assert document["problems"] == []
+    assert [(row["event"], row["status"], row["signer"]) for row in document["signatures"]] == [
+        ("step", "good", "ada"),
+        ("start", "good", "ada"),
+    ]
+
+
+def test_text_has_a_line_for_each_commit(signing: Uwf) -> None:
+    signing.begun()
+
+    ran = signing("verify", "--signatures", "--format", "text")
+
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.startswith("ok: ")
+    _ok, blank, header, workflow, start = ran.out.splitlines()
+    assert (blank, header.split()[:2]) == ("", ["STATUS", "SIGNER"])
+    assert workflow.split()[3] == "workflows/demo"
+    assert start.endswith("start: Do it.")
+
+
+def test_unknown_signer_is_no_problem_but_told_how_to_know_them(
+    signing: Uwf, tmp_path: Path
+) -> None:
+    trusting(store_of(signing), tmp_path)
+    thread = signing.begun()
+
+    ran = signing("verify", "--signatures", thread)
+
+    assert ran.status == 0
+    assert [row["status"] for row in json.loads(ran.out)["signatures"]] == ["untrusted"]
+    assert ran.err.startswith("note: untrusted: its key is none of the allowed signers'; to trust ")
+
+
+def test_forged_step_is_a_problem(signing: Uwf, git: Git) -> None:
+    thread = signing.begun()
+    signing.json("thread", "step", thread)
+    repository = Path(store_of(signing).path)
+    ref = f"refs/threads/{thread}"
+    raw = git("cat-file", "commit", ref, cwd=repository).replace("What was", "What never was")
+    forged = git("hash-object", "-t", "commit", "-w", "--stdin", stdin=raw, cwd=repository).strip()
+    git("update-ref", ref, forged, cwd=repository)
+
+    assert signing("verify", thread).status == 0
+    ran = signing("verify", "--signatures", thread)
+
+    assert ran.status == 5
+    (problem,) = json.loads(ran.out)["problems"]
+    assert (problem["commit"], problem["ref"]) == (forged, ref)
+    assert problem["message"].startswith(f"commit {forged} has a signature that is bad: ")
+    assert ran.err.startswith("error: 1 problem was found\n")
+
+
+def test_each_commit_is_told_once_whichever_refs_have_it(signing: Uwf, git: Git) -> None:
+    thread = signing.begun()
+    signing.json("thread", "step", thread)
+    repository = Path(store_of(signing).path)
+    tip = git("rev-parse", f"refs/threads/{thread}", cwd=repository).strip()
+    git("update-ref", f"refs/archive/{thread}", f"{tip}", cwd=repository)
+    git("update-ref", f"refs/uwf/kept/{thread}/{tip}", tip, cwd=repository)
+
+    rows = json.loads(signing("verify", "--signatures").out)["signatures"]
+
+    assert len(rows) == len({row["commit"] for row in rows}) == 3
+
+
+def test_setting_that_names_nothing_is_told(signing: Uwf) -> None:
+    signing.begun()
+    with_settings(store_of(signing), gpg__ssh__allowedSignersFile="/none")
+
+    ran = signing("verify", "--signatures")
+
+    assert (ran.status, ran.out) == (1, "")
+    assert "gpg.ssh.allowedSignersFile names /none, which is no file" in ran.err
+
+
+def test_step_that_cannot_be_signed_is_told_and_not_lost(signing: Uwf, tmp_path: Path) -> None:
+    thread = signing.begun()
+    locked = make_ssh_key(tmp_path / "locked", passphrase="secret")
+    signed_by(store_of(signing), locked)
+
+    ran = signing("thread", "step", thread, "--format", "json")
+
+    error = json.loads(ran.err.splitlines()[-1])["error"]
+    assert (ran.status, ran.out, error["code"]) == (1, "", "cannot-sign")
+    assert "nothing was lost" in error["hint"]
+    subprocess.run(
+        ["git", "-C", store_of(signing).path, "config", "commit.gpgsign", "false"], check=True
+    )
+    assert signing.json("thread", "step", thread)["role"] == "writer"

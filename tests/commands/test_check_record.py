@@ -1,0 +1,102 @@
+"""The words of a record, alone and after another one."""
+
+import itertools
+from typing import Any, get_args
+
+import pytest
+
+from uwf_git.commands.check_record import check_alone, check_first, check_next, check_parents
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread import Event
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition_record import TransitionRecord
+
+THREAD = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
+OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
+A, B = NodeHash("8FWKR3TN5V1QA"), NodeHash("7BQST3VW9F2MA")
+START = TransitionRecord(THREAD, "start", "ready", A, 0, B, "demo")
+STEP = START._replace(event="step", node=B, depth=1, role="writer", agent="nobody")
+ATTEMPT = STEP._replace(event="attempt", attempt=1)
+END = STEP._replace(event="end", status="completed", role=None, agent=None)
+FORK = STEP._replace(event="fork", role=None, agent=None, thread=OTHER, forked_from=THREAD)
+
+STORY = [START, STEP, ATTEMPT, STEP._replace(node=A, depth=2)]
+
+
+@pytest.mark.parametrize("record", [START, STEP, ATTEMPT, END, FORK], ids=lambda each: each.event)
+def test_records_as_they_are_written_are_right(record: TransitionRecord) -> None:
+    assert list(check_alone(record, record.thread)) == []
+    assert list(check_alone(record, None)) == []
+
+
+def test_a_story_as_it_is_written_is_right() -> None:
+    assert list(check_first(START)) == []
+    for before, record in itertools.pairwise(STORY):
+        assert list(check_next(before, record)) == []
+    assert list(check_next(STEP, END)) == list(check_next(END, FORK)) == []
+
+
+@pytest.mark.parametrize(
+    ("record", "changes", "told"),
+    [
+        (STEP, {"status": "completed"}, "Uwf-Status is completed, and step leads to ready"),
+        (END, {"status": "killed"}, "Uwf-Status is killed, and end leads to completed"),
+        (STEP, {"role": None}, "step has no Uwf-Role"),
+        (END, {"agent": "nobody"}, "end has a Uwf-Agent"),
+        (ATTEMPT, {"attempt": None}, "attempt has no Uwf-Attempt"),
+        (FORK, {"forked_from": None}, "fork has no Uwf-Forked-From"),
+        (STEP, {"forked_from": OTHER}, "step has a Uwf-Forked-From"),
+        (STEP, {"thread": OTHER}, f"Uwf-Thread is {OTHER}, and this is the history of {THREAD}"),
+    ],
+)
+def test_record_that_nobody_writes_is_told(
+    record: TransitionRecord, changes: dict[str, Any], told: str
+) -> None:
+    thread = OTHER if record is FORK else THREAD
+
+    assert list(check_alone(record._replace(**changes), thread)) == [told]
+
+
+@pytest.mark.parametrize(
+    ("before", "record", "told"),
+    [
+        (STEP, START, "Uwf-Event is start, and it has a parent"),
+        (END, STEP._replace(depth=2), "Uwf-Event is step, after the thread was completed"),
+        (STEP, STEP._replace(depth=3), "Uwf-Depth is 3, and must be 2 after 1"),
+        (STEP, ATTEMPT._replace(depth=2), "Uwf-Depth is 2, and must be 1 after 1"),
+        (STEP, ATTEMPT._replace(node=A), f"Uwf-Node is {A}, and attempt leaves it at {B}"),
+        (STEP, END._replace(workflow=A), f"Uwf-Workflow is {A}, and end leaves it at {B}"),
+        (STEP, END._replace(workflow_name="x"), "Uwf-Workflow-Name is 'x', and was 'demo'"),
+        (STEP, FORK._replace(depth=0), "Uwf-Depth is 0, and must be 1 after 1"),
+    ],
+)
+def test_record_that_cannot_follow_is_told(
+    before: TransitionRecord, record: TransitionRecord, told: str
+) -> None:
+    assert told in list(check_next(before, record))
+
+
+def test_history_begins_with_a_start() -> None:
+    assert list(check_first(STEP)) == [
+        "Uwf-Event is step, and a history begins with start",
+        "Uwf-Depth is 1, and a thread begins with 0",
+    ]
+
+
+@pytest.mark.parametrize("event", get_args(Event))
+def test_every_event_has_its_number_of_parents(event: str) -> None:
+    right = {"start": {0}, "join": {1, 2, 5}}.get(event, {1})
+
+    for count in (0, 1, 2, 5):
+        assert (check_parents(event, count) is None) == (count in right)
+
+
+@pytest.mark.parametrize("event", ["pause", "resume", "answer", "patch", "amend", "split", "join"])
+def test_what_nothing_writes_yet_is_judged_by_its_depth_alone(event: Event) -> None:
+    record = STEP._replace(event=event, status="paused", role=None)
+
+    assert list(check_alone(record, THREAD)) == []
+    assert list(check_next(STEP, record)) == []
+    assert list(check_next(STEP, record._replace(depth=2))) == [
+        "Uwf-Depth is 2, and must be 1 after 1"
+    ]

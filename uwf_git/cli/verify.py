@@ -1,0 +1,120 @@
+"""`uwf verify`."""
+
+from typing import Any
+
+import click
+
+from uwf_git.cli.render import emit, note
+from uwf_git.cli.settings import Session
+from uwf_git.cli.signature_rows import note_problems, render_signatures, signature_row
+from uwf_git.cli.verb import verb
+from uwf_git.cli.visible import one_line
+from uwf_git.commands.trouble import Trouble
+from uwf_git.commands.verify import MOST_TOLD, Verified, verify
+from uwf_git.commands.verify_signatures import SignedCommit, verify_signatures
+from uwf_git.errors import StoreDamaged
+
+_WHERE = ("commit", "node", "path")
+
+
+class StoreHasProblems(StoreDamaged):
+    """Something was found that is not what it says; all of it is listed on standard output."""
+
+    code = "store-has-problems"
+
+    def __init__(self, count: int) -> None:
+        some = "1 problem was" if count == 1 else f"{count} problems were"
+        super().__init__(
+            f"{some} found{' (more are not listed)' if count == MOST_TOLD else ''}",
+            hint="each says what to do; copy the store before you change anything in it",
+            count=count,
+        )
+
+
+@verb(
+    "uwf verify",
+    "uwf verify 01J7K9M2 solve-issue",
+    "uwf verify refs/archive/01J7K9M2XNPQR5VWBCDF8G3H4T --format text",
+    "uwf verify --signatures | jq -e 'all(.signatures[]; .status == \"good\")'",
+    exits={5: "something is wrong; every problem is listed"},
+)
+@click.argument("refs", metavar="[REF]...", nargs=-1)
+@click.option(
+    "--signatures",
+    "with_signatures",
+    is_flag=True,
+    help="Tell who signed each commit as well, by git's gpg.* settings. A signature that is not "
+    "the commit's, or a revoked key's, is a problem; none, or an unknown key's, is not.",
+)
+def command(
+    session: Session,
+    refs: tuple[str, ...],
+    with_signatures: bool,  # noqa: FBT001 (click passes flags so)
+) -> None:
+    """Check that the store holds what it says.
+
+    REF is a thread's id or a beginning of it, a workflow's name, or a ref in full; without one all
+    are checked. Every commit and every node is read again: nodes against their names and schemas,
+    references, each step against the one before, what commits say against what they hold, and
+    now.json against the history. Nothing is changed.
+    """
+    store = session.open_store()
+    verified = verify(store, list(refs))
+    signed: list[SignedCommit] = []
+    if with_signatures:
+        tips = [(each.ref, each.tip) for each in verified.targets if each.tip is not None]
+        signed = list(verify_signatures(store, session.environ, tips))
+        forged = tuple(each.trouble for each in signed if each.trouble is not None)
+        verified = verified._replace(troubles=verified.troubles + forged)
+    document = _document(verified)
+    if with_signatures:
+        document["signatures"] = [signature_row(each) for each in signed]
+    width = session.text_width()
+    emit(session, document, text=lambda document: _text(document, width))
+    note_problems(signed)
+    for each in verified.notes:
+        note(f"note: {each.message}; {each.hint}")
+    if verified.troubles:
+        raise StoreHasProblems(len(verified.troubles))
+
+
+def _document(verified: Verified) -> dict[str, Any]:
+    return {
+        "checked": verified.checked._asdict(),
+        "problems": [_problem(each) for each in verified.troubles],
+        "notes": [_problem(each) for each in verified.notes],
+    }
+
+
+def _problem(trouble: Trouble) -> dict[str, Any]:
+    return {
+        "ref": trouble.ref,
+        "commit": trouble.commit,
+        "node": trouble.node,
+        "path": trouble.path,
+        "message": trouble.message,
+        "hint": trouble.hint,
+    }
+
+
+def _text(document: dict[str, Any], width: int | None) -> str:
+    told = _findings(document)
+    signatures = render_signatures(document.get("signatures", []), width=width)
+    return f"{told}\n\n{signatures}" if signatures else told
+
+
+def _findings(document: dict[str, Any]) -> str:
+    if not document["problems"]:
+        counts = [f"{count} {_noun(name, count)}" for name, count in document["checked"].items()]
+        return f"ok: {', '.join(counts)}"
+    lines: list[str] = []
+    for each in document["problems"]:
+        lines.append(one_line(": ".join(filter(None, (each["ref"], each["message"])))))
+        if where := ", ".join(f"{key} {each[key]}" for key in _WHERE if each[key]):
+            lines.append(f"  in: {one_line(where)}")
+        lines.append(f"  hint: {one_line(each['hint'])}")
+    return "\n".join(lines)
+
+
+def _noun(name: str, count: int) -> str:
+    return name.removesuffix("s") if count == 1 else name
