@@ -1,20 +1,37 @@
 """Size: what a step leaves on the disk.
 
-Owns: counting bytes of git objects, and the project's limits for them.
-Knows nothing of: clocks. Always true: directories are not counted, for they do not grow with
-the steps once all 256 are there.
+Owns: counting bytes of git objects, and the project's limits for them; trying what `uwf gc`
+leaves with git.
+Always true: directories are not counted, for they do not grow with the steps once all 256 are
+there.
 """
 
 import os
+import random
+import shutil
+import string
+import subprocess
+import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from bench.deep import Bench
+from bench.machine import find_git
 from bench.report import Limit, Row, Table
+from bench.world import begin_endless, make_store
+
+from uwf_git.agents.reply import AgentReply
+from uwf_git.commands.gc_store import gc_store
+from uwf_git.commands.thread_step import StepRequest, step_thread
+from uwf_git.commands.turn import Played, Turn
+from uwf_git.store.store import open_store
 
 _BLOCK_BYTES = 512
+_OUTPUT_BYTES = 1024
+_VOCABULARY = 3000
+_MOST_COLLECTED_BYTES = 2048
 _MOST_BYTES = ((1_000, 4_500), (10_000, 8_000))
 """To which depth a step may take how much."""
 
@@ -33,7 +50,12 @@ def measure_size(bench: Bench) -> list[Table]:
     for depth in bench.scale.large:
         rows.append(_loose(bench, depth))
         rows.append(_packed(bench, depth))
-    return [Table("bytes on disk per step of 75 bytes of output", rows)]
+    depth = max(bench.scale.large)
+    packed = [_collected(bench, depth, packer) for packer in ("git", "dulwich")]
+    return [
+        Table("bytes on disk per step of 75 bytes of output", rows),
+        Table(f"after `uwf gc`: {depth:,} steps of 1 KB of output", packed),
+    ]
 
 
 def _loose(bench: Bench, depth: int) -> Row:
@@ -70,6 +92,71 @@ def _packed(bench: Bench, depth: int) -> Row:
         "allocated_bytes": sum(each.st_blocks for each in found) * _BLOCK_BYTES / depth,
     }
     return Row(name, figures)
+
+
+def _collected(bench: Bench, depth: int, packer: str) -> Row:
+    """Count what a step takes after `uwf gc`, and try git on the result."""
+    name = f"packed by {packer}"
+    git = find_git()
+    if git is None and packer == "git":
+        return Row(name, {}, failure="there is no git")
+    path = bench.world.path(f"collected-by-{packer}.git")
+    wordy = _wordy_store(bench, depth)
+    # Each with locks of its own; the objects are linked, for gc removes them and changes none.
+    shutil.copytree(wordy, path, copy_function=os.link, ignore=shutil.ignore_patterns("uwf"))
+    environ = dict(bench.world.environ) | ({} if packer == "git" else {"PATH": ""})
+    store = open_store(path, environ=environ)
+    began = time.perf_counter()
+    collected = gc_store(store, bench.world.caller._replace(environ=environ))
+    seconds = time.perf_counter() - began
+    figures: dict[str, float | None] = {
+        "bytes": collected.after.size_bytes / depth,
+        "bytes_before": collected.before.size_bytes / depth,
+        "gc_s": seconds,
+    }
+    if git is not None:
+        clone = bench.world.path(f"clone-of-{packer}.git")
+        commands = {
+            "fsck_s": ["fsck", "--strict", "--no-dangling", "--no-progress"],
+            "log_s": ["log", "--all", "--format=%H %s"],
+            "clone_s": ["clone", "--quiet", "--mirror", f"file://{path}", clone],
+        }
+        for figure, words in commands.items():
+            began = time.perf_counter()
+            _run_git(bench, path, git, words)
+            figures[figure] = time.perf_counter() - began
+    return Row(name, figures, [Limit("bytes", _MOST_COLLECTED_BYTES)])
+
+
+def _run_git(bench: Bench, path: str, git: str, words: list[str]) -> None:
+    environ = dict(bench.world.environ)
+    subprocess.run([git, *words], cwd=path, env=environ, check=True, capture_output=True)
+
+
+def _wordy_store(bench: Bench, depth: int) -> str:
+    """Give a store with a thread whose steps say 1 KB each, in words that nobody could guess.
+
+    They are drawn at random, so that they compress worse than anything that is meant.
+    """
+    path = bench.world.path("wordy.git")
+    if os.path.exists(path):
+        return path
+    bench.tell(f"a thread of {depth:,} steps of 1 KB")
+    chance = random.Random(0)
+    words = [
+        "".join(chance.choices(string.ascii_lowercase, k=chance.randint(2, 9)))
+        for _word in range(_VOCABULARY)
+    ]
+
+    def play(turn: Turn) -> Played:
+        text = " ".join(chance.choices(words, k=_OUTPUT_BYTES // 3))[:_OUTPUT_BYTES]
+        reply = AgentReply(meta={"n": chance.randrange(2**30)}, content=text, form="object")
+        return Played(reply, turn.snapshot.commit.time_s * 1000, 1)
+
+    thread = begin_endless(bench.world, make_store(bench.world, "wordy", fsync=False))
+    for _step in range(depth):
+        step_thread(thread.store, thread.caller, StepRequest(thread.id, play))
+    return path
 
 
 def _loose_objects(objects: str) -> Iterator[ObjectFile]:

@@ -1,9 +1,10 @@
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from uwf_git.store.program import ProgramFailed, find_program, run_program
+from uwf_git.store.program import ProgramFailed, find_program, run_program, start_detached
 
 ENVIRON = {"PATH": os.defpath}
 
@@ -37,3 +38,32 @@ def test_program_is_found_on_the_path_that_is_given(tmp_path: Path) -> None:
     assert find_program("tool", {"PATH": str(tmp_path)}) == str(program)
     assert find_program(str(program), {}) == str(program)
     assert find_program("tool", {"PATH": ""}) is None
+
+
+def test_program_that_takes_too_long_is_ended() -> None:
+    began = time.monotonic()
+    with pytest.raises(ProgramFailed, match=r"sleep was ended after 0\.1 s"):
+        run_program(["sleep", "60"], ENVIRON, timeout_s=0.1)
+    assert time.monotonic() - began < 30
+
+
+def test_a_detached_program_is_nobodys_child_and_leads_no_session_of_ours(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    script = (
+        f'echo $PPID $(ps -o sid= -p $$ || echo 0) $PWD "$WORD" "$1" > {told}.new\n'
+        f"mv {told}.new {told}"
+    )
+    start_detached(["/bin/sh", "-c", script, "sh", "two words"], {**ENVIRON, "WORD": "a"})
+    deadline = time.monotonic() + 10
+    while not told.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    parent, session, *rest = told.read_text().split()
+    assert int(parent) != os.getpid()
+    assert int(session) != os.getsid(0)
+    assert rest == ["/", "a", "two", "words"]
+
+
+def test_one_that_cannot_be_started_detached_is_an_error() -> None:
+    with pytest.raises(ProgramFailed, match="could not be started"):
+        start_detached(["true"], {"NUL": "\0"})

@@ -5,10 +5,12 @@ import shlex
 
 import click
 
+from uwf_git.cli.auto_gc import pack_when_due
 from uwf_git.cli.calling import caller_of
 from uwf_git.cli.parameters import Input, prompt_options
 from uwf_git.cli.render import emit, note
 from uwf_git.cli.settings import Session
+from uwf_git.cli.terminal_caller import terminal_caller
 from uwf_git.cli.thread.start import agents_option, text_agents, workdir_option
 from uwf_git.cli.verb import verb
 from uwf_git.cli.workflow.put import put_file
@@ -61,10 +63,15 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
         started.thread, agent_player(lambda _log: None), Choice(default=session.agent)
     )
     ran = drive_thread(
-        store, caller_of(session), request, max_steps=max_steps, on_step=_Progress(session)
+        store,
+        terminal_caller(session),
+        request,
+        max_steps=max_steps,
+        on_step=_Progress(session, store),
     )
     _note_where_to_look(store, ran)
     emit(session, _document(ran))
+    pack_when_due(session, store)
 
 
 def _is_file(workflow: str) -> bool:
@@ -75,9 +82,10 @@ def _is_file(workflow: str) -> bool:
 
 
 class _Progress:
-    """A line a step."""
+    """A line a step; in between, the store may want to be packed."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, store: Store) -> None:
+        self._session, self._store = session, store
         self._now_ms = session.now_ms
         self._since_ms = session.now_ms()
 
@@ -86,6 +94,7 @@ class _Progress:
         if stepped.role is not None:
             seconds = (now_ms - self._since_ms) / 1000
             note(f"step {stepped.depth} {stepped.role}: {stepped.said} ({seconds:.1f} s)")
+            pack_when_due(self._session, self._store)
         self._since_ms = now_ms
 
 

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from uwf_git.errors import StoreFailed
 
+_IN_BACKGROUND = '"$@" &'
+
 
 class ProgramFailed(StoreFailed):
     """A program that the store needs is missing, or did not do what it was asked to."""
@@ -50,17 +52,55 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
 
 
 def run_program(
-    argv: Sequence[str], environ: Mapping[str, str], *, given: bytes = b"", cwd: str | None = None
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    given: bytes = b"",
+    cwd: str | None = None,
+    timeout_s: float | None = None,
 ) -> Ran:
-    """Run *argv* to its end with *given* as its input.
+    """Run *argv* to its end with *given* as its input; end it after *timeout_s*, if there is one.
+
+    Raises:
+        ProgramFailed: it could not be started, or took too long.
+    """
+    try:
+        ran = subprocess.run(
+            argv,
+            env=dict(environ),
+            input=given,
+            cwd=cwd,
+            capture_output=True,
+            check=False,
+            timeout=timeout_s,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ProgramFailed(argv[0], f"was ended after {timeout_s:g} s") from error
+    except (OSError, ValueError) as error:
+        raise ProgramFailed(argv[0], f"could not be started: {error}") from error
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
+def start_detached(argv: Sequence[str], environ: Mapping[str, str]) -> None:
+    """Start *argv* so that it outlives us: own session, no streams, nobody who waits for it.
+
+    It stands in the root directory, which nobody wants to unmount or remove.
+    A shell starts it in the background and ends, so it is nobody's child: a parent that lives on
+    has no dead child to bury.
 
     Raises:
         ProgramFailed: it could not be started.
     """
     try:
-        ran = subprocess.run(
-            argv, env=dict(environ), input=given, cwd=cwd, capture_output=True, check=False
+        subprocess.run(
+            ["/bin/sh", "-c", _IN_BACKGROUND, "sh", *argv],
+            env=dict(environ),
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            check=True,
         )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
         raise ProgramFailed(argv[0], f"could not be started: {error}") from error
-    return Ran(ran.returncode, ran.stdout, ran.stderr)

@@ -2,6 +2,7 @@
 
 import click
 
+from uwf_git.cli.auto_gc import pack_when_due
 from uwf_git.cli.calling import caller_of
 from uwf_git.cli.parameters import text_argument
 from uwf_git.cli.render import emit
@@ -22,7 +23,8 @@ def command(session: Session, thread: str, message: str) -> None:
     Nothing is deleted: its history stays, at refs/archive/.
     """
     reason = text_argument(message, "the message")
-    killed = kill_thread(session.open_store(), caller_of(session), thread, reason=reason)
+    store = session.open_store()
+    killed = kill_thread(store, caller_of(session), thread, reason=reason)
     emit(
         session,
         {
@@ -32,3 +34,4 @@ def command(session: Session, thread: str, message: str) -> None:
             "status": "killed",
         },
     )
+    pack_when_due(session, store)

@@ -2,6 +2,7 @@
 
 import click
 
+from uwf_git.cli.auto_gc import pack_when_due
 from uwf_git.cli.calling import caller_of
 from uwf_git.cli.parameters import prompt_options, text_argument
 from uwf_git.cli.render import emit, note
@@ -42,14 +43,16 @@ def command(
     defaultAgent, else $UWF_AGENT, else the setting uwf.agent.
     """
     request = StartRequest(workflow, prompt, text_agents(agents), session.agent, workdir)
+    store = session.open_store(create=True)
     started = start_thread(
-        session.open_store(create=True),
+        store,
         caller_of(session),
         request,
         thread=session.new_thread_id(),
     )
     note_unbound(started)
     emit(session, {"workflow": started.workflow, "thread": started.thread})
+    pack_when_due(session, store)
 
 
 def text_agents(agents: tuple[str, ...]) -> tuple[str, ...]:

@@ -3,10 +3,11 @@
 import click
 
 from uwf_git.cli.agent_log import forwarded_log
-from uwf_git.cli.calling import caller_of
+from uwf_git.cli.auto_gc import pack_when_due
 from uwf_git.cli.parameters import text_argument
 from uwf_git.cli.render import emit
 from uwf_git.cli.settings import Session
+from uwf_git.cli.terminal_caller import terminal_caller
 from uwf_git.cli.verb import verb
 from uwf_git.commands.choose_agent import Choice
 from uwf_git.commands.play_agent import agent_player
@@ -44,11 +45,12 @@ def command(
     """
     if agent is not None:
         text_argument(agent, "--agent")
+    store = session.open_store()
     with forwarded_log() as forward:
         request = StepRequest(
             thread, agent_player(forward), Choice(agent, session.agent, trust), workdir
         )
-        stepped = step_thread(session.open_store(), caller_of(session), request)
+        stepped = step_thread(store, terminal_caller(session), request)
     emit(
         session,
         {
@@ -59,3 +61,4 @@ def command(
             "role": stepped.role,
         },
     )
+    pack_when_due(session, store)

@@ -2,6 +2,7 @@
 
 import click
 
+from uwf_git.cli.auto_gc import pack_when_due
 from uwf_git.cli.calling import caller_of
 from uwf_git.cli.parameters import INPUT, Input
 from uwf_git.cli.render import emit
@@ -32,6 +33,7 @@ def command(session: Session, file: Input) -> None:
             "changed": put.changed,
         },
     )
+    pack_when_due(session, session.open_store())
 
 
 def put_file(session: Session, file: Input) -> PutWorkflow:

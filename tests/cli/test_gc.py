@@ -1,0 +1,72 @@
+import os
+from pathlib import Path
+
+import pytest
+from cli.program import Uwf, make_uwf
+
+from uwf_git.cli.settings import Session
+from uwf_git.store.gc_lock import hold_gc_lock
+from uwf_git.store.gc_log import write_gc_log
+from uwf_git.store.store import open_store
+
+
+@pytest.fixture
+def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
+    """Give the program, on a store with a thread that has ended."""
+    made = make_uwf(tmp_path, session, capsys)
+    thread = made.begun()
+    for _step in range(3):
+        made("thread", "step", thread)
+    return made
+
+
+def test_before_and_after_are_told(uwf: Uwf) -> None:
+    told = uwf.json("gc")
+    assert list(told) == ["packer", "before", "after", "swept"]
+    assert told["packer"] == "git"
+    assert told["before"]["looseObjects"] > 30
+    assert told["after"]["looseObjects"] == told["swept"] == 0
+    assert told["after"]["packs"] == 1
+    assert told["after"]["bytes"] < told["before"]["bytes"]
+
+
+def test_people_read_it_in_words(uwf: Uwf) -> None:
+    stray = Path(str(uwf.session.repo), "objects", "tmp_obj_1")
+    stray.touch()
+    os.utime(stray, (1_000_000_000, 1_000_000_000))
+    packer, before, after, swept = uwf("gc", "--format", "text").out.splitlines()
+    assert packer == "packed by git"
+    assert before.startswith("before: ")
+    assert before.split(", ")[0].endswith(" loose objects")
+    assert before.endswith(" KiB")
+    assert after.startswith("after:  0 loose objects, 1 pack, ")
+    assert swept == "swept:  1 leftover of killed processes"
+
+
+def test_another_gc_is_exit_status_4_with_its_holder(uwf: Uwf) -> None:
+    with hold_gc_lock(open_store(str(uwf.session.repo))):
+        ran = uwf("gc")
+    assert ran.status == 4
+    assert f"another gc is at work on this store (pid {os.getpid()}, host " in ran.err
+
+
+def test_why_the_last_one_failed_is_told_once(uwf: Uwf) -> None:
+    write_gc_log(open_store(str(uwf.session.repo)), "no space")
+    assert uwf("gc").err == "packing in the background had failed: no space\n"
+    assert uwf("gc").err == ""
+
+
+def test_what_is_not_due_is_not_packed(uwf: Uwf) -> None:
+    assert uwf.json("gc", "--auto") == {"packed": False}
+    assert uwf.json("gc")["before"]["packs"] == 0
+
+
+def test_the_form_for_the_background_says_nothing(
+    uwf: Uwf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(os, "nice", asked.append)
+    ran = uwf("gc", "--auto", "--detached")
+    assert (ran.status, ran.out, ran.err) == (0, "", "")
+    assert asked == [10]
+    assert "--detached" not in uwf("gc", "--help").out

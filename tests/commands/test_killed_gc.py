@@ -1,0 +1,55 @@
+"""`uwf gc` killed at every moment. Without git, for then all of it happens in one process; git's
+own gc is killed in tests/store/test_git_gc.py."""
+
+import itertools
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from commands.killed import LONG_AGO_S, check_with_git, copy_of, find_troubles
+from commands.world import World
+from store.killing import dies_at
+
+from uwf_git.commands.gc_store import gc_store
+from uwf_git.store.loose_objects import list_loose
+from uwf_git.store.pack_litter import sweep_pack_litter
+
+Git = Callable[..., str]
+
+
+def test_gc_killed_at_any_moment_can_be_done_again(world: World, git: Git) -> None:
+    thread, ended = world.begun(), world.begun()
+    world.step(thread)
+    while world.step(ended).role is not None:
+        pass
+    world.caller = world.caller._replace(environ={**world.caller.environ, "PATH": ""})
+    gc_store(world.store, world.caller)
+    world.step(thread)
+    refs = git("for-each-ref", cwd=Path(world.store.path))
+    for moment in itertools.count(1):
+        copy = copy_of(world)
+        if not dies_at(moment, partial(gc_store, copy.store, copy.caller)):
+            break
+        assert git("for-each-ref", cwd=Path(copy.store.path)) == refs
+        copy.reopen()
+        assert copy.step(thread).status == "completed"
+        assert gc_store(copy.store, copy.caller).after.loose_objects == 0
+        check_with_git(copy)
+        if moment % 8 == 0:
+            assert list(find_troubles(copy.store)) == []
+        assert left_over(copy) == []
+    assert moment > 30
+
+
+def left_over(world: World) -> list[str]:
+    """List what is of no use to anyone once a day has passed."""
+    assert list_loose(f"{world.store.path}/objects") == []
+    for path in Path(world.store.path, "objects").rglob("*tmp*"):
+        os.utime(path, (LONG_AGO_S, LONG_AGO_S))
+    sweep_pack_litter(world.store)
+    return [
+        str(path)
+        for path in Path(world.store.path).rglob("*")
+        if path.suffix == ".lock" or (path.parent.name == "pack" and "tmp" in path.name)
+    ]

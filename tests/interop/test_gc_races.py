@@ -1,0 +1,204 @@
+"""Steps, starts and ends beside packing, whoever packs: nothing is lost, nothing fails."""
+
+import os
+import pickle
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from commands.world import DEMO, replied
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.check_thread import check_thread
+from uwf_git.commands.gc_store import gc_store
+from uwf_git.commands.thread_start import StartRequest, start_thread
+from uwf_git.commands.thread_step import StepRequest, step_thread
+from uwf_git.commands.turn import Played, Turn
+from uwf_git.commands.workflow_put import put_workflow
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.gc_lock import GcRuns
+from uwf_git.store.git_config import set_config
+from uwf_git.store.heads import get_head
+from uwf_git.store.pack_writing import PackingOvertaken
+from uwf_git.store.store import create_store, open_store
+
+Git = Callable[..., str]
+
+_WORKERS = 3
+_SECONDS = 2.0
+_STEPS_EACH = 6
+
+# git leaves what others are at work on, and says so; and it wants packs before it indexes them.
+_HARMLESS = ("Unable to create", "cannot lock", "no pack files to index")
+
+
+def told_at_random(turn: Turn) -> Played:
+    """Some of it is the same every time, so that objects are there already."""
+    text = random.choice(["the same", f"{random.random()}"])
+    if turn.role == "writer":
+        return replied({"text": text}, text * 20)
+    return replied({"ok": turn.snapshot.record.depth >= _STEPS_EACH - 1}, text)
+
+
+def drive_threads(path: str, number: int, until: float) -> list[tuple[ThreadId, int]]:
+    """Start threads and drive them to their ends.
+
+    For every other thread each command opens the store, as a process does; the others keep it
+    open, as `uwf run` does.
+    """
+    caller = Caller(lambda: time.time_ns() // 1_000_000, dict(os.environ), path)
+    made: list[tuple[ThreadId, int]] = []
+    while time.monotonic() < until:
+        thread = ThreadId(f"01J{number:010}{len(made):013}")
+        request = StartRequest("demo", f"Do {random.randint(1, 3)}.", ("nobody",))
+        store = open_store(path)
+        start_thread(store, caller, request, thread=thread)
+        steps = 0
+        while step_thread(store, caller, StepRequest(thread, told_at_random)).role:
+            steps += 1
+            store = store if len(made) % 2 else open_store(path)
+        made.append((thread, steps))
+    return made
+
+
+class Worker:
+    """A process that drives threads."""
+
+    def __init__(self, path: str, number: int, until: float) -> None:
+        reader, writer = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._work(writer, path, number, until)
+        os.close(writer)
+        self._reader = reader
+
+    @staticmethod
+    def _work(writer: int, path: str, number: int, until: float) -> None:
+        try:
+            try:
+                made: object = drive_threads(path, number, until)
+            except BaseException as error:  # noqa: BLE001 - it is told to the test
+                made = repr(error)
+            with open(writer, "wb") as file:
+                pickle.dump(made, file)
+        finally:
+            os._exit(0)
+
+    def result(self) -> list[tuple[ThreadId, int]]:
+        """Give the threads with their numbers of steps."""
+        with open(self._reader, "rb") as file:
+            made = pickle.load(file)
+        os.waitpid(self.pid, 0)
+        assert isinstance(made, list), made
+        return made
+
+
+def gc_by(environ: dict[str, str]) -> Callable[[str], None]:
+    def gc(path: str) -> None:
+        caller = Caller(lambda: 0, environ, path)
+        try:
+            gc_store(open_store(path), caller)
+        except (GcRuns, PackingOvertaken) as error:
+            pytest.fail(str(error))
+
+    return gc
+
+
+def git_by(*words: str) -> Callable[[str], None]:
+    def run(path: str) -> None:
+        ran = subprocess.run(["git", *words], cwd=path, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0 or any(map(ran.stderr.__contains__, _HARMLESS)), ran.stderr
+
+    return run
+
+
+PACKERS = {
+    "uwf gc": gc_by(dict(os.environ)),
+    "uwf gc without git": gc_by({"PATH": ""}),
+    "git gc": git_by("gc", "--quiet"),
+    "git maintenance": git_by(
+        "maintenance",
+        "run",
+        "--quiet",
+        *(f"--task={task}" for task in ("gc", "loose-objects", "incremental-repack", "pack-refs")),
+    ),
+    "git pack-refs": git_by("pack-refs", "--all", "--prune"),
+    "git repack": git_by("repack", "-adkq"),
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """Give a store with a workflow."""
+    made = str(tmp_path / "store.git")
+    create_store(made)
+    set_config(f"{made}/config", "uwf.fsync", "false")
+    caller = Caller(lambda: time.time_ns() // 1_000_000, dict(os.environ), made)
+    put_workflow(open_store(made), caller, DEMO.encode())
+    return made
+
+
+@pytest.mark.parametrize("packer", PACKERS.values(), ids=PACKERS.keys())
+def test_nothing_is_lost_and_nothing_fails(
+    packer: Callable[[str], None], path: str, git: Git
+) -> None:
+    until = time.monotonic() + _SECONDS
+    workers = [Worker(path, number, until) for number in range(_WORKERS)]
+    packed = 0
+    while time.monotonic() < until:
+        packer(path)
+        packed += 1
+    made = [each for worker in workers for each in worker.result()]
+    assert packed > 1
+    assert len(made) >= _WORKERS
+    store = open_store(path)
+    for thread, steps in made:
+        head = get_head(store, thread)
+        assert head.archived
+        assert steps == _STEPS_EACH
+        assert list(check_thread(store, thread, head.commit, archived=True)) == []
+    assert store.refs.names("refs/threads/") == []
+    assert git("fsck", "--strict", "--no-dangling", cwd=Path(path)) == ""
+
+
+@contextmanager
+def packing(path: str) -> Iterator[None]:
+    """Let another process pack without git, all the time."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            while True:
+                gc_by({"PATH": ""})(path)
+        finally:
+            os._exit(0)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def test_two_packers_of_different_kinds_may_meet(path: str, git: Git) -> None:
+    until = time.monotonic() + _SECONDS
+    workers = [Worker(path, number, until) for number in range(2)]
+    with packing(path):
+        while time.monotonic() < until:
+            git_by("gc", "--quiet")(path)
+    for worker in workers:
+        assert worker.result()
+    assert git("fsck", "--strict", "--no-dangling", cwd=Path(path)) == ""
+
+
+def test_pruning_now_between_steps_takes_only_what_no_ref_needs(path: str, git: Git) -> None:
+    made = drive_threads(path, 1, time.monotonic() + 0.2)
+    git("prune", "--expire=now", cwd=Path(path))
+    store = open_store(path)
+    for thread, _steps in made:
+        commit = get_head(store, thread).commit
+        assert list(check_thread(store, thread, commit, archived=True)) == []
+    assert git("fsck", "--strict", cwd=Path(path)) == ""

@@ -1,0 +1,100 @@
+"""`uwf gc`."""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from uwf_git.cli.calling import caller_of
+from uwf_git.cli.render import emit, note
+from uwf_git.cli.settings import Session
+from uwf_git.cli.verb import verb
+from uwf_git.commands.gc_store import gc_if_due, gc_store, gc_unwatched
+from uwf_git.store.packing import Counted
+
+_BACKGROUND_NICE = 10
+_UNITS = ("bytes", "KiB", "MiB", "GiB")
+_UNIT = 1024
+
+
+@verb(
+    "uwf gc",
+    "uwf gc --format text",
+    exits={4: "another gc is at work on the store"},
+)
+@click.option("--auto", is_flag=True, help="Only if it is due, and only what is due.")
+@click.option("--detached", is_flag=True, hidden=True)
+def command(session: Session, *, auto: bool, detached: bool) -> None:
+    """Pack the store.
+
+    Objects go into one file, refs into another, and what killed processes have left is swept
+    away. Nothing that a ref needs is lost, and steps may run meanwhile. git does the packing
+    where it is installed, dulwich where it is not.
+
+    Nobody has to call it: a store packs itself in the background when it has many loose objects.
+    git's own settings say when: gc.auto (0 is never), gc.autoPackLimit, gc.pruneExpire,
+    gc.autoDetach.
+    """
+    store = session.open_store()
+    if detached:
+        _step_back()
+        gc_unwatched(store, caller_of(session))
+        return
+    if auto:
+        emit(session, {"packed": gc_if_due(store, caller_of(session))})
+        return
+    packed = gc_store(store, caller_of(session))
+    if packed.last_failure is not None:
+        note(f"packing in the background had failed: {packed.last_failure}")
+    document = {
+        "packer": packed.packer,
+        "before": _counted(packed.before),
+        "after": _counted(packed.after),
+        "swept": packed.swept,
+    }
+    emit(session, document, text=_text)
+
+
+def _step_back() -> None:
+    """Leave the processor to whoever else wants it."""
+    with contextlib.suppress(OSError):
+        os.nice(_BACKGROUND_NICE)
+
+
+def _counted(counted: Counted) -> dict[str, int]:
+    return {
+        "looseObjects": counted.loose_objects,
+        "packs": counted.packs,
+        "bytes": counted.size_bytes,
+    }
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    before, after, swept = document["before"], document["after"], document["swept"]
+    lines = [
+        f"packed by {document['packer']}",
+        f"before: {_told(before)}",
+        f"after:  {_told(after)}",
+    ]
+    if swept:
+        lines.append(f"swept:  {_many(swept, 'leftover')} of killed processes")
+    return "\n".join(lines)
+
+
+def _told(counted: Mapping[str, int]) -> str:
+    loose, packs = _many(counted["looseObjects"], "loose object"), _many(counted["packs"], "pack")
+    return f"{loose}, {packs}, {_size(counted['bytes'])}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
+def _size(size: float) -> str:
+    for unit in _UNITS[:-1]:
+        if size < _UNIT:
+            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
+        size /= _UNIT
+    return f"{size:,.1f} {_UNITS[-1]}"
