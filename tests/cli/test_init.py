@@ -1,4 +1,5 @@
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,6 +38,17 @@ def test_project_becomes_a_store_that_is_found_from_within(
 def test_without_a_path_it_is_the_named_one_or_the_user_s(uwf: Uwf) -> None:
     assert uwf.json("init")["repo"] == uwf.session.repo
     assert uwf.json("init", repo=None)["repo"] == f"{os.environ['HOME']}/.uwf/store.git"
+
+
+def test_shared_one_has_hooks_that_find_this_uwf(uwf: Uwf) -> None:
+    made = uwf.json("init", "--shared", "hub.git", repo=None)
+
+    assert (made["repo"], made["created"]) == (str(uwf.place / "hub.git"), True)
+    assert [os.path.basename(path) for path in made["hooks"]] == ["pre-receive", "post-receive"]
+    for path in made["hooks"]:
+        assert os.access(path, os.X_OK)
+        assert f"python={sys.executable}\n" in Path(path).read_text()
+    assert "pre-receive" in uwf("init", "--shared", "hub.git", "--format", "text", repo=None).out
 
 
 @pytest.mark.parametrize(

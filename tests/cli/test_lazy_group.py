@@ -7,7 +7,8 @@ import pytest
 from cli.demo import DEEP, DEMO
 from cli.ran import Ran
 
-from uwf_git.cli.lazy_group import LazyCommand
+from uwf_git.cli.boundary import run
+from uwf_git.cli.lazy_group import LazyCommand, LazyGroup
 from uwf_git.cli.settings import Session
 
 Demo = Callable[..., Ran]
@@ -119,3 +120,42 @@ def test_entry_names_its_module() -> None:
 def test_commands_are_listed_in_the_order_of_the_table() -> None:
     with click.Context(DEMO) as context:
         assert DEMO.list_commands(context) == list(DEMO.table)
+
+
+HIDING = LazyGroup(
+    "hiding",
+    {
+        "say": LazyCommand("cli.demo_verbs:say", "Say a thing"),
+        "plumbing": LazyCommand("cli.demo_verbs:settings", "Tell", hidden=True),
+    },
+    help_text="Hide a thing.",
+    examples=["hiding say hello"],
+)
+
+
+@pytest.mark.parametrize("words", [["--help"], [], ["plumbin"]])
+def test_hidden_command_is_told_to_nobody(
+    words: list[str], session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(HIDING, words, prog="hiding", environ={}, session=session)
+
+    told = "".join(capsys.readouterr())
+    assert "say" in told or words == ["plumbin"]
+    assert "plumbing" not in told
+
+
+def test_hidden_command_is_completed_for_nobody(
+    session: Session, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", "hiding ")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    asking = session._replace(environ={"_HIDING_COMPLETE": "bash_complete"})
+
+    run(HIDING, [], prog="hiding", environ={}, session=asking)
+
+    assert capsys.readouterr().out == "plain,say\n"
+
+
+def test_hidden_command_runs(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(HIDING, ["plumbing"], prog="hiding", environ={}, session=session) == 0
+    assert capsys.readouterr().err == ""

@@ -1,10 +1,13 @@
 """`uwf init`."""
 
+import sys
+
 import click
 
 from uwf_git.cli.render import emit
 from uwf_git.cli.settings import Session
 from uwf_git.cli.verb import verb
+from uwf_git.commands.init_shared import init_shared
 from uwf_git.commands.init_store import init_store
 from uwf_git.errors import BadUsage
 
@@ -18,16 +21,30 @@ class NoPath(BadUsage):
         super().__init__("the path is empty", hint="name one, or leave it out")
 
 
-@verb("uwf init", "uwf init .", "uwf init ~/threads.git")
+@verb("uwf init", "uwf init .", "uwf init --shared /srv/threads.git")
+@click.option(
+    "--shared",
+    is_flag=True,
+    help="Let a group push to it, and install the hooks that look at every push.",
+)
 @click.argument("path", required=False)
-def command(session: Session, path: str | None) -> None:
+def command(session: Session, path: str | None, shared: bool) -> None:  # noqa: FBT001 (click calls it so)
     """Create a store.
 
     PATH becomes a bare repository, unless it is a repository already: a project's own will do,
     since no branch, index or work tree is ever touched. From the folders below it the store is
     found by itself. Without PATH: --repo, $UWF_REPO, or ~/.uwf/store.git.
+
+    With --shared it is a bare repository for several people: its files belong to their group, and
+    a pre-receive hook refuses pushes that would damage threads. Do it again after uwf has moved.
     """
     if path == "":
         raise NoPath
-    made = init_store(path or session.repo, session.cwd, session.environ)
-    emit(session, {"repo": made.store.path, "created": made.created})
+    place = path or session.repo
+    if shared:
+        python = sys.executable or ""
+        hub = init_shared(place, session.cwd, session.environ, python=python)
+        emit(session, {"repo": hub.store.path, "created": hub.created, "hooks": hub.hooks})
+    else:
+        made = init_store(place, session.cwd, session.environ)
+        emit(session, {"repo": made.store.path, "created": made.created})

@@ -26,6 +26,8 @@ class LazyCommand(NamedTuple):
     """``package.module:attribute``."""
 
     summary: str
+    hidden: bool = False
+    """Whether people are not told of it: other programs call it."""
 
     @property
     def module(self) -> str:
@@ -104,7 +106,7 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the names in the order of the table, which is the order of use."""
         del ctx  # the same in every context
-        return list(self.table)
+        return [name for name, _entry in self._shown()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and give one command, None if the table does not have it."""
@@ -130,7 +132,7 @@ class LazyGroup(click.Group):
         """Write the table."""
         del ctx  # the same in every context
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in self.table.items()])
+            formatter.write_dl([(name, entry.summary) for name, entry in self._shown()])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what comes after the commands."""
@@ -141,15 +143,20 @@ class LazyGroup(click.Group):
         """Complete a name from the table, or an option."""
         names = [
             CompletionItem(name, help=entry.summary)
-            for name, entry in self.table.items()
+            for name, entry in self._shown()
             if name.startswith(incomplete)
         ]
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
+    def _shown(self) -> list[tuple[str, "LazyCommand | LazyGroup"]]:
+        """Give the entries that people are told of."""
+        return [(name, entry) for name, entry in self.table.items() if not entry.hidden]
+
     def _refuse(self, ctx: click.Context, given: str) -> NoReturn:
         from difflib import get_close_matches  # noqa: PLC0415 (only mistakes need it)
 
-        near = get_close_matches(given.lower(), self.table, n=3, cutoff=0.6)
+        names = [name for name, _entry in self._shown()]
+        near = get_close_matches(given.lower(), names, n=3, cutoff=0.6)
         # `uwf step` is what people type first for `uwf thread step`.
         nested = [
             f"{name} {given}"
@@ -165,4 +172,4 @@ def _need_command() -> None:
     """Refuse a group that stands alone; click calls this for every group on the way to a verb."""
     ctx = click.get_current_context()
     if ctx.invoked_subcommand is None and isinstance(ctx.command, LazyGroup):
-        raise NoCommandGiven(ctx.command_path, list(ctx.command.table))
+        raise NoCommandGiven(ctx.command_path, ctx.command.list_commands(ctx))

@@ -10,16 +10,21 @@ from typing import NamedTuple
 
 from uwf_git.agents.command_line import split_command
 from uwf_git.commands.choose_agent import CONFIG_NAME
+from uwf_git.commands.receive_limits import MAX_BLOB_SIZE, RECEIVE_TIMEOUT, read_limits
 from uwf_git.errors import BadUsage, Refused
-from uwf_git.store.git_config import normal_name, set_config
+from uwf_git.store.git_config import GitConfig, normal_name, set_config
 from uwf_git.store.store import Store
 
 SETTINGS: dict[str, str] = {
     "uwf.agent": "the agent command of roles for which nobody named one",
     "uwf.store": "whether this repository is found as a store from the folders below it",
     "uwf.fsync": "whether commits are forced to the disk (true unless set)",
+    "uwf.maxBlobSize": "the largest blob that a shared store takes (32m unless set, 0 is no limit)",
+    "uwf.receiveTimeout": "seconds that the check of a push may take (600 unless set)",
+    "uwf.onReceive": "the command that a shared store tells of every transition",
 }
 
+_COMMANDS = {CONFIG_NAME, "uwf.onReceive"}
 _FLAGS = {"uwf.store", "uwf.fsync"}
 _FLAG_VALUES = {"true", "false", "yes", "no", "on", "off", "1", "0"}
 
@@ -87,13 +92,15 @@ def set_setting(store: Store, name: str, value: str) -> Setting:
     """Set *name* in the store's own config; `git config --global` sets it for all stores.
 
     Raises:
-        NoSuchSetting, BadValue, BadCommand: it cannot be set so.
+        NoSuchSetting, BadValue, BadLimit, BadCommand: it cannot be set so.
         RefLocked: git is writing the config and does not let go.
     """
     full = full_name(name)
     if full in _FLAGS and value.lower() not in _FLAG_VALUES:
         raise BadValue(full, value)
-    if full == CONFIG_NAME and value:
+    if full in {MAX_BLOB_SIZE, RECEIVE_TIMEOUT}:
+        read_limits(GitConfig({full.lower(): [value]}))
+    if full in _COMMANDS and value:
         # Here, and not at the step that would run it. An empty one takes the default away.
         split_command(value)
     set_config(os.path.join(store.path, "config"), full, value)
@@ -111,10 +118,11 @@ def full_name(name: str) -> str:
     Raises:
         NoSuchSetting: there is none of that name.
     """
-    full = normal_name(_with_front(name))
-    if full not in SETTINGS:
-        raise NoSuchSetting(name)
-    return full
+    normal = normal_name(_with_front(name))
+    for full in SETTINGS:
+        if normal_name(full) == normal:
+            return full
+    raise NoSuchSetting(name)
 
 
 def _with_front(name: str) -> str:

@@ -1,0 +1,107 @@
+"""A hostile client: commits of ours, made by hand with something wrong in them.
+
+Owns: taking an honest commit apart and putting it together again. Knows nothing of: what is
+wrong with what; the tests say that.
+"""
+
+import copy
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from dulwich.object_store import iter_tree_contents
+from dulwich.objects import Blob, ObjectID, ShaFile, Tree
+
+from uwf_git.model.node import Node
+from uwf_git.store.commit import read_commit
+from uwf_git.store.node_blob import encode_node
+from uwf_git.store.objects import DurableObjects
+from uwf_git.store.refs import Oid
+from uwf_git.store.store import Store
+
+FILE, FOLDER = 0o100644, 0o040000
+
+
+@dataclass(slots=True)
+class Forge:
+    """The parts of one commit, to be changed before it is made."""
+
+    objects: DurableObjects
+    files: dict[str, tuple[int, ObjectID]]
+    """Mode and object by path."""
+
+    parents: list[Oid]
+    message: bytes
+    author: bytes = b"writer <uwf-nobody@uwf>"
+    committer: bytes = b"C O Mitter <committer@example.com>"
+
+    def write(self, path: str, content: bytes, *, mode: int = FILE) -> ObjectID:
+        """Put a file there."""
+        return self.put(path, Blob.from_string(content), mode=mode)
+
+    def put(self, path: str, obj: ShaFile, *, mode: int = FILE) -> ObjectID:
+        """Put an object there."""
+        self.objects.add_object(obj)
+        self.files[path] = (mode, obj.id)
+        return obj.id
+
+    def read(self, path: str) -> Any:
+        """Give the JSON document of a file."""
+        return json.loads(self.objects[self.files[path][1]].as_raw_string())
+
+    def add_node(self, node: Node) -> str:
+        """Put a node where it belongs, and give its path."""
+        suffix, content = encode_node(node)
+        path = path_of(node.hash) + suffix
+        self.write(path, content)
+        return path
+
+    def say(self, old: str, new: str) -> None:
+        """Replace a part of the message, which is there."""
+        assert old.encode() in self.message
+        self.message = self.message.replace(old.encode(), new.encode(), 1)
+
+    def commit(self) -> str:
+        """Write the commit as it is, whatever git would say to it, and give its id."""
+        lines = [b"tree " + self._write_tree("")]
+        lines += [b"parent " + parent.encode() for parent in self.parents]
+        lines += [b"author %s 1760009999 +0000" % self.author]
+        lines += [b"committer %s 1760009999 +0000" % self.committer]
+        raw = b"\n".join(lines) + b"\n\n" + self.message
+        made = ShaFile.from_raw_string(1, raw)
+        self.objects.add_object(made)
+        return made.id.decode()
+
+    def _write_tree(self, folder: str) -> bytes:
+        tree = Tree()
+        for path, file in self.files.items():
+            name, slash, _rest = path.removeprefix(folder).partition("/")
+            if path.startswith(folder) and name.encode() not in tree:
+                inner = f"{folder}{name}/"
+                tree[name.encode()] = (FOLDER, ObjectID(self._write_tree(inner))) if slash else file
+        self.objects.add_object(tree)
+        return tree.id
+
+    def copy(self) -> "Forge":
+        """Give another one of the same parts."""
+        other = copy.copy(self)
+        other.files, other.parents = dict(self.files), list(self.parents)
+        return other
+
+
+def take_apart(store: Store, oid: Oid) -> Forge:
+    """Take a commit apart."""
+    assert isinstance(store.objects, DurableObjects)
+    view = read_commit(store.objects, oid)
+    entries = iter_tree_contents(store.objects, view.tree)
+    files = {
+        entry.path.decode(): (entry.mode, entry.sha)
+        for entry in entries
+        if entry.path is not None and entry.mode is not None and entry.sha is not None
+    }
+    return Forge(store.objects, files, list(view.parents), view.message)
+
+
+def path_of(name: str) -> str:
+    """Give the path of a node's file, without its suffix."""
+    return f"nodes/{name[0]}/{name[1]}/{name[2:]}"

@@ -1,0 +1,433 @@
+"""What a shared store lets through and what it refuses, through real pushes."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands.world import World, says
+from interop.hub import Hub, make_hub, push
+
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git_config import set_config
+from uwf_git.store.store import open_store
+
+Git = Callable[..., str]
+
+PLAIN = ("refs/threads/*:refs/threads/*", "refs/archive/*:refs/archive/*")
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Hub:
+    return make_hub(tmp_path)
+
+
+@pytest.fixture
+def world(hub: Hub) -> World:
+    return hub.clone()
+
+
+@pytest.fixture
+def thread(world: World) -> ThreadId:
+    """Give a thread of one step that the hub has."""
+    thread = world.begun()
+    world.step(thread)
+    first = push(world, active(thread))
+    assert first.accepted, first.told
+    return thread
+
+
+def active(thread: str) -> str:
+    return f"refs/threads/{thread}"
+
+
+def archive(thread: str) -> str:
+    return f"refs/archive/{thread}"
+
+
+def end(world: World, thread: ThreadId) -> str:
+    """Drive a thread to its end, and give its last commit."""
+    while world.step(thread).role is not None:
+        pass
+    return world.snapshot(thread).commit.oid
+
+
+def tip(world: World, thread: ThreadId) -> str:
+    return world.snapshot(thread).commit.oid
+
+
+@pytest.mark.parametrize("words", [(), ("--atomic",)])
+def test_thread_comes_and_goes_on(hub: Hub, words: tuple[str, ...]) -> None:
+    world = hub.clone()
+    thread = world.begun()
+
+    for _step in range(2):
+        assert push(world, *words, "refs/*:refs/*").accepted
+        assert hub.refs()[active(thread)] == tip(world, thread)
+        world.step(thread)
+    assert "refs/workflows/demo" in hub.refs()
+
+
+def test_rewritten_thread_is_refused(hub: Hub, world: World, thread: ThreadId, git: Git) -> None:
+    before = hub.refs()
+    git("update-ref", active(thread), f"{tip(world, thread)}~", cwd=Path(world.store.path))
+    world.step(thread)
+    mine = tip(world, thread)
+
+    pushed = push(world, f"+{mine}:{active(thread)}")
+
+    assert not pushed.accepted
+    (error,) = pushed.errors
+    assert error.startswith(f"{active(thread)}: {mine} does not descend from ")
+    assert "hint: `uwf fetch`" in pushed.told
+    assert hub.refs() == before
+
+
+def test_deleted_thread_is_refused(hub: Hub, world: World, thread: ThreadId) -> None:
+    pushed = push(world, f":{active(thread)}")
+
+    assert not pushed.accepted
+    assert pushed.errors[0].startswith(f"{active(thread)}: it would be lost")
+    assert active(thread) in hub.refs()
+
+
+@pytest.mark.parametrize("words", [(), ("--atomic",)])
+@pytest.mark.parametrize("deletion_first", [False, True])
+def test_thread_is_moved_to_the_archive(
+    hub: Hub, world: World, thread: ThreadId, words: tuple[str, ...], *, deletion_first: bool
+) -> None:
+    last = end(world, thread)
+    specs = [f"{last}:{archive(thread)}", f":{active(thread)}"]
+
+    pushed = push(world, *words, *(specs[::-1] if deletion_first else specs))
+
+    assert pushed.accepted, pushed.told
+    assert hub.refs() == {archive(thread): last}
+
+
+def test_plain_push_of_an_archive_leaves_no_active_ref(
+    hub: Hub, world: World, thread: ThreadId
+) -> None:
+    last = end(world, thread)
+
+    assert push(world, *PLAIN).accepted
+    assert hub.refs() == {archive(thread): last}
+
+    # Whoever still asks for the deletion finds it done.
+    assert push(world, f":{active(thread)}").accepted
+
+
+def test_packed_active_ref_is_swept_as_well(
+    hub: Hub, world: World, thread: ThreadId, git: Git
+) -> None:
+    git("pack-refs", "--all", cwd=hub.path)
+    last = end(world, thread)
+
+    assert push(world, *PLAIN).accepted
+    assert hub.refs() == {archive(thread): last}
+
+
+def test_archive_that_leaves_a_step_behind_is_refused(
+    hub: Hub, world: World, thread: ThreadId, git: Git
+) -> None:
+    first = tip(world, thread)
+    other = hub.clone()
+    git("fetch", "-q", hub.path, f"{active(thread)}:{active(thread)}", cwd=Path(other.store.path))
+    other.step(thread, command="mine", workdir=str(other.place))
+    last = end(world, thread)
+    assert push(other, active(thread)).accepted
+    stored = hub.refs()
+
+    for specs in ([archive(thread)], [f"{last}:{archive(thread)}", f":{active(thread)}"]):
+        pushed = push(world, "--atomic", *specs)
+        assert not pushed.accepted
+        assert f"{last} does not descend from {stored[active(thread)]}" in pushed.told
+    assert stored[active(thread)] != first
+    assert hub.refs() == stored
+
+
+def test_archived_thread_is_neither_moved_nor_deleted_nor_begun_again(
+    hub: Hub, world: World, thread: ThreadId, git: Git
+) -> None:
+    first, last = tip(world, thread), end(world, thread)
+    assert push(world, *PLAIN).accepted
+    tree = git("rev-parse", f"{last}^{{tree}}", cwd=Path(world.store.path)).strip()
+    later = git("commit-tree", tree, "-p", last, "-m", "x", cwd=Path(world.store.path)).strip()
+
+    for spec in (
+        f"+{later}:{archive(thread)}",
+        f"+{first}:{archive(thread)}",
+        f":{archive(thread)}",
+    ):
+        pushed = push(world, spec)
+        assert not pushed.accepted
+        assert f"{archive(thread)}: an archived thread is never " in pushed.told
+    for commit in (first, last):
+        pushed = push(world, f"{commit}:{active(thread)}")
+        assert not pushed.accepted
+        assert f"{active(thread)}: thread {thread} has ended" in pushed.told
+    assert hub.refs() == {archive(thread): last}
+
+
+def test_deletion_may_come_after_the_archive(
+    hub: Hub, world: World, thread: ThreadId, git: Git
+) -> None:
+    first, last = tip(world, thread), end(world, thread)
+    assert push(world, archive(thread)).accepted
+    # As a crash between the two leaves it.
+    git("update-ref", active(thread), first, cwd=hub.path)
+
+    assert push(world, f":{active(thread)}").accepted
+    assert hub.refs() == {archive(thread): last}
+
+
+def test_thread_that_ended_before_its_first_push_arrives_archived(hub: Hub, world: World) -> None:
+    thread = world.begun()
+    last = end(world, thread)
+
+    # With litter of its own, as an interrupted archiving leaves it.
+    first = world.snapshot(thread).commit.parents[0]
+    assert push(world, f"{first}:{active(thread)}", f"{last}:{archive(thread)}").accepted
+    assert hub.refs() == {archive(thread): last}
+
+
+MEANINGLESS = {
+    "refs/threads/x/y": "'x/y' is not a thread id",
+    "refs/threads/01j7k9m2xnpqr5vwbcdf8g3h4t": "is not a thread id",
+    "refs/archive/x": "'x' is not a thread id",
+    "refs/workflows/a/b": "is no name for a workflow",
+    "refs/workflows/DEMO": "differs from the workflow demo in case only",
+    "refs/workflows/twice": "differs from the workflow Twice in case only",
+    "refs/workflows/Twice": "differs from the workflow twice in case only",
+    "refs/cas/other": "no ref of uwf has such a name",
+    "refs/cas/nodes/x": "no ref of uwf has such a name",
+    "refs/Threads/01J7K9M2XNPQR5VWBCDF8G3H4T": "no ref of uwf has such a name",
+}
+
+
+def test_name_that_means_nothing_is_refused(hub: Hub, world: World) -> None:
+    thread = world.begun()
+    assert push(world, "refs/workflows/demo").accepted
+
+    pushed = push(world, *(f"{active(thread)}:{name}" for name in MEANINGLESS))
+
+    assert not pushed.accepted
+    assert sorted(error.partition(": ")[0] for error in pushed.errors) == sorted(MEANINGLESS)
+    for error in pushed.errors:
+        assert MEANINGLESS[error.partition(": ")[0]] in error
+    assert list(hub.refs()) == ["refs/workflows/demo"]
+
+
+def test_what_belongs_to_one_store_alone_is_hidden(hub: Hub, world: World) -> None:
+    thread = world.begun()
+
+    pushed = push(world, f"{active(thread)}:refs/uwf/kept/{thread}/x")
+    assert not pushed.accepted
+    assert "hidden ref" in pushed.told
+
+    hub.set("transfer.hideRefs", "refs/nothing")
+    pushed = push(world, f"{active(thread)}:refs/uwf/kept/{thread}/x")
+    assert "belongs to one store alone" in pushed.errors[0]
+
+
+def test_mirror_that_would_delete_others_threads_is_refused(
+    hub: Hub, world: World, thread: ThreadId
+) -> None:
+    other = hub.clone()
+    other.begun()
+
+    pushed = push(other, "--mirror")
+
+    assert not pushed.accepted
+    assert any(error.startswith(f"{active(thread)}: it would be lost") for error in pushed.errors)
+    assert hub.refs() == {active(thread): tip(world, thread)}
+
+
+def test_push_is_taken_as_a_whole_or_not_at_all(hub: Hub, world: World, thread: ThreadId) -> None:
+    other = world.start()
+
+    pushed = push(world, active(other), "refs/workflows/demo", f":{active(thread)}")
+
+    assert not pushed.accepted
+    assert list(hub.refs()) == [active(thread)]
+
+
+def test_branches_and_tags_are_none_of_our_business(
+    hub: Hub, world: World, thread: ThreadId
+) -> None:
+    hub.set("receive.denyNonFastForwards", "false")
+    commit = tip(world, thread)
+
+    assert push(world, f"{commit}:refs/heads/main", f"{commit}:refs/tags/v1").accepted
+    assert push(world, f"+{commit}~:refs/heads/main", ":refs/tags/v1").accepted
+    assert hub.refs()["refs/heads/main"] != commit
+
+
+def test_workflow_goes_forward_only(hub: Hub, world: World) -> None:
+    world.put()
+    assert push(world, "refs/workflows/demo").accepted
+    other = hub.clone()
+    other.put()
+
+    rewritten = push(other, "+refs/workflows/demo")
+    deleted = push(world, ":refs/workflows/demo")
+
+    assert "does not descend from" in rewritten.errors[0]
+    assert "it would be lost" in deleted.errors[0]
+    assert not rewritten.accepted
+    assert not deleted.accepted
+
+
+def test_of_two_pushes_at_once_one_wins_and_nothing_is_lost(hub: Hub, git: Git) -> None:
+    worlds = [hub.clone() for _count in range(4)]
+    thread = worlds[0].begun()
+    assert push(worlds[0], active(thread)).accepted
+    for world in worlds[1:]:
+        git("fetch", "-q", hub.path, f"{active(thread)}:{active(thread)}", cwd=world.store.path)
+    for world in worlds:
+        world.step(thread, command="mine", workdir=str(world.place))
+    commands = [["git", "push", "hub", active(thread)] for _world in worlds]
+    running = [
+        subprocess.Popen(command, cwd=world.store.path, stderr=subprocess.PIPE)
+        for command, world in zip(commands, worlds, strict=True)
+    ]
+
+    told = [process.communicate()[1].decode() for process in running]
+
+    won = [number for number, process in enumerate(running) if process.returncode == 0]
+    assert len(won) == 1, told
+    assert hub.refs()[active(thread)] == tip(worlds[won[0]], thread)
+    # The losers' commits were let in, and no ref went there: git sweeps them.
+    assert git("fsck", "--strict", "--no-dangling", cwd=hub.path) == ""
+
+
+def test_hook_that_finds_no_uwf_refuses(hub: Hub, world: World) -> None:
+    thread = world.begun()
+    hook = hub.path / "hooks" / "pre-receive"
+    text = hook.read_text().replace(sys.executable, "/nowhere/python")
+    hook.write_text(text.replace("-v uwf", "-v no-uwf"))
+
+    pushed = push(world, active(thread))
+
+    assert not pushed.accepted
+    assert "remote: error: no uwf was found" in pushed.told
+    assert hub.refs() == {}
+
+
+@pytest.mark.parametrize("value", ["a lot", "32x", "-1", ""])
+def test_limit_that_means_nothing_lets_nothing_through(hub: Hub, world: World, value: str) -> None:
+    thread = world.begun()
+    hub.set("uwf.maxBlobSize", value)
+
+    pushed = push(world, active(thread))
+
+    assert not pushed.accepted
+    assert "uwf.maxBlobSize is " in pushed.told
+    assert "Traceback" not in pushed.told
+
+
+def test_each_transition_is_told_once_and_the_oldest_first(
+    hub: Hub, world: World, tmp_path: Path
+) -> None:
+    said = tmp_path / "said it.jsonl"
+    hub.set("uwf.onReceive", f"/bin/sh -c 'cat >>\"$1\"' sh '{said}'")
+    thread = world.begun()
+    commits = [tip(world, thread)]
+    push(world, active(thread))
+    world.step(thread)
+    commits.append(tip(world, thread))
+    world.step(thread)
+    commits.append(tip(world, thread))
+    push(world, active(thread))
+    commits.append(end(world, thread))
+    push(world, *PLAIN)
+
+    lines = [json.loads(line) for line in said.read_text().splitlines()]
+
+    assert [line["commit"] for line in lines] == commits
+    assert [line["event"] for line in lines] == ["start", "step", "step", "end"]
+    assert [line["depth"] for line in lines] == [0, 1, 2, 2]
+    assert [line["role"] for line in lines] == [None, "writer", "checker", None]
+    assert {line["thread"] for line in lines} == {thread}
+    assert lines[-1]["status"] == "completed"
+    assert lines[-1]["ref"] == archive(thread)
+    assert lines[0]["workflowName"] == "demo"
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("/bin/sh -c 'echo no disk >&2; exit 3'", "ended with status 3: no disk"),
+        ("/no/such/program", "could not be started"),
+        ("'unclosed", "no closing quotation"),
+    ],
+)
+def test_listener_that_fails_fails_no_push(hub: Hub, world: World, command: str, told: str) -> None:
+    hub.set("uwf.onReceive", command)
+    thread = world.begun()
+
+    pushed = push(world, active(thread))
+
+    assert pushed.accepted
+    assert "remote: warning: uwf.onReceive: " in pushed.told
+    assert told in pushed.told
+
+
+def test_hub_that_was_pushed_to_is_a_store_like_any_other(
+    hub: Hub, world: World, thread: ThreadId, git: Git
+) -> None:
+    assert git("fsck", "--strict", cwd=hub.path) == ""
+    there = World(
+        world.place, open_store(str(hub.path), environ=os.environ), world.caller, world.new_id
+    )
+
+    there.step(thread, command="mine", workdir=str(world.place))
+
+    git("fetch", "-q", "hub", f"{active(thread)}:{active(thread)}", cwd=Path(world.store.path))
+    assert tip(world, thread) == tip(there, thread)
+
+
+def over_daemon(hub: Hub) -> str:
+    """Give the address of the hub behind `git daemon`, started for one connection as inetd does."""
+    base = shlex.quote(str(hub.place)).replace("%", "%%").replace(" ", "% ")
+    daemon = f"git daemon --inetd --export-all --enable=receive-pack --base-path={base}"
+    return f"ext::{daemon} %G/hub.git"
+
+
+def over_ssh(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Give the address of the hub behind an ssh whose other end has next to no environment."""
+    ssh = hub.place / "ssh"
+    ssh.write_text('#!/bin/sh\nshift\nexec env -i PATH=/usr/bin:/bin /bin/sh -c "$*"\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
+    monkeypatch.setenv("GIT_SSH_VARIANT", "simple")
+    return f"server:{hub.path}"
+
+
+@pytest.mark.parametrize("way", ["daemon", "ssh"])
+@pytest.mark.parametrize("unpack_limit", ["1", "100"])
+def test_rules_hold_on_every_way_in(
+    hub: Hub, world: World, way: str, unpack_limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Below the limit a push is unpacked, from there on it stays a pack.
+    hub.set("receive.unpackLimit", unpack_limit)
+    hub.set("uwf.maxBlobSize", "1m")
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "ext:ssh")
+    address = over_daemon(hub) if way == "daemon" else over_ssh(hub, monkeypatch)
+    set_config(f"{world.store.path}/config", "remote.hub.url", address)
+    thread = world.begun()
+
+    good = push(world, active(thread))
+    assert good.accepted, good.told
+
+    world.step(thread, says({"text": "x" * 2_000_000}))
+    bad = push(world, active(thread))
+    assert not bad.accepted
+    assert re.search("blob [0-9a-f]{40} takes 2m, and at most 1m may be pushed here", bad.told)
+    deleted = push(world, f":{active(thread)}")
+    assert "it would be lost" in deleted.errors[0]

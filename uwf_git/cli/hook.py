@@ -1,0 +1,74 @@
+"""`uwf hook`: what the hooks of a shared store run; people never type it.
+
+Owns: reading what git says on standard input, and how a refusal reads at the other end.
+Always true: pre-receive takes a push only if everything went well; whatever fails, refuses.
+"""
+
+import os
+
+import click
+
+from uwf_git.cli.parameters import Input
+from uwf_git.cli.settings import Session
+from uwf_git.cli.streams import write_stderr
+from uwf_git.cli.verb import verb
+from uwf_git.cli.visible import one_line
+from uwf_git.commands.ref_update import (
+    MOST_INPUT_BYTES,
+    RefUpdate,
+    Refusal,
+    ours_among,
+    parse_updates,
+)
+
+_MOST_TOLD = 50
+_MOST_HINTS = 5
+
+
+@verb(
+    "uwf hook pre-receive",
+    exits={1: "the push is refused", 2: "standard input is not what git tells a hook"},
+)
+@click.argument("name", type=click.Choice(["pre-receive", "post-receive"]))
+def command(session: Session, name: str) -> None:
+    """Answer git on behalf of a hook.
+
+    Standard input has lines `OLD NEW REF`, as git gives them to the hooks of the same names.
+    pre-receive refuses what would damage threads, workflows or nodes; post-receive tells the
+    command in git config uwf.onReceive of every transition, as lines of JSON.
+    """
+    updates = parse_updates(Input("-").read_bytes(limit_bytes=MOST_INPUT_BYTES))
+    if not ours_among(updates):
+        return
+    git_dir = os.path.join(session.cwd, session.environ.get("GIT_DIR") or ".")
+    if name == "post-receive":
+        _announce(session, git_dir, updates)
+        return
+    from uwf_git.commands.receive_check import (  # noqa: PLC0415 (a push of branches needs no store)
+        check_push,
+    )
+
+    refusals = check_push(git_dir, session.environ, updates)
+    if refusals:
+        _tell(refusals)
+        click.get_current_context().exit(1)
+
+
+def _announce(session: Session, git_dir: str, updates: list[RefUpdate]) -> None:
+    from uwf_git.commands.receive_announce import announce_push  # noqa: PLC0415 (as above)
+    from uwf_git.store.shared_mode import shared_umask  # noqa: PLC0415 (as above)
+    from uwf_git.store.store import open_store  # noqa: PLC0415 (as above)
+
+    store = open_store(git_dir, environ=session.environ)
+    with shared_umask(store.config):
+        for warning in announce_push(store, updates, session.environ):
+            write_stderr(f"warning: {one_line(warning)}\n")
+
+
+def _tell(refusals: list[Refusal]) -> None:
+    lines = [f"error: {each.name}: {each.message}" for each in refusals[:_MOST_TOLD]]
+    if len(refusals) > _MOST_TOLD:
+        lines.append(f"error: and {len(refusals) - _MOST_TOLD} more")
+    hints = list(dict.fromkeys(each.hint for each in refusals))
+    lines += [f"hint: {hint}" for hint in hints[:_MOST_HINTS]]
+    write_stderr("".join(one_line(line) + "\n" for line in lines))

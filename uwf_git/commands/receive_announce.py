@@ -1,0 +1,139 @@
+"""After a push: what git's post-receive hook does.
+
+Owns: what is told of a push, to whom, and sweeping the active refs of threads that it archived.
+Knows nothing of: what is allowed; the push is done. Always true: nothing here can undo or fail
+it; each transition is told once, the oldest first.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from uwf_git.agents.command_line import split_command
+from uwf_git.commands.ref_update import RefUpdate
+from uwf_git.errors import UwfError
+from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.store.descent import descends
+from uwf_git.store.heads import ACTIVE, ARCHIVE
+from uwf_git.store.history import walk_history
+from uwf_git.store.program import run_program
+from uwf_git.store.refs import Oid
+from uwf_git.store.snapshot import Snapshot
+from uwf_git.store.store import Store
+
+ON_RECEIVE = "uwf.onReceive"
+
+_TIMEOUT_S = 30.0
+_MS = 1000
+
+
+class _Moved(NamedTuple):
+    """A thread that a push moved, and how far."""
+
+    thread: ThreadId
+    ref: str
+    tip: Oid
+    known: Oid | None
+    """Where the thread was before; None if it is new here."""
+
+
+def announce_push(
+    store: Store, updates: Sequence[RefUpdate], environ: Mapping[str, str]
+) -> list[str]:
+    """Sweep, and tell the command in git config ``uwf.onReceive`` what has happened.
+
+    It gets a line of JSON for each transition on its standard input, and half a minute.
+
+    Returns:
+        What did not work, a line each: nobody can do anything about it but be told.
+    """
+    moved = list(_moved_threads(store, updates))
+    warnings = [*_sweep(store, moved)]
+    command = store.config.get(ON_RECEIVE)
+    if command and moved:
+        warnings += _tell(store, moved, command, environ)
+    return warnings
+
+
+def _moved_threads(store: Store, updates: Sequence[RefUpdate]) -> Iterator[_Moved]:
+    """Give each thread once, whether one ref of it was changed or both."""
+    by_name = {update.name: update for update in updates}
+    for name, update in by_name.items():
+        thread = name.removeprefix(ACTIVE).removeprefix(ARCHIVE)
+        if update.new is None or not is_thread_id(thread):
+            continue
+        active = by_name.get(ACTIVE + thread)
+        if name == ARCHIVE + thread:
+            known = store.refs.find(ACTIVE + thread) if active is None else active.old
+            yield _Moved(ThreadId(thread), name, update.new, known)
+        elif name == ACTIVE + thread and ARCHIVE + thread not in by_name:
+            yield _Moved(ThreadId(thread), name, update.new, update.old)
+
+
+def _sweep(store: Store, moved: Sequence[_Moved]) -> Iterator[str]:
+    """Remove active refs beside their archives, which a plain `git push` leaves."""
+    for each in moved:
+        try:
+            yield from _sweep_thread(store, each)
+        except (UwfError, OSError) as error:
+            yield f"{ACTIVE}{each.thread} could not be removed beside its archive: {error}"
+
+
+def _sweep_thread(store: Store, moved: _Moved) -> Iterator[str]:
+    active = store.refs.find(ACTIVE + moved.thread)
+    if not moved.ref.startswith(ARCHIVE) or active is None:
+        return
+    if not descends(store.objects, moved.tip, active):
+        # Another push came between the check of this one and its end.
+        yield (
+            f"thread {moved.thread} is archived at {moved.tip}, and {ACTIVE}{moved.thread} "
+            f"is kept beside it: {active} went another way"
+        )
+    elif not store.refs.delete(ACTIVE + moved.thread, seen=active):
+        yield f"{ACTIVE}{moved.thread} moved while it was to be removed beside its archive"
+
+
+def _tell(
+    store: Store, moved: Sequence[_Moved], command: str, environ: Mapping[str, str]
+) -> Iterator[str]:
+    try:
+        lines = [line for each in moved for line in _lines(store, each)]
+        given = "".join(line + "\n" for line in lines).encode()
+        argv = split_command(command)
+        ran = run_program(argv, environ, given=given, timeout_s=_TIMEOUT_S)
+    except (UwfError, OSError) as error:
+        yield f"{ON_RECEIVE}: {error}"
+        return
+    if ran.status != 0:
+        yield f"{ON_RECEIVE}: {argv[0]} ended with status {ran.status}: {ran.last_line}"
+
+
+def _lines(store: Store, moved: _Moved) -> list[str]:
+    lines: list[str] = []
+    for snapshot in walk_history(store, moved.tip):
+        if snapshot.commit.oid == moved.known:
+            break
+        lines.append(json.dumps(view_transition(snapshot, moved.ref)))
+    return lines[::-1]
+
+
+def view_transition(snapshot: Snapshot, ref: str) -> dict[str, Any]:
+    """Give the document of one transition, as programs that listen get it."""
+    record = snapshot.record
+    return {
+        "event": record.event,
+        "thread": record.thread,
+        "status": record.status,
+        "role": record.role,
+        "agent": record.agent,
+        "attempt": record.attempt,
+        "depth": record.depth,
+        "node": record.node,
+        "workflow": record.workflow,
+        "workflowName": record.workflow_name,
+        "forkedFrom": record.forked_from,
+        "commit": snapshot.commit.oid,
+        "subject": snapshot.subject,
+        "time": snapshot.commit.time_s * _MS,
+        "ref": ref,
+    }
