@@ -21,10 +21,13 @@ def test_groups_have_the_verbs_of_the_design() -> None:
         "init",
         *("workflow", "workflow put", "workflow show", "workflow list"),
         *("thread", "thread start", "thread step", "thread show", "thread list"),
-        *("thread kill", "thread read", "thread context"),
+        *("thread kill", "thread fork", "thread read", "thread context"),
         "run",
+        *("verify", "gc", "push", "fetch", "clone"),
+        *("remote", "remote add", "remote list", "remote remove"),
         *("config", "config get", "config set", "config list"),
         "completion",
+        "hook",
     ]
 
 
@@ -40,8 +43,8 @@ def test_help_names_every_command_of_the_group(ran: Callable[..., Ran]) -> None:
 
     assert (done.status, done.err) == (0, "")
     for name, entry in UWF.table.items():
-        assert f"\n  {name} " in done.out
-        assert entry.summary in done.out
+        assert (f"\n  {name} " in done.out) is not entry.hidden
+        assert (entry.summary in done.out) is not entry.hidden
 
 
 @pytest.mark.parametrize("words", [["--help"], ["thread", "--help"], ["-h"], ["thread", "nope"]])
@@ -80,4 +83,4 @@ def test_main_takes_the_words_of_the_process(
 def test_groups_lie_in_the_root() -> None:
     groups = [path for path, entry in ENTRIES.items() if isinstance(entry, LazyGroup)]
 
-    assert groups == ["uwf workflow", "uwf thread", "uwf config"]
+    assert groups == ["uwf workflow", "uwf thread", "uwf remote", "uwf config"]

@@ -8,6 +8,7 @@ from commands.world import World, fails
 from uwf_git.commands.find_workdir import NotADirectory
 from uwf_git.commands.thread_fork import Forked, ForkRequest, fork_thread
 from uwf_git.commands.thread_kill import kill_thread
+from uwf_git.commands.thread_read import read_thread
 from uwf_git.commands.thread_step import TurnFailed
 from uwf_git.store.heads import ThreadExists
 from uwf_git.store.history import walk_history
@@ -121,3 +122,20 @@ def test_git_finds_the_commit_that_both_share(world: World, git: Callable[..., s
     )
     assert base.strip() == forked.at
     git("fsck", "--strict", cwd=world.store.path)
+
+
+def test_reading_a_fork_tells_how_it_came_to_where_it_begins(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    forked = fork(world, thread, reason="Let us try something else.").thread
+    world.step(forked)
+
+    told = read_thread(world.store, forked)
+
+    headings = [line for line in told.splitlines() if line.startswith("## ")]
+    assert headings == [
+        "## 1. writer: What was said.",
+        f"## Forked from {thread} after 1 step",
+        "## 2. checker: What was said.",
+    ]
+    assert "Let us try something else." in told

@@ -44,13 +44,18 @@ def store(empty: Store, clock: Callable[[], int]) -> Store:
 
 
 @pytest.fixture
-def told(
+def world(
     empty: Store, tmp_path: Path, clock: Callable[[], int], thread_ids: Callable[[], ThreadId]
-) -> Told:
-    """Give a store that commands have written."""
+) -> World:
+    """Give an empty store, and somebody who calls commands from a directory beside it."""
     place = tmp_path / "place"
     place.mkdir()
     caller = Caller(clock, dict(os.environ), str(place))
-    world = World(place, open_store(empty.path, environ=os.environ), caller, thread_ids)
+    return World(place, open_store(empty.path, environ=os.environ), caller, thread_ids)
+
+
+@pytest.fixture
+def told(world: World) -> Told:
+    """Give a store that commands have written."""
     active, ended = tell(world)
     return Told(world, active, ended)

@@ -64,6 +64,42 @@ CONFIG = LazyGroup(
     examples=["uwf config set agent uwf-mock"],
 )
 
+REMOTE = LazyGroup(
+    "remote",
+    {
+        "add": LazyCommand("uwf_git.cli.remote.add:command", "Remember another repository"),
+        "list": LazyCommand("uwf_git.cli.remote.list:command", "List the remotes"),
+        "remove": LazyCommand("uwf_git.cli.remote.remove:command", "Forget a remote"),
+    },
+    help_text="Name the repositories that this store shares with.\n\n"
+    "They live in its git config, so `git fetch` and `git push` know them as well.",
+    examples=["uwf remote add origin git@example.com:team/threads.git"],
+)
+
+AGENT = LazyGroup(
+    "agent",
+    {
+        "list": LazyCommand(
+            "uwf_git.cli.agent.list:command", "List the agents that uwf knows, and which are here"
+        ),
+        "check": LazyCommand(
+            "uwf_git.cli.agent.check:command", "Let an agent take one small step, and tell how"
+        ),
+        "trust": LazyCommand(
+            "uwf_git.cli.agent.trust:command", "Let an agent command run in this store"
+        ),
+        "untrust": LazyCommand(
+            "uwf_git.cli.agent.untrust:command", "Let an agent command run here no more"
+        ),
+        "trusted": LazyCommand(
+            "uwf_git.cli.agent.trusted:command", "List the agent commands that may run here"
+        ),
+    },
+    help_text="Look at the agents of this machine, and say which may run.\n\n"
+    "A command that only came with a fetched thread or workflow is not run until it is trusted.",
+    examples=["uwf agent check uwf-claude", "uwf agent trust 'uwf-claude --model opus'"],
+)
+
 UWF = LazyGroup(
     "uwf",
     {
@@ -71,9 +107,31 @@ UWF = LazyGroup(
         "workflow": WORKFLOW,
         "thread": THREAD,
         "run": LazyCommand("uwf_git.cli.run:command", "Start a thread and drive it to its end"),
+        "verify": LazyCommand(
+            "uwf_git.cli.verify:command", "Check that the store holds what it says"
+        ),
+        "gc": LazyCommand("uwf_git.cli.gc:command", "Pack the store"),
+        "push": LazyCommand("uwf_git.cli.push:command", "Push threads and workflows to a remote"),
+        "fetch": LazyCommand(
+            "uwf_git.cli.fetch:command", "Fetch threads and workflows from a remote"
+        ),
+        "clone": LazyCommand(
+            "uwf_git.cli.clone:command", "Make a store with all that another one shares"
+        ),
+        "remote": REMOTE,
+        "setup": LazyCommand(
+            "uwf_git.cli.setup:command", "Find the agents of this machine and choose one"
+        ),
+        "agent": AGENT,
+        "mcp": LazyCommand(
+            "uwf_git.cli.mcp:command", "Let an agent read its thread and hand in its result"
+        ),
         "config": CONFIG,
         "completion": LazyCommand(
             "uwf_git.cli.completion:command", "Print the script that completes words in a shell"
+        ),
+        "hook": LazyCommand(
+            "uwf_git.cli.hook:command", "Answer git on behalf of a hook", hidden=True
         ),
     },
     help_text="Run multi-agent workflows one step per process, with git as the audit trail.\n\n"

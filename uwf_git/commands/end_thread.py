@@ -34,6 +34,7 @@ def end_thread(
         role=None,
         agent=None,
         attempt=None,
+        forked_from=None,
     )
     transition = Transition(
         record=record,

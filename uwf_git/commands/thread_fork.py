@@ -2,7 +2,7 @@
 
 Owns: what the first commit of a fork says. Knows nothing of: how its next step is decided.
 Always true: the history is shared and nothing is copied; the thread that is forked, archived or
-not, stays as it is. Source: DESIGN of the store ("Forking at a step"), seed 003's fork.
+not, stays as it is, unless it had gone two ways (give_way.py). Source: seed 003's fork.
 """
 
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from uwf_git.store.heads import create_head, get_head, resolve_thread
 from uwf_git.store.kept import let_go
 from uwf_git.store.record import Transition, record_next
 from uwf_git.store.refs import Oid
+from uwf_git.store.remotes import list_remotes
 from uwf_git.store.snapshot import Snapshot, read_snapshot
 from uwf_git.store.store import Store
 from uwf_git.store.workdirs import find_workdir, set_workdir
@@ -46,9 +47,15 @@ class Forked(NamedTuple):
     at: Oid
     """The commit that both threads share."""
 
+    follows: str | None = None
+    """The remote as whose the forked thread goes on now; None if it is where it was."""
+
 
 def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: ThreadId) -> Forked:
     """Begin the thread *thread* at a commit of another one.
+
+    If the other had gone two ways, here and at a remote, and what is forked is where it is here,
+    it follows the remote from then on: its own side is the fork's.
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: no thread is meant.
@@ -66,10 +73,14 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
     commit = record_next(store, point, _transition(point, thread, request), caller.signing(store))
     create_head(store, thread, commit)
     let_go(store, head.thread, point.commit.oid)
-    record = point.record
-    return Forked(
-        record.workflow, thread, record.node, record.depth, record.thread, point.commit.oid
-    )
+    record, at = point.record, point.commit.oid
+    follows = None
+    if at == head.commit and not head.archived and list_remotes(store.config):
+        # It brings all the checks along, which only those who share need.
+        from uwf_git.commands.give_way import give_way  # noqa: PLC0415 (see above)
+
+        follows = give_way(store, caller, head.thread, kept=at)
+    return Forked(record.workflow, thread, record.node, record.depth, record.thread, at, follows)
 
 
 def _transition(point: Snapshot, thread: ThreadId, request: ForkRequest) -> Transition:

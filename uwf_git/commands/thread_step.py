@@ -17,6 +17,7 @@ from uwf_git.commands.end_thread import end_thread
 from uwf_git.commands.find_workdir import choose_workdir
 from uwf_git.commands.play_agent import forget_runs
 from uwf_git.commands.record_turn import attempt_transition, step_transition
+from uwf_git.commands.take_over import take_over_tracked
 from uwf_git.commands.thread_errors import ThreadNotReady, read_active
 from uwf_git.commands.turn import Played, Player, Turn
 from uwf_git.errors import AgentFailed, Conflict
@@ -114,13 +115,17 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> Stepped:
     Raises:
         NoSuchThread, ThreadNotActive, ThreadNotReady: there is no step to take.
         ThreadBusy, HeadMoved: somebody else takes it.
+        EndedElsewhere: it has ended at a remote, without what is here.
         WorkKept: somebody else took it meanwhile; this one's commit is kept, and named.
         NoAgent, AgentNotTrusted, WorkdirUnknown: it cannot be taken like this.
+        CannotSign, UnfitSetting: its commit cannot be signed, as the settings ask; the agent's
+            work, if it is done, is taken up by the next step.
         TurnFailed, TurnInterrupted: there is no result; an attempt was recorded.
     """
     # Asked before the lock as well: a thread that has ended needs no lock file again.
     thread = read_active(store, request.thread)[0].thread
     with lock_thread(store, thread, since_ms=caller.now_ms()) as lock:
+        take_over_tracked(store, thread)
         seen = read_active(store, thread)
         head, snapshot = seen
         if snapshot.record.status != "ready":
@@ -131,9 +136,12 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> Stepped:
         if role == END:
             return _ended(store, caller, seen)
         agent = choose_agent(store, snapshot, present, role=role, choice=request.choice)
-        workdir = choose_workdir(store, thread, caller.cwd, named=request.workdir)
+        # Remembered even if the step is refused for want of a directory: the two are asked for
+        # one after the other.
         if request.choice.trust:
             trust_agents(store, [agent.payload])
+        workdir = choose_workdir(store, thread, caller.cwd, named=request.workdir)
+        caller.check_signing(store)
         lock.say(role)
         turn = Turn(store, snapshot, present, role, agent, caller.environ, workdir)
         played = check_reply(turn, workflow, request.play(turn))

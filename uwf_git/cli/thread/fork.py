@@ -4,7 +4,7 @@ import click
 
 from uwf_git.cli.calling import caller_of
 from uwf_git.cli.parameters import text_argument
-from uwf_git.cli.render import emit
+from uwf_git.cli.render import emit, note
 from uwf_git.cli.settings import Session
 from uwf_git.cli.verb import verb
 from uwf_git.commands.thread_fork import ForkRequest, fork_thread
@@ -34,7 +34,8 @@ def command(
 
     The new thread shares the history up to there; nothing is copied, and the other thread, even
     an archived one, stays as it is. This is also how work is taken up that two machines did on
-    one thread at the same time: fork one side's commit.
+    one thread at the same time: fork it, and your side is a thread of its own; the other goes on
+    as it is at the remote.
     """
     request = ForkRequest(thread, at, text_argument(message, "the message"), workdir)
     forked = fork_thread(
@@ -52,3 +53,5 @@ def command(
             "commit": forked.at,
         },
     )
+    if forked.follows is not None:
+        note(f"thread {forked.forked_from} goes on as it is at {forked.follows}")

@@ -1,0 +1,39 @@
+from pathlib import Path
+
+import pytest
+from cli.program import Uwf, make_uwf
+from cli.sharing import clone, make_hub
+
+from uwf_git.cli.settings import Session
+
+
+@pytest.fixture
+def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
+    return make_uwf(tmp_path, session, capsys)
+
+
+def test_a_thread_goes_on_in_a_clone_when_it_is_trusted(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    hub = make_hub(uwf)
+    uwf.json("push")
+    other = clone(uwf, hub)
+    assert uwf.json("thread", "show", thread, **other)["thread"] == thread
+    refused = uwf("thread", "step", thread, "--workdir", ".", **other)
+    assert refused.status == 1
+    words = ("thread", "step", thread, "--workdir", ".", "--trust")
+    assert uwf.json(*words, **other)["role"] == "writer"
+
+
+def test_a_clone_says_what_came(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    hub = make_hub(uwf)
+    uwf.json("push")
+    ran = uwf("clone", hub, "--format", "text", repo=None)
+    assert ran.out.splitlines() == [
+        f"repo      {uwf.place}/hub.git",
+        f"created   refs/threads/{thread}",
+        "created   refs/workflows/demo",
+    ]
+    again = uwf("clone", hub, repo=None)
+    assert (again.status, again.out) == (1, "")
+    assert "is there already" in again.err

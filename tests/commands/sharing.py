@@ -1,0 +1,106 @@
+"""Several stores, and a hub between them.
+
+Owns: the shortest way from one store to another. Knows nothing of: transports.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from commands.world import DEMO, World, replied
+
+from uwf_git.commands.clone_store import clone_store
+from uwf_git.commands.fetch_refs import Fetched, fetch_remote
+from uwf_git.commands.push_refs import Pushed, push_remote
+from uwf_git.commands.turn import Played, Turn
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git_config import set_config
+from uwf_git.store.refs import Oid
+from uwf_git.store.remotes import add_remote
+from uwf_git.store.store import create_store, open_store
+
+
+@dataclass(slots=True)
+class Site:
+    """A store that shares, and somebody who works in it."""
+
+    world: World
+
+    @property
+    def path(self) -> Path:
+        """The git directory."""
+        return Path(self.world.store.path)
+
+    def push(self, *threads: str, remote: str | None = None) -> Pushed:
+        """Push to the hub."""
+        self.world.reopen()
+        return push_remote(self.world.store, self.world.caller, remote, threads)
+
+    def fetch(self, remote: str | None = None) -> Fetched:
+        """Fetch from the hub, as the next process would."""
+        self.world.reopen()
+        return fetch_remote(self.world.store, self.world.caller, remote)
+
+    def step(self, thread: ThreadId, *, ok: bool = False) -> None:
+        """Take a step in which each role says the same."""
+        self.world.reopen()
+        workdir = str(self.world.place)
+        self.world.step(thread, lambda turn: _play(turn, ok=ok), command="mine", workdir=workdir)
+
+    def end(self, thread: ThreadId) -> None:
+        """Take steps until it ends."""
+        while self.world.store.refs.find(f"refs/archive/{thread}") is None:
+            self.step(thread, ok=True)
+
+    def find(self, ref: str) -> Oid | None:
+        """Give what the ref points at now; ``refs/`` is left off."""
+        return open_store(str(self.path)).refs.find(f"refs/{ref}")
+
+    def refs(self, *folders: str) -> dict[str, Oid]:
+        """Give the refs of these folders, or of all three that travel."""
+        return refs_of(self.path, *folders)
+
+
+def _play(turn: Turn, *, ok: bool) -> Played:
+    return replied({"text": "some words"} if turn.role == "writer" else {"ok": ok})
+
+
+def refs_of(path: Path, *folders: str) -> dict[str, Oid]:
+    """Give the refs of a repository in these folders, or in all three that travel."""
+    store = open_store(str(path))
+    found = {}
+    for folder in folders or ("threads", "archive", "workflows"):
+        for name in store.refs.names(f"refs/{folder}/"):
+            oid = store.refs.find(f"refs/{folder}/{name}")
+            assert oid is not None
+            found[f"{folder}/{name}"] = oid
+    return found
+
+
+def make_hub(place: Path) -> Path:
+    """Make an empty bare repository."""
+    store = create_store(str(place / "hub.git"))
+    set_config(f"{store.path}/config", "uwf.fsync", "false")
+    return Path(store.path)
+
+
+def share(world: World, hub: str) -> tuple[Site, ThreadId]:
+    """Give a site that knows *hub* and has pushed nothing, with a thread of one step."""
+    site = Site(world)
+    world.put(DEMO)
+    thread = world.start()
+    site.step(thread)
+    add_remote(world.store, "origin", hub, cwd=str(world.place))
+    return site, thread
+
+
+def another(world: World, hub: str, *, name: str = "b") -> Site:
+    """Clone *hub*."""
+    path = world.place.parent / f"{name}.git"
+    cloned = clone_store(world.caller, hub, str(path))
+    assert cloned.fetched.failure() is None
+    set_config(f"{path}/config", "uwf.fsync", "false")
+    place = world.place.parent / f"place-{name}"
+    place.mkdir()
+    store = open_store(str(path), environ=world.caller.environ)
+    caller = world.caller._replace(cwd=str(place))
+    return Site(World(place, store, caller, world.new_id))

@@ -1,0 +1,89 @@
+"""A shared store with its hooks, and clones that push to it with plain git.
+
+Owns: making them, pushing, and what the other end said. Knows nothing of: what is allowed.
+"""
+
+import itertools
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from commands.world import World
+from seal import START_MS
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.init_shared import init_shared
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git_config import set_config
+from uwf_git.store.store import create_store, open_store
+
+
+class Pushed(NamedTuple):
+    """What came of a push."""
+
+    accepted: bool
+    told: str
+    """What git said, the far end's words without their padding."""
+
+    @property
+    def errors(self) -> list[str]:
+        """The lines in which the hook refused."""
+        return re.findall(r"^remote: error: (.*?) *$", self.told, re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Hub:
+    """A shared store on this machine."""
+
+    path: Path
+    clones: int = 0
+    place: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.place = self.path.parent
+
+    def refs(self) -> dict[str, str]:
+        """Give every ref and what it points at."""
+        listed = ["git", "for-each-ref", "--format=%(refname) %(objectname)"]
+        ran = subprocess.run(listed, cwd=self.path, capture_output=True, text=True, check=True)
+        return dict(line.split() for line in ran.stdout.splitlines())
+
+    def set(self, name: str, value: str) -> None:
+        """Set something in its config."""
+        set_config(str(self.path / "config"), name, value)
+
+    def clone(self) -> World:
+        """Give an empty store of somebody who pushes here, as remote `hub`."""
+        self.clones += 1
+        place = self.place / f"clone-{self.clones}"
+        place.mkdir()
+        store = create_store(str(place / "store.git"))
+        set_config(f"{store.path}/config", "uwf.fsync", "false")
+        set_config(f"{store.path}/config", "remote.hub.url", str(self.path))
+        clock = itertools.count(START_MS + self.clones * 1_000_000, 1000).__next__
+        numbers = itertools.count(1)
+        caller = Caller(clock, dict(os.environ), str(place))
+        ids = lambda: ThreadId(f"01J{self.clones:03}{next(numbers):020}")  # noqa: E731 (a name for it says no more)
+        return World(place, open_store(store.path, environ=os.environ), caller, ids)
+
+
+def make_hub(place: Path) -> Hub:
+    """Make a shared store in *place*, as `uwf init --shared` does."""
+    path = str(place / "hub.git")
+    init_shared(path, str(place), os.environ, python=sys.executable)
+    set_config(f"{path}/config", "uwf.fsync", "false")
+    return Hub(Path(path))
+
+
+def push(world: World, *words: str) -> Pushed:
+    """Push with plain git: ``push(world, "--atomic", "refs/threads/…")``."""
+    command = ["git", "push", *(word for word in words if word.startswith("-"))]
+    command += ["hub", *(word for word in words if not word.startswith("-"))]
+    ran = subprocess.run(
+        command, cwd=world.store.path, capture_output=True, text=True, errors="replace", check=False
+    )
+    return Pushed(ran.returncode == 0, ran.stderr)

@@ -1,0 +1,267 @@
+"""A hub that others push to at the same time, that refuses, or that has no git."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands.sharing import Site, another, make_hub, refs_of, share
+from commands.world import World
+from interop.servers import git_daemon, git_over_http
+
+from uwf_git.commands.init_shared import init_shared
+from uwf_git.commands.push_refs import FetchFirst, PushDiverged, PushRefused
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git_config import set_config
+from uwf_git.store.transport_errors import RemoteFailed
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Path:
+    return make_hub(tmp_path)
+
+
+@pytest.fixture
+def shared(world: World, hub: Path) -> tuple[Site, ThreadId]:
+    return share(world, str(hub))
+
+
+def refuse(hub: Path, script: str, *, hook: str = "pre-receive") -> None:
+    path = hub / "hooks" / hook
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def test_a_hook_s_refusal_is_told_in_its_words_and_the_others_go_through(
+    shared: tuple[Site, ThreadId], hub: Path
+) -> None:
+    site, bad = shared
+    good = [site.world.start() for _count in range(3)]
+    refuse(hub, f"if grep {bad}; then echo 'we do not like it' >&2; exit 1; fi")
+    pushed = site.push()
+    failure = pushed.failure()
+    assert isinstance(failure, PushRefused)
+    assert failure.exit_status == 1
+    assert failure.facts["refs"] == [f"refs/threads/{bad}"]
+    assert "we do not like it" in failure.message
+    assert set(refs_of(hub, "threads")) == {f"threads/{each}" for each in good}
+    assert site.find(f"uwf/remotes/origin/threads/{bad}") is None
+
+
+def test_an_update_hook_refuses_one_ref(shared: tuple[Site, ThreadId], hub: Path) -> None:
+    site, thread = shared
+    refuse(hub, 'case "$1" in refs/workflows/*) exit 1;; esac', hook="update")
+    pushed = site.push()
+    assert [done.unit.name for done in pushed.refused] == ["refs/workflows/demo"]
+    assert list(refs_of(hub)) == [f"threads/{thread}"]
+
+
+def test_a_refused_move_leaves_the_thread_active_there(
+    shared: tuple[Site, ThreadId], hub: Path
+) -> None:
+    site, thread = shared
+    other = site.world.start()
+    site.push()
+    site.end(thread)
+    site.end(other)
+    before = refs_of(hub, "threads")[f"threads/{other}"]
+    refuse(hub, f'test "$1" != refs/archive/{other}', hook="update")
+    pushed = site.push()
+    assert [done.unit.name for done in pushed.refused] == [f"refs/archive/{other}"]
+    assert refs_of(hub, "threads", "archive") == {
+        f"threads/{other}": before,
+        f"archive/{thread}": site.find(f"archive/{thread}"),
+    }
+
+
+def test_a_server_without_atomic_pushes_gets_the_archive_first(
+    shared: tuple[Site, ThreadId], hub: Path
+) -> None:
+    site, thread = shared
+    site.push()
+    site.end(thread)
+    set_config(f"{hub}/config", "receive.advertiseAtomic", "false")
+    refuse(hub, f"echo $1 >> {hub}/order", hook="update")
+    assert [change.status for change in site.push().pushed] == ["archived", "deleted"]
+    assert (hub / "order").read_text().split() == [
+        f"refs/archive/{thread}",
+        f"refs/threads/{thread}",
+    ]
+    assert set(refs_of(hub, "threads", "archive")) == {f"archive/{thread}"}
+
+
+def test_a_push_that_others_were_faster_than_is_told_to_fetch_first(
+    shared: tuple[Site, ThreadId], world: World, hub: Path
+) -> None:
+    site, thread = shared
+    site.push()
+    other = another(world, str(hub))
+    other.step(thread)
+    other.push()
+    quiet = site.world.start()
+    site.step(thread)
+    pushed = site.push()
+    failure = pushed.failure()
+    assert isinstance(failure, FetchFirst)
+    assert failure.exit_status == 4
+    assert thread in failure.message
+    assert [change.ref for change in pushed.pushed] == [f"refs/threads/{quiet}"]
+
+
+def test_two_ways_of_one_thread_are_both_kept_and_told(
+    shared: tuple[Site, ThreadId], world: World, hub: Path
+) -> None:
+    site, thread = shared
+    site.push()
+    other = another(world, str(hub))
+    other.step(thread)
+    other.push()
+    site.step(thread, ok=True)
+    here, elsewhere = site.find(f"threads/{thread}"), other.find(f"threads/{thread}")
+    failure = site.fetch().failure()
+    assert failure is not None
+    assert failure.exit_status == 4
+    assert str(here) in failure.message
+    assert str(elsewhere) in failure.message
+    assert f"uwf thread fork {thread} --at {here}" in (failure.hint or "")
+    assert site.find(f"threads/{thread}") == here
+    assert site.find(f"uwf/remotes/origin/threads/{thread}") == elsewhere
+    assert isinstance(site.push().failure(), PushDiverged)
+
+
+def test_an_archive_elsewhere_wins_over_a_push(
+    shared: tuple[Site, ThreadId], world: World, hub: Path
+) -> None:
+    site, thread = shared
+    site.push()
+    other = another(world, str(hub))
+    other.end(thread)
+    other.push()
+    site.step(thread)
+    assert isinstance(site.push().failure(), FetchFirst)
+    fetched = site.fetch()
+    assert [each.event for each in fetched.settled] == ["diverged"]
+    assert isinstance(site.push().failure(), PushDiverged)
+    assert set(refs_of(hub, "threads", "archive")) == {f"archive/{thread}"}
+
+
+def test_pushes_and_fetches_at_once_lose_nothing(
+    shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
+) -> None:
+    site, _thread = shared
+    site.push()
+    sites = [site, *(another(world, str(hub), name=f"s{number}") for number in range(3))]
+    threads = {each.world.start() for each in sites for _count in range(3)}
+    with git_daemon(hub.parent) as url:
+        for each in sites:
+            set_config(f"{each.path}/config", "remote.origin.url", f"{url}/hub.git")
+        words = [["push"], ["fetch"], ["fetch"]]
+        running = [
+            each.world.process(*act, env={"UWF_REPO": str(each.path)})
+            for each in sites
+            for act in words
+        ]
+        said = [process.communicate()[1] for process in running]
+        # A push that was overtaken by another's of the same ref has nothing to lose.
+        assert {process.returncode for process in running} <= {0, 4}, said
+        for each in sites:
+            each.push()
+        for each in sites:
+            assert each.fetch().failure() is None
+    assert {f"threads/{thread}" for thread in threads} <= set(refs_of(hub))
+    for each in sites:
+        assert each.refs() == refs_of(hub)
+        assert git("fsck", "--strict", cwd=each.path) == ""
+
+
+LOGIN = "somebody:pass%20word"
+
+
+@pytest.mark.parametrize("way", ["url", "helper", "nobody"])
+def test_a_server_that_asks_who_we_are_gets_an_answer_that_nobody_sees(
+    way: str, shared: tuple[Site, ThreadId], hub: Path, git: Git, tmp_path: Path
+) -> None:
+    site, thread = shared
+    site.world.caller = site.world.caller._replace(
+        environ={**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": ""}
+    )
+    with git_over_http(hub.parent, login="somebody:pass word") as url:
+        host = url.removeprefix("http://")
+        place = f"http://{LOGIN}@{host}/hub.git" if way == "url" else f"{url}/hub.git"
+        set_config(f"{site.path}/config", "remote.origin.url", place)
+        if way == "helper":
+            kept = tmp_path / "kept"
+            git("config", "--global", "credential.helper", f"store --file={kept}", cwd=tmp_path)
+            kept.write_text(f"http://{LOGIN}@{host}\n")
+        if way == "nobody":
+            with pytest.raises(RemoteFailed, match="asks for a name and password") as failed:
+                site.push()
+            assert "credential" in (failed.value.hint or "")
+            return
+        assert site.push().failure() is None
+        assert site.fetch().failure() is None
+        assert set(refs_of(hub)) == {f"threads/{thread}", "workflows/demo"}
+    with pytest.raises(RemoteFailed) as down:
+        site.fetch()
+    told = f"{down.value.message} {down.value.hint} {down.value.facts}"
+    assert "pass" not in told.replace("password", "")
+    assert "somebody" not in told
+
+
+def test_a_wrong_password_is_told_and_forgotten(
+    shared: tuple[Site, ThreadId], hub: Path, git: Git, tmp_path: Path
+) -> None:
+    site, _thread = shared
+    environ = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": ""}
+    site.world.caller = site.world.caller._replace(environ=environ)
+    with git_over_http(hub.parent, login="somebody:else") as url:
+        set_config(f"{site.path}/config", "remote.origin.url", f"{url}/hub.git")
+        kept = tmp_path / "kept"
+        git("config", "--global", "credential.helper", f"store --file={kept}", cwd=tmp_path)
+        kept.write_text(f"http://me:wrong@{url.removeprefix('http://')}\n")
+        with pytest.raises(RemoteFailed, match="refused the name and password"):
+            site.push()
+    assert kept.read_text() == ""
+
+
+@pytest.fixture
+def guarded(world: World, tmp_path: Path) -> Path:
+    """Give a hub with the hooks of a shared store."""
+    made = init_shared("guarded.git", str(tmp_path), os.environ, python=sys.executable)
+    return Path(made.store.path)
+
+
+def test_a_hub_with_our_hooks_takes_a_thread_from_its_beginning_to_its_end(
+    guarded: Path, world: World, git: Git
+) -> None:
+    site, thread = share(world, str(guarded))
+    assert site.push().failure() is None
+    other = another(world, str(guarded))
+    other.end(thread)
+    late = world.start()
+    assert other.push().failure() is None
+    assert site.push(late).failure() is None
+    assert [each.event for each in site.fetch().settled] == ["archived"]
+    assert other.fetch().failure() is None
+    assert site.refs() == other.refs() == refs_of(guarded)
+    assert set(refs_of(guarded, "threads", "archive")) == {f"archive/{thread}", f"threads/{late}"}
+    assert git("fsck", "--strict", cwd=guarded) == ""
+
+
+def test_a_hub_with_our_hooks_says_what_is_wrong_and_takes_the_rest(
+    guarded: Path, world: World
+) -> None:
+    site, thread = share(world, str(guarded))
+    tip = site.find(f"threads/{thread}")
+    assert tip is not None
+    bad = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
+    assert world.store.refs.create(f"refs/threads/{bad}", tip)
+    failure = site.push().failure()
+    assert isinstance(failure, PushRefused)
+    assert failure.facts["refs"] == [f"refs/threads/{bad}"]
+    assert "points at a commit of thread" in failure.message
+    assert set(refs_of(guarded)) == {f"threads/{thread}", "workflows/demo"}

@@ -1,0 +1,163 @@
+"""Plain git carries threads as well, with the settings that `uwf remote add` writes."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands.sharing import Site, another, make_hub, refs_of, share
+from commands.world import World
+
+from uwf_git.commands.choose_agent import AgentNotTrusted
+from uwf_git.commands.find_workdir import WorkdirUnknown
+from uwf_git.commands.take_over import EndedElsewhere, take_over_tracked
+from uwf_git.commands.thread_read import read_thread
+from uwf_git.commands.thread_show import show_thread
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import open_store
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Path:
+    return make_hub(tmp_path)
+
+
+@pytest.fixture
+def shared(world: World, hub: Path) -> tuple[Site, ThreadId]:
+    return share(world, str(hub))
+
+
+def there(world: World, path: Path) -> Site:
+    """Give a site on a store that git made."""
+    store = open_store(str(path), environ=world.caller.environ)
+    return Site(World(world.place, store, world.caller, world.new_id))
+
+
+def test_git_push_and_git_fetch_need_no_refspecs(
+    shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
+) -> None:
+    site, thread = shared
+    git("push", "--quiet", "origin", cwd=site.path)
+    assert refs_of(hub) == site.refs()
+    other = another(world, str(hub))
+    other.step(thread)
+    git("push", "--quiet", "origin", cwd=other.path)
+    git("fetch", "--quiet", "origin", cwd=site.path)
+    assert site.find(f"uwf/remotes/origin/threads/{thread}") == other.find(f"threads/{thread}")
+    assert site.find(f"threads/{thread}") != other.find(f"threads/{thread}")
+    assert [each.event for each in site.fetch().settled] == ["moved"]
+    assert site.refs() == other.refs() == refs_of(hub)
+
+
+def test_what_git_fetched_is_taken_over_before_a_step(
+    shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
+) -> None:
+    site, thread = shared
+    site.push()
+    other = another(world, str(hub))
+    other.step(thread)
+    other.push()
+    git("fetch", "--quiet", "origin", cwd=site.path)
+    store = open_store(str(site.path))
+    assert take_over_tracked(store, thread)
+    assert site.find(f"threads/{thread}") == other.find(f"threads/{thread}")
+    assert not take_over_tracked(store, thread)
+
+
+def test_a_thread_that_git_saw_ended_elsewhere_is_not_stepped(
+    shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
+) -> None:
+    site, thread = shared
+    site.push()
+    other = another(world, str(hub))
+    other.end(thread)
+    other.push()
+    site.step(thread)
+    git("fetch", "--quiet", "origin", cwd=site.path)
+    with pytest.raises(EndedElsewhere, match=f"fork {thread} --at|has ended at origin") as ended:
+        take_over_tracked(open_store(str(site.path)), thread)
+    assert str(site.find(f"threads/{thread}")) in (ended.value.hint or "")
+
+
+def test_pruning_deletes_no_thread_that_was_never_pushed(
+    shared: tuple[Site, ThreadId], git: Git
+) -> None:
+    site, _thread = shared
+    before = site.refs()
+    git("config", "fetch.prune", "true", cwd=site.path)
+    git("fetch", "--quiet", "--prune", "origin", cwd=site.path)
+    assert site.fetch().failure() is None
+    assert site.refs() == before
+
+
+def test_both_refs_that_a_plain_push_leaves_are_swept_by_the_next_push(
+    shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
+) -> None:
+    site, thread = shared
+    site.push()
+    other = another(world, str(hub), name="reader")
+    site.end(thread)
+    git("push", "--quiet", "origin", cwd=site.path)
+    assert set(refs_of(hub, "threads", "archive")) == {f"threads/{thread}", f"archive/{thread}"}
+
+    assert [each.event for each in other.fetch().settled] == ["archived"]
+    assert [change.status for change in other.push().pushed] == ["deleted"]
+    assert set(refs_of(hub, "threads", "archive")) == {f"archive/{thread}"}
+    assert other.refs("threads", "archive") == refs_of(hub, "threads", "archive")
+
+
+def test_both_refs_that_a_same_name_refspec_leaves_here_are_swept_by_the_next_fetch(
+    shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
+) -> None:
+    site, thread = shared
+    site.push()
+    other = another(world, str(hub))
+    other.end(thread)
+    other.push()
+    git("fetch", "--quiet", hub, "refs/archive/*:refs/archive/*", cwd=site.path)
+    assert len(site.refs("threads", "archive")) == 2
+    assert site.fetch().failure() is None
+    assert set(site.refs("threads", "archive")) == {f"archive/{thread}"}
+
+
+def test_one_thread_pushed_into_an_empty_repository_is_enough(
+    shared: tuple[Site, ThreadId], world: World, tmp_path: Path, git: Git
+) -> None:
+    site, thread = shared
+    pushes: list[Callable[[], object]] = [
+        lambda: site.push(thread[:20]),
+        lambda: git("push", "--quiet", "origin", f"refs/threads/{thread}", cwd=site.path),
+    ]
+    for number, push in enumerate(pushes):
+        path = make_hub(tmp_path / str(number))
+        git("remote", "set-url", "origin", path, cwd=site.path)
+        push()
+        assert list(refs_of(path)) == [f"threads/{thread}"]
+        receiver = there(world, path)
+        assert read_thread(receiver.world.store, thread) == read_thread(world.store, thread)
+        assert show_thread(receiver.world.store, thread)["depth"] == 1
+        with pytest.raises(AgentNotTrusted):
+            receiver.world.step(thread)
+        with pytest.raises(WorkdirUnknown):
+            receiver.world.step(thread, command="mine")
+        receiver.end(thread)
+        assert git("fsck", "--strict", cwd=path) == ""
+
+
+@pytest.mark.parametrize("words", [["--mirror"], ["--bare", "-c"]])
+def test_what_git_clones_goes_on(
+    words: list[str], shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
+) -> None:
+    site, thread = shared
+    site.push()
+    path = world.place.parent / "cloned.git"
+    if "-c" in words:
+        words = [*words, "remote.origin.fetch=+refs/threads/*:refs/threads/*"]
+    git("clone", "--quiet", *words, hub, path, cwd=world.place)
+    clone = there(world, path)
+    clone.step(thread)
+    assert [change.ref for change in clone.push().pushed] == [f"refs/threads/{thread}"]
+    assert [each.event for each in site.fetch().settled] == ["moved"]
+    assert clone.fetch().failure() is None
+    assert git("fsck", "--strict", cwd=path) == ""

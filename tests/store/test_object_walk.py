@@ -1,0 +1,95 @@
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dulwich.objects import Commit, ObjectID, Tree
+from store.story import Story, put_raw
+
+from uwf_git.errors import StoreDamaged
+from uwf_git.store.object_walk import list_needed
+from uwf_git.store.refs import Oid
+from uwf_git.store.store import Store, create_store
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return create_store(str(tmp_path / "store.git"))
+
+
+def by_git(git: Git, store: Store, *revisions: str) -> set[str]:
+    told = git("rev-list", "--objects", *revisions, cwd=Path(store.path))
+    return {line.split(" ")[0] for line in told.splitlines()}
+
+
+def walked(store: Store, tip: Oid, had: set[Oid]) -> set[str]:
+    found = [oid.decode() for oid in list_needed(store.objects, tip, had)]
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+def test_a_whole_thread_is_what_git_says(store: Store, clock: Callable[[], int], git: Git) -> None:
+    story = Story(store, clock)
+    story.step()
+    tip = story.step("checker", "other words").commit
+    assert walked(store, tip, set()) == by_git(git, store, tip)
+
+
+def test_from_a_commit_that_is_had_only_what_is_new(
+    store: Store, clock: Callable[[], int], git: Git
+) -> None:
+    story = Story(store, clock)
+    before = story.step().commit
+    tip = story.step("checker", "other words").commit
+    new = by_git(git, store, tip, f"^{before}")
+    assert walked(store, tip, {before}) == new
+    assert len(new) < 15
+    assert walked(store, tip, {tip}) == set()
+
+
+def test_what_is_known_is_not_listed_again(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    known = set(list_needed(store.objects, story.head.commit, set()))
+    tip = story.step().commit
+    both = list_needed(store.objects, tip, set(), known)
+    assert known.isdisjoint(both)
+    assert {*both, *known} == set(list_needed(store.objects, tip, set()))
+
+
+def test_whatever_is_missing_is_told(store: Store, clock: Callable[[], int], git: Git) -> None:
+    tip = Story(store, clock).step().commit
+    for oid in sorted(by_git(git, store, tip)):
+        path = Path(store.path, "objects", oid[:2], oid[2:])
+        content = path.read_bytes()
+        path.unlink()
+        with pytest.raises(StoreDamaged, match="is missing"):
+            list_needed(create_store(store.path).objects, tip, set())
+        path.write_bytes(content)
+    subprocess.run(["git", "fsck", "--strict"], cwd=store.path, check=True, capture_output=True)
+
+
+def test_a_merge_needs_both_of_its_parents(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    one, other = story.write_step("writer", "one"), story.write_step("writer", "other")
+    merge = Commit()
+    first = store.objects[ObjectID(one.encode())]
+    assert isinstance(first, Commit)
+    merge.tree, merge.parents = first.tree, [ObjectID(one.encode()), ObjectID(other.encode())]
+    merge.author = merge.committer = first.author
+    merge.author_time = merge.commit_time = first.commit_time
+    merge.author_timezone = merge.commit_timezone = 0
+    merge.message = b"merge"
+    store.objects.add_objects([(merge, None)])
+    needed = list_needed(store.objects, Oid(merge.id.decode()), set())
+    assert {ObjectID(one.encode()), ObjectID(other.encode())} <= set(needed)
+
+
+def test_submodules_are_nobody_s_objects(store: Store) -> None:
+    tree = Tree()
+    tree[b"module"] = (0o160000, ObjectID(b"1" * 40))
+    store.objects.add_objects([(tree, None)])
+    text = f"tree {tree.id.decode()}\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nx\n"
+    commit = put_raw(store, "commit", text.encode())
+    assert list_needed(store.objects, Oid(commit.decode()), set()) == [commit, tree.id]

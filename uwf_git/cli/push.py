@@ -1,0 +1,71 @@
+"""`uwf push`."""
+
+from typing import Any
+
+import click
+
+from uwf_git.cli.asked_caller import asked_caller
+from uwf_git.cli.render import emit
+from uwf_git.cli.settings import Session
+from uwf_git.cli.verb import verb
+from uwf_git.commands.push_refs import Pushed, push_remote
+
+
+@verb(
+    "uwf push",
+    "uwf push origin 01J7K9M2 --format text",
+    exits={
+        1: "there is no such remote, it cannot be reached, or it refused something",
+        4: "the remote has something newer; fetch first. The others are pushed",
+        5: "a thread is not whole here; the others are pushed",
+    },
+)
+@click.argument("remote", required=False)
+@click.argument("threads", metavar="[THREAD]...", nargs=-1)
+def command(session: Session, remote: str | None, threads: tuple[str, ...]) -> None:
+    """Push threads and workflows to a remote.
+
+    Everything, or the THREADs that are named; one pushed thread is whole there. Only forward:
+    what the remote has and this store does not know stays as it is. A thread that was archived
+    here is moved to the archive there. Without REMOTE: the only one, else origin.
+    """
+    pushed = push_remote(session.open_store(), asked_caller(session), remote, threads)
+    emit(session, _document(pushed), text=_text)
+    failure = pushed.failure()
+    if failure is not None:
+        raise failure
+
+
+def _document(pushed: Pushed) -> dict[str, Any]:
+    rejected: list[dict[str, Any]] = [
+        {"ref": done.unit.name, "status": "refused", "reason": done.reason, "said": done.said}
+        for done in pushed.refused
+    ]
+    rejected += [
+        {"ref": left.ref, "status": left.standing, "local": left.here, "remote": left.there}
+        for left in pushed.standing("fetch-first", "diverged")
+    ]
+    rejected += [
+        {"ref": ref, "status": "damaged", "reason": reason} for ref, reason in pushed.damaged
+    ]
+    return {
+        "remote": pushed.remote.name,
+        "pushed": [
+            {"ref": ref, "from": before, "to": after, "status": status}
+            for ref, before, after, status in pushed.pushed
+        ],
+        "rejected": rejected,
+        "behind": [left.ref for left in pushed.standing("behind")],
+        "unchanged": len(pushed.standing("unchanged")),
+    }
+
+
+def _text(document: dict[str, Any]) -> str:
+    lines = [f"{row['status']:<11} {row['ref']}" for row in document["pushed"]]
+    for row in document["rejected"]:
+        why = f": {row['reason']}" if row.get("reason") else ""
+        lines.append(f"{row['status']:<11} {row['ref']}{why}")
+    lines += [f"{'behind':<11} {ref}" for ref in document["behind"]]
+    count = document["unchanged"]
+    others = f"{count} unchanged" if count or not lines else ""
+    return "\n".join([*lines, others] if others else lines)

@@ -1,0 +1,29 @@
+"""`uwf remote add`."""
+
+import click
+
+from uwf_git.cli.calling import caller_of
+from uwf_git.cli.parameters import text_argument
+from uwf_git.cli.render import emit
+from uwf_git.cli.settings import Session
+from uwf_git.cli.verb import verb
+from uwf_git.commands.remote_add import add
+
+
+@verb(
+    "uwf remote add origin git@example.com:team/threads.git",
+    "uwf remote add backup /mnt/backup/threads.git",
+    exits={1: "there is a remote of that name"},
+)
+@click.argument("name")
+@click.argument("url")
+def command(session: Session, name: str, url: str) -> None:
+    """Remember another repository.
+
+    URL is a path, host:path, or a URL of ssh, http, https, git or file. It is written to git's
+    config, so `git fetch NAME` and `git push NAME` carry threads and workflows as well. Where no
+    uwf is installed, any bare git repository will do.
+    """
+    words = (text_argument(name, "the name"), text_argument(url, "the URL"))
+    remote = add(session.open_store(create=True), caller_of(session), *words)
+    emit(session, {"name": remote.name, "url": remote.shown})
