@@ -1,0 +1,36 @@
+"""A step killed at every moment while it plays by a real process: the agent has run once."""
+
+from pathlib import Path
+
+from commands.killed import kill_everywhere
+from commands.world import World
+
+from uwf_git.commands.play_agent import agent_player
+
+WORK = """\
+echo run >>"$UWF_REPO/runs"
+printf '{"meta": {"text": "words", "ok": true}, "content": "What was said."}'
+"""
+
+
+def test_a_step_killed_anywhere_has_its_agent_run_once(world: World) -> None:
+    world.put()
+    thread = world.start(world.program(WORK))
+    # How long the agent took is in its node, and so the folder of its object is another each
+    # time. All are there, so that the moments are nearly the same.
+    for number in range(256):
+        Path(world.store.path, "objects", f"{number:02x}").mkdir(exist_ok=True)
+
+    def step(copy: World) -> object:
+        return copy.step(thread, agent_player(lambda _log: None))
+
+    def again(copy: World) -> None:
+        depth = copy.snapshot(thread).record.depth
+        assert depth in {0, 1}
+        # The first agent may still be at work: this waits for it, and takes what it did.
+        stepped = copy.step(thread, agent_player(lambda _log: None))
+        assert stepped.depth == depth + 1
+        runs = Path(copy.store.path, "runs").read_text().splitlines()
+        assert runs == ["run"] * stepped.depth
+
+    assert kill_everywhere(world, step, again, spare=3) > 50

@@ -1,0 +1,88 @@
+"""Power that fails at any moment: a ref is never on the disk before the objects under it."""
+
+import re
+from collections.abc import Callable, Iterable
+
+import pytest
+from commands.world import DEMO, World
+from store.power import Image, Seen, images_of, record
+from store.whole_refs import check_refs, refs_in
+
+from uwf_git.commands.cas_put import put_payload
+from uwf_git.commands.config_settings import set_setting
+from uwf_git.commands.thread_kill import kill_thread
+from uwf_git.store.git_config import set_config
+
+THREAD = re.compile(r"refs/(threads|archive)/(\w+)")
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """Give a world that waits for the disk, which is what this is about."""
+    set_config(f"{world.store.path}/config", "uwf.fsync", "true")
+    world.reopen()
+    return world
+
+
+def lose_power(world: World, action: Callable[[World], object]) -> int:
+    """Look at all that the disk may hold at every moment of *action*; tell how much that was."""
+    events = record(world.store.path, lambda: action(world))
+    first, last = (Image(*event) for event in (events[0], events[-1]) if isinstance(event, Seen))
+    before = dict(refs_in(first))
+    threads = threads_of(before)
+    archived = {f"refs/threads/{thread}" for thread in threads}
+    count = 0
+    for images in images_of(events):
+        count += len(images)
+        for image in images:
+            refs = dict(refs_in(image))
+            check_refs(image, refs)
+            assert threads <= threads_of(refs)
+            assert before.keys() - refs.keys() <= archived
+            assert image.find("config") in {first.find("config"), last.find("config")}
+            assert image.find("HEAD") == first.find("HEAD")
+    # What is done is done, whatever happens now.
+    assert dict(refs_in(images[0])) == dict(refs_in(last))
+    assert images[0].find("config") == last.find("config")
+    print(f"{count} images that a power loss may leave, all whole")  # noqa: T201 - for `pytest -rA`
+    return count
+
+
+def threads_of(refs: Iterable[str]) -> set[str]:
+    return {found[2] for found in map(THREAD.fullmatch, refs) if found}
+
+
+def test_a_put_survives_a_power_loss(world: World) -> None:
+    world.put()
+    assert lose_power(world, lambda each: each.put(DEMO.replace("Writes.", "Draws."))) > 1000
+
+
+def test_a_start_survives_a_power_loss(world: World) -> None:
+    world.put()
+    assert lose_power(world, World.start) > 1000
+
+
+def test_a_step_survives_a_power_loss(world: World) -> None:
+    thread = world.begun()
+    assert lose_power(world, lambda each: each.step(thread)) > 1000
+
+
+def test_an_end_survives_a_power_loss(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    world.step(thread)
+    assert lose_power(world, lambda each: each.step(thread)) > 500
+
+
+def test_a_kill_survives_a_power_loss(world: World) -> None:
+    thread = world.begun()
+    assert lose_power(world, lambda each: kill_thread(each.store, each.caller, thread)) > 500
+
+
+def test_a_node_put_by_hand_survives_a_power_loss(world: World) -> None:
+    assert lose_power(world, lambda each: put_payload(each.store, each.caller, "Text", "a")) > 1000
+
+
+def test_a_setting_survives_a_power_loss(world: World) -> None:
+    set_setting(world.store, "uwf.agent", "old")
+    assert lose_power(world, lambda each: set_setting(each.store, "uwf.agent", "new")) > 20
