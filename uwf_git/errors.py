@@ -7,6 +7,13 @@ Always true: a message is one line, lower case, and holds the id of the thing it
 
 from typing import Any, ClassVar
 
+GIVEN_BACK = (
+    "see `git fsck`; a remote that has it gives it back: `git fetch --refetch REMOTE`, or a new "
+    "`uwf clone`"
+)
+"""What to try when something that git keeps is lost: a plain fetch asks for nothing that a ref
+here says we have."""
+
 
 class UwfError(Exception):
     """An expected failure, told to the user in one line and a hint.

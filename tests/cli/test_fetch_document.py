@@ -36,7 +36,12 @@ def test_a_document_says_what_to_do() -> None:
     document = fetch_document(FETCHED)
     assert document["diverged"][0]["hint"].startswith("take theirs with `git update-ref")
     assert document["refused"] == [
-        {"ref": "refs/threads/2", "commit": B, "problem": "it is no thread"}
+        {
+            "ref": "refs/threads/2",
+            "commit": B,
+            "problem": "it is no thread",
+            "hint": "nothing of yours has changed; it has to be put right where it came from",
+        }
     ]
     assert document["busy"] == [{"thread": "3", "problem": "thread 3 is busy", "hint": "try again"}]
     assert "secret" not in str(document)

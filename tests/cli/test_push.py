@@ -66,6 +66,7 @@ def test_a_refusal_is_listed_and_told(uwf: Uwf) -> None:
     rejected = json.loads(ran.out)["rejected"]
     assert {row["status"] for row in rejected} == {"refused"}
     assert {row["said"] for row in rejected} == {"not today"}
+    assert {row["problem"] for row in rejected} == {"pre-receive hook declined"}
     assert json.loads(ran.err)["error"]["code"] == "push-refused"
 
 

@@ -124,3 +124,17 @@ def test_a_thread_that_was_never_seen_before_comes_from_a_known_one(
 def test_without_a_remote_there_is_nothing_to_fetch_from(world: World) -> None:
     with pytest.raises(WhichRemote):
         Site(world).fetch()
+
+
+def test_damage_that_is_here_is_not_blamed_on_the_remote_and_its_hint_helps(
+    sites: tuple[Site, Site, ThreadId],
+) -> None:
+    site, other, thread = sites
+    file = site.path / "refs" / "threads" / thread
+    file.write_text("")
+    failure = site.fetch().failure()
+    assert isinstance(failure, RefsRefused)
+    assert f"delete that file, refs/threads/{thread} in the store" in (failure.hint or "")
+    file.unlink()
+    assert site.fetch().failure() is None
+    assert site.find(f"threads/{thread}") == other.find(f"threads/{thread}")

@@ -147,3 +147,22 @@ def test_no_plan_takes_anything_away(
 def test_only_the_threads_that_are_named_stay() -> None:
     refs = SharedRefs({"a": UNKNOWN, "b": UNKNOWN}, {"c": UNKNOWN}, {"demo": UNKNOWN})
     assert restrict(refs, ["a", "c"]) == SharedRefs({"a": UNKNOWN}, {"c": UNKNOWN}, {})
+
+
+@pytest.mark.parametrize(
+    ("here", "seen", "standing"),
+    [
+        ("two", "two", "behind"),
+        ("one", "two", "behind"),
+        ("two", "one", "fetch-first"),
+        ("two", "other", "fetch-first"),
+        ("two", None, "fetch-first"),
+        ("unknown", "two", "damaged"),
+    ],
+)
+def test_who_has_nothing_new_is_behind_whatever_the_remote_now_has(
+    tale: Tale, here: str, seen: str | None, standing: str
+) -> None:
+    sides = named(tale, (here, None)), side(Oid("8" * 40)), named(tale, (seen, None))
+    plan = plan_push(tale.objects, *sides[:2], seen=sides[2])
+    assert [each.standing for each in plan.left] == [standing]

@@ -7,6 +7,7 @@ from commands.world import World
 from uwf_git.commands.push_refs import FetchFirst, PushDamaged, PushDiverged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.heads import NoSuchThread
+from uwf_git.store.refs import BadRef
 from uwf_git.store.remotes import NoSuchRemote
 
 
@@ -54,11 +55,14 @@ def test_what_git_pushed_is_noticed(shared: tuple[Site, ThreadId], world: World,
     other = another(world, str(hub))
     site.step(thread)
     site.push()
-    # This store did the same long ago, and was told of nothing.
-    assert [each.standing for each in other.push().standing("fetch-first")] == ["fetch-first"]
-    assert isinstance(other.push().failure(), FetchFirst)
-    other.fetch()
-    assert other.push().failure() is None
+    # This one was told of nothing, and has nothing that the hub has not had.
+    pushed = other.push()
+    assert [each.ref for each in pushed.standing("behind")] == [f"refs/threads/{thread}"]
+    assert pushed.failure() is None
+    other.step(thread, ok=True)
+    pushed = other.push()
+    assert [each.ref for each in pushed.standing("fetch-first")] == [f"refs/threads/{thread}"]
+    assert isinstance(pushed.failure(), FetchFirst)
 
 
 def test_a_store_that_is_only_behind_has_nothing_to_push(
@@ -134,3 +138,29 @@ def test_who_loses_a_race_for_an_archive_is_told_to_fetch(
     pushed = site.push()
     assert pushed.pushed == []
     assert isinstance(pushed.failure(), FetchFirst)
+
+
+def test_a_ref_that_cannot_be_read_is_told_and_the_others_go(
+    shared: tuple[Site, ThreadId], hub: Path
+) -> None:
+    site, thread = shared
+    other = site.world.start()
+    site.push()
+    (site.path / "refs" / "threads" / thread).write_text("")
+    failure = site.push().failure()
+    assert isinstance(failure, PushDamaged)
+    assert failure.facts["refs"] == [f"refs/threads/{thread}"]
+    assert site.push(other).failure() is None
+    with pytest.raises(BadRef):
+        site.push(thread)
+
+
+def test_a_ref_to_a_commit_that_is_lost_is_damage_and_not_another_way(
+    shared: tuple[Site, ThreadId], hub: Path
+) -> None:
+    site, thread = shared
+    site.push()
+    (site.path / "refs" / "threads" / thread).write_text("1" * 40 + "\n")
+    failure = site.push().failure()
+    assert isinstance(failure, PushDamaged)
+    assert "1" * 40 in failure.message

@@ -229,3 +229,25 @@ def test_a_workflow_that_is_none_is_refused(world: World, tale: Tale) -> None:
     assert settle_workflow(world.store, REMOTE, "x").event == "refused"
     world.store.refs.create(f"{REMOTE.tracking}workflows/y", UNKNOWN)
     assert settle_workflow(world.store, REMOTE, "y").event == "refused"
+
+
+@pytest.mark.parametrize("folder", ["threads", "archive"])
+def test_a_ref_to_a_commit_that_is_lost_is_not_another_way(tale: Tale, folder: str) -> None:
+    tale.lay(**{f"here_{folder}": "lost"}, there_archive="end")
+    settled = tale.settle()
+    assert (settled.event, settled.tracked) == ("refused", None)
+    assert settled.trouble is not None
+    assert f"git update-ref -d refs/{folder}/{tale.thread}" in settled.trouble.hint
+
+
+def test_a_workflow_ref_to_a_commit_that_is_lost_is_not_another_way(world: World) -> None:
+    world.put(DEMO)
+    refs = world.store.refs
+    there = refs.find("refs/workflows/demo")
+    assert there is not None
+    assert refs.create(f"{REMOTE.tracking}workflows/demo", there)
+    assert refs.advance("refs/workflows/demo", seen=there, to=UNKNOWN)
+    settled = settle_workflow(world.store, REMOTE, "demo")
+    assert settled.event == "refused"
+    assert settled.trouble is not None
+    assert "git update-ref -d refs/workflows/demo" in settled.trouble.hint

@@ -6,8 +6,9 @@ from commands.world import World, content_player
 
 from uwf_git.commands.thread_errors import ThreadNotActive
 from uwf_git.commands.thread_kill import kill_thread
+from uwf_git.commands.thread_step import WorkKept
 from uwf_git.commands.turn import Played, Turn
-from uwf_git.store.heads import HeadMoved, NoSuchThread, list_threads
+from uwf_git.store.heads import NoSuchThread, list_threads
 from uwf_git.store.thread_lock import ThreadBusy
 
 
@@ -75,7 +76,7 @@ def test_step_of_a_thread_that_was_archived_meanwhile_is_not_recorded(world: Wor
         assert world.store.refs.create(f"refs/archive/{thread}", oid)
         return content_player(turn)
 
-    with pytest.raises(HeadMoved):
+    with pytest.raises(WorkKept):
         world.step(thread, play)
 
     assert world.snapshot(thread).record.depth == 0

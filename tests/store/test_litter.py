@@ -34,7 +34,13 @@ def leave(path: str | Path, *, is_old: bool = True) -> Path:
 
 @pytest.mark.parametrize(
     "name",
-    [".tmp_0123", "objects/tmp_obj_0123", "uwf/ref-locks/.tmp_0123", "uwf-workdirs/.tmp_0123"],
+    [
+        ".tmp_0123",
+        "objects/tmp_obj_0123",
+        "objects/info/commit-graph.lock",
+        "uwf/ref-locks/.tmp_0123",
+        "uwf-workdirs/.tmp_0123",
+    ],
 )
 def test_a_temporary_file_is_swept_when_it_is_old(store: Store, name: str) -> None:
     path = leave(f"{store.path}/{name}", is_old=False)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.store.ref_listing import list_refs
+from uwf_git.store.ref_listing import list_bad_files, list_refs
 from uwf_git.store.refs import Oid
 from uwf_git.store.store import Store, create_store, memory_store
 
@@ -42,3 +42,14 @@ def test_a_store_in_memory_gives_the_same() -> None:
     assert store.refs.create("refs/threads/x", A)
     assert store.refs.create("refs/threads/y/z", B)
     assert list_refs(store, "refs/threads/") == {"x": A}
+
+
+def test_files_that_hold_no_id_are_told(store: Store) -> None:
+    assert store.refs.create("refs/threads/x", A)
+    folder = Path(store.path, "refs", "threads")
+    (folder / "broken").write_text("not an id\n")
+    (folder / "empty").write_text("")
+    (folder / "empty.lock").write_text("")
+    found = list_bad_files(store, "refs/threads/")
+    assert found == ["refs/threads/broken", "refs/threads/empty"]
+    assert list_bad_files(store, "refs/none/") == list_bad_files(memory_store(), "refs/") == []

@@ -1,5 +1,6 @@
 """What git and FORMAT.md do not have in a commit; git itself is asked."""
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -108,6 +109,50 @@ def test_signature_and_other_headers_are_no_problem(store: Store, content: bytes
     signed = headers + b"\ngpgsig -----BEGIN\n \n abc\n -----END\nx-other 1" + blank + message
 
     assert problem_of(store, signed) is None
+
+
+def test_date_that_gc_makes_git_stumble_over_is_told(
+    store: Store, content: bytes, git: Git
+) -> None:
+    def dated(date_s: int) -> bytes:
+        changed = re.sub(rb"(committer [^\n]*> )[0-9]+", rb"\g<1>%d" % date_s, content)
+        return re.sub(rb"parent [^\n]*\n", b"", changed)
+
+    latest, later = dated((1 << 34) - 1), dated((1 << 34) + 1)
+
+    assert problem_of(store, latest) is None
+    assert problem_of(store, later) == (
+        "has the date 17179869185, which git's commit-graph cannot hold"
+    )
+    for commit, is_sound in ((latest, True), (later, False)):
+        oid = put_raw(store, "commit", commit).decode()
+        path = Path(store.path)
+        git("update-ref", "refs/threads/late", oid, cwd=path)
+        git("commit-graph", "write", "--reachable", cwd=path)
+        assert (_fsck(git, path) == 0) == is_sound
+
+
+def _fsck(git: Git, path: Path) -> int:
+    try:
+        git("fsck", "--no-dangling", cwd=path)
+    except subprocess.CalledProcessError as error:
+        return error.returncode
+    return 0
+
+
+def test_encoding_in_which_git_reads_other_trailers_is_told(
+    store: Store, content: bytes, git: Git
+) -> None:
+    headers, blank, message = content.partition(b"\n\n")
+    lying = headers + b"\nencoding UTF-16BE" + blank + message
+
+    problem = problem_of(store, lying)
+
+    oid = put_raw(store, "commit", lying).decode()
+    status = "--format=%(trailers:key=Uwf-Status,valueonly)"
+    assert git("log", "-1", status, oid, cwd=Path(store.path)).strip() == ""
+    assert git_takes(git, store, lying)
+    assert problem == "says that its message is in another encoding than UTF-8"
 
 
 @pytest.mark.parametrize("content", [b"", b"tree 1\n", b"author me\n\nhello\n"])

@@ -8,6 +8,7 @@ from uwf_git.store.store import Store, create_store
 from uwf_git.store.tracking import (
     SharedRefs,
     forget_tracking,
+    list_unreadable,
     read_shared,
     sort_refs,
     track,
@@ -70,3 +71,10 @@ def test_forgetting_a_remote_leaves_the_others(store: Store) -> None:
     forget_tracking(store, REMOTE)
     assert list(read_shared(store, REMOTE).rows()) == []
     assert len(list(read_shared(store, Remote("origin2", "x")).rows())) == 2
+
+
+def test_what_cannot_be_read_is_told_if_it_is_ours(store: Store) -> None:
+    for name in ONE, "main":
+        assert store.refs.create(f"refs/threads/{name}", A)
+        Path(store.path, "refs", "threads", name).write_text("")
+    assert list_unreadable(store) == [f"refs/threads/{ONE}"]

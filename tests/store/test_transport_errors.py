@@ -18,7 +18,23 @@ URL = RemoteUrl("http", "https://me:secret@host/x")
         (GitProtocolError("unexpected http resp 403 for https://me:secret@host/x"), "403"),
         (GitProtocolError(), "broke off"),
         (HangupException(), "without a word"),
-        (HangupException([b"Warning: hello\n", b"fatal: no \x1b[2Jsuch place\n"]), "fatal: no"),
+        (HangupException([b"Warning: hello\n", b"fatal: no \x1b[2Jsuch place\n"]), "x: no "),
+        (
+            GitProtocolError(
+                "HTTPConnectionPool(host='x', port=1): Max retries exceeded with url: /x (Caused "
+                "by NewConnectionError(\"HTTPConnection(host='x', port=1): Failed to establish a "
+                'new connection: [Errno 111] Connection refused"))'
+            ),
+            "x: Connection refused$",
+        ),
+        (
+            GitProtocolError(
+                "HTTPSConnectionPool(host='x', port=443): (Caused by SSLError("
+                "SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify "
+                "failed: self-signed certificate (_ssl.c:1006)')))"
+            ),
+            "x: certificate verify failed: self-signed certificate$",
+        ),
         (HTTPProxyUnauthorized(None, "x"), "proxy"),
         (StrangeHostname("-x"), "no name of a host"),
         (ConnectionRefusedError(111, "Connection refused"), "Connection refused"),

@@ -17,7 +17,7 @@ from uwf_git.commands.fetch_refs import fetch_remote
     exits={
         1: "there is no such remote, or it cannot be reached",
         4: "a thread is busy, or both sides went on with it; the others are fetched",
-        5: "the remote has something damaged, which was not taken over; the others are fetched",
+        5: "something is damaged, there or here, and was not taken over; the others are fetched",
     },
 )
 @click.argument("remote", required=False)

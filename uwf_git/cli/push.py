@@ -38,7 +38,7 @@ def command(session: Session, remote: str | None, threads: tuple[str, ...]) -> N
 
 def _document(pushed: Pushed) -> dict[str, Any]:
     rejected: list[dict[str, Any]] = [
-        {"ref": done.unit.name, "status": "refused", "reason": done.reason, "said": done.said}
+        {"ref": done.unit.name, "status": "refused", "problem": done.reason, "said": done.said}
         for done in pushed.refused
     ]
     rejected += [
@@ -46,7 +46,7 @@ def _document(pushed: Pushed) -> dict[str, Any]:
         for left in pushed.standing("fetch-first", "diverged")
     ]
     rejected += [
-        {"ref": ref, "status": "damaged", "reason": reason} for ref, reason in pushed.damaged
+        {"ref": ref, "status": "damaged", "problem": problem} for ref, problem in pushed.damaged
     ]
     return {
         "remote": pushed.remote.name,
@@ -63,7 +63,7 @@ def _document(pushed: Pushed) -> dict[str, Any]:
 def _text(document: dict[str, Any]) -> str:
     lines = [f"{row['status']:<11} {row['ref']}" for row in document["pushed"]]
     for row in document["rejected"]:
-        why = f": {row['reason']}" if row.get("reason") else ""
+        why = f": {row['problem']}" if row.get("problem") else ""
         lines.append(f"{row['status']:<11} {row['ref']}{why}")
     lines += [f"{'behind':<11} {ref}" for ref in document["behind"]]
     count = document["unchanged"]

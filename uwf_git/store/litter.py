@@ -55,6 +55,8 @@ def _old_temporaries(store: Store) -> Iterator[str]:
         (workdirs_folder(store), TEMPORARY),
         # git's prune takes these too, but there may be no git.
         (objects, "tmp_obj_"),
+        # Of a killed `git gc`, and the next one would stop at it.
+        (os.path.join(objects, "info"), "commit-graph.lock"),
     ):
         for entry in _entries(folder):
             if entry.name.startswith(prefix) and _is_old(entry):

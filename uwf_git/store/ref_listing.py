@@ -3,7 +3,7 @@
 Owns: reading a folder of refs with its share of packed-refs, once. Knows nothing of: writing.
 Always true: one look at each file, however many refs there are; asking for them one by one reads
 packed-refs again for each. A loose ref comes before a packed one. What is no object id is left
-out: whoever wants that ref itself is told so.
+out: whoever wants that ref itself is told so, and `list_bad_files` names them.
 Source: gitrepository-layout(5), git-pack-refs(1).
 """
 

@@ -26,6 +26,11 @@ _STRICT = re.compile(
     rb"(?:[^\n\0]+\n)*"
     rb"\n"
 )
+# git reads the message in that encoding, and may find other trailers in it, or none; we read UTF-8.
+_ENCODING = re.compile(rb"^encoding[ \n]", re.MULTILINE)
+# git's commit-graph, which `git gc` writes, has 34 bits for a date: of a later one (the year 2514)
+# `git fsck` says ever after that the two differ.
+_END_OF_TIME_S = 1 << 34
 _NAMES = re.compile(rb"\n(author|committer) ([^\n]*)")
 # A subject, a body whose every line is indented, and the trailers.
 _MESSAGE = re.compile(
@@ -63,6 +68,10 @@ def read_strict_commit(objects: ObjectStore, oid: Oid) -> StrictCommit:
             author=found[3],
             time_s=int(found[4]),
         )
+    if problem is None and _ENCODING.search(content, 0, len(content) - len(view.message)):
+        problem = "says that its message is in another encoding than UTF-8"
+    if problem is None and view.time_s >= _END_OF_TIME_S:
+        problem = f"has the date {view.time_s}, which git's commit-graph cannot hold"
     if problem is None and _MESSAGE.fullmatch(view.message) is None:
         problem = "has a line between subject and trailers that git may read as something else"
     return StrictCommit(view, problem)
