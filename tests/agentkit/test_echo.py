@@ -3,7 +3,7 @@ import json
 from agentkit.conftest import MakeContext, Turn
 
 from uwf_git.agentkit.echo import echo
-from uwf_git.agentkit.prompt import build_prompt
+from uwf_git.engine.prompt import build_prompt
 
 
 def test_echo_answers_with_the_question(context: MakeContext) -> None:

@@ -40,6 +40,7 @@ def test_object_carries_everything() -> None:
         "usage": {"tokens": 3},
         "state": {"key": None},
         "session": "s-1",
+        "rung": "native",
         "from a later version": 1,
     }
 
@@ -50,6 +51,7 @@ def test_object_carries_everything() -> None:
         usage={"tokens": 3},
         state={"key": None},
         session="s-1",
+        rung="native",
     )
 
 
@@ -148,6 +150,7 @@ def test_silence_is_no_answer(stdout: str) -> None:
         ('{"meta": {}, "usage": []}', "wrong-type", '"usage" in the agent\'s output is not an obj'),
         ('{"meta": {}, "state": "x"}', "wrong-type", '"state"'),
         ('{"meta": {}, "session": 1}', "wrong-type", '"session"'),
+        ('{"meta": {}, "rung": 1}', "wrong-type", '"rung"'),
         ("---\nok: true\n", "bad-front-matter", "begins on line 1 has no closing ---"),
         ("---\nok: [\n---\n", "bad-front-matter", "front matter is not YAML"),
         ("---\na: 1\nb: 2\na: 3\n---\n", "bad-front-matter", "(line 4)"),

@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from commands.world import DEMO, World
@@ -167,6 +167,42 @@ def test_output_of_a_failed_try_can_be_looked_at(world: World) -> None:
     assert (attempt["content"], attempt["stderr"], attempt["exitCode"]) == ("half\n", "why\n", 1)
 
 
+def test_what_an_agent_leaves_in_its_folder_is_recorded_without_its_keys(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = (
+        'echo "Use $LEFT_API_KEY" >"$UWF_STEP_DIR/prompt.md"; '
+        'echo "{\\"type\\": \\"turn\\", \\"said\\": \\"$LEFT_API_KEY\\"}" >"$UWF_TRACE"; '
+        'echo "{\\"meta\\": {\\"text\\": \\"$LEFT_API_KEY\\", \\"ok\\": true}}"'
+    )
+    monkeypatch.setitem(
+        cast("dict[str, str]", world.caller.environ), "LEFT_API_KEY", "sk-0123456789"
+    )
+    thread = world.start(world.program(script), workflow=world.put().workflow)
+
+    step(world, thread)
+
+    snapshot = world.snapshot(thread)
+    payload = snapshot.get_head_node().payload
+    assert payload["meta"]["text"] == "[masked]"
+    assert snapshot.get_node(payload["prompt"]["$ref"]).payload == "Use [masked]\n"
+    events = snapshot.get_node(payload["trace"]["$ref"]).payload["events"]
+    assert events == [{"type": "turn", "said": "[masked]"}]
+
+
+def test_failure_has_the_agents_own_kind_price_and_hint(world: World) -> None:
+    script = (
+        'echo "{\\"kind\\": \\"auth\\", \\"usage\\": {\\"turns\\": 2}}" '
+        '>"$UWF_STEP_DIR/failure.json"; '
+        'echo "error: log in first" >&2; echo "hint: fake login" >&2; exit 1'
+    )
+
+    failed = failure(world, script)
+
+    assert (failed.facts["kind"], failed.hint) == ("auth", "fake login")
+    assert failed.message.endswith("exit status 1: error: log in first")
+
+
 def test_agent_may_use_the_store_while_it_plays(world: World) -> None:
     program = world.program(
         """
@@ -197,7 +233,7 @@ def test_store_in_memory_runs_agents_too(clock: Any, thread_ids: Any, world: Wor
     thread = world.start(world.program(ANSWER), workflow=world.put().workflow)
 
     assert step(world, thread).depth == 1
-    forget_runs(world.store, thread)
+    forget_runs(world.store, thread, world.snapshot(thread).commit.oid)
 
 
 # An agent that says that it began, and goes on when the file `go` is there.
@@ -278,6 +314,28 @@ def test_work_that_was_finished_after_the_engine_died_is_taken(
 
     assert step(world, slow).depth == 1
     assert runs(world) == 1
+
+
+def test_work_that_a_push_overtook_while_its_engine_was_dead_is_not_thrown_away(
+    world: World, slow: ThreadId
+) -> None:
+    ref, refs = f"refs/threads/{slow}", world.store.refs
+    start = world.snapshot(slow).commit.oid
+    world.step(slow, command="mine")
+    elsewhere = world.snapshot(slow).commit.oid
+    assert refs.delete(ref, seen=elsewhere)
+    assert refs.create(ref, start)
+    kill_while_agent_runs(world, slow)
+    (world.place / "go").touch()
+    run = Path(world.store.local_path("run", slow))
+    wait_for(lambda: list(run.glob("*/exit")), "the agent never ended")
+    answer = (run / start / "stdout").read_bytes()
+    # Somebody pushes the same thread into this store, one step further.
+    assert refs.advance(ref, seen=start, to=elsewhere)
+
+    world.step(slow, command="mine")
+
+    assert (run / start / "stdout").read_bytes() == answer
 
 
 def test_engine_killed_before_the_commit_costs_no_second_run(world: World, slow: ThreadId) -> None:

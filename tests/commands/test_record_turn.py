@@ -10,6 +10,8 @@ from commands.world import World, fails, replied, says
 from seal import START_MS
 
 from uwf_git.commands.thread_step import TurnFailed
+from uwf_git.commands.turn import Left, Played, Turn
+from uwf_git.model.builtin import TRACE
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread_id import ThreadId
@@ -58,6 +60,35 @@ def test_what_an_agent_adds_is_kept(world: World) -> None:
     payload = stepped(world, {"text": "x"}, **more).payload
 
     assert {name: payload[name] for name in more} == more
+
+
+def test_what_an_agent_left_beside_its_reply_is_kept(world: World) -> None:
+    thread = world.begun()
+    trace = {"events": [{"type": "tool", "name": "sh"}], "badLines": 1}
+    left = Left(prompt="# You are writer", trace=trace)
+
+    def play(turn: Turn) -> Played:
+        return says({"text": "x"}, rung="json-corrected")(turn)._replace(left=left)
+
+    world.step(thread, play)
+
+    payload = world.snapshot(thread).get_head_node().payload
+    assert payload["rung"] == "json-corrected"
+    assert node(world, thread, payload["prompt"]).payload == "# You are writer"
+    kept = node(world, thread, payload["trace"])
+    assert (kept.payload, kept.type) == (trace, TRACE)
+
+
+def test_price_of_a_failed_try_is_kept(world: World) -> None:
+    left = Left(kind="rate-limit", usage={"turns": 3})
+    thread = world.begun()
+
+    with pytest.raises(TurnFailed):
+        world.step(thread, lambda turn: fails()(turn)._replace(left=left))
+
+    name = world.snapshot(thread).get_present().last_attempt
+    assert name is not None
+    assert world.snapshot(thread).get_node(name).payload["usage"] == {"turns": 3}
 
 
 def test_output_that_is_no_text_is_kept_byte_for_byte(world: World) -> None:

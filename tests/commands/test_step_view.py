@@ -10,6 +10,7 @@ from uwf_git.commands.step_view import (
     view_steps,
 )
 from uwf_git.commands.thread_step import TurnFailed
+from uwf_git.commands.turn import Left
 
 
 def test_step_is_shown_with_what_it_points_at(world: World) -> None:
@@ -27,6 +28,20 @@ def test_step_is_shown_with_what_it_points_at(world: World) -> None:
         "the text",
         "nobody",
     )
+
+
+def test_step_shows_how_its_meta_was_found_and_where_the_rest_is(world: World) -> None:
+    thread = world.begun()
+    left = Left(prompt="the prompt", trace={"events": []})
+    reply = says({"text": "x"}, rung="native", session="s1")
+    world.step(thread, lambda turn: reply(turn)._replace(left=left))
+    snapshot = world.snapshot(thread)
+
+    view = view_step(snapshot, snapshot.get_head_node())
+
+    assert (view["rung"], view["session"]) == ("native", "s1")
+    assert snapshot.get_node(view["prompt"]).payload == "the prompt"
+    assert snapshot.get_node(view["trace"]).payload == {"events": []}
 
 
 def test_steps_come_oldest_first_without_the_start(world: World) -> None:

@@ -25,6 +25,7 @@ NAMES = {
     "START": "18FA9B0TM0T8E",
     "STEP": "6DSJ71TVN2XSY",
     "ATTEMPT": "0P453HFGYZMPE",
+    "TRACE": "A7DPBAHX8CK19",
 }
 
 _numbers = itertools.count()
@@ -97,6 +98,7 @@ FULL: dict[str, dict[str, Any]] = {
         "startedAt": 0,
         "durationMs": 0,
     },
+    "TRACE": {"events": [{"type": "tool"}], "badLines": 1, "leftOut": 2},
 }
 NEEDED = {
     "ROLE": "name description",
@@ -106,6 +108,7 @@ NEEDED = {
     "START": "workflow prompt agentBinding",
     "STEP": "role meta content agent prev",
     "ATTEMPT": "role agent attempt error",
+    "TRACE": "events",
 }
 
 

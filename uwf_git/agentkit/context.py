@@ -1,246 +1,33 @@
-"""Context: what an agent may know, in the three stages of a step.
+"""Context: what an agent may know, under the names that agent authors import.
 
-Owns: the values an agent's author works with, and reading them from the engine's document.
-Knows nothing of: where the document comes from.
-Always true: a stage holds all that the stage before it held, and no stage holds anything that
-``uwf thread context`` would not print.
+Owns: nothing; turn_context.py in the engine does, since `uwf thread context --prompt` is made of
+the same values.
 """
 
-from dataclasses import dataclass, fields
-from typing import Any
+from uwf_git.engine.turn_context import (
+    AgentContext,
+    BadContext,
+    ExtractContext,
+    LastError,
+    ModeratorContext,
+    Role,
+    Start,
+    Step,
+    Workflow,
+    build_extract_context,
+    parse_context,
+)
 
-from uwf_git.errors import Refused
-
-
-class BadContext(Refused):
-    """The document is not what `uwf thread context` prints."""
-
-    code = "bad-context"
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(
-            f"the thread's context: {path} {problem}",
-            hint="are the agent and the engine of the same version? see `uwf --version`",
-            path=path,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workflow:
-    """The workflow that the thread runs."""
-
-    name: str
-    hash: str
-    description: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Role:
-    """Whose turn it is, and what is asked of it."""
-
-    name: str
-    description: str
-    system_prompt: str
-    extract_prompt: str | None
-    """How to fill the meta, in words; None when the schema says it all."""
-
-    output_schema: dict[str, Any] | bool
-    """The JSON Schema of the meta."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """How the thread began."""
-
-    prompt: str
-    hash: str
-    timestamp: int
-    """Milliseconds since 1970."""
-
-    initial_state: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One turn that was taken."""
-
-    role: str
-    meta: Any
-    content: str
-    agent: str
-    hash: str
-    timestamp: int
-    """Milliseconds since 1970."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastError:
-    """Why the attempt before this one failed."""
-
-    kind: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModeratorContext:
-    """What routing sees: what was asked, and what has been done."""
-
-    thread_id: str
-    start: Start
-    steps: tuple[Step, ...]
-    """Oldest first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentContext(ModeratorContext):
-    """What an agent sees: routing's view, and its own part."""
-
-    workflow: Workflow
-    current_role: Role
-    head: str
-    """The name of the newest node."""
-
-    depth: int
-    """How many steps there are."""
-
-    visit: int
-    """This is the role's n-th turn, from 1."""
-
-    attempt: int
-    """This is the n-th try at this turn, from 1."""
-
-    last_error: LastError | None
-    state: dict[str, Any]
-    workdir: str | None
-    """Where the agent runs; None if this machine was never told."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractContext(AgentContext):
-    """What extraction sees: the agent's view, and the agent's answer."""
-
-    agent_content: str
-
-
-def build_extract_context(context: AgentContext, agent_content: str) -> ExtractContext:
-    """Add the agent's answer to what it knew."""
-    known = {each.name: getattr(context, each.name) for each in fields(AgentContext)}
-    return ExtractContext(**known, agent_content=agent_content)
-
-
-def parse_context(document: Any) -> AgentContext:
-    """Read the document that ``uwf thread context`` prints. Keys that we do not know are left.
-
-    Raises:
-        BadContext: something is missing, or of the wrong kind; it says what.
-    """
-    root = _Fields(document, "")
-    error = root.find_object("lastError")
-    return AgentContext(
-        thread_id=root.text("thread"),
-        start=_parse_start(root.part("start")),
-        steps=tuple(_parse_step(step) for step in root.parts("steps")),
-        workflow=_parse_workflow(root.part("workflow")),
-        current_role=_parse_role(root.part("role")),
-        head=root.text("head"),
-        depth=root.number("depth"),
-        visit=root.number("visit"),
-        attempt=root.number("attempt"),
-        last_error=None if error is None else _parse_error(_Fields(error, "lastError")),
-        state=root.find_object("state") or {},
-        workdir=root.find_text("workdir"),
-    )
-
-
-def _parse_workflow(part: "_Fields") -> Workflow:
-    return Workflow(
-        name=part.text("name"), hash=part.text("hash"), description=part.text("description")
-    )
-
-
-def _parse_role(part: "_Fields") -> Role:
-    return Role(
-        name=part.text("name"),
-        description=part.text("description"),
-        system_prompt=part.text("systemPrompt"),
-        extract_prompt=part.find_text("extractPrompt"),
-        output_schema=part.schema("outputSchema"),
-    )
-
-
-def _parse_start(part: "_Fields") -> Start:
-    return Start(
-        prompt=part.text("prompt"),
-        hash=part.text("hash"),
-        timestamp=part.number("timestamp"),
-        initial_state=part.find_object("initialState") or {},
-    )
-
-
-def _parse_step(part: "_Fields") -> Step:
-    return Step(
-        role=part.text("role"),
-        meta=part.anything("meta"),
-        content=part.text("content"),
-        agent=part.text("agent"),
-        hash=part.text("hash"),
-        timestamp=part.number("timestamp"),
-    )
-
-
-def _parse_error(part: "_Fields") -> LastError:
-    return LastError(kind=part.text("kind"), message=part.text("message"))
-
-
-class _Fields:
-    """An object of the document, and where in it we are."""
-
-    def __init__(self, value: Any, path: str) -> None:
-        if not isinstance(value, dict):
-            raise BadContext(path or "the document", "is not an object")
-        self._value: dict[str, Any] = value
-        self._path = path
-
-    def anything(self, name: str) -> Any:
-        if name not in self._value:
-            raise BadContext(self._at(name), "is missing")
-        return self._value[name]
-
-    def text(self, name: str) -> str:
-        value = self.anything(name)
-        if not isinstance(value, str):
-            raise BadContext(self._at(name), "is not a string")
-        return value
-
-    def find_text(self, name: str) -> str | None:
-        return None if self._value.get(name) is None else self.text(name)
-
-    def number(self, name: str) -> int:
-        value = self.anything(name)
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise BadContext(self._at(name), "is not a whole number")
-        return value
-
-    def find_object(self, name: str) -> dict[str, Any] | None:
-        value = self._value.get(name)
-        if value is not None and not isinstance(value, dict):
-            raise BadContext(self._at(name), "is not an object")
-        return value
-
-    def schema(self, name: str) -> dict[str, Any] | bool:
-        value = self.anything(name)
-        if not isinstance(value, dict | bool):
-            raise BadContext(self._at(name), "is not a JSON Schema")
-        return value
-
-    def part(self, name: str) -> "_Fields":
-        return _Fields(self.anything(name), self._at(name))
-
-    def parts(self, name: str) -> "list[_Fields]":
-        values = self.anything(name)
-        if not isinstance(values, list):
-            raise BadContext(self._at(name), "is not a list")
-        return [_Fields(value, f"{self._at(name)}[{n}]") for n, value in enumerate(values)]
-
-    def _at(self, name: str) -> str:
-        return f"{self._path}.{name}" if self._path else name
+__all__ = [
+    "AgentContext",
+    "BadContext",
+    "ExtractContext",
+    "LastError",
+    "ModeratorContext",
+    "Role",
+    "Start",
+    "Step",
+    "Workflow",
+    "build_extract_context",
+    "parse_context",
+]

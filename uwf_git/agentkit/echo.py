@@ -8,9 +8,9 @@ Always true: the meta repeats the turn, the content is the prompt that a real ag
 import sys
 
 from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.prompt import build_prompt
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import create_agent
+from uwf_git.engine.prompt import build_prompt
 
 
 def echo(context: AgentContext) -> AgentResult:

@@ -7,11 +7,12 @@ does not stand at the beginning of the answer counts only if it fits the role's 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
+from uwf_git.agentkit.fitting import find_misfit
 from uwf_git.agents.front_matter import FrontMatterUnclosed, split_front_matter
 from uwf_git.agents.one_line import on_one_line, show_beginning
 from uwf_git.errors import AgentFailed
@@ -33,7 +34,7 @@ class NoMeta(AgentFailed):
 
     code = "no-meta"
 
-    def __init__(self, problem: str, text: str) -> None:
+    def __init__(self, problem: str, text: str, *, usage: Mapping[str, Any] | None = None) -> None:
         beginning = show_beginning(text)
         super().__init__(
             f"the answer holds no fields that fit the role's schema: {on_one_line(problem)}"
@@ -42,6 +43,11 @@ class NoMeta(AgentFailed):
             problem=problem,
         )
         self.problem = problem
+        self.text = text
+        """The answer, whole."""
+
+        self.usage: Mapping[str, Any] = usage or {}
+        """What it cost, as far as that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ def extract_meta(text: str, schema: dict[str, Any] | bool) -> Extracted:  # noqa
     if certain is not None and _has_required(certain.meta, schema):
         return certain
     for guess in _guesses(text):
-        problem = _find_problem(guess.meta, schema)
+        problem = find_misfit(guess.meta, schema)
         if not problem:
             return guess
         closest = closest or problem
@@ -186,12 +192,3 @@ def _has_required(meta: dict[str, Any], schema: Any) -> bool:
     """Tell whether *meta* is at least what was asked for; the engine checks the rest."""
     required = schema.get("required", []) if isinstance(schema, dict) else []
     return meta.keys() >= set(required)
-
-
-def _find_problem(meta: Any, schema: Any) -> str:
-    # jsonschema costs 75 ms, and most answers say at their beginning what was asked for.
-    from uwf_git.model.schema_check import check_value  # noqa: PLC0415
-
-    for problem in check_value(schema, meta):
-        return f"{problem.path}: {problem.message}" if problem.path else problem.message
-    return ""

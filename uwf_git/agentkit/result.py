@@ -39,6 +39,9 @@ class AgentResult:
     session: str | None = None
     """The name under which the tool can go on with this conversation."""
 
+    rung: str | None = None
+    """How the meta was found (ladder.py)."""
+
 
 def render_result(result: AgentResult) -> bytes:
     """Write *result* as the engine reads it: one line of JSON.
@@ -49,7 +52,7 @@ def render_result(result: AgentResult) -> bytes:
         UnprintableResult: a value that JSON does not have.
     """
     document = {"meta": result.meta, "content": _whole_characters(result.content)}
-    for name in ("usage", "state", "session"):
+    for name in ("usage", "state", "session", "rung"):
         value = getattr(result, name)
         if value is not None:
             document[name] = value

@@ -2,9 +2,9 @@
 
 Owns: the frame around the function: context in, result out, exit status.
 Knows nothing of: what the function does.
-Always true: the process exits with 0 only after a whole result was printed, and nothing else is
-ever printed on stdout: what the function, or a program that it starts, prints there goes to
-stderr, which is the live log.
+Always true: the process exits with 0 only after a whole result was printed. Nothing else is ever
+printed on stdout but, with another status, the words in which no result was found: what the
+function, or a program that it starts, prints there goes to stderr, which is the live log.
 """
 
 import os
@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO
 
+from uwf_git.agentkit.adapter import NoAnswer
 from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.extract import extract_meta
+from uwf_git.agentkit.extract import NoMeta, extract_meta
 from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.result import AgentResult, print_result
 from uwf_git.agents.one_line import on_one_line
@@ -64,16 +65,37 @@ def run_as_agent(produce: Callable[[], AgentResult], *, is_debug: bool) -> int:
     """Print what *produce* gives, or say in one line why there is nothing; give the exit status."""
     try:
         with _kept_stdout() as stdout:
-            print_result(produce(), stdout)
+            _print_outcome(produce, stdout)
     except KeyboardInterrupt:
         return _say("interrupted", _INTERRUPTED)
     except SystemExit as error:
         return _account_for_exit(error)
     except UwfError as error:
-        return _fail(error.message, hint=error.hint, is_debug=is_debug)
+        status = _INTERRUPTED if error.facts.get("kind") == "interrupted" else _FAILED
+        return _fail(error.message, hint=error.hint, status=status, is_debug=is_debug)
     except Exception as error:  # noqa: BLE001 (the boundary: whatever an author's code raises)
-        return _fail(f"{type(error).__name__}: {error}", hint=None, is_debug=is_debug)
+        return _fail(
+            f"{type(error).__name__}: {error}", hint=None, status=_FAILED, is_debug=is_debug
+        )
     return 0
+
+
+def _print_outcome(produce: Callable[[], AgentResult], stdout: IO[bytes]) -> None:
+    """Print the result, or the words that hold none: somebody has paid for them."""
+    try:
+        result = produce()
+    except NoMeta as failure:
+        _print_words(failure.text, stdout)
+        raise
+    except NoAnswer as failure:
+        _print_words(failure.partial.text if failure.partial else "", stdout)
+        raise
+    print_result(result, stdout)
+
+
+def _print_words(text: str, stdout: IO[bytes]) -> None:
+    stdout.write(text.encode(errors="replace"))
+    stdout.flush()
 
 
 @contextmanager
@@ -97,10 +119,10 @@ def _account_for_exit(error: SystemExit) -> int:
     return _say(str(error.code) if is_text else "the agent left without a result", _FAILED)
 
 
-def _fail(message: str, *, hint: str | None, is_debug: bool) -> int:
+def _fail(message: str, *, hint: str | None, status: int, is_debug: bool) -> int:
     if is_debug:
         traceback.print_exc()
-    status = _say(f"error: {message}", _FAILED)
+    _say(f"error: {message}", status)
     return _say(f"hint: {hint}", status) if hint else status
 
 

@@ -13,7 +13,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-_TICK_S = 0.01
+# Most groups end at once, and whoever waits for an agent waits for this as well.
+_FIRST_TICK_S = 0.001
+_LONGEST_TICK_S = 0.01
 
 # A killed process may still have to be torn down; longer means that it hangs in the kernel.
 _TEAR_DOWN_S = 2.0
@@ -48,11 +50,16 @@ def _kill(leader: "subprocess.Popen[bytes]") -> None:
 
 def _ended(leader: "subprocess.Popen[bytes]", *, within_s: float) -> bool:
     deadline = time.monotonic() + within_s
+    tick_s = _FIRST_TICK_S
     # Asking for the leader's status reaps it; a zombie would be a member for ever.
+    if leader.poll() is None or _exists(leader.pid):
+        # Less than it takes to look through /proc, and mostly enough.
+        time.sleep(_FIRST_TICK_S)
     while leader.poll() is None or _lives(leader.pid):
         if time.monotonic() >= deadline:
             return False
-        time.sleep(_TICK_S)
+        time.sleep(tick_s)
+        tick_s = min(2 * tick_s, _LONGEST_TICK_S)
     return True
 
 
@@ -62,10 +69,16 @@ def _signal_group(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
 
 
-def _lives(group: int) -> bool:
+def _exists(group: int) -> bool:
     try:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _lives(group: int) -> bool:
+    if not _exists(group):
         return False
     members = _members(group)
     return members is None or any(state not in "ZX" for state in members)

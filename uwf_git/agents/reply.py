@@ -20,7 +20,7 @@ BadReplyKind = Literal[
     "empty", "no-json", "bad-json", "not-an-object", "no-meta", "wrong-type", "bad-front-matter"
 ]
 
-_FIELDS = frozenset({"meta", "content", "usage", "state", "session"})
+_FIELDS = frozenset({"meta", "content", "usage", "state", "session", "rung"})
 
 _AROUND = " \t\r\n\ufeff"
 
@@ -61,6 +61,8 @@ class AgentReply(NamedTuple):
     """A JSON merge patch."""
 
     session: str | None = None
+    rung: str | None = None
+    """How the agent's kit found the meta."""
 
 
 def parse_reply(stdout: bytes, *, protocol: Protocol) -> AgentReply:
@@ -111,6 +113,7 @@ def _read_object(bare: str, text: str, *, raw: bytes | None, protocol: Protocol)
         usage=_field(fields, "usage", dict, text),
         state=_field(fields, "state", dict, text),
         session=_field(fields, "session", str, text),
+        rung=_field(fields, "rung", str, text),
     )
 
 

@@ -32,13 +32,17 @@ from uwf_git.commands.turn import Left, Played, Player, Turn
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.durable import replace_file
+from uwf_git.store.durable import remove, replace_file
 from uwf_git.store.file_lock import hold_lock
+from uwf_git.store.refs import Oid, is_oid
 from uwf_git.store.store import Store
 
 OnStderr = Callable[[bytes], None]
 
 _ENDED_BY_SIGNAL = 128
+
+# Beside the folder of a run: held while its agent lives, whose it is, and the agent's own files.
+_ALIVE, _TURN, _FILES = ".alive", ".turn", ".files"
 
 _HINT = "hint: "
 
@@ -103,10 +107,34 @@ def _read_run(run: AgentRun, protocol: Protocol) -> Played:
     return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)
 
 
-def forget_runs(store: Store, thread: ThreadId) -> None:
-    """Remove what the runs of *thread* left: its ref has moved, so it is in git."""
-    if store.is_kept:
-        shutil.rmtree(store.local_path("run", thread), ignore_errors=True)
+def forget_runs(store: Store, thread: ThreadId, tip: Oid) -> None:
+    """Remove what the run of *thread* after *tip* left: its ref has moved, so it is in git.
+
+    Work that was begun after another commit stays. Its engine died, and somebody moved the ref
+    without looking (a plain `git push` into this store), so it may be nowhere else.
+    """
+    if not store.is_kept:
+        return
+    folder = store.local_path("run", thread)
+    run = os.path.join(folder, tip)
+    for path in (run, run + _FILES):
+        shutil.rmtree(path, ignore_errors=True)
+    for suffix in (_ALIVE, _TURN):
+        remove(run + suffix)
+    if not any(map(_holds_work, _list_runs(folder))):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _list_runs(folder: str) -> list[str]:
+    try:
+        return [os.path.join(folder, name) for name in os.listdir(folder) if is_oid(name)]
+    except FileNotFoundError:
+        return []
+
+
+def _holds_work(run_dir: str) -> bool:
+    with hold_lock(run_dir + _ALIVE, wait=False) as alive:
+        return isinstance(look_up(run_dir, alive_is_held=alive is None), Finished | Running)
 
 
 @contextmanager
@@ -122,7 +150,7 @@ def _run_or_take_up(turn: Turn, folder: str, on_stderr: OnStderr) -> AgentRun:
     run_dir = _run_dir(turn, folder)
     while True:
         # Held by the agent as long as it lives, so that it tells when ours is not the first.
-        with hold_lock(run_dir + ".alive", wait=False) as alive:
+        with hold_lock(run_dir + _ALIVE, wait=False) as alive:
             _check_same_agent(turn, run_dir, is_held=alive is None)
             found = look_up(run_dir, alive_is_held=alive is None)
             if isinstance(found, Finished | Lost):
@@ -131,7 +159,7 @@ def _run_or_take_up(turn: Turn, folder: str, on_stderr: OnStderr) -> AgentRun:
                 kept = () if alive is None else (alive,)
                 return run_agent(_request(turn, run_dir, kept), on_stderr=on_stderr)
         on_stderr(b"the agent of a step that was cut short is still at work; waiting for it\n")
-        with hold_lock(run_dir + ".alive", wait=True):
+        with hold_lock(run_dir + _ALIVE, wait=True):
             pass
 
 
@@ -140,7 +168,7 @@ def _run_dir(turn: Turn, folder: str) -> str:
 
 
 def _step_dir(run_dir: str) -> str:
-    return run_dir + ".files"
+    return run_dir + _FILES
 
 
 def _own_environ(turn: Turn) -> dict[str, str]:
@@ -149,7 +177,7 @@ def _own_environ(turn: Turn) -> dict[str, str]:
 
 def _check_same_agent(turn: Turn, run_dir: str, *, is_held: bool) -> None:
     """Let a run be taken up only by the turn that began it; another agent's is put aside."""
-    note = run_dir + ".turn"
+    note = run_dir + _TURN
     mine = f"{turn.role} {turn.agent.hash} {first_line(agent_name(turn.agent.payload['command']))}"
     try:
         with open(note, encoding="utf-8") as file:

@@ -9,9 +9,9 @@ from typing import Any
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.agent_name import agent_name
-from uwf_git.commands.turn import Played, Turn
+from uwf_git.commands.turn import Left, Played, Turn
 from uwf_git.engine.subject import describe_step
-from uwf_git.model.builtin import ATTEMPT, BYTES, STEP, TEXT
+from uwf_git.model.builtin import ATTEMPT, BUILTIN, BYTES, STEP, TEXT, TRACE
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import reference
 from uwf_git.model.transition_record import TransitionRecord
@@ -35,7 +35,15 @@ def step_transition(turn: Turn, played: Played, reply: AgentReply) -> Transition
     }
     if len(content) > 1:
         payload["raw"] = reference(content[1].hash)
-    optional = {"session": reply.session, "state": reply.state, "usage": reply.usage}
+    for name, nodes in _left_nodes(played.left, now).items():
+        payload[name] = reference(nodes[0].hash)
+        content += nodes
+    optional = {
+        "rung": reply.rung,
+        "session": reply.session,
+        "state": reply.state,
+        "usage": reply.usage,
+    }
     payload |= {name: value for name, value in optional.items() if value}
     payload |= {"startedAt": played.started_ms, "durationMs": played.duration_ms}
     step = build_node(STEP, payload, timestamp=now)
@@ -57,6 +65,8 @@ def attempt_transition(turn: Turn, played: Played) -> Transition:
         "attempt": turn.attempt,
         "error": error,
     }
+    if played.left.usage:
+        payload["usage"] = dict(played.left.usage)
     if played.exit_code is not None:
         payload["exitCode"] = played.exit_code
     nodes: list[Node] = []
@@ -90,6 +100,18 @@ def _record(turn: Turn, *, event: Any, node: Node | None) -> TransitionRecord:
         agent=agent_name(turn.agent.payload["command"]),
         attempt=turn.attempt if node is None else None,
     )
+
+
+def _left_nodes(left: Left, timestamp: int) -> dict[str, list[Node]]:
+    """Build the nodes of what the agent left, by the field that refers to the first."""
+    found: dict[str, list[Node]] = {}
+    if left.prompt:
+        found["prompt"] = _text_nodes(left.prompt, None, timestamp)
+    if left.trace is not None:
+        # A thread that began before there were traces does not have their type yet.
+        trace = build_node(TRACE, dict(left.trace), timestamp=timestamp)
+        found["trace"] = [trace, BUILTIN[TRACE]]
+    return found
 
 
 def _decoded_nodes(output: bytes, timestamp: int) -> list[Node]:

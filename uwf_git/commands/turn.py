@@ -38,6 +38,22 @@ class Turn(NamedTuple):
         return self.present.attempts + 1
 
 
+class Left(NamedTuple):
+    """What an agent left in files beside its reply."""
+
+    prompt: str = ""
+    """What it told its model."""
+
+    trace: Mapping[str, Any] | None = None
+    """What it did: the payload of a Trace node."""
+
+    kind: str | None = None
+    """Why it failed, in its own word for the kind."""
+
+    usage: Mapping[str, Any] | None = None
+    """What it spent although it failed."""
+
+
 class Played(NamedTuple):
     """What came of a turn: a reply, or what was wrong."""
 
@@ -51,6 +67,7 @@ class Played(NamedTuple):
     exit_code: int | None = None
     stdout: bytes = b""
     stderr: bytes = b""
+    left: Left = Left()
 
 
 Player = Callable[[Turn], Played]

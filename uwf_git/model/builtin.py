@@ -182,6 +182,16 @@ _ATTEMPT = _record(
     "exitCode content raw stderr usage startedAt durationMs",
 )
 
+_TRACE = _record(
+    "Trace",
+    {
+        "events": {"type": "array", "items": _OBJECT},
+        "badLines": _NATURAL,
+        "leftOut": _NATURAL,
+    },
+    "badLines leftOut",
+)
+
 META_NODE: Node = build_self_typed_node(META_SCHEMA, timestamp=0)
 META: NodeHash = META_NODE.hash
 
@@ -199,6 +209,7 @@ _AGENT_CONFIG_NODE = _schema_node(_AGENT_CONFIG)
 _START_NODE = _schema_node(_START)
 _STEP_NODE = _schema_node(_STEP)
 _ATTEMPT_NODE = _schema_node(_ATTEMPT)
+_TRACE_NODE = _schema_node(_TRACE)
 
 TEXT: NodeHash = _TEXT_NODE.hash
 BYTES: NodeHash = _BYTES_NODE.hash
@@ -209,6 +220,7 @@ AGENT_CONFIG: NodeHash = _AGENT_CONFIG_NODE.hash
 START: NodeHash = _START_NODE.hash
 STEP: NodeHash = _STEP_NODE.hash
 ATTEMPT: NodeHash = _ATTEMPT_NODE.hash
+TRACE: NodeHash = _TRACE_NODE.hash
 
 BUILTIN_NODES: tuple[Node, ...] = (
     META_NODE,
@@ -221,6 +233,7 @@ BUILTIN_NODES: tuple[Node, ...] = (
     _START_NODE,
     _STEP_NODE,
     _ATTEMPT_NODE,
+    _TRACE_NODE,
 )
 """The meta-schema first, then the schema nodes."""
 

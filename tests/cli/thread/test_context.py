@@ -10,6 +10,15 @@ def test_context_is_what_the_next_agent_may_know(uwf: Uwf) -> None:
     assert (context["attempt"], context["lastError"]) == (1, None)
 
 
+def test_prompt_is_one_text(uwf: Uwf) -> None:
+    thread = uwf.begun()
+
+    ran = uwf("thread", "context", thread, "--prompt")
+
+    assert (ran.status, ran.out.splitlines()[0]) == (0, "# You are writer")
+    assert ran.out == uwf("thread", "context", thread, "--prompt", "--format", "text").out
+
+
 def test_role_can_be_named(uwf: Uwf) -> None:
     thread = uwf.begun()
 

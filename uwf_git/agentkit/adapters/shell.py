@@ -20,6 +20,7 @@ from types import FrameType
 from typing import Any
 
 from uwf_git.agentkit.arguments import parse_arguments
+from uwf_git.agentkit.live_log import LiveLog
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
 from uwf_git.agents.tool import ToolRequest, ToolRun, run_tool
@@ -52,9 +53,6 @@ $UWF_META is no JSON object; 2 usage; 143 it was stopped from outside.
 
 _USAGE_STATUS = 2
 _TIMED_OUT = 124
-
-# The log shows a flood's beginning; all of it would count against the agent's own limit.
-_LOGGED_BYTES = 1024 * 1024
 
 
 class Stopped(SystemExit):
@@ -118,7 +116,7 @@ def play_command(arguments: ShellArguments, environ: Mapping[str, str]) -> Agent
             timeout_s=arguments.timeout_s,
         )
         try:
-            run = run_tool(request, on_output=_Log(_LOGGED_BYTES).add)
+            run = run_tool(request, on_output=LiveLog().add)
         except (OSError, ValueError) as error:
             raise AgentFailed(f"cannot run the command: {error}") from error
         meta = _meta_of_run(run) | read_meta(meta_file)
@@ -183,23 +181,6 @@ def _meta_file(step_dir: str | None) -> Iterator[Path]:
     place = step_dir if step_dir and Path(step_dir).is_dir() else None
     with tempfile.TemporaryDirectory(prefix="uwf-shell-", dir=place) as directory:
         yield Path(directory) / "meta.json"
-
-
-class _Log:
-    """Repeats the beginning of a command's output on stderr, while it is printed."""
-
-    def __init__(self, limit: int) -> None:
-        self._left = limit
-
-    def add(self, chunk: bytes) -> None:
-        if self._left <= 0:
-            return
-        shown = chunk[: self._left]
-        self._left -= len(shown)
-        sys.stderr.buffer.write(shown)
-        if self._left <= 0:
-            sys.stderr.buffer.write(b"\n[the log ends here; the output goes on]\n")
-        sys.stderr.buffer.flush()
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:

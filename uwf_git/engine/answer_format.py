@@ -10,8 +10,8 @@ schema itself, appended.
 import json
 from typing import Any
 
-from uwf_git.agentkit.context import Role
-from uwf_git.agentkit.schema_words import SchemaWords, literal
+from uwf_git.engine.schema_words import SchemaWords, literal
+from uwf_git.engine.turn_context import Role
 
 _OBJECT_KEYWORDS = {"properties", "required", "additionalProperties", "patternProperties"}
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from uwf_git.agentkit.answer_format import build_answer_format
-from uwf_git.agentkit.context import Role
+from uwf_git.engine.answer_format import build_answer_format
+from uwf_git.engine.turn_context import Role
 
 Build = Callable[..., str]
 

@@ -9,8 +9,8 @@ how much; and what another agent wrote stands between marks that it cannot have 
 import json
 from typing import Any
 
-from uwf_git.agentkit.answer_format import build_answer_format
-from uwf_git.agentkit.context import AgentContext
+from uwf_git.engine.answer_format import build_answer_format
+from uwf_git.engine.turn_context import AgentContext
 
 DEFAULT_BUDGET = 120_000
 """Characters, some 30,000 tokens: room for the agent's own work in every current model."""

@@ -6,8 +6,8 @@ from agentkit.conftest import DOCUMENT, MakeContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.context import parse_context
-from uwf_git.agentkit.prompt import build_prompt
+from uwf_git.engine.prompt import build_prompt
+from uwf_git.engine.turn_context import parse_context
 
 Golden = Callable[[str, str | bytes], None]
 

@@ -1,0 +1,317 @@
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents.conftest import Lives, WaitFor
+
+from uwf_git.agents.nested import NestedRequest, NestedRun, run_nested
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+Run = Callable[..., NestedRun]
+
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+
+# Two forks and a session of its own: what a daemon does, and what agent programs do for tools.
+DAEMON = "setsid sh -c 'sleep 60 & echo $! >{file}' </dev/null >/dev/null 2>&1; "
+
+CALLER = """
+import os, sys
+from uwf_git.agents.nested import NestedRequest, run_nested
+ran = run_nested(NestedRequest(
+    argv=("/bin/sh", "-c", sys.argv[1]), environment=dict(os.environ), workdir=".", given=b"",
+    folder=sys.argv[2], grace_s=0.2,
+))
+print(ran.outcome, ran.exit_code, ran.stdout.decode(), end="")
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run a shell script as a nested program."""
+
+    def start(script: str, **options: Any) -> NestedRun:
+        listeners = {
+            name: options.pop(name) for name in ("on_stdout", "on_stderr") if name in options
+        }
+        given = {
+            "environment": dict(os.environ),
+            "workdir": str(tmp_path),
+            "given": b"",
+            "folder": str(tmp_path / "spool"),
+        }
+        request = NestedRequest(argv=("/bin/sh", "-c", script), **given | options)
+        return run_nested(request, **listeners)
+
+    return start
+
+
+@pytest.fixture
+def pid_of(wait_for: WaitFor, tmp_path: Path) -> Callable[[str], int]:
+    """Read the pid that a script wrote to a file."""
+    return lambda name: int(wait_for(tmp_path / name))
+
+
+def test_outputs_are_told_apart_and_kept_in_files(run: Run, tmp_path: Path) -> None:
+    heard: list[bytes] = []
+    logged: list[bytes] = []
+
+    ran = run("echo out; echo err >&2; exit 3", on_stdout=heard.append, on_stderr=logged.append)
+
+    assert (ran.outcome, ran.exit_code, ran.stdout, ran.stderr) == ("exited", 3, b"out\n", b"err\n")
+    assert (b"".join(heard), b"".join(logged)) == (b"out\n", b"err\n")
+    assert (tmp_path / "spool/stdout").read_bytes() == b"out\n"
+    assert stat.S_IMODE((tmp_path / "spool/stderr").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("size", [0, 400_000, 5_000_000])
+def test_all_that_is_given_can_be_read(run: Run, size: int) -> None:
+    assert run("cat", given=b"x" * size).stdout == b"x" * size
+
+
+def test_what_is_given_need_not_be_read(run: Run) -> None:
+    ran = run("exec 0<&-; echo done", given=b"x" * 1_000_000, timeout_s=10)
+
+    assert (ran.outcome, ran.stdout) == ("exited", b"done\n")
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [("true", 0), ("kill -KILL $$", 137), ("kill -TERM $$", 143), ("no-such-command", 127)],
+)
+def test_every_end_has_a_status(run: Run, script: str, code: int) -> None:
+    ran = run(script)
+
+    assert (ran.outcome, ran.exit_code) == ("exited", code)
+
+
+def test_shell_around_it_says_nothing_of_its_own(run: Run) -> None:
+    assert run("kill -TERM $$").stderr == b""
+
+
+def test_it_stands_where_it_is_told_and_sees_what_it_is_given(run: Run, tmp_path: Path) -> None:
+    ran = run("pwd; echo $A; env", environment={"A": "x y", "PATH": os.environ["PATH"]})
+
+    assert ran.stdout.startswith(f"{tmp_path}\nx y\n".encode())
+    names = {line.split(b"=")[0] for line in ran.stdout.splitlines()[2:]}
+    assert names == {b"A", b"PATH", b"PWD", b"UWF_NESTED"}
+
+
+def test_nothing_but_its_three_files_is_open(run: Run) -> None:
+    ran = run("cd /dev/fd && echo *")
+
+    # The shell that lists them may have one of its own open for that.
+    assert set(ran.stdout.split()) <= {b"0", b"1", b"2", b"3"}
+
+
+def test_program_that_ignores_the_request_is_killed(run: Run, tmp_path: Path, lives: Lives) -> None:
+    ran = run(
+        "trap '' TERM; echo begun; sleep 60 & echo $$ $! >pids; wait; sleep 60",
+        timeout_s=0.2,
+        grace_s=0.1,
+    )
+
+    assert (ran.outcome, ran.exit_code, ran.stdout) == ("timed-out", 137, b"begun\n")
+    assert [pid for pid in (tmp_path / "pids").read_text().split() if lives(int(pid))] == []
+
+
+def test_program_may_tidy_up_and_tell_how_it_ended(run: Run) -> None:
+    ran = run("trap 'echo bye; exit 7' TERM; sleep 60 & wait", timeout_s=0.2)
+
+    assert (ran.outcome, ran.exit_code, ran.stdout) == ("timed-out", 7, b"bye\n")
+
+
+@ON_LINUX
+@pytest.mark.parametrize("end", ["echo done", "trap '' TERM; sleep 60"])
+def test_daemon_is_found_and_ended(
+    run: Run, pid_of: Callable[[str], int], lives: Lives, end: str
+) -> None:
+    run(DAEMON.format(file="pid") + end, timeout_s=0.3, grace_s=0.1)
+
+    assert not lives(pid_of("pid"))
+
+
+@ON_LINUX
+def test_daemon_that_ignores_the_request_is_killed(
+    run: Run, pid_of: Callable[[str], int], lives: Lives
+) -> None:
+    script = "setsid sh -c 'trap \"\" TERM; (echo $$ >pid; while :; do sleep 1; done) &'; sleep 0.1"
+
+    run(script, grace_s=0.1)
+
+    assert not lives(pid_of("pid"))
+
+
+def test_program_in_the_background_is_ended_with_the_rest(
+    run: Run, pid_of: Callable[[str], int], lives: Lives
+) -> None:
+    ran = run("sleep 60 & echo $! >pid; echo done")
+
+    assert (ran.outcome, ran.stdout) == ("exited", b"done\n")
+    assert not lives(pid_of("pid"))
+
+
+def test_own_children_are_left_alone(run: Run) -> None:
+    with subprocess.Popen(["sleep", "60"]) as other:
+        run(DAEMON.format(file="pid"))
+
+        assert other.poll() is None
+        other.kill()
+
+
+def test_flood_is_stopped_and_stays_on_disk(run: Run, tmp_path: Path) -> None:
+    ran = run("head -c 50000000 /dev/zero; sleep 60", max_output_bytes=1_000_000)
+
+    assert (ran.outcome, len(ran.stdout)) == ("too-much-output", 1_000_000)
+    assert (tmp_path / "spool/stdout").stat().st_size > 1_000_000
+
+
+def test_flood_that_has_ended_is_too_much_as_well(run: Run) -> None:
+    assert run("head -c 101 /dev/zero", max_output_bytes=100).outcome == "too-much-output"
+    assert run("head -c 100 /dev/zero", max_output_bytes=100).outcome == "exited"
+
+
+def test_fifty_megabytes_are_passed_on_whole(run: Run) -> None:
+    heard: list[int] = []
+
+    ran = run(
+        "head -c 50000000 /dev/zero; head -c 50000000 /dev/zero >&2",
+        on_stdout=lambda chunk: heard.append(len(chunk)),
+    )
+
+    assert (ran.outcome, len(ran.stdout), sum(heard)) == ("exited", 50_000_000, 50_000_000)
+    assert len(ran.stderr) == 64 * 1024
+
+
+def test_flood_does_not_hide_that_the_time_is_over(run: Run) -> None:
+    ran = run("while :; do echo x; echo x >&2; done", timeout_s=0.2)
+
+    assert ran.outcome == "timed-out"
+
+
+@pytest.mark.parametrize("script", ["sleep 60", "echo begun; sleep 60", "exec >&- 2>&-; sleep 60"])
+def test_silence_has_a_limit(run: Run, script: str) -> None:
+    ran = run(script, silence_s=0.2, timeout_s=30)
+
+    assert (ran.outcome, ran.duration_ms < 10_000) == ("silent", True)
+
+
+@pytest.mark.parametrize("where", ["1", "2"])
+def test_every_byte_breaks_the_silence(run: Run, where: str) -> None:
+    ran = run(f"for i in 1 2 3 4 5 6; do sleep 0.1; printf . >&{where}; done", silence_s=0.4)
+
+    assert ran.outcome == "exited"
+
+
+def test_program_that_closes_its_outputs_is_waited_for(run: Run) -> None:
+    assert run("exec >&- 2>&-; sleep 0.2; exit 4").exit_code == 4
+
+
+def test_output_that_is_truncated_goes_on_being_heard(run: Run) -> None:
+    heard: list[bytes] = []
+
+    run("echo first; sleep 0.2; : >/dev/stdout; echo 2; sleep 0.2", on_stdout=heard.append)
+
+    assert b"".join(heard) == b"first\n2\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_being_asked_to_end_ends_the_program(
+    tmp_path: Path, pid_of: Callable[[str], int], lives: Lives, number: signal.Signals
+) -> None:
+    script = f"echo said; trap '' TERM; sleep 60 & echo $! >{tmp_path}/pid; wait"
+    command = [sys.executable, "-c", CALLER, script, str(tmp_path / "spool")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as caller:
+        pid = pid_of("pid")
+        caller.send_signal(number)
+        told, _ = caller.communicate(timeout=10)
+
+    assert told == b"interrupted 137 said\n"
+    assert not lives(pid)
+
+
+@ON_LINUX
+def test_nothing_outlives_a_caller_that_is_killed(
+    tmp_path: Path, pid_of: Callable[[str], int], lives: Lives
+) -> None:
+    daemon = DAEMON.format(file=tmp_path / "daemon")
+    script = f"{daemon} trap '' TERM; sleep 60 & echo $! >{tmp_path}/pid; wait"
+    command = [sys.executable, "-c", CALLER, script, str(tmp_path / "spool")]
+    with subprocess.Popen(command) as caller:
+        pids = [pid_of("pid"), pid_of("daemon")]
+        caller.kill()
+
+    deadline = time.monotonic() + 10
+    while any(lives(pid) for pid in pids):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_listener_that_fails_ends_the_program(
+    run: Run, pid_of: Callable[[str], int], lives: Lives
+) -> None:
+    def fail(_chunk: bytes) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run("echo $$ >pid; echo x; sleep 60", on_stdout=fail)
+
+    assert not lives(pid_of("pid"))
+
+
+def test_signals_mean_afterwards_what_they_meant_before(run: Run) -> None:
+    before = [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)]
+
+    run("true")
+
+    after = [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)]
+    assert after == before
+
+
+def test_it_runs_beside_the_main_thread_too(run: Run) -> None:
+    ran: list[NestedRun] = []
+    thread = threading.Thread(target=lambda: ran.append(run("echo x")))
+
+    thread.start()
+    thread.join()
+
+    assert ran[0].stdout == b"x\n"
+
+
+def test_what_lay_in_the_folder_is_replaced(run: Run) -> None:
+    run("echo one; echo two >&2", given=b"given")
+
+    ran = run("cat; echo three")
+
+    assert (ran.stdout, ran.stderr) == (b"three\n", b"")
+
+
+def test_folder_may_be_relative(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+
+    assert run("echo x", folder="spool", workdir=str(tmp_path / "elsewhere")).stdout == b"x\n"
+
+
+@pytest.fixture(autouse=True)
+def no_zombies() -> Iterator[None]:
+    """Check that whoever was handed to us was also taken leave of."""
+    yield
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_what_no_process_can_be_given_is_passed_on(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="null byte"):
+        run("true", environment={"A": "\0"})
+    with pytest.raises(OSError, match="too long"):
+        run("true " + "x" * 4_000_000)
+    with pytest.raises(FileNotFoundError):
+        run("true", workdir=str(tmp_path / "nowhere"))

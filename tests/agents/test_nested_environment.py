@@ -1,0 +1,36 @@
+import pytest
+
+from uwf_git.agents.nested_environment import allowed_environment
+
+NAMES = ["HOME", "PATH", "LC_ALL", "XDG_CONFIG_HOME", "https_proxy", "GIT_SSH_COMMAND", "UWF_REPO"]
+MARKERS = ["CLAUDECODE", "COPILOT_CLI", "GIT_DIR", "GIT_INDEX_FILE", "UWF_LLM_API_KEY"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_every_program_needs_is_passed_on(name: str) -> None:
+    assert allowed_environment({name: "x"}, more=()) == {name: "x"}
+
+
+@pytest.mark.parametrize("name", [*MARKERS, "ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "HOMER"])
+def test_what_is_not_allowed_stays_here(name: str) -> None:
+    assert allowed_environment({name: "x"}, more=()) == {}
+
+
+def test_program_gets_its_own_names_and_beginnings() -> None:
+    environ = {"ANTHROPIC_API_KEY": "k", "IS_SANDBOX": "1", "OPENAI_API_KEY": "o"}
+
+    allowed = allowed_environment(environ, more=("ANTHROPIC_*", "IS_SANDBOX"))
+
+    assert allowed == {"ANTHROPIC_API_KEY": "k", "IS_SANDBOX": "1"}
+
+
+def test_beginning_does_not_bring_a_marker_along() -> None:
+    environ = {"CLAUDE_CODE_ENTRYPOINT": "cli", "CLAUDE_CODE_MAX_RETRIES": "0"}
+
+    allowed = allowed_environment(environ, more=("CLAUDE_*",))
+
+    assert allowed == {"CLAUDE_CODE_MAX_RETRIES": "0"}
+
+
+def test_name_that_is_given_whole_is_passed_on() -> None:
+    assert allowed_environment({"GIT_DIR": "x"}, more=("GIT_DIR",)) == {"GIT_DIR": "x"}

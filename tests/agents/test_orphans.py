@@ -1,0 +1,92 @@
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from agents.conftest import Lives, WaitFor
+
+from uwf_git.agents.orphans import Orphans
+
+pytestmark = [
+    pytest.mark.usefixtures("tidy"),
+    pytest.mark.skipif(sys.platform != "linux", reason="nobody else hands orphans over"),
+]
+
+
+@pytest.fixture
+def orphans() -> Iterator[Orphans]:
+    with closing(Orphans()) as ours:
+        yield ours
+
+
+def leave_behind(script: str) -> None:
+    """Start a shell in a session of its own whose parent ends at once."""
+    command = ["/bin/sh", "-c", 'setsid /bin/sh -c "$0" &', script]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+
+
+def test_orphan_is_asked_to_end(
+    orphans: Orphans, tmp_path: Path, wait_for: WaitFor, lives: Lives
+) -> None:
+    leave_behind(
+        f"trap 'echo bye >{tmp_path}/bye; exit' TERM; echo $$ >{tmp_path}/pid; sleep 60 & wait"
+    )
+    pid = int(wait_for(tmp_path / "pid"))
+
+    orphans.end(grace_s=10)
+
+    assert (tmp_path / "bye").exists()
+    assert not lives(pid)
+
+
+def test_orphan_that_does_not_obey_is_killed_with_its_children(
+    orphans: Orphans, tmp_path: Path, wait_for: WaitFor, lives: Lives
+) -> None:
+    leave_behind(f"trap '' TERM; sleep 60 & echo $$ $! >{tmp_path}/pids; wait")
+    pids = [int(pid) for pid in wait_for(tmp_path / "pids").split()]
+    started = time.monotonic()
+
+    orphans.end(grace_s=0.1)
+
+    assert time.monotonic() - started < 2
+    assert [pid for pid in pids if lives(pid)] == []
+
+
+def test_orphan_that_has_ended_is_taken_leave_of(
+    orphans: Orphans, tmp_path: Path, wait_for: WaitFor
+) -> None:
+    leave_behind(f"echo $$ >{tmp_path}/pid")
+    pid = int(wait_for(tmp_path / "pid"))
+
+    orphans.end(grace_s=1)
+
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_children_of_our_own_are_left_alone() -> None:
+    with subprocess.Popen(["sleep", "60"]) as before, closing(Orphans()) as orphans:
+        with subprocess.Popen(["sleep", "60"]) as since:
+            orphans.keep(since.pid)
+
+            orphans.end(grace_s=0)
+
+            assert (before.poll(), since.poll()) == (None, None)
+            since.kill()
+        before.kill()
+
+
+def test_afterwards_orphans_go_elsewhere_again(tmp_path: Path, wait_for: WaitFor) -> None:
+    with closing(Orphans()):
+        pass
+    os.mkfifo(tmp_path / "end")
+    leave_behind(f"echo $$ >{tmp_path}/pid; read -r line <{tmp_path}/end")
+    pid = int(wait_for(tmp_path / "pid"))
+
+    parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+
+    assert int(parent) != os.getpid()
+    (tmp_path / "end").write_text("\n")

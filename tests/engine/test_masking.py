@@ -1,0 +1,135 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.engine.masking import find_secrets, mask, mask_bytes, mask_value
+
+KEY = "sk-ant-0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ANTHROPIC_API_KEY",
+        "GITHUB_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_ACCESS_KEY_ID",
+        "PGPASSWORD",
+        "db_password",
+        "CLIENT_SECRET",
+        "GPG_PASSPHRASE",
+        "GITLAB_PAT",
+        "GOOGLE_CREDENTIALS",
+    ],
+)
+def test_names_of_keys_are_known(name: str) -> None:
+    assert find_secrets({name: f" {KEY}\n"}) == (KEY,)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HOME", KEY),
+        ("TOKENIZER", KEY),
+        ("PWD", "/home/me/project-1"),
+        ("SSH_AUTH_SOCK", "/tmp/agent.123"),
+        ("SHORT_KEY", "s3cr3t!"),
+        ("EMPTY_KEY", ""),
+        ("WORD_KEY", "disabled"),
+        ("WORD_PASSWORD", "ANONYMOUS"),
+        ("WORD_SECRET", "Changeme"),
+        ("MAX_TOKEN", "100000000"),
+        ("PRIVATE_KEY", "~/.ssh/id_ed25519"),
+        ("PRIVATE_KEY", "./keys/deploy.pem"),
+        ("PRIVATE_KEY", "/etc/ssl/private/key.pem"),
+        ("HTTP_PROXY", "http://proxy:3128"),
+        ("HTTP_PROXY", "http://me:short@proxy:3128"),
+    ],
+)
+def test_other_values_are_no_secrets(name: str, value: str) -> None:
+    assert find_secrets({name: value}) == ()
+
+
+def test_password_in_a_url_is_a_secret() -> None:
+    environ = {"DATABASE_URL": "postgres://me:c0rrect-h0rse@db/x?sslmode=require"}
+
+    assert find_secrets(environ) == ("c0rrect-h0rse",)
+
+
+def test_lines_of_a_key_are_secrets_each() -> None:
+    lines = ["b3BlbnNzaC1rZXktdjEAAAAA", "QyNTUxOQAAACBxYz1234abcd", "AQ=="]
+    pem = "\n".join(["-----BEGIN PRIVATE KEY-----", *lines, "-----END PRIVATE KEY-----"])
+
+    secrets = find_secrets({"DEPLOY_KEY": pem + "\n"})
+
+    assert set(secrets) == {pem, *lines[:2]}
+    assert mask(f"key:\n{pem}\nend", secrets) == "key:\n[masked]\nend"
+    assert mask("\n".join(f"    {line}" for line in lines), secrets) == (
+        "    [masked]\n    [masked]\n    AQ=="
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (KEY, "[masked]"),
+        (f"curl -H 'x-api-key: {KEY}' a", "curl -H 'x-api-key: [masked]' a"),
+        (f"https://api.test/?key={KEY}&n=1", "https://api.test/?key=[masked]&n=1"),
+        (f"{KEY}{KEY}", "[masked]"),
+        (f"{KEY} {KEY}", "[masked] [masked]"),
+        (KEY[:-1], KEY[:-1]),
+        ("", ""),
+    ],
+)
+def test_key_is_found_wherever_it_stands(text: str, masked: str) -> None:
+    assert mask(text, (KEY,)) == masked
+
+
+def test_key_is_found_in_the_spelling_of_urls_and_json() -> None:
+    secret = 'a+b/c"d\\é&1'
+
+    assert mask("?k=a%2Bb%2Fc%22d%5C%C3%A9%261", (secret,)) == "?k=[masked]"
+    assert mask(json.dumps({"k": secret}), (secret,)) == '{"k": "[masked]"}'
+    assert mask(json.dumps({"k": secret}, ensure_ascii=False), (secret,)) == '{"k": "[masked]"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("<abcdefghij>", "<[masked]>"),
+        ("<abcdefgh>", "<[masked]>"),
+        ("<abcdefghijklmnop>", "<[masked]>"),
+        ("<12345678123456781234>", "<[masked]1234>"),
+    ],
+)
+def test_nothing_is_left_of_secrets_that_overlap(text: str, masked: str) -> None:
+    secrets = ("abcdefgh", "abcdefghij", "ghijklmnop", "1234567812345678")
+
+    assert mask(text, secrets) == masked
+
+
+def test_texts_of_a_value_are_masked_and_nothing_else() -> None:
+    value = {"a": [f"x {KEY}", 1, None, True], KEY: {"b": KEY}}
+
+    assert mask_value(value, (KEY,)) == {
+        "a": ["x [masked]", 1, None, True],
+        KEY: {"b": "[masked]"},
+    }
+    assert mask_value(value, ()) is value
+
+
+def test_bytes_that_are_no_text_stay_as_they_were() -> None:
+    assert mask_bytes(b"\xff" + KEY.encode() + b"\xfe\n", (KEY,)) == b"\xff[masked]\xfe\n"
+    assert mask_bytes(b"\xff\xfe", (KEY,)) == b"\xff\xfe"
+
+
+@given(st.text("ab", max_size=30), st.lists(st.text("ab", min_size=1, max_size=4), max_size=3))
+def test_no_secret_is_left_and_nothing_else_is_lost(text: str, secrets: list[str]) -> None:
+    masked = mask(text, secrets)
+
+    assert not any(secret in part for part in masked.split("[masked]") for secret in secrets)
+    assert "".join(masked.split("[masked]")).count("a") <= text.count("a")
+    if not any(secret in text for secret in secrets):
+        assert masked == text

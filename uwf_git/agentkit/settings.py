@@ -1,0 +1,120 @@
+"""Settings: what was configured for an adapter.
+
+Owns: where settings come from, and which counts. Knows nothing of: what a program does with them.
+Always true: the more specific one wins, and nothing but these places is looked at:
+
+1. the words of the agent's command line: ``uwf-claude --model opus``
+2. the environment: ``UWF_CLAUDE_MODEL``
+3. git config for the role: ``uwf.claude.reviewer.model``
+4. git config: ``uwf.claude.model``
+5. for the model alone, the environment for all adapters: ``UWF_MODEL``
+
+git config is the store's over the user's. A fetched thread or workflow cannot set anything.
+"""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+
+from uwf_git.errors import BadUsage
+
+KEYS: dict[str, str] = {
+    "model": "the model to use, as the program names it",
+    "permission": "what the program may do without asking, as it names that",
+    "args": "more arguments for the program, split as a shell would",
+    "program": "the program itself, if it is not to be found by its name",
+    "env": "more variables that it may see, as `JAVA_HOME NODE_*`",
+    "timeout": "the most seconds for one answer",
+    "silence": "the most seconds in which it may print nothing",
+    "resume": "visits: go on with the conversation of the role's last turn",
+}
+"""What every adapter understands."""
+
+
+def load_settings(
+    adapter: str, role: str, *, environ: Mapping[str, str], words: Mapping[str, str]
+) -> dict[str, str]:
+    """Give the settings of *adapter* for *role*; *words* are those of its command line.
+
+    Raises:
+        BadConfig: a git config file cannot be parsed.
+    """
+    # Its owner is in the process anyway wherever a context was loaded.
+    from uwf_git.store.git_config import read_config_file, read_user_config  # noqa: PLC0415
+
+    config = read_user_config(environ)
+    if environ.get("UWF_REPO"):
+        config = read_config_file(os.path.join(environ["UWF_REPO"], "config")).over(config)
+    settings = {"model": environ["UWF_MODEL"]} if environ.get("UWF_MODEL") else {}
+    for section in (f"uwf.{adapter}", f"uwf.{adapter}.{role}"):
+        for name, values in config.values.items():
+            # The last dot ends the section: a role's name may hold dots itself.
+            front, _, key = name.rpartition(".")
+            if front == section:
+                settings[key] = values[-1]
+    front = f"UWF_{adapter}_".upper().replace("-", "_")
+    for name, value in environ.items():
+        if name.startswith(front) and value:
+            settings[name.removeprefix(front).lower().replace("_", "-")] = value
+    return settings | dict(words)
+
+
+def parse_words(own: Sequence[str], *, keys: Sequence[str], word: str | None) -> dict[str, str]:
+    """Read an adapter's own words: ``--key value`` or ``--key=value``, any of *keys*.
+
+    *word* is the key of the one word without a ``--`` that some adapters take.
+
+    Raises:
+        BadUsage: there is another word, or one too few.
+    """
+    words = list(own)
+    found: dict[str, str] = {}
+    while words:
+        first = words.pop(0)
+        if not first.startswith("--"):
+            if word is None or word in found:
+                raise BadUsage(f"unexpected word {first:.200}", hint=_hint(keys))
+            found[word] = first
+            continue
+        key, is_joined, value = first[2:].partition("=")
+        if key not in keys:
+            raise BadUsage(f"no setting is called {first:.200}", hint=_hint(keys))
+        if not is_joined and not words:
+            raise BadUsage(f"--{key} needs a value", hint=f"for example: --{key} VALUE")
+        found[key] = value if is_joined else words.pop(0)
+    return found
+
+
+def parse_seconds(settings: Mapping[str, str], key: str) -> float | None:
+    """Give the setting *key* as seconds; None if it is not set.
+
+    Raises:
+        BadUsage: it is no number above 0.
+    """
+    text = settings.get(key)
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds < float("inf"):
+        raise BadUsage(f"{key} is {text!r:.100}, not a number of seconds", hint=f"{key}=600")
+    return seconds
+
+
+def split_args(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Give the setting ``args`` as words.
+
+    Raises:
+        BadUsage: a quote is left open.
+    """
+    try:
+        return tuple(shlex.split(settings.get("args", "")))
+    except ValueError as error:
+        problem = f"args cannot be split into words: {str(error).lower()}"
+        raise BadUsage(problem, hint="write them as you would in a shell") from error
+
+
+def _hint(keys: Sequence[str]) -> str:
+    return f"settings are {', '.join('--' + key for key in keys)}"

@@ -1,0 +1,84 @@
+"""Step files: what an adapter leaves beside its reply, for the engine to pick up.
+
+Owns: the names and the contents of prompt.md, failure.json, submitted.json and the trace.
+Knows nothing of: who asks whom.
+Always true: without a step (an agent that is run by hand) nothing is written.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+PROMPT = "prompt.md"
+FAILURE = "failure.json"
+SUBMITTED = "submitted.json"
+
+# Events are for reading; a tool that printed a whole file has done so elsewhere as well.
+_LONGEST_TEXT = 4_000
+_DEEPEST = 8
+_MOST_ITEMS = 200
+
+Note = Callable[[Mapping[str, Any]], None]
+
+
+def write_prompt(step_dir: str | None, prompt: str) -> None:
+    """Leave what the agent was told."""
+    _write(step_dir, PROMPT, prompt)
+
+
+def write_failure(step_dir: str | None, failure: Mapping[str, Any]) -> None:
+    """Leave why there is no reply (``kind``), and what that cost all the same (``usage``)."""
+    _write(step_dir, FAILURE, json.dumps(failure, default=str) + "\n")
+
+
+def read_submitted(step_dir: str | None) -> Mapping[str, Any] | None:
+    """Give what the agent handed in by the tool ``submit_result``; None if it did not."""
+    if step_dir is None:
+        return None
+    try:
+        with open(os.path.join(step_dir, SUBMITTED), encoding="utf-8") as file:
+            value = json.load(file)
+    except (OSError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and "meta" in value else None
+
+
+@contextmanager
+def open_trace(path: str | None) -> Iterator[Note]:
+    """Give a function that adds events to the trace: one JSON object a line, with its time."""
+    if not path:
+        yield lambda _event: None
+        return
+    with open(path, "a", encoding="utf-8") as file:
+
+        def note(event: Mapping[str, Any]) -> None:
+            line = {"time": time.time_ns() // 1_000_000, **_shorten(event, depth=0)}
+            file.write(json.dumps(line, default=str) + "\n")
+            # Who watches the step reads it meanwhile.
+            file.flush()
+
+        yield note
+
+
+def _write(step_dir: str | None, name: str, text: str) -> None:
+    if step_dir is None:
+        return
+    with open(os.path.join(step_dir, name), "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+
+
+def _shorten(value: Any, *, depth: int) -> Any:
+    """Give *value* with long texts cut, and as deep as anybody reads."""
+    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+        return f"{value[:_LONGEST_TEXT]}[… {len(value) - _LONGEST_TEXT:,} characters left out …]"
+    if isinstance(value, Mapping | list | tuple) and depth >= _DEEPEST:
+        return "[…]"
+    if isinstance(value, Mapping):
+        items = list(value.items())[:_MOST_ITEMS]
+        return {str(name): _shorten(each, depth=depth + 1) for name, each in items}
+    if isinstance(value, list | tuple):
+        return [_shorten(each, depth=depth + 1) for each in value[:_MOST_ITEMS]]
+    return value

@@ -1,0 +1,55 @@
+"""The environment of a nested agent program: what it may see of ours.
+
+Owns: the list of names. Knows nothing of: any one program; its own names are given.
+Always true: what is not allowed is not passed on. Markers by which programs notice that they run
+inside another agent (CLAUDECODE, COPILOT_CLI) change what they do, so they never are; nor are the
+variables by which a git hook ties git to one repository.
+"""
+
+from collections.abc import Mapping, Sequence
+
+_ALLOWED = (
+    "HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM",
+    "NO_COLOR", "TMPDIR", "TMP", "TEMP", "XDG_*", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK",
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+    "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
+    "GIT_*", "UWF_*",
+)  # fmt: skip
+
+_NEVER = frozenset({
+    "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_PLUGIN_ROOT", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE", "CODEX_SANDBOX",
+    "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "COPILOT_CLI", "COPILOT_RUN_APP",
+    "COPILOT_AGENT_SESSION_ID", "GEMINI_CLI", "QWEN_CODE", "CURSOR_AGENT", "CURSOR_TRACE_ID",
+    "OPENCODE", "OPENCODE_PID", "GOOSE_TERMINAL", "AGENT",
+    # `git rev-parse --local-env-vars`
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT", "GIT_OBJECT_DIRECTORY", "GIT_DIR", "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE", "GIT_INDEX_FILE", "GIT_NO_REPLACE_OBJECTS",
+    "GIT_REPLACE_REF_BASE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_COMMON_DIR",
+    "GIT_QUARANTINE_PATH",
+})  # fmt: skip
+
+# The keys of our own model calls are no business of a program that has its own.
+_OUR_SECRETS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+
+
+def allowed_environment(environ: Mapping[str, str], *, more: Sequence[str]) -> dict[str, str]:
+    """Give of *environ* what a nested program may see.
+
+    *more* are names, or beginnings of names as ``ANTHROPIC_*``, that this program needs. A name
+    that is given whole is passed on whatever else is said of it.
+    """
+    patterns = (*_ALLOWED, *more)
+    exact = {each for each in patterns if not each.endswith("*")}
+    beginnings = tuple(each[:-1] for each in patterns if each.endswith("*"))
+    return {
+        name: value
+        for name, value in environ.items()
+        if name in exact or (name.startswith(beginnings) and not _is_kept_back(name))
+    }
+
+
+def _is_kept_back(name: str) -> bool:
+    return name in _NEVER or (name.startswith("UWF_") and name.endswith(_OUR_SECRETS))

@@ -1,0 +1,93 @@
+"""Left files: what an agent leaves for us in the folder of its step.
+
+Owns: the names of the files, how much of them is taken, and what is believed of them.
+Knows nothing of: what is recorded. Always true: whatever an agent leaves there, the step goes on:
+what cannot be read counts as not left, and nothing waits for a pipe that stands in a file's place.
+"""
+
+import os
+import re
+import stat
+from typing import Any
+
+from uwf_git.agents.strict_json import BadJson, parse_json
+from uwf_git.commands.turn import Left
+
+PROMPT = "prompt.md"
+TRACE = "trace.jsonl"
+FAILURE = "failure.json"
+
+_MOST_BYTES = 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+
+# `interrupted` is what we say when we ended the agent ourselves.
+_KIND = re.compile(r"(?!interrupted$)[a-z][a-z0-9-]{0,39}")
+
+
+def read_left(step_dir: str) -> Left:
+    """Give what an agent left in *step_dir*."""
+    failure = _read_failure(os.path.join(step_dir, FAILURE))
+    kind, usage = failure.get("kind"), failure.get("usage")
+    return Left(
+        prompt=_read_prompt(os.path.join(step_dir, PROMPT)),
+        trace=_read_trace(os.path.join(step_dir, TRACE)),
+        kind=kind if isinstance(kind, str) and _KIND.fullmatch(kind) else None,
+        usage=usage if isinstance(usage, dict) and usage else None,
+    )
+
+
+def _read_prompt(path: str) -> str:
+    beginning, left_out, _ = _read(path)
+    text = beginning.decode(errors="replace")
+    return f"{text}\n[… {left_out:,} bytes left out …]\n" if left_out else text
+
+
+def _read_trace(path: str) -> dict[str, Any] | None:
+    """Give the events of a trace, and how many lines are none or are not there."""
+    beginning, left_out, lines_left_out = _read(path)
+    lines = beginning.split(b"\n")
+    if left_out:
+        # What was cut in the middle is among those left out, where it ends.
+        lines.pop()
+    events, bad = [], 0
+    for line in lines:
+        if line.strip():
+            event = _parse_object(line)
+            bad += event is None
+            events += [] if event is None else [event]
+    counts = {"badLines": bad, "leftOut": lines_left_out}
+    told = {name: count for name, count in counts.items() if count}
+    return {"events": events, **told} if events or told else None
+
+
+def _read_failure(path: str) -> dict[str, Any]:
+    beginning, _, _ = _read(path)
+    return _parse_object(beginning) or {}
+
+
+def _parse_object(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = parse_json(line.decode())
+    except (BadJson, UnicodeDecodeError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _read(path: str) -> tuple[bytes, int, int]:
+    """Give the beginning of a file, and how many bytes come after it, and ends of lines."""
+    try:
+        with open(os.open(path, _FLAGS), "rb", buffering=0) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return b"", 0, 0
+            beginning = file.read(_MOST_BYTES)
+            left_out = lines = 0
+            last = b"\n"
+            while chunk := file.read(_CHUNK_BYTES):
+                left_out += len(chunk)
+                lines += chunk.count(b"\n")
+                last = chunk[-1:]
+            lines += last != b"\n"
+    except OSError:
+        return b"", 0, 0
+    return beginning, left_out, lines

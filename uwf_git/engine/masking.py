@@ -1,0 +1,116 @@
+"""Masking: keys do not belong in an audit trail.
+
+Owns: which variables hold a secret, and how it is taken out of a text.
+Knows nothing of: where the text goes.
+Always true: what is found in the text is replaced whole, also where two secrets overlap; what is
+not found stays as it was, byte for byte.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+MASK = "[masked]"
+
+_NAME = re.compile(
+    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|_PAT|KEY_ID)$", re.IGNORECASE
+)
+
+# `scheme://user:password@host`, in a variable of whatever name.
+_URL_PASSWORD = re.compile(r"\w://[^\s/:@]*:([^\s/@]+)@")
+
+# Shorter ones stand in any text by chance.
+_SHORTEST = 8
+_SHORTEST_LINE = 16
+
+# `changeme`, `disabled`: words of one case, and numbers, are what the settings of a thing are
+# called, and would be taken out of prose.
+_WORD = re.compile(r"(?:[a-z]{1,15}|[A-Z]{1,15}|[A-Z][a-z]{1,14}|[0-9]{1,11})")
+_PLACE = re.compile(r"(?:~|\.{0,2}/|[A-Za-z]:\\|file:)")
+_ARMOUR = "-----"
+
+
+def find_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Give the values in *environ* that look like secrets, and the lines of those with several.
+
+    A variable counts whose name ends as keys are called, unless its value is short, a common
+    word or the path of a file; and so does the password in a URL.
+    """
+    found: set[str] = set()
+    for name, value in environ.items():
+        found.update(each for each in _URL_PASSWORD.findall(value) if _is_secret(each))
+        if _NAME.search(name) and _is_secret(value.strip()):
+            found.add(value.strip())
+            lines = [line.strip() for line in value.splitlines()]
+            found.update(
+                line
+                for line in lines
+                if len(line) >= _SHORTEST_LINE and not line.startswith(_ARMOUR)
+            )
+    return tuple(sorted(found))
+
+
+def mask(text: str, secrets: Sequence[str]) -> str:
+    """Give *text* with every one of *secrets* replaced, as it is, in JSON, or in a URL."""
+    spans = sorted(span for form in _forms(secrets) for span in _occurrences(text, form))
+    if not spans:
+        return text
+    parts = []
+    position = 0
+    for start, end in _merge(spans):
+        parts += [text[position:start], MASK]
+        position = end
+    return "".join([*parts, text[position:]])
+
+
+def mask_value(value: Any, secrets: Sequence[str]) -> Any:
+    """Give a JSON value with all its texts masked; keys of objects stay."""
+    if not secrets:
+        return value
+    if isinstance(value, str):
+        return mask(value, secrets)
+    if isinstance(value, dict):
+        return {name: mask_value(each, secrets) for name, each in value.items()}
+    if isinstance(value, list):
+        return [mask_value(each, secrets) for each in value]
+    return value
+
+
+def mask_bytes(output: bytes, secrets: Sequence[str]) -> bytes:
+    """Give *output* masked; what is no UTF-8 in it stays as it was."""
+    text = output.decode(errors="surrogateescape")
+    masked = mask(text, secrets)
+    return output if masked is text else masked.encode(errors="surrogateescape")
+
+
+def _is_secret(value: str) -> bool:
+    return len(value) >= _SHORTEST and not _WORD.fullmatch(value) and not _PLACE.match(value)
+
+
+def _forms(secrets: Sequence[str]) -> set[str]:
+    """Give how the secrets may be spelt in a text."""
+    forms: set[str] = set()
+    for secret in secrets:
+        forms |= {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+        forms |= {quote(secret, safe=""), quote(secret)}
+    return forms
+
+
+def _occurrences(text: str, form: str) -> Iterator[tuple[int, int]]:
+    start = text.find(form)
+    while start >= 0:
+        yield start, start + len(form)
+        start = text.find(form, start + 1)
+
+
+def _merge(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Join spans that touch or overlap; they are sorted by their beginning."""
+    start, end = spans[0]
+    for next_start, next_end in spans[1:]:
+        if next_start > end:
+            yield start, end
+            start, end = next_start, next_end
+        end = max(end, next_end)
+    yield start, end
