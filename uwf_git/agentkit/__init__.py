@@ -35,10 +35,11 @@ from uwf_git.agentkit.context import (
     parse_context,
 )
 from uwf_git.agentkit.extract import Extracted, NoMeta, extract_meta
+from uwf_git.agentkit.extractor import extract
 from uwf_git.agentkit.loading import load_context
-from uwf_git.agentkit.prompt import build_prompt
 from uwf_git.agentkit.result import AgentResult, print_result
 from uwf_git.agentkit.running import create_agent
+from uwf_git.engine.prompt import build_prompt
 
 __all__ = [
     "AgentContext",
@@ -50,6 +51,7 @@ __all__ = [
     "build_extract_context",
     "build_prompt",
     "create_agent",
+    "extract",
     "extract_meta",
     "load_context",
     "parse_context",

@@ -1,0 +1,115 @@
+"""uwf-llm, against a scripted model."""
+
+from typing import Any
+
+import pytest
+from agentkit.conftest import MakeContext, Turn
+from agentkit.endpoints import Odd, chat, hasty, odd, scripted
+
+from uwf_git.agentkit.adapter import Asked, NoAnswer
+from uwf_git.agentkit.adapters.llm import LlmAdapter
+from uwf_git.agentkit.extract import NoMeta
+from uwf_git.agentkit.ladder import Rungs, climb
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"words": {"type": "integer"}},
+    "required": ["words"],
+}
+
+
+def asked(url: str, *, prompt: str = "count", **given: Any) -> Asked:
+    settings = {"url": url, "model": "m", **given.pop("settings", {})}
+    return Asked(prompt=prompt, settings=settings, **given)
+
+
+@pytest.mark.parametrize(("api", "way"), [("openai", "schema"), ("anthropic", "tool")])
+def test_an_answer_has_its_text_its_fields_and_what_it_cost(api: str, way: str) -> None:
+    with scripted({"json": {"content": "There are 3.", "meta": {"words": 3}}}) as served:
+        answer = LlmAdapter().ask(asked(served.url, schema=SCHEMA, settings={"api": api}))
+    assert (answer.text, answer.structured) == ("There are 3.", {"words": 3})
+    assert answer.usage["turns"] == 1
+    assert answer.trace[0]["type"] == "turn"
+    assert answer.trace[0]["way"] == way
+
+
+def test_without_a_schema_the_words_are_the_answer() -> None:
+    with scripted({"text": "hello"}) as served:
+        answer = LlmAdapter().ask(asked(served.url))
+    assert (answer.text, answer.structured) == ("hello", None)
+    assert "response_format" not in served.asked[0]
+
+
+def test_a_model_that_answers_in_words_is_taken_at_its_word() -> None:
+    with odd(Odd(body=chat("---\nwords: 3\n---\nThree."))) as served:
+        answer = LlmAdapter().ask(asked(served.url, schema=SCHEMA))
+    assert (answer.text, answer.structured) == ("---\nwords: 3\n---\nThree.", None)
+    assert len(served.asked) == 1
+
+
+def test_a_correction_goes_on_with_the_conversation() -> None:
+    adapter = LlmAdapter()
+    with scripted({"json": {"content": "x", "meta": {"words": 3}}}) as served:
+        first = adapter.ask(asked(served.url, schema=SCHEMA))
+        again = adapter.ask(
+            asked(served.url, schema=SCHEMA, prompt="Wrong.", session=first.session)
+        )
+    assert again.session == first.session
+    said = [(message["role"], message["content"]) for message in served.asked[1]["messages"]]
+    assert [role for role, _ in said] == ["system", "user", "assistant", "user"]
+    assert (said[1][1], said[3][1]) == ("count", "Wrong.")
+
+
+def test_a_conversation_of_another_process_is_not_known() -> None:
+    with pytest.raises(NoAnswer) as caught:
+        LlmAdapter().ask(asked("http://127.0.0.1:9", session="llm-1"))
+    assert caught.value.kind == "no-session"
+
+
+def test_on_the_ladder_fields_that_do_not_fit_are_corrected(context: MakeContext) -> None:
+    bad = chat('{"content": "Looks good.", "meta": {"approved": "yes"}}')
+    good = chat('{"content": "Sorry.", "meta": {"approved": true, "severity": null}}')
+    with odd(Odd(body=bad), Odd(body=good)) as served:
+        result = climb(LlmAdapter(), context(), asked(served.url), Rungs())
+    assert result.meta == {"approved": True}
+    assert result.content == "Looks good."
+    assert result.usage == {"inputTokens": 22, "outputTokens": 14, "turns": 2}
+
+
+def test_on_the_ladder_words_without_fields_end_with_the_words_kept(context: MakeContext) -> None:
+    with odd(Odd(body=chat("I refuse."))) as served, pytest.raises(NoMeta) as caught:
+        climb(LlmAdapter(), context(), asked(served.url), Rungs())
+    assert caught.value.text == "I refuse."
+    assert len(served.asked) == 3
+
+
+def test_a_busy_endpoint_is_waited_for(capfd: pytest.CaptureFixture[str]) -> None:
+    waits: list[float] = []
+    with odd(Odd(503), Odd(body=chat("fine"))) as served:
+        LlmAdapter(patience=hasty(waits)).ask(asked(served.url))
+    assert len(waits) == 1
+    assert "answers 503; trying again" in capfd.readouterr().err
+
+
+def test_the_program_plays_a_turn(turn: Turn) -> None:
+    with scripted({"json": {"content": "Three words.", "meta": {"words": 3}}}) as served:
+        ran = turn.python(
+            "-m",
+            "uwf_git.agentkit.adapters.llm",
+            "--url",
+            served.url,
+            "--model",
+            "m",
+            turn.thread,
+            OPENAI_API_KEY="sk-geheim",
+        )
+    assert ran.status == 0, ran.err
+    assert '"meta": {"words": 3}' in ran.out
+    assert "geheim" not in ran.out + ran.err
+
+
+def test_the_program_says_what_is_missing(turn: Turn) -> None:
+    ran = turn.python("-m", "uwf_git.agentkit.adapters.llm", turn.thread)
+    assert ran.status == 1
+    assert "uwf.llm has no model" in ran.err
+    assert "git config --global uwf.llm.model MODEL" in ran.err

@@ -1,0 +1,190 @@
+"""The loop: turns, limits, and what ends it."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agentkit.endpoints import Odd, Served, chat, model, odd, scripted
+
+from uwf_git.agentkit.adapter import NoAnswer
+from uwf_git.agentkit.endpoint import Api
+from uwf_git.agentkit.model_words import Told
+from uwf_git.agentkit.react.loop import Limits, Loop
+from uwf_git.agentkit.react.toolbox import build_toolbox
+from uwf_git.agentkit.react.work_folder import open_work_folder
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"ok": {"type": "boolean"}, "why": {"type": "string"}},
+    "required": ["ok"],
+}
+DONE = {"content": "Done.", "meta": {"ok": True, "why": None}}
+
+
+def loop(served: Served, place: Path, *, api: Api = "openai", **given: Any) -> Loop:
+    limits = Limits(
+        given.pop("turns", 9),
+        given.pop("tokens", 10**6),
+        time.monotonic() + given.pop("left_s", 60),
+    )
+    return Loop(
+        model=model(served.url, api=api, max_tokens=99),
+        toolbox=build_toolbox(open_work_folder(str(place)), thread=None, around=None),
+        limits=limits,
+        system="Work.",
+        schema=given.pop("schema", SCHEMA),
+        messages=(Told("Do it."),),
+    )
+
+
+def use(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"tool": tool, "args": arguments}
+
+
+def calls(*named: tuple[str, Any], text: str | None = None) -> Odd:
+    made = [
+        {"id": f"c{number}", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for number, (name, arguments) in enumerate(named)
+    ]
+    return Odd(body=chat(text, tool_calls=made))
+
+
+@pytest.mark.parametrize("api", ["openai", "anthropic"])
+def test_a_model_works_and_hands_in_its_answer(tmp_path: Path, api: Api) -> None:
+    turns = (
+        use("write_file", path="a", content="one"),
+        use("patch_file", path="a", old="one", new="two"),
+        use("submit_result", **DONE),
+    )
+    with scripted(*turns) as served:
+        ended = loop(served, tmp_path, api=api).run()
+    assert (tmp_path / "a").read_text() == "two"
+    assert (ended.answer.text, ended.answer.structured) == ("Done.", {"ok": True})
+    assert ended.answer.usage["turns"] == 3
+    assert ended.answer.usage["inputTokens"] == 33
+    tools = [event for event in ended.answer.trace if event["type"] == "tool"]
+    assert [(event["tool"], event["ok"]) for event in tools] == [
+        ("write_file", True),
+        ("patch_file", True),
+        ("submit_result", True),
+    ]
+    assert tools[0]["arguments"] == {"path": "a", "content": "one"}
+
+
+def test_a_turn_of_words_alone_is_the_answer(tmp_path: Path) -> None:
+    with scripted({"text": "I will not.", "plain": True}) as served:
+        ended = loop(served, tmp_path).run()
+    assert (ended.answer.text, ended.answer.structured) == ("I will not.", None)
+
+
+def test_several_calls_of_one_turn_are_run_in_order(tmp_path: Path) -> None:
+    first = calls(
+        ("write_file", {"path": "a", "content": "x"}), ("read_file", {"path": "a"}), text="I begin."
+    )
+    with odd(first, calls(("submit_result", DONE))) as served:
+        ended = loop(served, tmp_path).run()
+    told = [message["content"] for message in served.asked[1]["messages"][-2:]]
+    assert told == ["wrote the new file a, 1 lines", "x"]
+    assert {"type": "message", "text": "I begin."} in ended.answer.trace
+
+
+def test_fields_that_do_not_fit_are_not_accepted_and_may_be_handed_in_anew(tmp_path: Path) -> None:
+    bad = calls(("submit_result", {"content": "x", "meta": {"ok": "yes"}}))
+    with odd(bad, calls(("submit_result", [1])), calls(("submit_result", DONE))) as served:
+        ended = loop(served, tmp_path).run()
+    assert ended.answer.structured == {"ok": True}
+    assert "error: not accepted: ok: 'yes'" in served.asked[1]["messages"][-1]["content"]
+    assert "`content` and `meta`" in served.asked[2]["messages"][-1]["content"]
+
+
+def test_after_the_last_turn_it_is_asked_for_the_answer_without_tools(tmp_path: Path) -> None:
+    listing = calls(("list_files", {}))
+    with odd(listing, listing, Odd(body=chat(json.dumps(DONE)))) as served:
+        ended = loop(served, tmp_path, turns=2).run()
+    assert ended.answer.structured == {"ok": True}
+    assert "tools" not in served.asked[2]
+    assert served.asked[2]["messages"][-1]["content"].startswith("No more tools")
+
+
+def test_a_model_that_goes_on_calling_tools_has_no_answer(tmp_path: Path) -> None:
+    with odd(calls(("list_files", {}))) as served:
+        ended = loop(served, tmp_path, turns=1).run()
+    assert len(served.asked) == 2
+    assert (ended.answer.text, ended.answer.structured) == ("", None)
+
+
+def test_when_the_tokens_are_spent_it_is_asked_for_the_answer(tmp_path: Path) -> None:
+    with odd(calls(("list_files", {})), Odd(body=chat(json.dumps(DONE)))) as served:
+        ended = loop(served, tmp_path, tokens=18).run()
+    assert ended.answer.structured == {"ok": True}
+    assert len(served.asked) == 2
+
+
+def test_a_model_that_goes_in_circles_is_told_and_then_asked_for_the_answer(tmp_path: Path) -> None:
+    circle = [calls(("list_files", {}))] * 5
+    with odd(*circle, Odd(body=chat(json.dumps(DONE)))) as served:
+        ended = loop(served, tmp_path, turns=50).run()
+    assert len(served.asked) == 6
+    assert ended.answer.structured == {"ok": True}
+    assert "this very call before" in served.asked[3]["messages"][-1]["content"]
+
+
+def test_when_the_time_is_over_what_was_done_is_told(tmp_path: Path) -> None:
+    looks = calls(("list_files", {}), text="I look.")
+    with odd(looks, Odd(hangs=True)) as served, pytest.raises(NoAnswer) as caught:
+        loop(served, tmp_path, left_s=0.5).run()
+    assert caught.value.kind == "timed-out"
+    partial = caught.value.partial
+    assert partial is not None
+    assert partial.text == "I look."
+    assert partial.usage["inputTokens"] == 11
+    assert [event["type"] for event in partial.trace] == ["turn", "message", "tool"]
+
+
+def test_a_failure_of_the_endpoint_keeps_what_was_spent(tmp_path: Path) -> None:
+    cut = Odd(body=chat("half", finish_reason="length"))
+    with odd(calls(("list_files", {})), cut) as served, pytest.raises(NoAnswer) as caught:
+        loop(served, tmp_path).run()
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == "half"
+    assert caught.value.partial.usage["inputTokens"] == 22
+
+
+def test_a_conversation_that_is_too_long_loses_its_older_results(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x" * 5_000)
+    reading = [calls(("read_file", {"path": "a", "first_line": n})) for n in (1, 0)]
+    listing = calls(("list_files", {}))
+    full = Odd(400, {"error": {"code": "context_length_exceeded", "message": "too long"}})
+    with odd(*reading, listing, full, calls(("submit_result", DONE))) as served:
+        ended = loop(served, tmp_path).run()
+    assert ended.answer.structured == {"ok": True}
+    results = [
+        message["content"] for message in served.asked[4]["messages"] if message["role"] == "tool"
+    ]
+    assert "left out to make room" in results[0]
+    assert results[1] == "x" * 5_000
+    assert any(event["type"] == "warning" for event in ended.answer.trace)
+
+
+def test_one_that_is_too_long_all_the_same_is_told(tmp_path: Path) -> None:
+    full = Odd(400, {"error": {"code": "context_length_exceeded", "message": "too long"}})
+    with odd(full) as served, pytest.raises(NoAnswer) as caught:
+        loop(served, tmp_path).run()
+    assert caught.value.kind == "too-long"
+
+
+def test_without_a_schema_the_words_are_the_answer(tmp_path: Path) -> None:
+    with odd(calls(("list_files", {})), Odd(body=chat("It is empty."))) as served:
+        ended = loop(served, tmp_path, schema=None, turns=1).run()
+    assert ended.answer.text == "It is empty."
+    assert "submit_result" not in str(served.asked[0])
+
+
+def test_answering_now_offers_no_tools(tmp_path: Path) -> None:
+    with odd(Odd(body=chat(json.dumps(DONE)))) as served:
+        ended = loop(served, tmp_path).answer_now()
+    assert ended.answer.structured == {"ok": True}
+    assert "tools" not in served.asked[0]
+    assert served.asked[0]["messages"][-1]["content"] == "Do it."

@@ -1,0 +1,186 @@
+"""uwf-react: a model with tools plays a role.
+
+Owns: the program uwf-react: its settings, its words to the model, its conversations.
+Knows nothing of: HTTP, any provider's words, what a tool does.
+Always true: a correction is answered without tools; files are reached in the work directory only,
+and the shell, which has no such bounds, can be taken away.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from uwf_git.agentkit.adapter import Answer, Asked
+from uwf_git.agentkit.context import AgentContext
+from uwf_git.agentkit.conversation import Conversations
+from uwf_git.agentkit.endpoint import (
+    ENDPOINT_KEYS,
+    Endpoint,
+    get_setting,
+    read_endpoint,
+    read_whole,
+)
+from uwf_git.agentkit.loading import load_context
+from uwf_git.agentkit.model_call import Model
+from uwf_git.agentkit.model_words import Message
+from uwf_git.agentkit.patience import Patience
+from uwf_git.agentkit.playing import adapter_main
+from uwf_git.agentkit.react.loop import Limits, Loop
+from uwf_git.agentkit.react.shell_tool import Surroundings
+from uwf_git.agentkit.react.toolbox import Toolbox, build_toolbox
+from uwf_git.agentkit.react.work_folder import ToolFailed, WorkFolder, open_work_folder
+from uwf_git.agentkit.settings import load_settings
+from uwf_git.agents.nested import allowed_environment
+from uwf_git.errors import BadUsage
+
+_ABOUT = """\
+Play roles with a model that has tools: read_file, write_file, patch_file, list_files,
+shell and fetch_thread. The file tools keep to the work directory, symbolic links and all,
+and do not write git's own files.
+
+The shell is no sandbox. It starts in the work directory with a time limit and without
+your keys, but it can read, write and reach whatever you can. `shell = false` removes it.
+
+What is not set for react is taken from the settings of uwf-llm: model, url, api, key-env.
+"""
+
+_KEYS = {
+    **ENDPOINT_KEYS,
+    "shell": "false takes the shell away",
+    "turns": "the most turns of the model (50 unless set)",
+    "tokens": "the most tokens of all turns together (2000000 unless set)",
+}
+
+_TURNS = 50
+_TOKENS = 2_000_000
+_TIMEOUT_S = 3_600.0
+
+_SYSTEM = """\
+You work with tools in the directory {root}. Paths are relative to it, and the file tools reach \
+nothing outside of it{shell}. Look before you change something, and check what you have changed. \
+Say only what you have seen: a file that you did not write is not there, and a test that you did \
+not run has not passed.
+
+When your work is done, call submit_result, once: `content` is the text of your answer, and `meta` \
+are the fields that the prompt asks for in front matter; then there is no front matter."""
+
+_SYSTEM_WITHOUT_FIELDS = "When your work is done, answer in words, without calling a tool."
+
+
+@dataclass(slots=True)
+class ReactAdapter:
+    """An ``Adapter`` that lets a model work with tools."""
+
+    name: str = "react"
+    takes_schema: bool = True
+    resumes: bool = True
+    patience: Patience = Patience()  # noqa: RUF009 (a tuple of constants)
+    _conversations: Conversations = field(default_factory=lambda: Conversations("react"))
+    _models: dict[Endpoint, Model] = field(default_factory=dict)
+
+    def ask(self, asked: Asked) -> Answer:
+        """Let the model work, or, in a conversation that goes on, answer once more.
+
+        Raises:
+            NoAnswer: there is no answer.
+            BadUsage: a setting is wrong.
+        """
+        settings = _with_llm(asked)
+        model = self._model(settings, asked.environ)
+        session, messages = self._conversations.begin(asked.prompt, asked.session)
+        loop = _build_loop(asked, settings, model, messages)
+        # A model that is asked to mend its fields must not begin to work again.
+        ended = loop.run() if asked.session is None else loop.answer_now()
+        self._conversations.keep(session, ended.messages)
+        return replace(ended.answer, session=session)
+
+    def _model(self, settings: Mapping[str, str], environ: Mapping[str, str]) -> Model:
+        endpoint = read_endpoint(settings, environ, section="uwf.react")
+        if endpoint not in self._models:
+            self._models[endpoint] = Model(endpoint, environ, self.patience)
+        return self._models[endpoint]
+
+
+def _with_llm(asked: Asked) -> dict[str, str]:
+    """Give the settings, with those of uwf-llm where there are none."""
+    llm = load_settings("llm", asked.environ.get("UWF_ROLE", ""), environ=asked.environ, words={})
+    ours = {name.replace("-", ""): value for name, value in asked.settings.items()}
+    endpoint = {"model", *(name.replace("-", "") for name in ENDPOINT_KEYS)}
+    theirs = {name.replace("-", ""): value for name, value in llm.items()}
+    return {name: value for name, value in theirs.items() if name in endpoint} | ours
+
+
+def _build_loop(
+    asked: Asked, settings: Mapping[str, str], model: Model, messages: tuple[Message, ...]
+) -> Loop:
+    try:
+        folder = open_work_folder(asked.workdir)
+    except ToolFailed as failure:
+        raise BadUsage(failure.message) from failure
+    has_shell = _read_flag(settings, "shell")
+    deadline = time.monotonic() + (asked.timeout_s or _TIMEOUT_S)
+    return Loop(
+        model=model,
+        toolbox=_build_toolbox(asked, folder, model, deadline, has_shell=has_shell),
+        limits=Limits(
+            _read_number(settings, "turns", _TURNS),
+            _read_number(settings, "tokens", _TOKENS),
+            deadline,
+        ),
+        system=_build_system(asked, folder, has_shell=has_shell),
+        schema=asked.schema,
+        messages=messages,
+    )
+
+
+def _build_toolbox(
+    asked: Asked, folder: WorkFolder, model: Model, deadline: float, *, has_shell: bool
+) -> Toolbox:
+    more = asked.settings.get("env", "").split()
+    environ = allowed_environment(asked.environ, more=more)
+    environ.pop(model.endpoint.key_name, None)
+
+    def around() -> Surroundings:
+        left_s = max(1.0, deadline - time.monotonic())
+        return Surroundings(environ, asked.step_dir, left_s)
+
+    thread = _thread_loader(asked.environ)
+    return build_toolbox(folder, thread=thread, around=around if has_shell else None)
+
+
+def _thread_loader(environ: Mapping[str, str]) -> Callable[[], AgentContext] | None:
+    """Give what loads the thread, once, when it is asked for; None if we play in none."""
+    thread = environ.get("UWF_THREAD_ID")
+    if not thread or not environ.get("UWF_REPO"):
+        return None
+    return cache(lambda: load_context(environ, (thread,)))
+
+
+def _build_system(asked: Asked, folder: WorkFolder, *, has_shell: bool) -> str:
+    shell = "; the shell starts there, too" if has_shell else "; there is no shell"
+    system = _SYSTEM.format(root=folder.root, shell=shell)
+    if asked.schema is None:
+        return f"{system.partition('When your work is done')[0]}{_SYSTEM_WITHOUT_FIELDS}"
+    return system
+
+
+def _read_flag(settings: Mapping[str, str], key: str) -> bool:
+    text = get_setting(settings, key).lower()
+    if text in {"", "true", "yes", "on", "1"}:
+        return True
+    if text in {"false", "no", "off", "0"}:
+        return False
+    raise BadUsage(f"uwf.react.{key} is {text!r:.100}", hint="it is true or false")
+
+
+def _read_number(settings: Mapping[str, str], key: str, default: int) -> int:
+    text = get_setting(settings, key)
+    return read_whole(text, f"uwf.react.{key}") if text else default
+
+
+main = adapter_main(ReactAdapter(), about=_ABOUT, keys=_KEYS)
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""Chat completions: the words of OpenAI, and of all that speak as it does.
+
+Owns: the request's and the reply's shape. Knows nothing of: HTTP, what is asked.
+Always true: an absent or odd part of a reply reads as absent: what these endpoints send differs.
+Source: POST {base}/chat/completions, not streamed.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from uwf_git.agentkit.endpoint import Endpoint
+from uwf_git.agentkit.model_words import (
+    Call,
+    Message,
+    ModelReply,
+    ModelRequest,
+    Outcomes,
+    Said,
+    Stop,
+    Told,
+    Tool,
+    read_object,
+)
+from uwf_git.agentkit.records import build_usage, find
+
+PATH = "/chat/completions"
+
+_STOPS: dict[str, Stop] = {"length": "too-long", "content_filter": "filtered"}
+
+_NEW_LIMIT = "max_completion_tokens"
+
+
+def build_url(endpoint: Endpoint) -> str:
+    """Give where to post; a query of the base stays (some need an api-version there)."""
+    base, mark, query = endpoint.url.partition("?")
+    base = base.rstrip("/").removesuffix(PATH)
+    return f"{base}{PATH}{mark}{query}"
+
+
+def build_headers(endpoint: Endpoint) -> dict[str, str]:
+    """Give the headers that carry the key, if there is one."""
+    return {} if endpoint.key is None else {"Authorization": f"Bearer {endpoint.key}"}
+
+
+def build_body(endpoint: Endpoint, request: ModelRequest, *, limit_name: str) -> dict[str, Any]:
+    """Build the request; *limit_name* is what the endpoint calls the most tokens of an answer."""
+    system = [{"role": "system", "content": request.system}] if request.system else []
+    messages = [part for message in request.messages for part in _build_message(message)]
+    body: dict[str, Any] = {"model": endpoint.model, "messages": [*system, *messages]}
+    if endpoint.max_tokens is not None:
+        body[limit_name] = endpoint.max_tokens
+    if endpoint.temperature is not None:
+        body["temperature"] = endpoint.temperature
+    if request.tools:
+        body["tools"] = [_build_tool(tool) for tool in request.tools]
+    if request.forced is not None:
+        body["tool_choice"] = {"type": "function", "function": {"name": request.forced}}
+    if request.shape is not None:
+        body["response_format"] = _build_format(request.shape.schema)
+    return body
+
+
+def wants_other_limit(message: str, limit_name: str) -> str | None:
+    """Tell what an endpoint calls the limit that refused *limit_name*; None if that was not it."""
+    if limit_name == "max_tokens" and _NEW_LIMIT in message:
+        return _NEW_LIMIT
+    return None
+
+
+def parse_reply(document: Mapping[str, Any]) -> ModelReply | None:
+    """Read a reply; None if it is none."""
+    choices = find(document, list, "choices")
+    message = find(choices[0], dict, "message") if choices else None
+    if choices is None or message is None:
+        return None
+    calls = tuple(
+        call
+        for number, each in enumerate(find(message, list, "tool_calls") or [])
+        if (call := _parse_call(each, number)) is not None
+    )
+    text = _parse_text(message)
+    echo: dict[str, Any] = {"role": "assistant", "content": text or None}
+    if calls:
+        # With what else stands there: some sign their calls.
+        echo["tool_calls"] = message["tool_calls"]
+    finish = find(choices[0], str, "finish_reason") or ""
+    return ModelReply(
+        said=Said(text, calls, echo),
+        stop=_STOPS.get(finish, "end"),
+        usage=_parse_usage(document),
+        model=find(document, str, "model") or "",
+    )
+
+
+def _build_message(message: Message) -> list[dict[str, Any]]:
+    if isinstance(message, Told):
+        return [{"role": "user", "content": message.text}]
+    if isinstance(message, Said):
+        return [dict(message.echo)]
+    parts = [_build_outcome(message, number) for number in range(len(message.outcomes))]
+    return [*parts, {"role": "user", "content": message.note}] if message.note else parts
+
+
+def _build_outcome(message: Outcomes, number: int) -> dict[str, Any]:
+    outcome = message.outcomes[number]
+    text = f"error: {outcome.text}" if outcome.is_error else outcome.text
+    return {"role": "tool", "tool_call_id": outcome.call_id, "content": text}
+
+
+def _build_tool(tool: Tool) -> dict[str, Any]:
+    parameters = dict(tool.parameters)
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+def _build_format(schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    if schema is None:
+        return {"type": "json_object"}
+    strict = {"name": "result", "strict": True, "schema": dict(schema)}
+    return {"type": "json_schema", "json_schema": strict}
+
+
+def _parse_text(message: Mapping[str, Any]) -> str:
+    """Give the text; some endpoints send it in parts, and a refusal has a place of its own."""
+    content = message.get("content")
+    if isinstance(content, list):
+        content = "".join(find(part, str, "text") or "" for part in content)
+    text = content if isinstance(content, str) else ""
+    return text or find(message, str, "refusal") or ""
+
+
+def _parse_call(record: Any, number: int) -> Call | None:
+    name = find(record, str, "function", "name")
+    if name is None:
+        return None
+    # Some local servers forget the id.
+    call_id = find(record, str, "id") or f"call_{number}"
+    arguments = find(record, dict, "function", "arguments")
+    if arguments is None:
+        written = find(record, str, "function", "arguments") or ""
+        arguments = read_object(written) if written.strip() else {}
+    return Call(call_id, name, arguments)
+
+
+def _parse_usage(document: Mapping[str, Any]) -> dict[str, Any]:
+    usage = find(document, dict, "usage")
+    return build_usage(
+        inputTokens=find(usage, int, "prompt_tokens"),
+        outputTokens=find(usage, int, "completion_tokens"),
+        cachedInputTokens=find(usage, int, "prompt_tokens_details", "cached_tokens"),
+        reasoningTokens=find(usage, int, "completion_tokens_details", "reasoning_tokens"),
+        costUsd=find(usage, float, "cost"),
+    )

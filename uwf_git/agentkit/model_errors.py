@@ -1,0 +1,206 @@
+"""What an endpoint's refusal means, and what to do about it.
+
+Owns: the words for statuses and bodies that are no answer. Knows nothing of: trying again.
+Always true: a message names the host, and the variable or setting to look at; the key's own text
+is in none, even where the endpoint quotes it.
+"""
+
+import json
+import re
+from typing import Any
+
+from uwf_git.agentkit.adapter import FailureKind, NoAnswer, classify_status
+from uwf_git.agentkit.endpoint import Endpoint
+from uwf_git.agentkit.http_json import HttpReply, NoReply, split_url
+from uwf_git.agentkit.records import find
+from uwf_git.agentkit.retry_after import find_quota_wait_s, find_wait_s
+from uwf_git.agents.one_line import on_one_line, show_beginning
+from uwf_git.model.time_text import render_time
+
+_OK = 200
+_REDIRECTS = range(300, 400)
+_NOT_TAKEN = {400, 422}
+_NOT_FOUND = 404
+_TOO_MANY = 429
+_AUTH = {401, 403}
+
+_LONGEST_MESSAGE = 300
+
+# Not compiled before they are needed: that takes 2 ms, and most replies are no refusals.
+_TOO_LONG = (
+    r"(?i)context.{0,10}(length|window|size)|maximum.{0,12}(context|tokens|length)"
+    r"|too (long|large|many (input )?tokens)|exceeds?.{0,30}token"
+)
+# max_tokens is a limit of the answer, which a shorter prompt does not mend.
+_OWN_LIMIT = r"(?i)max_(completion_|output_)?tokens"
+
+
+class RequestRefused(NoAnswer):
+    """The endpoint does not take the request as it is; it might take another."""
+
+    code = "request-refused"
+
+
+class RateLimited(NoAnswer):
+    """The endpoint wants to be left alone for a while."""
+
+    code = "rate-limited"
+
+    def __init__(self, message: str, *, hint: str, reset_at: int | None) -> None:
+        super().__init__("rate-limit", message, hint=hint)
+        self.reset_at = reset_at
+        """When to come back, in milliseconds since 1970; None if nobody said."""
+
+        if reset_at is not None:
+            self.facts["resetAt"] = reset_at
+
+
+def explain_no_reply(endpoint: Endpoint, failure: NoReply) -> NoAnswer:
+    """Tell what it means that there was no reply at all."""
+    kinds: dict[str, FailureKind] = {"timed-out": "timed-out", "too-much": "too-much-output"}
+    hints = {
+        "unreachable": f"does it run? {endpoint.section}.url is where it is looked for",
+        "unknown-host": f"is {endpoint.section}.url right?",
+        "untrusted": "SSL_CERT_FILE names a file of certificates to trust",
+        "timed-out": f"{endpoint.section}.timeout gives it more seconds",
+    }
+    kind = kinds.get(failure.trouble, "model-error")
+    return NoAnswer(kind, failure.message, hint=hints.get(failure.trouble))
+
+
+def read_document(endpoint: Endpoint, reply: HttpReply, *, now_s: float) -> dict[str, Any]:
+    """Give the JSON object that *reply* is.
+
+    Raises:
+        NoAnswer: it is none, or tells of an error.
+    """
+    document = _parse(reply.body)
+    error = find(document, dict, "error")
+    if reply.status != _OK or error:
+        raise _explain(endpoint, reply, document, now_s=now_s)
+    if document is None:
+        raise _no_json(endpoint, reply)
+    return document
+
+
+def refuse_shape(endpoint: Endpoint) -> NoAnswer:
+    """Tell that a reply is JSON, but not the reply of such an endpoint."""
+    return NoAnswer(
+        "bad-output",
+        f"{_host(endpoint)} answers with JSON that is no answer of a model",
+        hint=f"does it speak as {endpoint.api} does? {endpoint.section}.api says so",
+    )
+
+
+def _explain(
+    endpoint: Endpoint, reply: HttpReply, document: dict[str, Any] | None, *, now_s: float
+) -> NoAnswer:
+    status = _status(reply, document)
+    said = _message(endpoint, reply, document)
+    host = _host(endpoint)
+    told = f"{host} answers {status}: {said}" if said else f"{host} answers {status}"
+    if status in _REDIRECTS:
+        target = reply.headers.get("location", "somewhere else")
+        message = f"{host} sends us to {on_one_line(target):.200}; keys are not taken elsewhere"
+        hint = f"if you trust it, make it {endpoint.section}.url"
+        return NoAnswer("model-error", message, hint=hint)
+    if status in _AUTH:
+        return NoAnswer("auth", _tell_auth(endpoint, told, status), hint=_key_hint(endpoint))
+    if status == _TOO_MANY:
+        return _limited(endpoint, reply, told, now_s=now_s)
+    if status == _NOT_FOUND:
+        hint = f"see {endpoint.section}.model and {endpoint.section}.url ({endpoint.url:.200})"
+        return NoAnswer("usage", f"{told} (model {endpoint.model:.100})", hint=hint)
+    if status in _NOT_TAKEN and not _is_too_long(said, document):
+        return RequestRefused("model-error", told)
+    if status in _NOT_TAKEN:
+        return NoAnswer("too-long", told, hint="the prompt is more than the model can read")
+    # Endpoints of models tell of their troubles in JSON; a gateway before them does not.
+    doubt = f"is {endpoint.section}.url right ({endpoint.url:.200})?" if document is None else None
+    return NoAnswer(classify_status(status), told, hint=doubt)
+
+
+def _status(reply: HttpReply, document: dict[str, Any] | None) -> int:
+    """Give the status; of an error in a reply that says 200, its own."""
+    if reply.status != _OK:
+        return reply.status
+    for key in ("code", "status"):
+        value = find(document, int, "error", key) or find(document, str, "error", key)
+        if str(value).isdecimal():
+            return int(str(value)[:3])
+    return 500
+
+
+def _message(endpoint: Endpoint, reply: HttpReply, document: dict[str, Any] | None) -> str:
+    """Give what it says, on one line, without the key."""
+    said = (
+        find(document, str, "error", "message")
+        or find(document, str, "error")
+        or find(document, str, "message")
+        or find(document, str, "detail")
+    )
+    if said is None:
+        # A page of HTML says nothing that its status does not.
+        text = reply.body[:2_000].decode(errors="replace")
+        said = "" if text.lstrip().startswith("<") else show_beginning(text)
+    if endpoint.key:
+        said = said.replace(endpoint.key, "…")
+    return on_one_line(said)[:_LONGEST_MESSAGE]
+
+
+def _tell_auth(endpoint: Endpoint, told: str, status: int) -> str:
+    if endpoint.key is None:
+        return f"{told}; no key was sent, since {endpoint.key_name} is not set"
+    # 403 may be about a region or a model as well.
+    what = "does not take" if status == min(_AUTH) else "may not be allowed this with"
+    return f"{told}; it {what} the key in {endpoint.key_name}"
+
+
+def _key_hint(endpoint: Endpoint) -> str:
+    other = f"git config --global {endpoint.section}.keyEnv NAME"
+    return f"put the key in {endpoint.key_name}, or name another variable: {other}"
+
+
+def _limited(endpoint: Endpoint, reply: HttpReply, told: str, *, now_s: float) -> RateLimited:
+    wait_s = find_wait_s(reply.headers, now_s=now_s)
+    if wait_s is None:
+        wait_s = find_quota_wait_s(reply.headers, now_s=now_s)
+    reset_at = None if wait_s is None else round((now_s + wait_s) * 1000)
+    until = "" if reset_at is None else f"; it will answer again at {render_time(reset_at)}"
+    hint = f"another model or endpoint: {endpoint.section}.model, {endpoint.section}.url"
+    return RateLimited(told + until, hint=hint, reset_at=reset_at)
+
+
+def _is_too_long(said: str, document: dict[str, Any] | None) -> bool:
+    code = find(document, str, "error", "code") or ""
+    if code == "context_length_exceeded":
+        return True
+    return bool(re.search(_TOO_LONG, said)) and not re.search(_OWN_LIMIT, said)
+
+
+def _no_json(endpoint: Endpoint, reply: HttpReply) -> NoAnswer:
+    kind = on_one_line(reply.headers.get("content-type", "no content type"))[:60]
+    beginning = show_beginning(reply.body[:400].decode(errors="replace"), limit=60)
+    size = f"{len(reply.body):,} bytes of {kind}"
+    shown = f", which begin: {beginning}" if beginning else ""
+    return NoAnswer(
+        "bad-output",
+        f"{_host(endpoint)} answers {reply.status} with no JSON, but {size}{shown}",
+        hint=f"is {endpoint.section}.url right ({endpoint.url:.200})? most end in /v1",
+    )
+
+
+def _parse(body: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def _host(endpoint: Endpoint) -> str:
+    return split_url(endpoint.url).netloc

@@ -1,0 +1,1 @@
+"""A model with tools, in a bounded loop, confined to a work directory."""

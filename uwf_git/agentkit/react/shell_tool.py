@@ -1,0 +1,106 @@
+"""The shell tool: a command that the model runs.
+
+Owns: how it is run, and how its end is told. Knows nothing of: models, how a call comes here.
+Always true: it has a time limit, its output is cut, nothing of it runs when it has returned, and
+it does not see our keys. It is no sandbox: it starts in the work directory, but whatever the user
+may read, write and reach by network, it may as well. ``shell = false`` takes the tool away.
+"""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from uwf_git.agentkit.adapter import NoAnswer
+from uwf_git.agentkit.model_words import Tool
+from uwf_git.agentkit.react.arguments import ToolArguments
+from uwf_git.agentkit.react.work_folder import ToolFailed, WorkFolder
+from uwf_git.agents.nested import NestedRequest, NestedRun, run_nested
+
+_DEFAULT_S = 120
+_MOST_S = 1_800
+
+LONGEST_OUTPUT = 30_000
+_MAX_OUTPUT_BYTES = 64 * 1024 * 1024
+
+# Both outputs as a terminal shows them: in the order in which they came.
+_TOGETHER = 'exec /bin/sh -c "$1" 2>&1'
+
+SHELL_TOOL = Tool(
+    "shell",
+    "Run a command with /bin/sh in the work directory, and get its output and exit status. "
+    "It has no terminal and no input.",
+    {
+        "type": "object",
+        "properties": {
+            "command": {"type": "string"},
+            "timeout_s": {
+                "type": "integer",
+                "description": f"The most seconds; {_DEFAULT_S} if left out, at most {_MOST_S}.",
+            },
+        },
+        "required": ["command"],
+        "additionalProperties": False,
+    },
+)
+
+
+class Surroundings(NamedTuple):
+    """What a command finds."""
+
+    environ: Mapping[str, str]
+    """All that it sees of ours."""
+
+    scratch: str | None
+    """A folder for its outputs; None makes one for a while."""
+
+    left_s: float
+    """The most seconds that are left for everything."""
+
+
+def run_shell(folder: WorkFolder, arguments: ToolArguments, around: Surroundings) -> str:
+    """Run a command.
+
+    Raises:
+        ToolFailed: it cannot be run.
+        NoAnswer: somebody asked us to end meanwhile.
+    """
+    command = arguments.text("command")
+    if not command.strip() or "\0" in command:
+        raise ToolFailed("shell needs a command")
+    timeout_s = min(max(1, arguments.whole("timeout_s", _DEFAULT_S, most=_MOST_S)), around.left_s)
+    with tempfile.TemporaryDirectory(prefix="uwf-shell-", dir=around.scratch) as outputs:
+        request = NestedRequest(
+            argv=("/bin/sh", "-c", _TOGETHER, "sh", command),
+            environment=around.environ,
+            workdir=folder.root,
+            given=b"",
+            folder=os.path.join(outputs, "run"),
+            timeout_s=timeout_s,
+            max_output_bytes=_MAX_OUTPUT_BYTES,
+        )
+        try:
+            run = run_nested(request)
+        except (OSError, ValueError) as error:
+            raise ToolFailed(f"the command cannot be run: {error}") from error
+    if run.outcome == "interrupted":
+        raise NoAnswer("interrupted", "react was interrupted while a command ran")
+    return f"{_cut(run.stdout)}{_tell_end(run, timeout_s)}"
+
+
+def _cut(output: bytes) -> str:
+    """Keep the beginning and the end, where a build says what went wrong."""
+    text = output.decode(errors="replace")
+    if len(text) > LONGEST_OUTPUT:
+        head, tail = LONGEST_OUTPUT // 3, LONGEST_OUTPUT * 2 // 3
+        left_out = len(text) - head - tail
+        text = f"{text[:head]}\n[… {left_out:,} characters left out …]\n{text[-tail:]}"
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+def _tell_end(run: NestedRun, timeout_s: float) -> str:
+    if run.outcome == "timed-out":
+        return f"[stopped after {timeout_s:g} s]"
+    if run.outcome == "too-much-output":
+        return f"[stopped: more than {_MAX_OUTPUT_BYTES // 2**20} MiB of output]"
+    return f"[exit status {run.exit_code}]"

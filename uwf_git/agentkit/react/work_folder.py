@@ -1,0 +1,176 @@
+"""The work folder: the one part of the file system that the file tools see.
+
+Owns: finding a path in it, and opening, replacing and listing what is there.
+Knows nothing of: models, tools.
+Always true: nothing outside is opened or changed, whatever a path looks like and whatever a
+symbolic link says, not even one that is put there meanwhile: a path is resolved first, and then
+walked part by part without following anything.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from uwf_git.errors import Refused
+
+# Not files, whatever the work folder is.
+_NEVER = ("/proc", "/sys", "/dev")
+
+_LONGEST_SHOWN = 200
+
+
+class ToolFailed(Refused):
+    """A tool cannot do what the model asked for; the model is told why."""
+
+    code = "tool-failed"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkFolder:
+    """The folder *root*, an absolute path without symbolic links."""
+
+    root: str
+
+    def locate(self, path: str) -> tuple[str, ...]:
+        """Give the parts of *path* from the root on; it may be absolute, and need not exist.
+
+        Raises:
+            ToolFailed: it is none, or leads outside.
+        """
+        if not path.strip() or "\0" in path:
+            raise ToolFailed("a path is needed, as src/main.py")
+        real = os.path.realpath(os.path.join(self.root, path))
+        inside = self.root.rstrip("/") + "/"
+        is_special = any(real == each or real.startswith(each + "/") for each in _NEVER)
+        if is_special or not (real == self.root or real.startswith(inside)):
+            shown = path[:_LONGEST_SHOWN]
+            raise ToolFailed(f"{shown} is not in the work directory, {self.root}")
+        return tuple(part for part in real[len(self.root) :].split("/") if part)
+
+    def open_file(self, path: str) -> int:
+        """Open the file at *path* for reading, and give its descriptor.
+
+        Raises:
+            ToolFailed: it is outside, or no ordinary file.
+            OSError: the system would not open it.
+        """
+        parts = self.locate(path)
+        if not parts:
+            raise ToolFailed(f"{path} is a directory")
+        with self._open_folder(parts[:-1]) as folder:
+            # A pipe without a writer must not hold us.
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(parts[-1], flags, dir_fd=folder)
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            os.close(descriptor)
+            kind = "a directory" if stat.S_ISDIR(mode) else "no ordinary file"
+            raise ToolFailed(f"{path[:_LONGEST_SHOWN]} is {kind}")
+        return descriptor
+
+    def replace(self, path: str, content: bytes) -> bool:
+        """Put *content* at *path*, all or nothing; tell whether the file is new.
+
+        Folders above it are made; the mode of a file that is there stays. Git's own folders are
+        left alone: what stands in them is run, by whoever uses git next.
+
+        Raises:
+            ToolFailed: it is outside, no ordinary file, or git's.
+            OSError: the system would not write it.
+        """
+        parts = self.locate(path)
+        if not parts:
+            raise ToolFailed(f"{path} is a directory")
+        if any(part.lower() == ".git" for part in parts):
+            raise ToolFailed(f"{path[:_LONGEST_SHOWN]} is git's own; files there are not written")
+        with self._open_folder(parts[:-1], create=True) as folder:
+            mode = _mode(parts[-1], folder)
+            _replace(parts[-1], content, folder, mode)
+        return mode is None
+
+    @contextmanager
+    def _open_folder(self, parts: tuple[str, ...], *, create: bool = False) -> Iterator[int]:
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        folder = os.open(self.root, flags)
+        try:
+            for part in parts:
+                if create:
+                    with suppress(FileExistsError):
+                        os.mkdir(part, dir_fd=folder)
+                inner = os.open(part, flags | os.O_NOFOLLOW, dir_fd=folder)
+                os.close(folder)
+                folder = inner
+            yield folder
+        finally:
+            os.close(folder)
+
+    def list_below(self, path: str, *, depth: int, most: int) -> tuple[list[str], bool]:
+        """List what is below *path*, folders with a /, links with an @; tell whether it is all.
+
+        Raises:
+            ToolFailed: it is outside.
+            OSError: it is no folder that can be read.
+        """
+        parts = self.locate(path)
+        top = os.path.join(self.root, *parts)
+        found: list[str] = []
+        waiting = [("", depth)]
+        while waiting and len(found) <= most:
+            inner, left = waiting.pop()
+            with os.scandir(os.path.join(top, inner) if inner else top) as entries:
+                children = sorted(entries, key=lambda entry: entry.name)
+            folders = []
+            for entry in children:
+                name = os.path.join(inner, entry.name)
+                found.append(name + _mark(entry))
+                # What git keeps is not what anybody looks for.
+                if left > 1 and entry.is_dir(follow_symlinks=False) and entry.name != ".git":
+                    folders.append((name, left - 1))
+            waiting += folders[::-1]
+        return found[:most], len(found) <= most
+
+
+def open_work_folder(path: str) -> WorkFolder:
+    """Give the work folder at *path*.
+
+    Raises:
+        ToolFailed: there is none.
+    """
+    root = os.path.realpath(path)
+    if not os.path.isdir(root):
+        raise ToolFailed(f"the work directory {path[:_LONGEST_SHOWN]} is not there")
+    return WorkFolder(root)
+
+
+def _mark(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "@"
+    return "/" if entry.is_dir(follow_symlinks=False) else ""
+
+
+def _mode(name: str, folder: int) -> int | None:
+    """Give the mode of the file that is there; None if there is none."""
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(mode):
+        raise ToolFailed(f"{name} is {'a directory' if stat.S_ISDIR(mode) else 'no ordinary file'}")
+    return stat.S_IMODE(mode)
+
+
+def _replace(name: str, content: bytes, folder: int, mode: int | None) -> None:
+    beside = f".uwf-{os.urandom(8).hex()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with open(os.open(beside, flags, 0o666, dir_fd=folder), "wb") as file:
+            file.write(content)
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+        os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(beside, dir_fd=folder)
+        raise
