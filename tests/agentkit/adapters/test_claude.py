@@ -1,0 +1,271 @@
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from agentkit.adapters.reading import list_situations, make_ended, read, read_failure
+from agentkit.adapters.replay import FRONT, SCHEMA
+
+from uwf_git.agentkit.adapter import Asked, NoAnswer
+from uwf_git.agentkit.adapters.claude import ADAPTER, build, parse
+from uwf_git.errors import BadUsage
+
+GOOD = ["nothing-said", "refused", "resumed", "schema", "schema-ignored", "text"]
+
+FAILURES = [
+    ("as-root", "refused-permission", "cannot be used with root/sudo privileges"),
+    ("bad-usage", "usage", "unknown option '--nonsense'"),
+    ("error-400", "model-error", "API Error: 400 scripted error"),
+    ("error-401", "auth", "Failed to authenticate. API Error: 401 scripted error"),
+    ("error-429", "rate-limit", "Request rejected (429)"),
+    ("error-500", "model-error", "API Error: 500 scripted error"),
+    ("interrupted", "interrupted", "claude was interrupted"),
+    ("killed", "crashed", "claude was ended by signal 9"),
+    ("max-turns", "no-result", "its turns were used up (--max-turns): Reached maximum"),
+    ("no-login", "auth", "Not logged in"),
+    ("nothing-said", "no-result", "claude ended well, but said nothing"),
+    ("odd-session", "no-session", "requires a valid session ID"),
+    ("refused-and-nothing-said", "refused-permission", "not allowed to use its tools"),
+    ("schema-never-fits", "bad-output", "must have required property 'content'"),
+    ("schema-not-json", "usage", "--json-schema is not valid JSON"),
+    ("terminated", "crashed", "claude was ended by signal 15"),
+    ("unknown-session", "no-session", "No conversation found with session ID"),
+    ("usage-limit", "rate-limit", "You've hit your 5-hour limit · resets 11:06am (UTC)"),
+]
+
+RESULT = {
+    "type": "result", "subtype": "success", "is_error": False, "result": "Fine.",
+    "session_id": "s1", "num_turns": 1, "total_cost_usd": 0.5,
+    "usage": {"input_tokens": 10, "cache_read_input_tokens": 200,
+              "cache_creation_input_tokens": 3000, "output_tokens": 7},
+}  # fmt: skip
+
+
+def said(text: str, **more: Any) -> dict[str, Any]:
+    content = [{"type": "text", "text": text}]
+    return {"type": "assistant", "message": {"content": content}, **more}
+
+
+def test_call_gives_the_prompt_by_stdin() -> None:
+    command = build(Asked(prompt="Review — it.\n"), "/nowhere")
+
+    assert command.argv == (
+        "claude", "-p", "--output-format", "stream-json", "--verbose",
+        "--permission-mode", "acceptEdits",
+    )  # fmt: skip
+    assert command.given == "Review — it.\n".encode()
+    assert command.environ == {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_MAX_RETRIES": "2"}
+
+
+def test_call_follows_the_settings() -> None:
+    settings = {"model": "opus", "permission": "plan", "args": "--allowedTools 'Bash(git *)'"}
+
+    command = build(Asked(prompt="x", session="s1", settings=settings), "/nowhere")
+
+    assert command.argv[5:] == (
+        "--permission-mode", "plan", "--model", "opus", "--resume", "s1",
+        "--allowedTools", "Bash(git *)",
+    )  # fmt: skip
+
+
+def test_open_quote_in_the_settings_is_refused() -> None:
+    with pytest.raises(BadUsage, match="args cannot be split"):
+        build(Asked(prompt="x", settings={"args": "'"}), "/nowhere")
+
+
+def test_users_own_number_of_retries_is_left_alone() -> None:
+    asked = Asked(prompt="x", environ={"CLAUDE_CODE_MAX_RETRIES": "7"})
+
+    assert "CLAUDE_CODE_MAX_RETRIES" not in build(asked, "/nowhere").environ
+
+
+def test_schema_that_is_asked_for_holds_fields_and_words() -> None:
+    command = build(Asked(prompt="Review it.\n", schema=SCHEMA), "/nowhere")
+
+    schema = json.loads(command.argv[command.argv.index("--json-schema") + 1])
+    assert schema["properties"]["meta"] == SCHEMA
+    assert schema["required"] == ["content", "meta"]
+    assert command.given.startswith(b"Review it.\n\nYour answer is taken as one JSON object")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Asked(prompt="x", schema=SCHEMA, settings={"schema": "words"}),
+        Asked(prompt="x", schema={"description": "x" * 100_000}),
+    ],
+    ids=["by setting", "too long for an argument"],
+)
+def test_fields_can_be_asked_for_in_words(asked: Asked) -> None:
+    command = build(asked, "/nowhere")
+
+    assert "--json-schema" not in command.argv
+    assert command.given == b"x"
+
+
+def test_tools_of_uwf_are_offered_in_a_turn_unless_that_is_off() -> None:
+    environ = {"UWF_REPO": "/store.git", "UWF_THREAD_ID": "01J"}
+
+    command = build(Asked(prompt="x", environ=environ), "/nowhere")
+    without = build(Asked(prompt="x", environ=environ, settings={"mcp": "off"}), "/nowhere")
+
+    assert command.argv[7] == "--mcp-config"
+    assert json.loads(command.argv[8])["mcpServers"]["uwf"]["alwaysLoad"] is True
+    assert command.argv[9:] == ("--allowedTools", "mcp__uwf")
+    assert "mcp" not in " ".join(without.argv)
+
+
+def test_text_comes_with_session_usage_and_trace() -> None:
+    answer = read(ADAPTER, "text")
+
+    assert (answer.text, answer.structured) == (FRONT, None)
+    assert answer.session
+    assert answer.usage["inputTokens"] == 22
+    assert answer.usage["outputTokens"] == 14
+    assert answer.usage["turns"] == 2
+    assert answer.usage["costUsd"] > 0
+    assert [event["type"] for event in answer.trace] == ["tool", "message"]
+    tool = {"name": "Bash", "input": {"command": "echo hi"}, "output": "hi", "ok": True}
+    assert tool.items() <= answer.trace[0].items()
+
+
+def test_object_is_taken_apart() -> None:
+    answer = read(ADAPTER, "schema", schema=SCHEMA)
+
+    assert (answer.text, answer.structured) == ("It is **fine**.", {"approved": True})
+    assert "StructuredOutput" not in str(answer.trace)
+
+
+def test_missing_object_is_left_to_the_words() -> None:
+    answer = read(ADAPTER, "schema-ignored", schema=SCHEMA)
+
+    assert (answer.text, answer.structured) == (FRONT, None)
+
+
+def test_bare_fields_count_as_well_and_the_last_words_are_the_text() -> None:
+    result = RESULT | {"result": '{"approved": true}', "structured_output": {"approved": True}}
+    ended = make_ended([said("I looked."), result], schema=SCHEMA)
+
+    answer = parse(ended)
+
+    assert (answer.text, answer.structured) == ("I looked.", {"approved": True})
+
+
+def test_cost_of_a_resumed_session_is_that_of_this_question() -> None:
+    first = read(ADAPTER, "text")
+
+    answer = read(ADAPTER, "resumed", spent=first.usage)
+
+    assert answer.session == first.session
+    assert answer.usage["costUsd"] == pytest.approx(first.usage["costUsd"])
+    assert answer.usage["inputTokens"] == first.usage["inputTokens"]
+
+
+def test_cost_of_a_resumed_session_is_not_told_if_nobody_knows_what_it_had_cost() -> None:
+    assert "costUsd" not in read(ADAPTER, "resumed").usage
+
+
+def test_session_that_counts_anew_has_its_whole_cost() -> None:
+    assert (
+        parse(make_ended([RESULT], session="s1", spent={"costUsd": 0.75})).usage["costUsd"] == 0.5
+    )
+
+
+def test_input_is_all_that_was_read() -> None:
+    usage = parse(make_ended([RESULT])).usage
+
+    assert (usage["inputTokens"], usage["cachedInputTokens"]) == (3210, 200)
+    assert "reasoningTokens" not in usage
+
+
+def test_refused_tool_is_no_failure_but_told() -> None:
+    answer = read(ADAPTER, "refused")
+
+    assert answer.text == FRONT
+    assert answer.trace[-1]["message"] == "not allowed: Bash"
+    assert answer.trace[0]["ok"] is False
+
+
+@pytest.mark.parametrize(("situation", "kind", "words"), FAILURES)
+def test_failure_is_told_for_what_it_is(situation: str, kind: str, words: str) -> None:
+    failure = read_failure(ADAPTER, situation, schema=SCHEMA)
+
+    assert failure.kind == kind
+    assert words in failure.message
+    assert "\n" not in failure.message
+
+
+def test_every_record_is_tested() -> None:
+    assert {*GOOD, *(name for name, _, _ in FAILURES)} == set(list_situations("claude"))
+
+
+@pytest.mark.parametrize("situation", ["error-401", "error-500", "no-login", "usage-limit"])
+def test_words_of_a_failure_are_no_answer(situation: str) -> None:
+    partial = read_failure(ADAPTER, situation).partial
+
+    assert partial is not None
+    assert partial.text == ""
+
+
+def test_usage_limit_tells_when_it_ends() -> None:
+    failure = read_failure(ADAPTER, "usage-limit")
+
+    assert failure.facts["resetAt"] == 1_795_000_000_000
+    assert failure.hint == "it says that the limit ends at 2026-11-18 11:06:40 UTC"
+
+
+def test_login_is_hinted_at() -> None:
+    assert "ANTHROPIC_API_KEY" in str(read_failure(ADAPTER, "no-login").hint)
+
+
+def test_work_up_to_a_limit_of_turns_is_kept() -> None:
+    ended = make_ended([said("I began."), RESULT | {"subtype": "error_max_turns"}], status=1)
+
+    with pytest.raises(NoAnswer) as caught:
+        parse(ended)
+
+    assert caught.value.partial is not None
+    assert (caught.value.partial.text, caught.value.partial.usage["turns"]) == ("Fine.", 1)
+
+
+def test_exit_status_counts_beside_a_good_result() -> None:
+    with pytest.raises(NoAnswer, match="exit status 3 after its result") as caught:
+        parse(make_ended([RESULT], status=3))
+
+    assert caught.value.kind == "crashed"
+
+
+def test_last_words_are_the_text_when_the_result_is_empty() -> None:
+    others = said("Not I.", parent_tool_use_id="t1")
+    ended = make_ended([said("First."), said("Last."), others, RESULT | {"result": ""}])
+
+    assert parse(ended).text == "Last."
+
+
+def test_retries_are_told() -> None:
+    trace = read_failure(ADAPTER, "error-500").partial
+    assert trace is not None
+    assert {"type": "warning", "message": "tried again: server_error"} in trace.trace
+
+
+@pytest.mark.parametrize(
+    "stdout",
+    ["", "{}", "[1]", '{"type": "result"}', '{"type": "result", "is_error": false}', "\x00{",
+     '{"type": "assistant", "message": 1}\n{"type": "user", "message": {"content": [1, null]}}',
+     '{"type": "result", "is_error": false, "subtype": "success", "result": 7, "usage": []}'],
+)  # fmt: skip
+def test_output_that_makes_no_sense_is_no_answer(stdout: str) -> None:
+    with pytest.raises(NoAnswer):
+        parse(make_ended(stdout))
+
+
+def test_help_says_what_each_permission_means() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "uwf_git.agentkit.adapters.claude", "--help"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert "Usage: uwf-claude" in ran.stdout
+    for word in ("acceptEdits", "dontAsk", "plan", "auto", "bypassPermissions", "--schema"):
+        assert word.removeprefix("--") in ran.stdout

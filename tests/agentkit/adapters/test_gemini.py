@@ -1,0 +1,177 @@
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from agentkit.adapters.reading import list_situations, make_ended, read, read_failure
+from agentkit.adapters.replay import FRONT
+
+from uwf_git.agentkit.adapter import Asked, NoAnswer
+from uwf_git.agentkit.adapters.gemini import ADAPTER, build, parse
+
+GOOD = ["refused", "resumed", "text"]
+
+FAILURES = [
+    ("bad-usage", "usage", "exit status 1: Unknown argument: nonsense"),
+    ("error-400", "model-error", "scripted error"),
+    ("error-401", "auth", "scripted error"),
+    ("error-429", "rate-limit", "scripted error"),
+    ("error-500", "model-error", "scripted error"),
+    ("interrupted", "no-result", "ended without a result"),
+    ("killed", "crashed", "gemini was ended by signal 9"),
+    ("max-turns", "no-result", "Reached max session turns"),
+    ("no-login", "auth", "Invalid auth method selected."),
+    ("nothing-said", "model-error", "The model returned an empty response"),
+    ("odd-session", "no-session", "Invalid session identifier"),
+    ("terminated", "no-result", "ended without a result"),
+    ("unknown-session", "no-session", "Invalid session identifier"),
+    ("usage-limit", "rate-limit", "You have exhausted your daily quota"),
+]
+
+INIT = {"type": "init", "session_id": "s1", "model": "m"}
+OVER = {"type": "result", "status": "success", "stats": {"input_tokens": 5, "output_tokens": 2}}
+
+
+def said(text: Any) -> dict[str, Any]:
+    return {"type": "message", "role": "assistant", "content": text, "delta": True}
+
+
+def used(tool: str) -> list[dict[str, Any]]:
+    return [
+        {"type": "tool_use", "tool_name": tool, "tool_id": "t", "parameters": {"a": 1}},
+        {"type": "tool_result", "tool_id": "t", "status": "error", "error": {"message": "no"}},
+    ]
+
+
+def test_call_gives_the_prompt_by_stdin() -> None:
+    command = build(Asked(prompt="Review it.\n"), "/nowhere")
+
+    assert command.argv == (
+        "gemini", "--output-format", "stream-json", "--skip-trust", "--approval-mode", "auto_edit",
+    )  # fmt: skip
+    assert command.given == b"Review it.\n"
+    assert command.environ == {"GEMINI_CLI_NO_RELAUNCH": "true"}
+
+
+def test_call_follows_the_settings() -> None:
+    settings = {"model": "pro", "permission": "yolo", "args": "--include-directories ../lib"}
+
+    command = build(Asked(prompt="x", session="s1", settings=settings), "/nowhere")
+
+    assert command.argv[4:] == (
+        "--approval-mode", "yolo", "--model", "pro", "--resume", "s1",
+        "--include-directories", "../lib",
+    )  # fmt: skip
+
+
+def test_text_comes_with_session_usage_and_trace() -> None:
+    answer = read(ADAPTER, "text")
+
+    assert (answer.text, answer.structured) == (FRONT, None)
+    assert answer.session
+    assert answer.usage == {"inputTokens": 22, "outputTokens": 14, "cachedInputTokens": 0}
+    assert sorted(event["type"] for event in answer.trace) == ["message", "tool"]
+    tool = next(event for event in answer.trace if event["type"] == "tool")
+    assert (tool["name"], tool["output"], tool["ok"]) == ("run_shell_command", "hi", True)
+
+
+def test_resumed_session_counts_anew() -> None:
+    first, second = read(ADAPTER, "text"), read(ADAPTER, "resumed")
+
+    assert second.session == first.session
+    assert second.usage == first.usage
+    assert not ADAPTER.usage_is_cumulative
+
+
+def test_tool_that_was_not_offered_is_no_failure() -> None:
+    assert read(ADAPTER, "refused").text == "no shell tool was offered"
+
+
+@pytest.mark.parametrize(("situation", "kind", "words"), FAILURES)
+def test_failure_is_told_for_what_it_is(situation: str, kind: str, words: str) -> None:
+    failure = read_failure(ADAPTER, situation)
+
+    assert failure.kind == kind
+    assert words in failure.message
+    assert "\n" not in failure.message
+
+
+def test_every_record_is_tested() -> None:
+    assert {*GOOD, *(name for name, _, _ in FAILURES)} == set(list_situations("gemini"))
+
+
+def test_login_is_hinted_at() -> None:
+    assert "GEMINI_API_KEY" in str(read_failure(ADAPTER, "no-login").hint)
+
+
+def test_answer_is_what_it_said_after_its_tools() -> None:
+    records = [INIT, said("I look."), *used("ls"), said("---\n"), said("a: 1\n---\n"), OVER]
+
+    answer = parse(make_ended(records))
+
+    assert answer.text == "---\na: 1\n---\n"
+    assert [event["type"] for event in answer.trace] == ["message", "tool", "message"]
+    assert answer.trace[1]["ok"] is False
+    assert answer.trace[1]["output"] == {"message": "no"}
+
+
+def test_earlier_words_are_the_answer_if_none_came_after_the_tools() -> None:
+    assert parse(make_ended([INIT, said("Fine."), *used("ls"), OVER])).text == "Fine."
+
+
+def test_terminated_run_keeps_what_it_had_said() -> None:
+    with pytest.raises(NoAnswer) as caught:
+        parse(make_ended([INIT, said("I beg")]))
+
+    assert caught.value.kind == "no-result"
+    assert caught.value.partial is not None
+    assert (caught.value.partial.text, caught.value.partial.session) == ("I beg", "s1")
+
+
+def test_errors_on_the_way_are_told() -> None:
+    error = {"type": "error", "severity": "warning", "message": "loop detected"}
+
+    answer = parse(make_ended([INIT, said("Fi"), error, said("ne."), OVER]))
+
+    assert answer.text == "Fine."
+    assert {"type": "warning", "message": "loop detected"} in answer.trace
+
+
+@pytest.mark.parametrize(
+    ("records", "status", "kind"),
+    [
+        ([INIT, said("Fine.")], 0, "no-result"),
+        ([INIT, said("Fine."), OVER], 1, "crashed"),
+        ([INIT, OVER], 0, "no-result"),
+        ([INIT, said("Fine."), OVER | {"status": "error"}], 0, "model-error"),
+    ],
+    ids=["no result", "status", "no words", "error"],
+)
+def test_only_a_good_result_with_words_is_an_answer(
+    records: list[Any], status: int, kind: str
+) -> None:
+    with pytest.raises(NoAnswer) as caught:
+        parse(make_ended(records, status=status))
+
+    assert caught.value.kind == kind
+
+
+@pytest.mark.parametrize(
+    "stdout",
+    ["", "{}", '{"type": "result"}', '{"type": "result", "status": "error", "error": 7}',
+     '{"type": "message", "role": "assistant", "content": 7}\n{"type": "result"}',
+     '{"type": "tool_use"}\n{"type": "tool_result"}\n{"type": "result", "status": "success"}'],
+)  # fmt: skip
+def test_output_that_makes_no_sense_is_no_answer(stdout: str) -> None:
+    with pytest.raises(NoAnswer):
+        parse(make_ended(stdout))
+
+
+def test_help_says_what_each_permission_means() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "uwf_git.agentkit.adapters.gemini", "--help"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    for word in ("Usage: uwf-gemini", "auto_edit", "yolo", "plan"):
+        assert word in ran.stdout

@@ -1,0 +1,180 @@
+"""What the tests of the real programs stand on: a program at home in a throw-away place."""
+
+import copy
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import seal
+from agentkit.conftest import DOCUMENT, MakeContext
+from realcli.vendors import MODEL, Served, Vendor, require, serve
+
+from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
+from uwf_git.agentkit.context import parse_context
+
+FRONT = "---\napproved: true\n---\nIt is **fine**.\n"
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"approved": {"type": "boolean"}, "summary": {"type": "string"}},
+    "required": ["approved"],
+    "additionalProperties": False,
+}
+
+# Long enough for a machine that is busy with other things.
+_PATIENCE_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Cli:
+    """One real program, at home in a place of its own, with a project to work in."""
+
+    vendor: Vendor
+    home: Path
+    project: Path
+
+    def question(self, model: Served, **more: Any) -> Asked:
+        """Build a question; *more* are fields of it, and settings by their names."""
+        names = {"prompt", "schema", "session", "spent", "timeout_s", "silence_s", "step_dir"}
+        settings = {key: value for key, value in more.items() if key not in names}
+        fields = {key: value for key, value in more.items() if key in names}
+        asked = {
+            "prompt": "Review it.\n",
+            "workdir": str(self.project),
+            "environ": self.vendor.environ(self.home, model.url),
+            "settings": {"model": MODEL, **settings},
+            "timeout_s": _PATIENCE_S,
+        }
+        return Asked(**{**asked, **fields})
+
+    @contextmanager
+    def model(self, *turns: dict[str, Any]) -> Iterator[Served]:
+        """Serve a model that follows the script *turns*."""
+        with serve(*turns) as model:
+            yield model
+
+    def ask(self, *turns: dict[str, Any], **more: Any) -> Answer:
+        """Ask, while the model follows the script *turns*."""
+        with serve(*turns) as model:
+            return self.vendor.adapter.ask(self.question(model, **more))
+
+    def fail(self, *turns: dict[str, Any], **more: Any) -> NoAnswer:
+        """Ask what has no answer."""
+        with pytest.raises(NoAnswer) as caught:
+            self.ask(*turns, **more)
+        return caught.value
+
+    def ask_freely(self, *turns: dict[str, Any], **more: Any) -> Answer:
+        """Ask with all permissions: in its throw-away place there is nothing to lose."""
+        return self.ask(*turns, permission=self.vendor.can_do_all, **more)
+
+    @contextmanager
+    def playing(
+        self, *turns: dict[str, Any], agent: str, step: bool = False, can_do_all: bool = True
+    ) -> Iterator["subprocess.Popen[bytes]"]:
+        """Run the adapter's own program for a turn of a thread; if it has not ended, it is killed.
+
+        With *step* as the engine does: with a folder, and knowing the thread beforehand.
+        """
+        with serve(*turns) as model:
+            environ = self.vendor.environ(self.home, model.url)
+            if can_do_all:
+                name = f"UWF_{self.vendor.name}_PERMISSION".upper()
+                environ[name] = self.vendor.can_do_all
+            place = self.home.parent
+            environ |= {"UWF_MODEL": MODEL, "UWF_REPO": str(place / "store.git")}
+            thread = start_thread(place, environ)
+            if step:
+                (place / "step").mkdir()
+                environ |= {"UWF_STEP_DIR": str(place / "step"), "UWF_THREAD_ID": thread}
+            with subprocess.Popen(
+                [sys.executable, "-m", agent, thread],
+                cwd=self.project, env=environ, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            ) as child:  # fmt: skip
+                try:
+                    yield child
+                finally:
+                    child.kill()
+
+    def survivors(self) -> list[str]:
+        """List the processes that still live in its home."""
+        found = seal.survivors(self.home.parent, grace_s=3)
+        for pid in found:
+            os.kill(pid, signal.SIGKILL)
+        return [command for command, _ in found.values()]
+
+
+WORKFLOW = """\
+name: review
+description: Reviews.
+roles:
+  reviewer:
+    description: Reviews.
+    systemPrompt: Review it.
+    outputSchema:
+      type: object
+      properties: {approved: {type: boolean}}
+      required: [approved]
+moderator:
+  graph:
+    - from: $START
+      transitions: [{to: reviewer}]
+    - from: reviewer
+      transitions: [{to: $END}]
+"""
+
+
+def start_thread(place: Path, environ: dict[str, str]) -> str:
+    """Start a thread in the store below *place*, and give its id."""
+    (place / "review.yaml").write_text(WORKFLOW)
+    uwf(place, environ, "init", f"{place}/store.git")
+    uwf(place, environ, "workflow", "put", "review.yaml")
+    told = uwf(place, environ, "thread", "start", "review", "-p", "Look.", "--agent", "nobody")
+    return str(told["thread"])
+
+
+def uwf(place: Path, environ: dict[str, str], *argv: str) -> Any:
+    """Run the real command line, and give the document that it prints."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "uwf_git", *argv],
+        cwd=place, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout or "null")
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait for what another process does."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < deadline, "it has not come to pass"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def context() -> MakeContext:
+    """Build the context of a reviewer's first turn."""
+    return lambda: parse_context(copy.deepcopy(DOCUMENT))
+
+
+@pytest.fixture
+def cli(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cli]:
+    """Give the program that the test's module is about (``VENDOR``); nothing of it stays."""
+    vendor: Vendor = request.module.VENDOR
+    require(vendor)
+    found = Cli(vendor, tmp_path / "home", tmp_path / "project")
+    found.home.mkdir()
+    found.project.mkdir()
+    yield found
+    assert found.survivors() == []

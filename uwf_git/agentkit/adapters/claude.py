@@ -1,0 +1,283 @@
+"""uwf-claude: Claude Code plays a role.
+
+Owns: how `claude -p` is called, and what its records mean.
+Knows nothing of: running it.
+Always true: only its record `result` is the verdict. Its subtype is "success" when the endpoint
+failed as well (``is_error`` tells), its exit status is 0 when it was interrupted, and the object
+that was asked for may be missing from a success.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from uwf_git.agentkit.adapter import Answer, Asked, FailureKind, NoAnswer
+from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
+from uwf_git.agentkit.failure_words import explain_no_record, explain_words, with_reset
+from uwf_git.agentkit.mcp_config import SERVER, find_mcp_entry, mcp_servers_json
+from uwf_git.agentkit.records import build_usage, find, parse_lines
+from uwf_git.agentkit.role_object import GUIDE, read_answer, wanted_of
+from uwf_git.agentkit.settings import split_args
+
+_ABOUT = """\
+Play roles with Claude Code (`claude -p`), in the thread's work directory.
+
+What it may do without asking, since nobody is there to be asked (--permission):
+  acceptEdits         read, and edit files in the work directory; of commands only those
+                      that it takes to be harmless. The default; the trace tells what
+                      was refused.
+  dontAsk             what its own settings allow, and nothing else
+  plan                read only
+  auto                whatever a check on Anthropic's servers lets pass
+  bypassPermissions   everything that you may do; it refuses to start as root, unless
+                      IS_SANDBOX=1 says that it is in a sandbox
+To allow some commands more: --args '--allowedTools "Bash(npm test:*)"'.
+"""
+
+_KEYS = {
+    "schema": "words: ask for the fields in words, not by its own --json-schema",
+    "mcp": "off: do not offer it the tools of `uwf mcp`",
+}
+
+_PERMISSION = "acceptEdits"
+
+# It tries 401 again as well, with waits that double.
+_RETRIES = "2"
+
+# One argument holds 128 KiB on Linux.
+_LONGEST_SCHEMA = 100_000
+
+_STRUCTURED = "StructuredOutput"
+
+_ALLOW = "uwf.claude.permission says what it may do; see uwf-claude --help"
+_LOGIN = "start `claude` once to log in, or set ANTHROPIC_API_KEY"
+_NO_SESSION = ("No conversation found", "--resume requires a valid session")
+_ROOT = "root/sudo"
+
+_SUBTYPES: dict[str, tuple[FailureKind, str]] = {
+    "error_max_turns": ("no-result", "its turns were used up (--max-turns)"),
+    "error_max_budget_usd": ("no-result", "its budget was used up (--max-budget-usd)"),
+    "error_max_structured_output_retries": ("bad-output", "its fields never fitted the schema"),
+}
+
+
+def build(asked: Asked, _folder: str) -> Command:
+    """Build the call that asks *asked*.
+
+    Raises:
+        BadUsage: a setting is wrong.
+    """
+    settings = asked.settings
+    argv = ["claude", "-p", "--output-format", "stream-json", "--verbose"]
+    argv += ["--permission-mode", settings.get("permission") or _PERMISSION]
+    if settings.get("model"):
+        argv += ["--model", settings["model"]]
+    if asked.session is not None:
+        argv += ["--resume", asked.session]
+    schema = _build_schema(asked)
+    if schema is not None:
+        argv += ["--json-schema", schema]
+    if settings.get("mcp") != "off" and find_mcp_entry(asked.environ) is not None:
+        argv += ["--mcp-config", mcp_servers_json(asked.environ, alwaysLoad=True)]
+        argv += ["--allowedTools", f"mcp__{SERVER}"]
+    prompt = asked.prompt if schema is None else f"{asked.prompt}\n{GUIDE}\n"
+    environ = {"DISABLE_AUTOUPDATER": "1"}
+    if not asked.environ.get("CLAUDE_CODE_MAX_RETRIES"):
+        environ["CLAUDE_CODE_MAX_RETRIES"] = _RETRIES
+    return Command((*argv, *split_args(settings)), prompt.encode(errors="replace"), environ)
+
+
+def parse(ended: Ended) -> Answer:
+    """Read what it printed.
+
+    Raises:
+        NoAnswer: it says that it failed, or does not say that it has finished.
+    """
+    records = parse_lines(ended.run.stdout)
+    result = next((each for each in records[::-1] if each.get("type") == "result"), None)
+    if result is None:
+        raise _explain_none(ended, records)
+    answer = _read_answer(result, records, ended.asked)
+    if result.get("is_error") is not False or result.get("subtype") != "success":
+        raise _explain_failure(result, records, answer)
+    if ended.run.exit_code:
+        message = f"claude ended with exit status {ended.run.exit_code} after its result"
+        raise NoAnswer("crashed", message, partial=answer)
+    if not answer.text.strip() and answer.structured is None:
+        raise _explain_nothing(result, answer)
+    return answer
+
+
+def _build_schema(asked: Asked) -> str | None:
+    """Give the schema of the fields and the words together; None to ask for them in words."""
+    if asked.schema is None or asked.settings.get("schema") == "words":
+        return None
+    schema = json.dumps(wanted_of(asked.schema).schema)
+    return schema if len(schema) <= _LONGEST_SCHEMA else None
+
+
+def _read_answer(result: Mapping[str, Any], records: list[dict[str, Any]], asked: Asked) -> Answer:
+    value = find(result, dict, "structured_output")
+    # What it says of its own failure is no answer.
+    is_answer = value is None and result.get("is_error") is False
+    said = find(result, str, "result") or "" if is_answer else ""
+    meta: Any = value
+    if value is not None and asked.schema is not None:
+        read = read_answer(value, asked.schema)
+        said, meta = (read.content, read.meta) if read else ("", value)
+    return Answer(
+        text=said if said.strip() else _find_last_words(records),
+        structured=meta,
+        session=find(result, str, "session_id"),
+        usage=_read_usage(result, asked),
+        trace=(*_read_trace(records), *_read_refusals(result)),
+    )
+
+
+def _read_usage(result: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+    """Read what this question cost; its tokens are its own, but its cost is the session's."""
+    usage = find(result, dict, "usage")
+    cached = find(usage, int, "cache_read_input_tokens")
+    created = find(usage, int, "cache_creation_input_tokens")
+    told = [
+        part for part in (find(usage, int, "input_tokens"), created, cached) if part is not None
+    ]
+    return build_usage(
+        inputTokens=sum(told) if told else None,
+        outputTokens=find(usage, int, "output_tokens"),
+        cachedInputTokens=cached,
+        reasoningTokens=find(usage, int, "output_tokens_details", "thinking_tokens"),
+        costUsd=_find_cost(result, asked),
+        turns=find(result, int, "num_turns"),
+    )
+
+
+def _find_cost(result: Mapping[str, Any], asked: Asked) -> float | None:
+    total = find(result, float, "total_cost_usd")
+    if total is None or asked.session is None or find(result, str, "session_id") != asked.session:
+        return total
+    before = find(asked.spent, float, "costUsd")
+    if before is None:
+        # All of the session's would be counted twice.
+        return None
+    return total - before if total >= before else total
+
+
+def _blocks(record: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
+    """List the blocks of one kind in a message; none where the endpoint's error speaks."""
+    blocks = find(record, list, "message", "content") or []
+    is_error = record.get("is_api_error_message") is True
+    return [] if is_error else [block for block in blocks if find(block, str, "type") == kind]
+
+
+def _find_last_words(records: list[dict[str, Any]]) -> str:
+    """Give the last text that it said itself, not by an agent of its own."""
+    for record in reversed(records):
+        if record.get("type") == "assistant" and not record.get("parent_tool_use_id"):
+            text = "".join(find(block, str, "text") or "" for block in _blocks(record, "text"))
+            if text.strip():
+                return text
+    return ""
+
+
+def _read_trace(records: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Tell what it did: what it said, its tools with what they gave, and what was tried again."""
+    results = {
+        find(block, str, "tool_use_id"): block
+        for record in records
+        if record.get("type") == "user"
+        for block in _blocks(record, "tool_result")
+    }
+    for record in records:
+        if record.get("subtype") == "api_retry":
+            yield {"type": "warning", "message": f"tried again: {record.get('error')}"}
+        if record.get("type") != "assistant":
+            continue
+        for block in _blocks(record, "text"):
+            yield {"type": "message", "text": block.get("text")}
+        for block in _blocks(record, "tool_use"):
+            if block.get("name") != _STRUCTURED:
+                done = results.get(find(block, str, "id"), {})
+                yield {
+                    "type": "tool",
+                    "name": block.get("name"),
+                    "input": block.get("input"),
+                    "output": done.get("content"),
+                    "ok": bool(done) and done.get("is_error") is not True,
+                }
+
+
+def _read_refusals(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for denial in find(result, list, "permission_denials") or []:
+        tool, given = find(denial, str, "tool_name"), find(denial, dict, "tool_input")
+        yield {"type": "warning", "message": f"not allowed: {tool}", "input": given}
+
+
+def _explain_nothing(result: Mapping[str, Any], answer: Answer) -> NoAnswer:
+    if find(result, list, "permission_denials"):
+        message = "claude ended without an answer: it was not allowed to use its tools"
+        return NoAnswer("refused-permission", message, hint=_ALLOW, partial=answer)
+    return NoAnswer("no-result", "claude ended well, but said nothing", partial=answer)
+
+
+def _explain_failure(
+    result: Mapping[str, Any], records: list[dict[str, Any]], answer: Answer
+) -> NoAnswer:
+    errors = [each for each in find(result, list, "errors") or [] if isinstance(each, str)]
+    words = find(result, str, "result") or "; ".join(errors)
+    if any(mark in words for mark in _NO_SESSION):
+        return NoAnswer("no-session", f"claude: {words}")
+    kind, meaning = _SUBTYPES.get(find(result, str, "subtype") or "", (None, ""))
+    if kind is not None:
+        told = f": {errors[0]}" if errors else ""
+        return NoAnswer(kind, f"claude stopped: {meaning}{told}", partial=answer)
+    if (find(result, str, "terminal_reason") or "").startswith("aborted"):
+        return NoAnswer("interrupted", "claude was interrupted", partial=answer)
+    status = find(result, int, "api_error_status")
+    failure = explain_words("claude", words, status=status, login=_LOGIN, partial=answer)
+    return with_reset(failure, _find_reset(records))
+
+
+def _find_reset(records: list[dict[str, Any]]) -> int | None:
+    """Give the second since 1970 at which the limit that was hit ends, if it was told."""
+    for record in reversed(records):
+        if find(record, str, "rate_limit_info", "status") == "rejected":
+            return find(record, int, "rate_limit_info", "resetsAt")
+    return None
+
+
+def _explain_none(ended: Ended, records: list[dict[str, Any]]) -> NoAnswer:
+    partial = Answer(text=_find_last_words(records), trace=tuple(_read_trace(records)))
+    failure = explain_no_record("claude", ended, login=_LOGIN, partial=partial)
+    words = failure.message
+    if any(mark in words for mark in _NO_SESSION):
+        return NoAnswer("no-session", words)
+    if _ROOT in words:
+        hint = "run it as another user, or say IS_SANDBOX=1 where it can do no harm"
+        return NoAnswer("refused-permission", words, hint=hint)
+    return failure
+
+
+_VARIABLES = (
+    "ANTHROPIC_*", "CLAUDE_*", "VERTEX_*", "CLOUD_ML_REGION", "GOOGLE_APPLICATION_CREDENTIALS",
+    "GOOGLE_CLOUD_PROJECT", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION",
+    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK", "MAX_THINKING_TOKENS", "MCP_*", "IS_SANDBOX",
+)  # fmt: skip
+
+ADAPTER = CommandAdapter(
+    name="claude",
+    programs=("claude",),
+    build=build,
+    parse=parse,
+    takes_schema=True,
+    resumes=True,
+    environ=_VARIABLES,
+    install="npm install -g @anthropic-ai/claude-code, then `claude` once to log in",
+)
+
+main = adapter_main(ADAPTER, about=_ABOUT, keys=_KEYS)
+
+if __name__ == "__main__":
+    sys.exit(main())
