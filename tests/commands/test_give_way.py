@@ -1,8 +1,11 @@
+from functools import partial
 from pathlib import Path
 
 import pytest
+from commands.killed import copy_of
 from commands.sharing import Site, another, make_hub, share
 from commands.world import World
+from store.killing import dies_at, moments_of
 
 from uwf_git.commands.give_way import give_way
 from uwf_git.commands.push_refs import PushDiverged
@@ -74,6 +77,28 @@ def test_thread_that_has_ended_there_ends_here(sites: Sites) -> None:
     assert site.find(f"threads/{thread}") is None
     assert site.find(f"archive/{thread}") == there
     assert site.fetch().failure() is None
+
+
+def test_thread_that_is_killed_on_its_way_into_the_archive_is_never_two(sites: Sites) -> None:
+    site, _other, thread = sites
+    here, there = part(sites, ended=True)
+
+    def follow(copy: World) -> None:
+        give_way(copy.store, copy.caller, thread, kept=here)
+
+    moments = moments_of(partial(follow, copy_of(site.world)))
+    for number in range(1, len(moments) + 1):
+        copy = copy_of(site.world)
+        assert dies_at(number, partial(follow, copy))
+        copy.reopen()
+        active = copy.store.refs.find(f"refs/threads/{thread}")
+        archived = copy.store.refs.find(f"refs/archive/{thread}")
+        assert archived in {None, there}
+        if archived is not None or active != here:
+            assert active in {None, there}
+            assert Site(copy).fetch().failure() is None
+            assert Site(copy).refs("threads", "archive") == {f"archive/{thread}": there}
+    assert len(moments) > 20
 
 
 def test_fork_of_another_commit_moves_nothing(sites: Sites) -> None:

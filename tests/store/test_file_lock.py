@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.store.file_lock import LockingUnsupported, hold_lock
+from uwf_git.store.file_lock import LockingUnsupported, NoLockFile, hold_lock
 
 HOLD = """
 import sys
@@ -119,3 +119,49 @@ def test_another_error_is_told_as_it_is(tmp_path: Path, monkeypatch: pytest.Monk
         hold_lock(str(tmp_path / "lock"), wait=True),
     ):
         pytest.fail("it cannot be taken")
+
+
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "fifo", "folder"])
+def test_what_is_no_file_is_no_lock_and_is_left_alone(tmp_path: Path, kind: str) -> None:
+    path, precious = tmp_path / "lock", tmp_path / "precious"
+    precious.write_text("mine")
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(precious if kind == "link" else tmp_path / "nothing")
+    with pytest.raises(NoLockFile, match="is no file"), hold_lock(str(path), wait=True):
+        pass
+    assert os.path.lexists(path)
+    assert precious.read_text() == "mine"
+    assert not (tmp_path / "nothing").exists()
+
+
+WITHOUT_UNIX = """
+import importlib, pkgutil, sys
+absent = ("fcntl", "resource", "termios", "tty", "pty", "pwd", "grp", "readline", "syslog")
+for name in absent:
+    sys.modules[name] = None
+import uwf_git
+found = pkgutil.walk_packages(uwf_git.__path__, "uwf_git.")
+names = [each.name for each in found if not each.name.endswith("__main__")]
+for name in names:
+    importlib.import_module(name)
+from uwf_git.store.file_lock import LockingUnsupported, hold_lock
+try:
+    with hold_lock(sys.argv[1], wait=True):
+        pass
+except LockingUnsupported as refused:
+    print(len(names) > 200, refused.message)
+"""
+
+
+def test_everything_can_be_imported_where_there_are_no_locks(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT_UNIX, str(path)], capture_output=True, text=True, check=True
+    )
+
+    assert ran.stdout == f"True the system of {path} has no file locks (flock)\n"
+    assert not path.exists()

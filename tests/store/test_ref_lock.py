@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.store import ref_lock
-from uwf_git.store.ref_lock import RefLocked, break_dead_locks, hold_ref_lock, hold_ref_locks, markers
+from uwf_git.store.ref_lock import (
+    RefLocked,
+    break_dead_locks,
+    hold_ref_lock,
+    hold_ref_locks,
+    markers,
+)
 from uwf_git.store.refs import Oid
 from uwf_git.store.store import Store
 

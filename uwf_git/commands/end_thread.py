@@ -45,7 +45,7 @@ def end_thread(
     ended = archive_head(
         store, head, record_next(store, snapshot, transition, caller.signing(store))
     )
-    forget_runs(store, head.thread)
+    forget_runs(store, head.thread, head.commit)
     forget_workdir(store, head.thread)
     forget_lock(store, head.thread)
     return ended

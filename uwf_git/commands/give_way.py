@@ -40,8 +40,11 @@ def give_way(store: Store, caller: Caller, thread: ThreadId, *, kept: Oid) -> st
                 check_no_work_waits(store, head)
                 if any(check_thread(store, thread, there, archived=is_archived)):
                     continue
-                (archive_head if is_archived else advance_head)(store, head, there)
+                moved = advance_head(store, head, there)
                 if is_archived:
+                    # Only now: of a kill half-way, an active ref that went another way would stay
+                    # beside the archive, and nobody could tell it from work.
+                    archive_head(store, moved, there)
                     forget_workdir(store, thread)
         except Conflict:
             continue

@@ -151,7 +151,7 @@ def _settle(store: Store, arrival: Arrival, passed: Container[Arrival]) -> Settl
         advance_head(store, head, there)
         return Settled("moved", ref, here, there)
     archive_head(store, head, there)
-    _forget(store, thread)
+    _forget(store, thread, here)
     return Settled("archived", ref, here, there)
 
 
@@ -167,8 +167,8 @@ def _create(store: Store, thread: ThreadId, ref: str, there: Oid) -> None:
     forget_lock(store, thread)
 
 
-def _forget(store: Store, thread: ThreadId) -> None:
-    forget_runs(store, thread)
+def _forget(store: Store, thread: ThreadId, tip: Oid) -> None:
+    forget_runs(store, thread, tip)
     forget_workdir(store, thread)
     forget_lock(store, thread)
 

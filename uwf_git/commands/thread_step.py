@@ -176,9 +176,9 @@ def _recorded(caller: Caller, head: Head, turn: Turn, played: Played) -> Stepped
         if played.reply is None:
             raise
         keep_commit(turn.store, turn.thread, commit)
-        forget_runs(turn.store, turn.thread)
+        forget_runs(turn.store, turn.thread, head.commit)
         raise WorkKept(turn.thread, turn.role, commit) from moved
-    forget_runs(turn.store, turn.thread)
+    forget_runs(turn.store, turn.thread, head.commit)
     if played.reply is None:
         is_interrupted = (played.error or {}).get("kind") == "interrupted"
         raise (TurnInterrupted if is_interrupted else TurnFailed)(turn, played)

@@ -3,16 +3,23 @@
 Owns: flock on small files. Knows nothing of: threads, refs.
 Always true: a lock is held by a living process, so a reused pid or a crash never blocks; what
 the file says about its holder is for people and never decides.
-Only this module would change for a system without flock(2).
+Only this module would change for a system without flock(2): on Windows everything can be
+imported, and the first lock is refused with a clear line.
 """
 
 import errno
-import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from uwf_git.errors import StoreFailed
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover (Windows)
+    # A module by type; None says that it is not there.
+    fcntl = None  # type: ignore[assignment]
 
 
 class LockingUnsupported(StoreFailed):
@@ -21,9 +28,24 @@ class LockingUnsupported(StoreFailed):
     code = "no-locking"
 
     def __init__(self, path: str) -> None:
+        what = "system" if fcntl is None else "file system"
         super().__init__(
-            f"the file system of {path} has no file locks (flock)",
-            hint="keep the store on a local file system: `uwf --repo PATH …` or $UWF_REPO",
+            f"the {what} of {path} has no file locks (flock)",
+            hint="keep the store on a local file system of a Unix (Windows: in WSL): "
+            "`uwf --repo PATH …` or $UWF_REPO",
+            path=path,
+        )
+
+
+class NoLockFile(StoreFailed):
+    """Something else than a file has the name of a lock."""
+
+    code = "no-lock-file"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} is no file of uwf's: it is a link, a folder or the like",
+            hint="look who put it there, then remove it; locks are made anew",
             path=path,
         )
 
@@ -37,6 +59,7 @@ def hold_lock(path: str, *, wait: bool) -> Iterator[int | None]:
 
     Raises:
         LockingUnsupported: the file system has no flock.
+        NoLockFile: there is something else in its place.
     """
     descriptor = _open_locked(path, wait=wait)
     try:
@@ -48,6 +71,8 @@ def hold_lock(path: str, *, wait: bool) -> Iterator[int | None]:
 
 
 def _open_locked(path: str, *, wait: bool) -> int | None:
+    if fcntl is None:
+        raise LockingUnsupported(path)
     while True:
         descriptor = _open(path)
         try:
@@ -66,12 +91,27 @@ def _open_locked(path: str, *, wait: bool) -> int | None:
 
 
 def _open(path: str) -> int:
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     try:
-        return os.open(path, flags, 0o666)
+        descriptor = _open_here(path)
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
+        descriptor = _open_here(path)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NoLockFile(path)
+    return descriptor
+
+
+def _open_here(path: str) -> int:
+    # Holders write into their locks: through a link that somebody put into a shared store, that
+    # would be into any file of theirs.
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
         return os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.EMLINK, errno.EISDIR, errno.ENXIO}:
+            raise NoLockFile(path) from error
+        raise
 
 
 def _is_at(descriptor: int, path: str) -> bool:

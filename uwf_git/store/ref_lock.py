@@ -22,6 +22,8 @@ from uwf_git.store.file_lock import hold_lock
 
 PACKED_REFS = "packed-refs"
 
+# What else than refs git locks in this way, and we with it.
+_OTHERS = {PACKED_REFS, "config"}
 _GUARD = "guard-"
 _GUARDS = 64
 _PATIENCE_S = 5.0
@@ -135,9 +137,9 @@ def break_dead_locks(git_dir: str) -> int:
 
 def _is_marker(name: str) -> bool:
     """Tell whether a file may be a marker of ours, wherever somebody made the folder lead."""
-    ref = unquote(name)
-    is_ref = ref.startswith("refs/") and ".." not in ref
-    return quote(ref, safe="") == name and (is_ref or ref == PACKED_REFS)
+    locked = unquote(name)
+    is_ref = locked.startswith("refs/") and ".." not in locked
+    return quote(locked, safe="") == name and (is_ref or locked in _OTHERS)
 
 
 def _break_dead(git_dir: str, name: str) -> bool:
