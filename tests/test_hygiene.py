@@ -131,6 +131,7 @@ def house(tmp_path: Path) -> Callable[[str, str], Path]:
         "model/problem": "",
         "commands/__init__": "",
         "commands/trouble": "",
+        "store/signature_verdict": "",
     }
     for name, source in modules.items():
         path = tmp_path / "uwf_git" / f"{name}.py"
@@ -186,7 +187,7 @@ def test_house_is_in_order(house: Callable[[str, str], Path]) -> None:
 
 
 def test_many_modules_of_middling_length_are_told(house: Callable[[str, str], Path]) -> None:
-    for name in ("a", "b", "c", "d"):
+    for name in ("a", "b", "c", "d", "e"):
         root = house(f"uwf_git/{name}.py", "x = 1\n" * 100)
 
     assert hygiene.half_of_the_modules_are_small(root) == ["uwf_git: median module 100 lines"]

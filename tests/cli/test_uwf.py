@@ -25,6 +25,9 @@ def test_groups_have_the_verbs_of_the_design() -> None:
         "run",
         *("verify", "gc", "push", "fetch", "clone"),
         *("remote", "remote add", "remote list", "remote remove"),
+        "setup",
+        *("agent", "agent list", "agent check", "agent trust", "agent untrust", "agent trusted"),
+        "mcp",
         *("config", "config get", "config set", "config list"),
         "completion",
         "hook",
@@ -83,4 +86,4 @@ def test_main_takes_the_words_of_the_process(
 def test_groups_lie_in_the_root() -> None:
     groups = [path for path, entry in ENTRIES.items() if isinstance(entry, LazyGroup)]
 
-    assert groups == ["uwf workflow", "uwf thread", "uwf remote", "uwf config"]
+    assert groups == ["uwf workflow", "uwf thread", "uwf remote", "uwf agent", "uwf config"]

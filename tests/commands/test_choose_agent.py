@@ -137,6 +137,17 @@ def test_trust_allows_it_from_then_on(fetched: tuple[World, ThreadId]) -> None:
     assert played_by(world, second) == "from-the-workflow"
 
 
+def test_trust_is_remembered_though_a_directory_is_still_wanted(
+    fetched: tuple[World, ThreadId],
+) -> None:
+    """Each of the two refusals names one option; typed one after the other they are enough."""
+    world, thread = fetched
+    with pytest.raises(WorkdirUnknown):
+        world.step(thread, trust=True)
+    world.reopen()
+    assert world.step(thread, workdir=str(world.place)).role is not None
+
+
 def test_trusting_one_command_trusts_no_other(fetched: tuple[World, ThreadId]) -> None:
     world, thread = fetched
     world.step(thread, workdir=str(world.place), trust=True)

@@ -13,6 +13,7 @@ from uwf_git.store.config_text import (
     edit_config,
     normal_name,
     remove_section,
+    remove_values,
     scan_config,
 )
 
@@ -189,3 +190,23 @@ def test_what_was_added_goes_without_a_trace() -> None:
     text = "[core]\n\tbare = true\n"
     added = edit_config(text, "remote.a.url", "x", keep=True)
     assert remove_section(added, "remote.a") == text
+
+
+@given(texts, st.sets(st.sampled_from(["a", "", "true", "1"]), max_size=2))
+def test_values_that_are_removed_are_gone_and_all_others_stay(text: str, values: set[str]) -> None:
+    text = f"[a]b=1\n\tb = a ; why\n[A]\nB\n{text}"
+    try:
+        before = [item for item in scan_config(text) if item.kind == "setting"]
+    except ValueError:
+        return
+    after = [
+        item for item in scan_config(remove_values(text, "a.B", values)) if item.kind == "setting"
+    ]
+    left = [(item.name, item.value) for item in before]
+    for value in values:
+        left = [each for each in left if each[0] != "a.b" or (each[1] or "true") != value]
+        if value == "true":
+            left = [each for each in left if each != ("a.b", None)]
+        if value == "":
+            left = [each for each in left if each != ("a.b", "")]
+    assert [(item.name, item.value) for item in after] == left

@@ -23,6 +23,7 @@ from uwf_git.store.git_config import (
     add_config,
     read_config_file,
     read_user_config,
+    remove_config,
     rewrite_config,
     set_config,
 )
@@ -406,3 +407,15 @@ def test_a_change_is_made_whole_or_not_at_all(config: str) -> None:
     rewrite_config(config, lambda text: text + "[a]\n\tb = c\n")
     assert read_config_file(config).get("a.b") == "c"
     assert not Path(f"{config}.lock").exists()
+
+
+def test_values_are_taken_out_of_the_file_and_not_of_what_it_includes(
+    config: str, git: Git, tmp_path: Path
+) -> None:
+    (tmp_path / "more").write_text("[a]\n\tb = 1\n")
+    Path(config).write_text(f"[include]\n\tpath = {tmp_path}/more\n[a]\n\tb = 1\n\tb = 2\n")
+    remove_config(config, "A.b", {"1"})
+    assert read_config_file(config).get_all("a.b") == ["1", "2"]
+    told = git("config", "--file", config, "--includes", "--get-all", "a.b", cwd=tmp_path)
+    assert told == "1\n2\n"
+    assert "b = 1" not in Path(config).read_text()

@@ -15,7 +15,14 @@ from store.story import AGENT, Story, signed
 from uwf_git.store.git_config import set_config
 from uwf_git.store.registry import add_version
 from uwf_git.store.store import Store, memory_store, open_store
-from uwf_git.store.trust import NAME, is_trusted, trust_agents
+from uwf_git.store.trust import (
+    NAME,
+    StillTrusted,
+    is_trusted,
+    list_trusted,
+    trust_agents,
+    untrust_agents,
+)
 
 AGENT_CONFIG: dict[str, Any] = {
     "command": "uwf-cursor --model x",
@@ -226,3 +233,72 @@ def test_of_many_who_allow_at_once_each_is_heard(store: Store, git: Git) -> None
     assert sorted(found) == [f"{which} {number}" for which in range(6) for number in range(5)]
     assert git("config", "uwf.fsync", cwd=Path(store.path)) == "false\n"
     assert list(Path(store.path).glob("*.lock")) == []
+
+
+def test_what_is_allowed_no_more_is_not_trusted_by_anybody(store: Store) -> None:
+    other = {"command": "other"}
+    trust_agents(store, [AGENT_CONFIG, other])
+    gone = untrust_agents(store, agents=[AGENT_CONFIG])
+    assert [each.agent for each in gone] == [AGENT_CONFIG]
+    for each in (store, reopened(store)):
+        assert not is_trusted(each, AGENT_CONFIG)
+        assert is_trusted(each, other)
+
+
+def test_a_command_goes_with_all_its_settings(store: Store) -> None:
+    long = {"command": "uwf-cursor --model x", "env": {"A": "x" * 500}}
+    bare = {"command": "uwf-cursor --model x"}
+    trust_agents(store, [AGENT_CONFIG, bare, long, {"command": "other"}])
+    gone = untrust_agents(store, command="uwf-cursor --model x")
+    assert [each.agent for each in gone] == [AGENT_CONFIG, bare]
+    # Of a long one only the digest is kept, which is its name then.
+    digest = list_trusted(store)[0].text
+    assert digest.startswith("sha256:")
+    assert list_trusted(store)[0].agent is None
+    assert len(untrust_agents(store, command=digest)) == 1
+    assert [each.agent for each in list_trusted(reopened(store))] == [{"command": "other"}]
+
+
+@pytest.mark.parametrize("command", ODD, ids=lambda command: repr(command[:20]))
+def test_any_command_can_go_again_and_the_rest_stays(store: Store, git: Git, command: str) -> None:
+    config = Path(store.path, "config")
+    config.write_text(config.read_text() + "[uwf]\n\t# mine\n\tagent = a\n")
+    store = reopened(store)
+    trust_agents(store, [AGENT_CONFIG])
+    before = config.read_text()
+    trust_agents(store, [{"command": command}])
+    assert len(untrust_agents(store, command=command)) == 1
+    assert config.read_text() == before
+    assert git("config", "uwf.agent", cwd=Path(store.path)) == "a\n"
+
+
+def test_nothing_is_written_when_nobody_goes(store: Store) -> None:
+    trust_agents(store, [AGENT_CONFIG])
+    config = Path(store.path, "config")
+    before = config.stat().st_ino, config.read_bytes()
+    assert untrust_agents(store, command="other") == []
+    assert untrust_agents(store, agents=[{"command": "other"}]) == []
+    assert (config.stat().st_ino, config.read_bytes()) == before
+
+
+def test_what_the_user_trusts_everywhere_is_told_and_not_ours_to_change(
+    store: Store, git: Git
+) -> None:
+    text = json.dumps({"command": "everywhere"}, separators=(",", ":"))
+    git("config", "--global", NAME, text, cwd=Path(store.path))
+    mine = open_store(store.path, environ=os.environ)
+    assert [(each.agent, each.is_own) for each in list_trusted(mine)] == [
+        ({"command": "everywhere"}, False)
+    ]
+    trust_agents(store, [{"command": "everywhere"}])
+    for _again in range(2):
+        with pytest.raises(StillTrusted):
+            untrust_agents(open_store(store.path, environ=os.environ), command="everywhere")
+    assert allowed(store) == []
+
+
+def test_a_store_in_memory_forgets_as_well() -> None:
+    store = memory_store()
+    trust_agents(store, [AGENT_CONFIG, {"command": "other"}])
+    assert len(untrust_agents(store, command="other")) == 1
+    assert [(each.agent, each.is_own) for each in list_trusted(store)] == [(AGENT_CONFIG, True)]

@@ -10,7 +10,7 @@ Source: git-config(1), "CONFIGURATION FILE"; git's config.c, git_parse_source.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Literal, NamedTuple
 
 _SPACES = " \t\r"
@@ -103,6 +103,23 @@ def remove_section(text: str, section: str) -> str:
     """
     name = normal_name(f"{section}.")[:-1]
     return _cut(text, lambda item: _section_of(item) == name)
+
+
+def remove_values(text: str, name: str, values: Container[str]) -> str:
+    """Give *text* without the settings of that name that have one of *values*.
+
+    Raises:
+        ValueError: git would not read the text.
+    """
+    wanted = normal_name(name)
+    return _cut(
+        text,
+        lambda item: (
+            item.kind == "setting"
+            and item.name == wanted
+            and ("true" if item.value is None else item.value) in values
+        ),
+    )
 
 
 def _section_of(item: Item) -> str | None:

@@ -11,11 +11,17 @@ Source: git-config(1), "FILES" and "Includes".
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import NamedTuple
 
 from uwf_git.errors import BadUsage, Refused
-from uwf_git.store.config_text import Item, edit_config, normal_name, scan_config
+from uwf_git.store.config_text import (
+    Item,
+    edit_config,
+    normal_name,
+    remove_values,
+    scan_config,
+)
 from uwf_git.store.durable import sync_directories
 from uwf_git.store.ref_lock import hold_ref_lock
 
@@ -27,6 +33,7 @@ __all__ = [
     "normal_name",
     "read_config_file",
     "read_user_config",
+    "remove_config",
     "rewrite_config",
     "set_config",
 ]
@@ -168,6 +175,15 @@ def add_config(path: str, name: str, value: str) -> None:
         BadConfig, UnfitValue, RefLocked: as ``set_config``.
     """
     _edit(path, name, value, keep=True)
+
+
+def remove_config(path: str, name: str, values: Container[str]) -> None:
+    """Take those *values* of *name* out of the file at *path*; what it includes stays.
+
+    Raises:
+        BadConfig, RefLocked: as ``set_config``.
+    """
+    rewrite_config(path, lambda text: remove_values(text, name, values))
 
 
 def _edit(path: str, name: str, value: str, *, keep: bool) -> None:

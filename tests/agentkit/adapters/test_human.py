@@ -1,0 +1,273 @@
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agentkit.conftest import MakeContext, Turn
+from agentkit.person import Person
+
+from uwf_git.agentkit.adapters.human import ask_person, build_page
+
+HUMAN = f"{sys.executable} -m uwf_git.agentkit.adapters.human"
+Start = Callable[..., Person]
+
+
+@pytest.fixture
+def person(turn: Turn) -> Iterator[Start]:
+    """Start `uwf …` in front of a person, at the turn of the role ``counter``."""
+    started: list[Person] = []
+
+    def start(*words: str, **environ: str) -> Person:
+        store = {"UWF_REPO": f"{turn.place}/store.git"}
+        argv = words if words[0] == "-c" else ("-m", "uwf_git", *words)
+        started.append(Person(*argv, cwd=turn.place, **store, **environ))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.leave()
+
+
+def step(turn: Turn) -> tuple[str, ...]:
+    return ("thread", "step", turn.thread, "--agent", HUMAN)
+
+
+def newest(turn: Turn) -> Any:
+    return turn.uwf("thread", "show", turn.thread)["step"]
+
+
+def test_person_is_shown_the_task_and_asked_for_each_field(turn: Turn, person: Start) -> None:
+    me = person(*step(turn))
+
+    shown = me.wait_for("words: a whole number.")
+    assert "Your turn as counter (step 1 of count-words" in shown
+    assert "Count the words." in shown
+    assert "one two three" in shown
+    me.answer("> ", "")
+    me.answer("this is needed", "many")
+    me.answer("a whole number, please", "3")
+    me.answer("| ", "I counted")
+    me.answer("| ", "twice.")
+    me.answer("| ", ".")
+    me.answer("[Y/n] ", "")
+    status, _ = me.end()
+
+    assert status == 0
+    told = newest(turn)
+    assert (told["meta"], told["content"]) == ({"words": 3}, "I counted\ntwice.")
+
+
+def test_text_ends_at_the_end_of_input_too(turn: Turn, person: Start) -> None:
+    me = person(*step(turn))
+    me.answer("> ", "4")
+    me.answer("| ", "Four.")
+    me.wait_for("| ")
+    me.type("\x04")
+    me.answer("[Y/n] ", "y")
+
+    assert me.end()[0] == 0
+    assert newest(turn)["content"] == "Four."
+
+
+def test_editor_is_opened_on_the_terminal(turn: Turn, person: Start, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\ntest -t 0 && test -t 1 && echo "Edited by hand." >>"$2"\n')
+    editor.chmod(0o755)
+    me = person(*step(turn), VISUAL=f"{editor} --wait")
+    me.answer("> ", "4")
+    me.answer("| ", "First.")
+    me.answer("| ", ":e")
+    me.answer("[Y/n] ", "")
+
+    assert me.end()[0] == 0
+    assert newest(turn)["content"] == "First.Edited by hand."
+
+
+def test_editor_that_fails_costs_nothing(turn: Turn, person: Start) -> None:
+    me = person(*step(turn), VISUAL="false")
+    me.answer("> ", "4")
+    me.answer("| ", "First.")
+    me.answer("| ", ":e")
+    me.answer("failed with exit status 1", ".")
+    me.answer("[Y/n] ", "")
+
+    assert me.end()[0] == 0
+    assert newest(turn)["content"] == "First."
+
+
+def test_whoever_does_not_want_to_hand_it_in_is_asked_again(turn: Turn, person: Start) -> None:
+    me = person(*step(turn))
+    me.answer("> ", "4")
+    me.answer("| ", "Four.")
+    me.answer("| ", ".")
+    me.answer("[Y/n] ", "n")
+    me.answer("[4] > ", "5")
+    me.answer("| ", ".")
+    me.answer("[Y/n] ", "y")
+
+    assert me.end()[0] == 0
+    told = newest(turn)
+    assert (told["meta"], told["content"]) == ({"words": 5}, "Four.")
+
+
+def test_whoever_presses_ctrl_c_has_handed_in_nothing(turn: Turn, person: Start) -> None:
+    me = person(*step(turn))
+    me.answer("> ", "4")
+    me.wait_for("| ")
+    me.type("\x03")
+
+    assert me.end()[0] == 130
+    shown = turn.uwf("thread", "show", turn.thread)
+    assert (shown["depth"], shown["status"], shown["step"]) == (0, "ready", None)
+
+
+def test_terminal_that_is_closed_ends_the_question(turn: Turn, tmp_path: Path) -> None:
+    me = Person(
+        "-m",
+        "uwf_git.agentkit.adapters.human",
+        turn.thread,
+        cwd=turn.place,
+        UWF_REPO=f"{turn.place}/store.git",
+        UWF_STEP_DIR=str(tmp_path),
+    )
+    try:
+        me.wait_for("> ")
+        assert "one two three" in (tmp_path / "prompt.md").read_text()
+        for _ in range(4):
+            me.type("\x04")
+        status, shown = me.end()
+    finally:
+        me.leave()
+
+    assert status == 130
+    assert "nobody answered: the terminal was closed" in shown
+
+
+def test_own_terminal_will_do_without_an_engine(turn: Turn) -> None:
+    me = Person(
+        "-m",
+        "uwf_git.agentkit.adapters.human",
+        turn.thread,
+        cwd=turn.place,
+        UWF_REPO=f"{turn.place}/store.git",
+    )
+    try:
+        me.answer("> ", "4")
+        me.answer("| ", ".")
+        me.answer("[Y/n] ", "")
+        status, shown = me.end()
+        assert status == 0
+        assert '{"meta": {"words": 4}, "content": "", "rung": "asked"}' in shown
+    finally:
+        me.leave()
+
+
+def test_second_question_at_one_terminal_waits_for_the_first(turn: Turn, person: Start) -> None:
+    me = person(*step(turn))
+    me.wait_for("> ")
+    environ = os.environ | {"UWF_REPO": f"{turn.place}/store.git", "UWF_TTY": me.name}
+    with subprocess.Popen(
+        [sys.executable, "-m", "uwf_git.agentkit.adapters.human", turn.thread],
+        cwd=turn.place, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, start_new_session=True,
+    ) as other:  # fmt: skip
+        assert other.stderr is not None
+        assert other.stderr.readline() == b"somebody else asks at this terminal; waiting\n"
+        me.type("4\n")
+        me.answer("| ", ".")
+        me.answer("[Y/n] ", "")
+        # The step is taken, and the other one asks.
+        me.answer("Your answer as counter", "7")
+        me.answer("| ", ".")
+        me.answer("[Y/n] ", "")
+        told = json.loads(other.stdout.read()) if other.stdout else {}
+
+    assert me.end()[0] == 0
+    assert newest(turn)["meta"] == {"words": 4}
+    assert told["meta"] == {"words": 7}
+
+
+def test_nobody_to_ask_is_told(turn: Turn) -> None:
+    ran = turn.python("-m", "uwf_git", *step(turn))
+
+    assert ran.status == 3
+    assert "nobody can be asked: there is no terminal" in ran.err
+
+
+@pytest.mark.parametrize("name", ["/dev/null", "/no/such/tty"])
+def test_what_is_no_terminal_is_told(name: str, turn: Turn) -> None:
+    ran = turn.python("-m", "uwf_git.agentkit.adapters.human", turn.thread, UWF_TTY=name)
+
+    assert ran.status == 1
+    assert ran.err.startswith("error: nobody can be asked: ")
+    assert name in ran.err
+
+
+def test_job_in_the_background_does_not_take_the_shell_s_lines(turn: Turn, person: Start) -> None:
+    background = (
+        "import os, subprocess, sys; sys.exit(subprocess.run([sys.executable, '-m', 'uwf_git', "
+        f"*{step(turn)!r}], process_group=0).returncode)"
+    )
+    me = person("-c", background)
+    status, shown = me.end()
+
+    assert status == 3
+    assert "nobody can be asked" in shown
+
+
+def test_program_explains_itself(turn: Turn) -> None:
+    ran = turn.python("-m", "uwf_git.agentkit.adapters.human", "--help")
+
+    assert ran.status == 0
+    assert ran.out.startswith("Usage: uwf-human THREAD-ID\n")
+
+
+class Answers:
+    """Somebody whose answers are known beforehand."""
+
+    def __init__(self, *answers: str | None) -> None:
+        self.answers = list(answers)
+        self.shown = ""
+
+    def say(self, text: str) -> None:
+        self.shown += text
+
+    def read_line(self, prompt: str = "> ") -> str | None:
+        self.shown += prompt
+        return self.answers.pop(0)
+
+
+def test_page_shows_the_last_step_and_the_last_error(context: MakeContext) -> None:
+    failed = {"kind": "schema", "message": "approved is missing"}
+    page = build_page(context(lastError=failed))
+
+    assert "The last step, by developer" in page
+    assert '"summary": "fixed the redirect loop"' in page
+    assert "They pass." in page
+    assert "First read, then fix." not in page
+    assert "The last attempt failed: approved is missing" in page
+
+
+def test_page_of_a_long_step_says_where_the_rest_is(context: MakeContext) -> None:
+    long = context()
+    steps = [{**each, "content": "x" * 50_000} for each in json.loads(json.dumps(STEPS))]
+    page = build_page(context(steps=steps))
+
+    assert len(page) < 30_000
+    assert "`uwf thread read` shows all of it" in page
+    assert long.depth == 2
+
+
+STEPS = [{"hash": "8FWKR3TN5V1QA", "role": "developer", "meta": {}, "agent": "a", "timestamp": 1}]
+
+
+def test_edited_text_is_the_text(context: MakeContext) -> None:
+    me = Answers("y", "", "", ":e", "")
+
+    result = ask_person(me, context(), edit=lambda text: f"{text}Written.\n\n")
+
+    assert (result.meta, result.content, result.rung) == ({"approved": True}, "Written.", "asked")

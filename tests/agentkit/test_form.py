@@ -1,0 +1,133 @@
+from typing import Any
+
+import pytest
+
+from uwf_git.agentkit.fitting import find_misfit
+from uwf_git.agentkit.form import fill_form
+
+
+class Answers:
+    """Somebody whose answers are known beforehand."""
+
+    def __init__(self, *answers: str | None) -> None:
+        self.answers = list(answers)
+        self.shown = ""
+
+    def say(self, text: str) -> None:
+        self.shown += text
+
+    def read_line(self, prompt: str = "> ") -> str | None:
+        self.shown += prompt
+        return self.answers.pop(0)
+
+
+def fields(*required: str, **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+BOOLEAN, INTEGER, NUMBER, STRING = (
+    {"type": name} for name in ("boolean", "integer", "number", "string")
+)
+
+TWO = [{"a": 1}, {"b": 2}]
+
+
+@pytest.mark.parametrize(
+    ("schema", "typed", "value"),
+    [
+        (BOOLEAN, ["y"], True),
+        (BOOLEAN, ["No"], False),
+        (BOOLEAN, ["maybe", "true"], True),
+        (INTEGER, ["3.5", "x", "-7"], -7),
+        (INTEGER | {"minimum": 1}, ["0", "2"], 2),
+        (NUMBER, ["1e999", "nan", "2.50"], 2.5),
+        (NUMBER, ["3"], 3),
+        (STRING, ["two words"], "two words"),
+        (STRING, ["", '""'], ""),
+        (STRING | {"minLength": 3}, ["ab", "abc"], "abc"),
+        (STRING, ["true"], "true"),
+        ({"enum": ["low", "high"]}, ["middle", "high"], "high"),
+        ({"enum": ["low", "high"]}, ["2"], "high"),
+        ({"enum": [3, 1]}, ["1"], 1),
+        ({"enum": [None, True]}, ["null"], None),
+        ({"type": ["string", "null"]}, ["null"], None),
+        ({"type": ["integer", "null"]}, ["4"], 4),
+        ({"type": "array", "items": STRING}, ["a b", "2", ""], ["a b", "2"]),
+        ({"type": "array", "items": INTEGER}, ["1", "2", None], [1, 2]),
+        ({"type": "array", "items": INTEGER}, ["[1, 2]", ""], [1, 2]),
+        ({"type": "array", "items": {"type": "object"}}, ["- a: 1", "- b: 2", ""], TWO),
+        ({"type": "object"}, ['{"a": [1]}', ""], {"a": [1]}),
+        ({"type": "object"}, ["a: [1", "", "a: 1", "b: 2", ""], {"a": 1, "b": 2}),
+        ({}, ["[1, two]", ""], [1, "two"]),
+    ],
+)  # fmt: skip
+def test_field_is_asked_until_it_fits(schema: dict[str, Any], typed: list[Any], value: Any) -> None:
+    me = Answers(*typed)
+
+    assert fill_form(me, fields("it", it=schema)) == {"it": value}
+    assert me.answers == []
+
+
+def test_optional_field_may_be_skipped_and_a_needed_one_not() -> None:
+    me = Answers("", None, "yes", "")
+
+    assert fill_form(me, fields("must", must=BOOLEAN, may=STRING)) == {"must": True}
+    assert me.shown.count("this is needed") == 2
+    assert "may (optional, Enter skips it): text." in me.shown
+
+
+def test_constant_is_told_and_not_asked() -> None:
+    me = Answers("y")
+
+    schema = fields("kind", "ok", kind={"const": "review"}, ok=BOOLEAN)
+    assert fill_form(me, schema) == {"kind": "review", "ok": True}
+    assert 'kind: "review"' in me.shown
+
+
+def test_optional_constant_is_said_only_by_who_says_it() -> None:
+    schema = fields(done={"const": True})
+
+    assert fill_form(Answers(""), schema) == {}
+    assert fill_form(Answers("false", "true"), schema) == {"done": True}
+
+
+def test_one_of_several_forms_is_chosen_first() -> None:
+    accept = fields("status", status={"const": "accepted"})
+    reject = fields("status", "why", status={"const": "rejected"}, why=STRING)
+    me = Answers("3", "2", "it is late")
+
+    value = fill_form(me, {"oneOf": [accept, reject]})
+    assert value == {"status": "rejected", "why": "it is late"}
+    assert '  1  status = "accepted"\n  2  status = "rejected", why\n' in me.shown
+
+
+def test_reference_into_the_definitions_is_followed() -> None:
+    schema = fields("level", level={"$ref": "#/$defs/level"})
+    schema["$defs"] = {"level": {"enum": ["a", "b"]}}
+
+    assert fill_form(Answers("c", "b"), schema) == {"level": "b"}
+
+
+def test_fields_that_do_not_fit_together_are_asked_again_and_kept_by_enter() -> None:
+    schema = fields("a", a=INTEGER, b=INTEGER) | {"dependentRequired": {"a": ["b"]}}
+    me = Answers("1", "", "", "2")
+
+    assert fill_form(me, schema) == {"a": 1, "b": 2}
+    assert "That does not fit together" in me.shown
+    assert "[1] > " in me.shown
+
+
+@pytest.mark.parametrize(
+    ("schema", "typed", "value"),
+    [(STRING, ["x"], "x"), (True, ["{a: 1}", ""], {"a": 1}), ({"enum": [1, 2]}, ["2"], 2)],
+)
+def test_schema_without_fields_is_one_question(schema: Any, typed: list[Any], value: Any) -> None:
+    assert fill_form(Answers(*typed), schema) == value
+    assert find_misfit(value, schema) == ""
+
+
+def test_descriptions_are_shown() -> None:
+    me = Answers("y")
+    fill_form(me, fields("ok", ok=BOOLEAN | {"description": "Whether it may\n be merged."}))
+
+    assert "ok: true or false. Whether it may be merged.\n" in me.shown

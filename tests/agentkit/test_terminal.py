@@ -1,0 +1,60 @@
+import os
+import pty
+from collections.abc import Iterator
+
+import pytest
+
+from uwf_git.agentkit.terminal import Left, NoTerminal, Terminal, visible
+
+
+@pytest.fixture
+def screen() -> Iterator[tuple[int, Terminal]]:
+    """Give a terminal, and our end of it."""
+    ours, theirs = pty.openpty()
+    terminal = Terminal({"UWF_TTY": os.ttyname(theirs)})
+    os.close(theirs)
+    yield ours, terminal
+    terminal.close()
+
+
+def test_lines_are_read_whole(screen: tuple[int, Terminal]) -> None:
+    ours, terminal = screen
+    os.write(ours, "grün\nzwei\n".encode())
+
+    assert terminal.read_line() == "grün"
+    assert terminal.read_line() == "zwei"
+
+
+def test_end_of_input_is_told_a_few_times(screen: tuple[int, Terminal]) -> None:
+    ours, terminal = screen
+    os.write(ours, b"\x04\x04\x04x\n\x04\x04\x04\x04")
+
+    assert [terminal.read_line() for _ in range(4)] == [None, None, None, "x"]
+    assert [terminal.read_line() for _ in range(3)] == [None, None, None]
+    with pytest.raises(Left):
+        terminal.read_line()
+
+
+def test_terminal_that_is_gone_is_told() -> None:
+    ours, theirs = pty.openpty()
+    terminal = Terminal({"UWF_TTY": os.ttyname(theirs)})
+    os.close(theirs)
+    os.close(ours)
+
+    with pytest.raises(Left):
+        terminal.say("x")
+    terminal.close()
+
+
+def test_text_of_others_cannot_move_the_cursor(screen: tuple[int, Terminal]) -> None:
+    ours, terminal = screen
+    terminal.say("\x1b[2Jcleared\x9b\u202e\ttab\n")
+
+    assert os.read(ours, 1000).decode() == "\ufffd[2Jcleared\ufffd\ufffd\ttab\r\n"
+    assert visible("a\tb\nc") == "a\tb\nc"
+
+
+@pytest.mark.parametrize("name", ["/dev/null", "/no/such"])
+def test_what_is_no_terminal_is_refused(name: str) -> None:
+    with pytest.raises(NoTerminal, match=name):
+        Terminal({"UWF_TTY": name})

@@ -1,0 +1,123 @@
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.program import Uwf, make_uwf
+from cli.ran import Ran
+
+from uwf_git.cli.settings import Session
+
+
+@pytest.fixture
+def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
+    """Run `uwf` on a store of the test's own."""
+    return make_uwf(tmp_path, session, capsys)
+
+
+def call(number: int, name: str, **arguments: Any) -> dict[str, Any]:
+    params = {"name": name, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+
+def serve(
+    ran: Callable[..., Ran],
+    *messages: dict[str, Any],
+    words: tuple[str, ...] = (),
+    env: dict[str, str] | None = None,
+) -> list[Any]:
+    """Say *messages* to the server, and give its answers."""
+    fed = "".join(json.dumps(each) + "\n" for each in messages).encode()
+    done = ran("uwf_git", "mcp", *words, fed=fed, env=env or {})
+    assert (done.status, done.err) == (0, "")
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+def test_agent_reads_its_thread_and_hands_in_its_result(
+    uwf: Uwf, ran: Callable[..., Ran], tmp_path: Path
+) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "step", thread)
+    step = tmp_path / "step"
+    step.mkdir()
+    turn = {"UWF_REPO": str(uwf.session.repo), "UWF_THREAD_ID": thread, "UWF_ROLE": "checker"}
+    answers = serve(
+        ran,
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        call(1, "read_role"),
+        call(2, "read_step", index=-1),
+        call(3, "submit_result", meta={"ok": "yes"}),
+        call(4, "submit_result", meta={"ok": True}, content="Grün."),
+        env=turn | {"UWF_STEP_DIR": str(step)},
+    )
+
+    told = {each["id"]: each["result"] for each in answers}
+    assert list(told) == [0, 1, 2, 3, 4]
+    assert '"name": "checker"' in told[1]["content"][0]["text"]
+    assert '"role": "writer"' in told[2]["content"][0]["text"]
+    assert told[3]["isError"]
+    assert "meta.ok" in told[3]["content"][0]["text"]
+    assert not told[4]["isError"]
+    assert json.loads((step / "submitted.json").read_text()) == {
+        "meta": {"ok": True},
+        "content": "Grün.",
+    }
+
+
+def test_thread_and_role_can_be_named(uwf: Uwf, ran: Callable[..., Ran]) -> None:
+    thread = uwf.begun()
+    words = ("--repo", str(uwf.session.repo), "--thread", thread, "--role", "checker")
+    (told,) = serve(ran, call(1, "read_role"), words=words)
+
+    assert '"name": "checker"' in told["result"]["content"][0]["text"]
+
+
+def test_store_that_is_not_there_is_told_at_the_call(ran: Callable[..., Ran]) -> None:
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    answers = serve(ran, ping, call(2, "read_thread", thread_id="01"), env={"UWF_REPO": "/nowhere"})
+
+    assert answers[0]["result"] == {}
+    assert answers[1]["result"]["isError"]
+    assert "/nowhere does not exist" in answers[1]["result"]["content"][0]["text"]
+
+
+def test_first_reply_needs_no_store(ran: Callable[..., Ran]) -> None:
+    fed = b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}\n\n'
+    loaded = ran("uwf_git", "mcp", fed=fed, env={"PYTHONPROFILEIMPORTTIME": "1"}).err
+    modules = {line.rpartition("|")[2].strip() for line in loaded.splitlines() if "|" in line}
+
+    assert "uwf_git.commands.mcp_server" in modules
+    heavy = {"dulwich", "jsonschema", "ulid", "yaml", "importlib.metadata", "uwf_git.store.store"}
+    assert modules & heavy == set()
+
+
+def test_server_answers_at_once_and_ends_with_its_input() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "uwf_git", "mcp"],
+        env=os.environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for number in (1, 2):
+            server.stdin.write(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n' % number)
+            server.stdin.flush()
+            assert json.loads(server.stdout.readline())["id"] == number
+        server.stdin.close()
+
+    assert server.returncode == 0
+
+
+def test_client_that_left_is_no_failure(ran: Callable[..., Ran]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as gone:
+        done = ran("uwf_git", "mcp", fed=b"x\n", stdout=gone)
+
+    assert (done.status, done.err) == (141, "")

@@ -1,0 +1,110 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from agentkit.person import Person
+from cli.program import ANSWER, Uwf, make_uwf
+
+from uwf_git.cli.settings import Session
+
+GOOD = """echo '{"meta": {"ok": true}, "content": "Here."}'"""
+
+
+@pytest.fixture
+def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
+    """Run `uwf` on a store of the test's own: ``uwf("setup")``."""
+    return make_uwf(tmp_path, session, capsys)
+
+
+def test_agent_is_checked_and_becomes_the_default(uwf: Uwf) -> None:
+    agent = uwf.agent(GOOD)
+    told = uwf.json("setup", "--agent", agent)
+
+    assert (told["setting"], told["value"]) == ("uwf.agent", agent)
+    assert told["where"] == f"{uwf.session.repo}/config"
+    assert told["check"]["meta"] == {"ok": True}
+    assert uwf.json("config", "get", "agent")["value"] == agent
+
+
+def test_name_stands_for_its_adapter(uwf: Uwf) -> None:
+    ran = uwf("setup", "--agent", "claude", "--no-check")
+
+    assert ran.status == 0
+    assert "next: uwf run WORKFLOW -p '…'" in ran.err
+    assert uwf.json("config", "get", "agent")["value"] == "uwf-claude"
+
+
+def test_agent_that_fails_its_check_is_not_the_default(uwf: Uwf) -> None:
+    assert uwf("setup", "--agent", uwf.agent("exit 1")).status == 3
+    assert uwf("config", "get", "agent").status == 1
+
+
+def test_default_of_all_stores_is_the_user_s(uwf: Uwf, git: Callable[..., str]) -> None:
+    uwf.json("config", "set", "agent", "of-the-store")
+    ran = uwf("setup", "--agent", "mine", "--global", "--no-check", agent="of-the-process")
+
+    assert ran.status == 0
+    assert f"but the store {uwf.session.repo} has a setting of its own: of-the-store" in ran.err
+    assert "but UWF_AGENT is set, and comes first: of-the-process" in ran.err
+    assert git("config", "--global", "uwf.agent", cwd=uwf.place) == "mine\n"
+    assert uwf.json("config", "get", "agent")["value"] == "of-the-store"
+
+
+def test_user_without_a_store_gets_none_for_a_global_setting(uwf: Uwf) -> None:
+    assert uwf("setup", "--agent", "mine", "--global", "--no-check", repo=None).status == 0
+    assert not Path(os.environ["HOME"], ".uwf").exists()
+
+
+def test_nobody_is_asked_without_a_terminal(uwf: Uwf) -> None:
+    uwf.agent(name="gemini")
+    path = {**uwf.session.environ, "PATH": f"{uwf.place}:/bin"}
+    ran = uwf("setup", environ=path)
+
+    assert ran.status == 2
+    assert "`uwf setup --agent uwf-gemini`" in ran.err
+
+
+def test_machine_without_agents_is_told_how_to_get_one(uwf: Uwf) -> None:
+    ran = uwf("setup", environ={**uwf.session.environ, "PATH": "/nowhere"})
+
+    assert ran.status == 1
+    assert "`uwf agent list --all`" in ran.err
+
+
+@pytest.mark.parametrize("agent", ["'open", "", "\udcff"])
+def test_what_is_no_command_is_refused(agent: str, uwf: Uwf) -> None:
+    assert uwf("setup", "--agent", agent, "--no-check").status == 1
+    assert uwf("config", "get", "agent").status == 1
+
+
+def test_person_at_a_terminal_is_asked(uwf: Uwf) -> None:
+    for name in ("claude", "gemini"):
+        uwf.agent(ANSWER, name=name)
+    repo = str(uwf.session.repo)
+    path = f"{uwf.place}:/usr/bin:/bin"
+    me = Person("-m", "uwf_git", "setup", "--no-check", cwd=uwf.place, UWF_REPO=repo, PATH=path)
+    try:
+        shown = me.answer("[1] ", "3")
+        assert "1  uwf-claude" in shown
+        assert "2  uwf-gemini" in shown
+        me.answer("a number from 1 to 2, please, or a name", "gemini")
+        status, shown = me.end()
+    finally:
+        me.leave()
+
+    assert status == 0
+    assert '"value": "uwf-gemini"' in shown
+
+
+def test_person_may_leave(uwf: Uwf) -> None:
+    uwf.agent(name="claude")
+    path = f"{uwf.place}:/usr/bin:/bin"
+    me = Person("-m", "uwf_git", "setup", cwd=uwf.place, UWF_REPO=str(uwf.session.repo), PATH=path)
+    try:
+        me.wait_for("[1] ")
+        me.type("\x04")
+        assert me.end()[0] == 130
+    finally:
+        me.leave()
+    assert uwf("config", "get", "agent").status == 1

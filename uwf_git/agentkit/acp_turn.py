@@ -1,0 +1,129 @@
+"""ACP turns: what an agent told while it worked on one prompt.
+
+Owns: making an answer of ``session/update`` notifications, as versions 1 and 2 of the Agent
+Client Protocol send them. Knows nothing of: how they arrive.
+Always true: the answer's text is the agent's last message; what it said between tool calls is in
+the trace. Updates of a kind that we do not know, or of an odd shape, are left out.
+Source: agentclientprotocol.com, "Prompt Turn" (v1) and "Prompt Lifecycle" (v2).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from uwf_git.agentkit.adapter import Answer
+from uwf_git.agentkit.records import build_usage, find
+
+_MOST_EVENTS = 5_000
+
+_MESSAGES = {"agent_message_chunk", "agent_message"}
+_TOOLS = {"tool_call", "tool_call_update"}
+
+
+@dataclass(slots=True)
+class AcpTurn:
+    """One prompt's work, as far as it was told."""
+
+    session: str | None = None
+    stop_reason: str | None = None
+    """Why it ended; None while it has not."""
+
+    cost: float | None = None
+    """Of the whole session so far, in US dollars."""
+
+    _messages: dict[str, str] = field(default_factory=dict)
+    _tools: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _trace: list[dict[str, Any]] = field(default_factory=list)
+    _tokens: dict[str, Any] = field(default_factory=dict)
+    _segment: int = 0
+
+    def take(self, update: Mapping[str, Any]) -> None:
+        """Take one update."""
+        kind = update.get("sessionUpdate")
+        if kind in _MESSAGES:
+            self._take_message(update, is_whole=kind == "agent_message")
+        elif kind in _TOOLS:
+            self._take_tool(update)
+        elif kind == "usage_update" and find(update, str, "cost", "currency") in (None, "USD"):
+            amount = find(update, float, "cost", "amount")
+            self.cost = self.cost if amount is None else amount
+        elif kind == "state_update" and update.get("state") == "idle":
+            self.end(update)
+
+    def end(self, told: Mapping[str, Any]) -> None:
+        """Take the end: the result of version 1's prompt, or version 2's idle state."""
+        self.stop_reason = find(told, str, "stopReason") or self.stop_reason
+        self._tokens = _read_usage(told) or self._tokens
+
+    def note(self, event: Mapping[str, Any]) -> None:
+        """Add an event of ours to the trace."""
+        if len(self._trace) < _MOST_EVENTS:
+            self._trace.append(dict(event))
+
+    def build_answer(self, *, cost_before: float = 0.0) -> Answer:
+        """Give what was said, done and spent; *cost_before* was spent in the session before."""
+        said = [text for text in self._messages.values() if text.strip()]
+        told = [{"type": "message", "text": text} for text in said[:-1]]
+        usage = dict(self._tokens)
+        if self.cost is not None:
+            usage["costUsd"] = max(0.0, round(self.cost - cost_before, 9))
+        return Answer(
+            text=said[-1] if said else "",
+            session=self.session,
+            usage=usage,
+            trace=(*told, *self._trace),
+        )
+
+    def _take_message(self, update: Mapping[str, Any], *, is_whole: bool) -> None:
+        key = find(update, str, "messageId") or f"#{self._segment}"
+        text = _read_text(update.get("content"))
+        self._messages[key] = text if is_whole else self._messages.get(key, "") + text
+
+    def _take_tool(self, update: Mapping[str, Any]) -> None:
+        name = find(update, str, "toolCallId") or ""
+        if name not in self._tools:
+            # What is said after it is another message.
+            self._segment += 1
+            self._tools[name] = {"type": "tool"}
+            if len(self._trace) < _MOST_EVENTS:
+                self._trace.append(self._tools[name])
+        tool = self._tools[name]
+        for key, told in _TOOL_KEYS.items():
+            if update.get(key) is not None:
+                tool[told] = update[key]
+        content = _read_text(update.get("content"))
+        if content and "output" not in tool:
+            tool["output"] = content
+
+
+_TOOL_KEYS = {
+    "title": "name",
+    "kind": "kind",
+    "status": "status",
+    "rawInput": "input",
+    "rawOutput": "output",
+}
+
+
+def _read_text(content: Any) -> str:
+    """Give the text of a content block, or of a list of them, as tools wrap them too."""
+    if isinstance(content, list):
+        return "".join(_read_text(each) for each in content)
+    if find(content, str, "type") == "content":
+        return _read_text(find(content, dict, "content"))
+    return find(content, str, "text") or ""
+
+
+def _read_usage(told: Mapping[str, Any]) -> dict[str, Any]:
+    usage = build_usage(
+        inputTokens=find(told, int, "usage", "inputTokens"),
+        outputTokens=find(told, int, "usage", "outputTokens"),
+        cachedInputTokens=find(told, int, "usage", "cachedReadTokens"),
+        reasoningTokens=find(told, int, "usage", "thoughtTokens"),
+    )
+    # Gemini has a place of its own.
+    quota = ("_meta", "quota", "token_count")
+    return usage or build_usage(
+        inputTokens=find(told, int, *quota, "input_tokens"),
+        outputTokens=find(told, int, *quota, "output_tokens"),
+    )

@@ -1,0 +1,227 @@
+"""Forms: the fields of a JSON Schema, asked of a person one by one.
+
+Owns: which question a field is, and what an answer means.
+Knows nothing of: terminals (it is given something that asks), roles.
+Always true: what it gives fits the schema; a value that a person did not give is left out, but for
+constants, which are the schema's own word.
+"""
+
+from typing import Any, Protocol
+
+from uwf_git.agentkit.fitting import find_misfit
+from uwf_git.engine.schema_words import SchemaWords, literal
+
+_YES, _NO = {"y", "yes", "true"}, {"n", "no", "false"}
+_SCALARS = {"string", "integer", "number", "boolean"}
+
+_UNSET: Any = object()
+"""No value: an optional field that was skipped."""
+
+
+class Asker(Protocol):
+    """What a form needs of a terminal."""
+
+    def say(self, text: str) -> None:
+        """Show *text*."""
+
+    def read_line(self, prompt: str = "> ") -> str | None:
+        """Read a line; None when there is none (Ctrl-D)."""
+
+
+class Unfit(Exception):
+    """An answer that cannot be taken; its text says why."""
+
+
+def fill_form(asker: Asker, schema: dict[str, Any] | bool, *, before: Any = None) -> Any:  # noqa: FBT001 (true is a schema, no switch)
+    """Ask for a value that fits *schema*, until there is one.
+
+    *before* is what was answered last time; an empty answer keeps it.
+    """
+    form = _Form(asker, schema)
+    value = before
+    while True:
+        value = form.ask(value)
+        problem = find_misfit(value, schema)
+        if not problem:
+            return value
+        asker.say(f"That does not fit together: {problem}\nOnce more; Enter keeps a value.\n")
+
+
+class _Form:
+    """One schema's questions."""
+
+    def __init__(self, asker: Asker, schema: Any) -> None:
+        self._asker = asker
+        self._schema = schema
+        self._words = SchemaWords(schema)
+
+    def ask(self, before: Any) -> Any:
+        resolved = self._words.resolve(self._schema)
+        shape = self._choose_shape(resolved)
+        if not shape.get("properties"):
+            self._asker.say(f"The answer: {self._words.phrase(shape)}\n")
+            return self._ask_value(shape, is_required=True, before=before or _UNSET)
+        known = before if isinstance(before, dict) else {}
+        answers = {
+            name: self._ask_field(name, part, shape, known.get(name, _UNSET))
+            for name, part in shape["properties"].items()
+        }
+        return {name: value for name, value in answers.items() if value is not _UNSET}
+
+    def _choose_shape(self, resolved: dict[str, Any]) -> dict[str, Any]:
+        """Give the schema itself, or the one of its alternatives that a person wants to fill."""
+        choices = resolved.get("oneOf") or resolved.get("anyOf")
+        if resolved.get("properties") or not isinstance(choices, list):
+            return resolved
+        shapes = [self._words.resolve(choice) for choice in choices]
+        if not all(shape.get("properties") for shape in shapes):
+            return resolved
+        for number, shape in enumerate(shapes, 1):
+            fields = ", ".join(_summary(name, part) for name, part in shape["properties"].items())
+            title = shape.get("description") or shape.get("title") or ""
+            self._asker.say(f"  {number}  {f'{title}: ' if title else ''}{fields}\n")
+        while True:
+            line = (self._asker.read_line("which? ") or "").strip()
+            if line.isdecimal() and 1 <= int(line) <= len(shapes):
+                return shapes[int(line) - 1]
+            self._asker.say(f"a number from 1 to {len(shapes)}, please\n")
+
+    def _ask_field(self, name: str, part: Any, shape: dict[str, Any], before: Any) -> Any:
+        resolved = self._words.resolve(part)
+        is_required = name in shape.get("required", [])
+        # There is nothing to choose; an optional one says something by being there.
+        if "const" in resolved and is_required:
+            self._asker.say(f"{name}: {literal(resolved['const'])}\n")
+            return resolved["const"]
+        told = "" if is_required else " (optional, Enter skips it)"
+        description = " ".join(str(resolved.get("description", "")).split())
+        about = f" {description}" if description else ""
+        self._asker.say(f"{name}{told}: {self._words.phrase(part)}.{about}\n")
+        return self._ask_value(resolved, is_required=is_required, before=before)
+
+    def _ask_value(self, schema: dict[str, Any], *, is_required: bool, before: Any) -> Any:
+        kept = f"[{literal(before)}] " if before is not _UNSET else ""
+        choices = schema.get("enum")
+        if isinstance(choices, list):
+            for number, choice in enumerate(choices, 1):
+                self._asker.say(f"  {number}  {literal(choice)}\n")
+        while True:
+            lines = self._read_lines(schema, f"{kept}> ")
+            if not lines:
+                if before is not _UNSET:
+                    return before
+                if not is_required:
+                    return _UNSET
+                self._asker.say('this is needed; an empty text is ""\n')
+                continue
+            try:
+                value = _read_value(lines, schema)
+            except Unfit as unfit:
+                self._asker.say(f"{unfit}\n")
+                continue
+            problem = find_misfit(value, self._with_definitions(schema))
+            if not problem:
+                return value
+            self._asker.say(f"{problem}\n")
+
+    def _read_lines(self, schema: dict[str, Any], prompt: str) -> list[str]:
+        """Read one line, or as many as a value takes that is no scalar, up to an empty one."""
+        first = self._asker.read_line(prompt)
+        if not first or _is_scalar(schema):
+            return [first] if first else []
+        lines = [first]
+        if _is_list_of_scalars(schema, self._words):
+            self._asker.say("the next item, or Enter\n")
+        while line := self._asker.read_line("… "):
+            lines.append(line)
+        return lines
+
+    def _with_definitions(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Give *schema* as it can stand alone: its references lead into the root's definitions."""
+        root = self._schema if isinstance(self._schema, dict) else {}
+        kept = {name: root[name] for name in ("$defs", "definitions") if name in root}
+        return {**kept, **schema}
+
+
+def _summary(name: str, part: Any) -> str:
+    is_constant = isinstance(part, dict) and "const" in part
+    return f"{name} = {literal(part['const'])}" if is_constant else name
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """Give the type of a value that is no null; "" if there are several."""
+    types = schema.get("type")
+    names = [types] if isinstance(types, str) else types if isinstance(types, list) else []
+    names = [name for name in names if name != "null"]
+    return str(names[0]) if len(names) == 1 else ""
+
+
+def _is_scalar(schema: dict[str, Any]) -> bool:
+    return _kind(schema) in _SCALARS or isinstance(schema.get("enum"), list) or "const" in schema
+
+
+def _is_list_of_scalars(schema: dict[str, Any], words: SchemaWords) -> bool:
+    return _kind(schema) == "array" and _is_scalar(words.resolve(schema.get("items", {})))
+
+
+def _read_value(lines: list[str], schema: dict[str, Any]) -> Any:
+    """Read what was typed, as *schema* wants it.
+
+    Raises:
+        Unfit: it is something else.
+    """
+    line = lines[0]
+    choices = [schema["const"]] if "const" in schema else schema.get("enum")
+    if isinstance(choices, list):
+        return _read_choice(line.strip(), choices)
+    if line.strip() == "null" and "null" in schema.get("type", []):
+        return None
+    items = schema.get("items")
+    match _kind(schema):
+        case "string":
+            return "" if line.strip() == '""' else line
+        case "boolean":
+            return _read_flag(line.strip().lower())
+        case "integer" | "number" as kind:
+            return _read_number(line.strip(), kind)
+        case "array" if isinstance(items, dict) and _kind(items) in _SCALARS:
+            if line.lstrip()[:1] != "[":
+                return [_read_value([each], items) for each in lines]
+    return _read_yaml("\n".join(lines))
+
+
+def _read_choice(text: str, choices: list[Any]) -> Any:
+    for choice in choices:
+        if text in (choice, literal(choice)):
+            return choice
+    if text.isdecimal() and 1 <= int(text) <= len(choices):
+        return choices[int(text) - 1]
+    raise Unfit(f"one of these, please, or its number: {', '.join(map(literal, choices))}")
+
+
+def _read_flag(word: str) -> bool:
+    if word in _YES or word in _NO:
+        return word in _YES
+    raise Unfit("yes or no, please")
+
+
+def _read_number(text: str, kind: str) -> int | float:
+    try:
+        return int(text) if kind == "integer" else _plain(float(text))
+    except (ValueError, OverflowError):
+        raise Unfit("a whole number, please" if kind == "integer" else "a number, please") from None
+
+
+def _plain(number: float) -> int | float:
+    """Give a number as JSON has it: no infinity, and 3 for 3.0."""
+    return int(number) if number == int(number) else number
+
+
+def _read_yaml(text: str) -> Any:
+    # PyYAML costs 12 ms, and few fields are so complex.
+    from uwf_git.model.yaml_text import BadYaml, parse_yaml  # noqa: PLC0415 (see above)
+
+    try:
+        return parse_yaml(text).value
+    except BadYaml as error:
+        raise Unfit(f"that is neither JSON nor YAML: {error.message}") from None

@@ -1,0 +1,46 @@
+"""`uwf agent trust`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from uwf_git.cli.parameters import text_argument
+from uwf_git.cli.render import emit
+from uwf_git.cli.settings import Session
+from uwf_git.cli.verb import verb
+from uwf_git.commands.agent_trust import WhoIsMeant, trust
+
+
+def who_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb what names agents: a command, a thread, a workflow."""
+    with_workflow = click.option(
+        "--workflow", metavar="NAME", help="The agents that this workflow names."
+    )(function)
+    with_thread = click.option(
+        "--thread", metavar="ID", help="The agents that are bound in this thread."
+    )(with_workflow)
+    return click.argument("command", required=False)(with_thread)
+
+
+@verb(
+    "uwf agent trust 'uwf-claude --model opus'",
+    "uwf agent trust --thread 01J7K9M2",
+    exits={1: "there is no such thread, workflow or agent"},
+)
+@who_options
+def command(
+    session: Session, command: str | None, thread: str | None, workflow: str | None
+) -> None:
+    """Let an agent command run in this store.
+
+    A command that came with a fetched thread or workflow is not run until somebody here has
+    allowed it. COMMAND alone means the command without further settings; --thread or --workflow
+    mean its agents as they are, environment and all. Read what is printed: it is what may run.
+    """
+    who = WhoIsMeant(_text(command), thread, workflow)
+    emit(session, {"trusted": trust(session.open_store(create=True), who)})
+
+
+def _text(command: str | None) -> str | None:
+    return None if command is None else text_argument(command, "the command")

@@ -1,0 +1,165 @@
+"""`uwf agent check`: an agent takes one small step in a store of its own.
+
+Owns: the workflow of the check, and what its outcome tells.
+Knows nothing of: any agent. Always true: nothing but a temporary folder is written; the agent
+gets the settings that it would get in the caller's store.
+"""
+
+import os
+import shlex
+import tempfile
+from typing import Any, NamedTuple
+
+from uwf_git.agents.command_line import split_command
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.choose_agent import build_agent
+from uwf_git.commands.play_agent import OnStderr, play_agent
+from uwf_git.commands.thread_start import StartRequest, start_thread
+from uwf_git.commands.thread_step import StepRequest, TurnFailed, step_thread
+from uwf_git.commands.turn import Played, Turn
+from uwf_git.commands.workflow_put import put_workflow
+from uwf_git.errors import AgentFailed
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git_config import GitConfig, add_config
+from uwf_git.store.store import Store, create_store
+
+_WORKFLOW = b"""\
+name: agent-check
+description: One small step, to see whether an agent works.
+roles:
+  tester:
+    description: Says that it is there.
+    systemPrompt: |
+      This is a test of the connection to you. Use no tools and change no files; just answer.
+    outputSchema:
+      type: object
+      properties:
+        ok: {type: boolean, description: Always true.}
+      required: [ok]
+moderator:
+  - {from: $START, to: tester}
+  - {from: tester, to: $END}
+"""
+
+_PROMPT = "Set ok to true, and write this word as your text: {word}"
+
+_COPIED = "uwf."
+_NOT_COPIED = {"uwf.store", "uwf.trustedagent", "uwf.agent", "uwf.onreceive"}
+
+_LONGEST_CONTENT = 2_000
+
+
+class CheckFailed(AgentFailed):
+    """The agent took no step."""
+
+    code = "check-failed"
+
+    def __init__(self, command: str, played: Played) -> None:
+        error = dict(played.error or {})
+        super().__init__(
+            f"{command} took no step: {error.get('message')}",
+            hint=played.hint or "its log is above; `--help` of its program says what it takes",
+            agent=command,
+            kind=error.get("kind"),
+            durationMs=played.duration_ms,
+            output=played.stdout[-_LONGEST_CONTENT:].decode(errors="replace"),
+        )
+
+
+class CheckRequest(NamedTuple):
+    """What is to be tried."""
+
+    command: str
+    timeout_s: int
+    thread: ThreadId
+    config: GitConfig
+    """The settings of the caller's store."""
+
+
+class Checked(NamedTuple):
+    """An agent that took its step."""
+
+    meta: Any
+    content: str
+    rung: str | None
+    """How the meta was found; None if the agent does not say."""
+
+    usage: dict[str, Any] | None
+    duration_ms: int
+    prompt_characters: int
+    """How long the prompt was that it says it used; 0 if it does not say."""
+
+    heard: bool
+    """Whether it gave back the word that was in the task, so that the prompt has reached it."""
+
+
+def check_agent(caller: Caller, request: CheckRequest, *, on_stderr: OnStderr) -> Checked:
+    """Let the agent take one step, and tell how.
+
+    Raises:
+        BadCommand: it is no command.
+        CheckFailed: it took none.
+    """
+    command = _from_anywhere(request.command, caller.cwd)
+    word = f"uwf-{request.thread[-6:].lower()}"
+    with tempfile.TemporaryDirectory(prefix="uwf-check-") as folder:
+        workdir = os.path.join(folder, "work")
+        os.mkdir(workdir)
+        store = _build_store(os.path.join(folder, "store.git"), request.config)
+        there = caller._replace(cwd=workdir)
+        put_workflow(store, there, _WORKFLOW)
+        start = StartRequest("agent-check", _PROMPT.format(word=word), (f"tester={command}",))
+        start_thread(store, there, start, thread=request.thread)
+        seen: list[Played] = []
+
+        def play(turn: Turn) -> Played:
+            limited = {"command": command, "timeout": request.timeout_s}
+            agent = build_agent(limited, timestamp=turn.agent.timestamp)
+            seen.append(play_agent(turn._replace(agent=agent), on_stderr))
+            return seen[-1]
+
+        try:
+            step_thread(store, there, StepRequest(request.thread, play))
+        except TurnFailed as failed:
+            raise _failure(request.command, seen[-1], failed) from failed
+        return _tell(seen[-1], word)
+
+
+def _failure(command: str, played: Played, failed: TurnFailed) -> CheckFailed:
+    """Say what was wrong; a reply that does not fit the schema is only known to the step."""
+    if played.error is None:
+        message = failed.message.partition(": ")[2]
+        played = played._replace(error={"kind": failed.facts.get("kind"), "message": message})
+    return CheckFailed(command, played)
+
+
+def _tell(played: Played, word: str) -> Checked:
+    reply = played.reply
+    if reply is None:
+        raise AssertionError("a step that was taken has a reply")
+    return Checked(
+        meta=reply.meta,
+        content=reply.content[:_LONGEST_CONTENT],
+        rung=reply.rung,
+        usage=reply.usage,
+        duration_ms=played.duration_ms,
+        prompt_characters=len(played.left.prompt),
+        heard=word in reply.content,
+    )
+
+
+def _build_store(path: str, config: GitConfig) -> Store:
+    store = create_store(path, environ={})
+    for name, values in config.values.items():
+        if name.startswith(_COPIED) and name not in _NOT_COPIED:
+            for value in values:
+                add_config(os.path.join(path, "config"), name, value)
+    return store
+
+
+def _from_anywhere(command: str, cwd: str) -> str:
+    """Give *command* so that its program is found from another directory."""
+    program, *words = split_command(command)
+    if "/" not in program or os.path.isabs(program):
+        return command
+    return shlex.join([os.path.abspath(os.path.join(cwd, program)), *words])

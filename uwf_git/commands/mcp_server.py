@@ -1,0 +1,203 @@
+"""MCP server: one message of the Model Context Protocol in, its answer out.
+
+Owns: both eras of the protocol: `server/discover` with the version in every request's ``_meta``
+(2026-07-28), and the handshake `initialize` before it (2024-11-05 to 2025-11-25).
+Knows nothing of: streams, what any tool does.
+Always true: every request gets exactly one answer, whatever is in it, and a notification gets
+none. A tool that refuses says so in a result that the model reads, so that it can do better.
+Source: modelcontextprotocol.io, specifications 2024-11-05 to 2026-07-28; JSON-RPC 2.0.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from uwf_git.errors import UwfError
+
+MODERN = ("2026-07-28",)
+LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+
+_META = "io.modelcontextprotocol/"
+
+_PARSE_ERROR = -32700
+_INVALID_REQUEST = -32600
+_METHOD_NOT_FOUND = -32601
+_INVALID_PARAMS = -32602
+_INTERNAL_ERROR = -32603
+_UNSUPPORTED_VERSION = -32022
+
+# What the server has does not change while it runs.
+_FRESH_MS = 3_600_000
+
+Reply = dict[str, Any]
+
+
+class Tool(NamedTuple):
+    """A tool, as it is listed and as it is called."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """The JSON Schema of its arguments."""
+
+    call: Callable[[Mapping[str, Any]], str]
+    """Gives the text that the model reads, or raises a UwfError that says what is wrong."""
+
+    is_read_only: bool = True
+
+
+class _Refused(Exception):
+    """A request that gets an error."""
+
+    def __init__(self, code: int, message: str, **facts: Any) -> None:
+        super().__init__(message)
+        self.error: Reply = {"code": code, "message": message}
+        if facts:
+            self.error["data"] = facts
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """A server with some tools."""
+
+    version: str
+    instructions: str
+    tools: Sequence[Tool]
+
+    def answer_line(self, line: bytes) -> bytes | None:
+        """Answer one line of input; None if it wants no answer."""
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            return _write(_error(None, _PARSE_ERROR, "this line is not JSON"))
+        if isinstance(message, list):
+            return _write(_error(None, _INVALID_REQUEST, "batches are not taken; send one a line"))
+        reply = self.answer(message)
+        return None if reply is None else _write(reply)
+
+    def answer(self, message: Any) -> Reply | None:
+        """Answer one message; None if it is a notification, or an answer itself."""
+        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+            return _error(None, _INVALID_REQUEST, "this is no JSON-RPC 2.0 message")
+        number, method = message.get("id"), message.get("method")
+        if "method" not in message and ("result" in message or "error" in message):
+            return None
+        if not isinstance(method, str):
+            return _error(number, _INVALID_REQUEST, "the method is not a string")
+        if "id" not in message:
+            return None
+        if not isinstance(number, str | int) or isinstance(number, bool):
+            return _error(None, _INVALID_REQUEST, "the id is neither a string nor a whole number")
+        try:
+            result = self._answer(method, message.get("params", {}))
+        except _Refused as refused:
+            return {"jsonrpc": "2.0", "id": number, "error": refused.error}
+        return {"jsonrpc": "2.0", "id": number, "result": result}
+
+    def _answer(self, method: str, params: Any) -> Reply:
+        if not isinstance(params, dict):
+            raise _Refused(_INVALID_PARAMS, "the params are not an object")
+        is_modern = _check_version(params)
+        match method:
+            case "initialize":
+                return self._initialize(params)
+            case "ping":
+                result: Reply = {}
+            case "server/discover":
+                # Whoever asks this means the newer era, with or without a version.
+                is_modern, result = True, self._discover()
+            case "tools/list":
+                result = {"tools": [_view_tool(tool) for tool in self.tools]}
+                if is_modern:
+                    result |= {"ttlMs": _FRESH_MS, "cacheScope": "private"}
+            case "tools/call":
+                result = self._call(params)
+            case _:
+                raise _Refused(_METHOD_NOT_FOUND, f"there is no method {method[:100]}")
+        return {"resultType": "complete", **result} if is_modern else result
+
+    def _initialize(self, params: Mapping[str, Any]) -> Reply:
+        wanted = params.get("protocolVersion")
+        return {
+            "protocolVersion": wanted if wanted in LEGACY else LEGACY[0],
+            "capabilities": {"tools": {}},
+            "serverInfo": self._identity(),
+            "instructions": self.instructions,
+        }
+
+    def _discover(self) -> Reply:
+        return {
+            "supportedVersions": list(MODERN),
+            "capabilities": {"tools": {}},
+            "serverInfo": self._identity(),
+            "instructions": self.instructions,
+            "ttlMs": _FRESH_MS,
+            "cacheScope": "private",
+            "_meta": {f"{_META}serverInfo": self._identity()},
+        }
+
+    def _identity(self) -> Reply:
+        return {"name": "uwf", "title": "uwf threads", "version": self.version}
+
+    def _call(self, params: Mapping[str, Any]) -> Reply:
+        name, arguments = params.get("name"), params.get("arguments")
+        tool = next((tool for tool in self.tools if tool.name == name), None)
+        if tool is None:
+            names = ", ".join(tool.name for tool in self.tools)
+            raise _Refused(_INVALID_PARAMS, f"there is no tool {name!r:.100}; there are {names}")
+        if arguments is not None and not isinstance(arguments, dict):
+            raise _Refused(_INVALID_PARAMS, "the arguments are not an object")
+        try:
+            return _say(tool.call(arguments or {}))
+        except UwfError as error:
+            hint = f"\n{error.hint}" if error.hint else ""
+            return _say(f"{error.message}{hint}", is_error=True)
+        except OSError as error:
+            return _say(f"{error.filename or name}: {error.strerror or error}", is_error=True)
+        except Exception as error:
+            # A server that dies takes all its tools along.
+            told = f"{name} failed: {type(error).__name__}: {error}"
+            raise _Refused(_INTERNAL_ERROR, told[:500]) from error
+
+
+def _check_version(params: Mapping[str, Any]) -> bool:
+    """Tell whether a request is of the newer era, by the version that it names."""
+    meta = params.get("_meta")
+    asked = meta.get(f"{_META}protocolVersion") if isinstance(meta, dict) else None
+    if asked is None:
+        return False
+    if asked in LEGACY:
+        # Who shook hands may name what was agreed on.
+        return False
+    if asked not in MODERN:
+        told = f"protocol version {asked!r:.50} is not spoken here"
+        raise _Refused(_UNSUPPORTED_VERSION, told, supported=list(MODERN), requested=asked)
+    return True
+
+
+def _view_tool(tool: Tool) -> Reply:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": dict(tool.parameters),
+        "annotations": {
+            "readOnlyHint": tool.is_read_only,
+            "destructiveHint": False,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        },
+    }
+
+
+def _say(text: str, *, is_error: bool = False) -> Reply:
+    return {"content": [{"type": "text", "text": text}], "isError": is_error}
+
+
+def _error(number: Any, code: int, message: str) -> Reply:
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}
+
+
+def _write(reply: Reply) -> bytes:
+    # Escapes are the same in every encoding, and half surrogates have no other form.
+    return json.dumps(reply, default=str).encode("ascii") + b"\n"
