@@ -1,0 +1,173 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from agentkit.adapters.replay import FRONT, end, replay
+
+from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
+from uwf_git.agentkit.adapters.hermes import ADAPTER, build, parse
+from uwf_git.agents.nested_environment import allowed_environment
+from uwf_git.errors import BadUsage
+
+COMPLETED = '{"completed": true, "failed": false, "session_id": "s", "api_calls": 1}'
+
+
+def read(folder: Path, situation: str) -> Answer:
+    return parse(replay(folder, "hermes", situation))
+
+
+def fail(folder: Path, situation: str) -> NoAnswer:
+    with pytest.raises(NoAnswer) as caught:
+        read(folder, situation)
+    return caught.value
+
+
+def test_first_question_is_asked_at_once() -> None:
+    command = build(Asked(prompt="-x\n"), "/step")
+
+    assert command.argv == (
+        "hermes", "--yolo", "--usage-file", "/step/usage.json", "--oneshot=-x\n"
+    )  # fmt: skip
+    assert command.given == b""
+
+
+def test_session_goes_on_in_a_chat_since_the_other_form_would_ignore_it() -> None:
+    settings = {"model": "m", "provider": "custom", "permission": "ask", "args": "--ignore-rules"}
+
+    command = build(Asked(prompt="again", session="s-1", settings=settings), "/step")
+
+    assert command.argv == (
+        "hermes", "chat", "-Q", "--source", "tool", "--no-restore-cwd", "--model", "m",
+        "--provider", "custom", "--ignore-rules", "--resume=s-1", "--query=again",
+    )  # fmt: skip
+
+
+def test_prompt_that_no_argument_holds_is_refused_before_anything_runs() -> None:
+    build(Asked(prompt="x" * 131_061), "/step")
+
+    with pytest.raises(NoAnswer) as caught:
+        build(Asked(prompt="é" * 66_000), "/step")
+
+    assert caught.value.kind == "too-long"
+    assert "uwf-acp" in str(caught.value.hint)
+
+
+def test_zero_bytes_and_broken_characters_do_not_keep_it_from_starting() -> None:
+    assert build(Asked(prompt="a\0b\ud800"), "/step").argv[-1] == "--oneshot=ab?"
+
+
+def test_permission_that_it_does_not_have_is_refused() -> None:
+    with pytest.raises(BadUsage):
+        build(Asked(prompt="", settings={"permission": "all"}), "/step")
+
+
+def test_marks_of_a_hermes_around_us_are_kept_from_it() -> None:
+    marks = dict.fromkeys(["HERMES_YOLO_MODE", "HERMES_SESSION_ID", "HERMES_REAL_HOME"], "1")
+
+    seen = allowed_environment({**marks, "HERMES_HOME": "h"}, more=ADAPTER.environ)
+
+    assert seen == {"HERMES_HOME": "h"}
+
+
+def test_answer_is_stdout_and_the_rest_is_in_the_file(tmp_path: Path) -> None:
+    answer = read(tmp_path, "text")
+
+    assert answer.text.strip() == FRONT.strip()
+    assert answer.session is not None
+    assert answer.usage == {
+        "inputTokens": 22, "outputTokens": 14, "cachedInputTokens": 0, "reasoningTokens": 0,
+        "turns": 2,
+    }  # fmt: skip
+
+
+def test_chat_goes_on_with_the_session_and_its_warnings_are_no_answer(tmp_path: Path) -> None:
+    ended = replay(tmp_path, "hermes", "resumed")
+    assert "⚠".encode() in ended.run.stdout
+
+    answer = parse(ended)
+
+    assert answer.text.strip() == FRONT.strip()
+    assert answer.session == ended.asked.session
+    assert answer.usage == {}
+
+
+def test_unknown_session_is_told_as_such(tmp_path: Path) -> None:
+    assert fail(tmp_path, "unknown-session").kind == "no-session"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(401, "auth"), (400, "model-error"), (500, "model-error")]
+)
+def test_error_as_the_answer_with_status_0_is_none(tmp_path: Path, status: int, kind: str) -> None:
+    ended = replay(tmp_path, "hermes", f"error-{status}")
+    assert ended.run.exit_code == 0
+    assert ended.run.stdout.strip()
+
+    failure = fail(tmp_path, f"error-{status}")
+
+    assert failure.kind == kind
+    assert "scripted error" in failure.message
+
+
+def test_error_in_a_chat_is_none_either(tmp_path: Path) -> None:
+    assert fail(tmp_path, "resumed-error").kind == "auth"
+
+
+def test_excuse_for_saying_nothing_is_no_answer_though_it_is_called_completed(
+    tmp_path: Path,
+) -> None:
+    failure = fail(tmp_path, "nothing-said")
+
+    assert failure.kind == "no-result"
+    assert failure.partial is not None
+    assert failure.partial.usage["turns"] == 4
+
+
+def test_wrong_words_are_told(tmp_path: Path) -> None:
+    failure = fail(tmp_path, "bad-usage")
+
+    assert failure.kind == "usage"
+    assert "--nonsense" in failure.message
+
+
+@pytest.mark.parametrize("situation", ["terminated", "killed"])
+def test_end_by_a_signal_is_no_answer(tmp_path: Path, situation: str) -> None:
+    assert fail(tmp_path, situation).kind in ("crashed", "no-result")
+
+
+def test_text_without_the_file_is_no_answer(tmp_path: Path) -> None:
+    with pytest.raises(NoAnswer) as caught:
+        parse(end(tmp_path, FRONT))
+
+    assert caught.value.kind == "no-result"
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == FRONT
+
+
+@pytest.mark.parametrize(
+    "told", ["{}", "[]", '{"completed": false, "failed": false}', '{"completed": true}']
+)
+def test_file_that_tells_of_no_end_is_no_answer(tmp_path: Path, told: str) -> None:
+    (tmp_path / "usage.json").write_text(told)
+
+    with pytest.raises(NoAnswer):
+        parse(end(tmp_path, FRONT))
+
+
+def test_status_that_contradicts_the_file_counts(tmp_path: Path) -> None:
+    (tmp_path / "usage.json").write_text(COMPLETED)
+    assert parse(end(tmp_path, FRONT)).usage == {"turns": 1}
+
+    with pytest.raises(NoAnswer) as caught:
+        parse(end(tmp_path, FRONT, status=1))
+
+    assert caught.value.kind == "crashed"
+
+
+def test_chat_that_tells_no_session_has_no_answer(tmp_path: Path) -> None:
+    ended = replay(tmp_path, "hermes", "resumed")
+
+    with pytest.raises(NoAnswer) as caught:
+        parse(replace(ended, run=ended.run._replace(stderr=b"")))
+
+    assert caught.value.kind == "no-result"

@@ -1,0 +1,91 @@
+"""What holds for every adapter of a program, whatever that prints."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from agentkit.adapters.replay import RECORDED, SCHEMA, end, replay
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from uwf_git.agentkit.adapter import Answer, NoAnswer
+from uwf_git.agentkit.adapters import aider, cli, copilot, cursor, goose, hermes, opencode, qwen
+from uwf_git.agentkit.command_adapter import CommandAdapter, Ended
+
+ADAPTERS = {
+    module.ADAPTER.name: module.ADAPTER
+    for module in (aider, cli, copilot, cursor, goose, hermes, opencode, qwen)
+}
+LINED = [opencode.ADAPTER, copilot.ADAPTER, qwen.ADAPTER]
+TYPES = (
+    "result", "text", "assistant", "assistant.message", "step_finish", "complete", "message",
+    "error", "tool_call", "tool_use", "tool.execution_complete", "user", "model.call_failure",
+)  # fmt: skip
+KEYS = (
+    "type", "subtype", "part", "data", "message", "content", "error", "result", "usage", "tokens",
+    "tool_call", "is_error", "session_id", "exitCode", "structured_result", "reason", "state",
+)  # fmt: skip
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-1, 2**40) | st.floats() | st.sampled_from(TYPES),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5)
+    ),
+    max_leaves=8,
+)
+records = st.builds(
+    lambda kind, rest: json.dumps({**rest, "type": kind}),
+    st.sampled_from(TYPES),
+    st.dictionaries(st.sampled_from(KEYS), values, max_size=6),
+)
+
+
+def parse(adapter: CommandAdapter, ended: Ended) -> Answer | NoAnswer:
+    try:
+        return adapter.parse(ended)
+    except NoAnswer as failure:
+        return failure
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+@given(
+    printed=st.lists(records | st.text(max_size=30), max_size=6),
+    status=st.sampled_from([0, 1, 143]),
+)
+@settings(max_examples=40)
+def test_whatever_it_prints_is_an_answer_or_none(
+    name: str, printed: list[str], status: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        stdout = "\n".join(printed)
+        found = parse(ADAPTERS[name], end(Path(folder), stdout, status=status, schema=SCHEMA))
+
+    if isinstance(found, Answer):
+        assert status == 0 or name == "qwen"
+        assert found.text.strip() or found.structured is not None
+
+
+@pytest.mark.parametrize("adapter", LINED, ids=lambda each: each.name)
+def test_record_that_breaks_off_before_its_end_is_no_answer(
+    adapter: CommandAdapter, tmp_path: Path
+) -> None:
+    ended = replay(tmp_path, adapter.name, "text")
+    lines = ended.run.stdout.splitlines(keepends=True)
+    for count in range(len(lines)):
+        cut = Ended(ended.run._replace(stdout=b"".join(lines[:count])), ended.asked, ended.folder)
+
+        assert isinstance(parse(adapter, cut), NoAnswer)
+
+
+@pytest.mark.parametrize("name", [name for name in ADAPTERS if (RECORDED / name).is_dir()])
+def test_only_what_was_meant_to_succeed_has_an_answer(name: str, tmp_path: Path) -> None:
+    fine = {"text", "resumed", "refused", "edit", "before-error", "lies-about-tokens"}
+    fine |= {"schema", "schema-resumed", "schema-ignored"}
+    fine -= {"refused"} if name == "opencode" else set()
+    for file in (RECORDED / name).glob("*.json"):
+        folder = tmp_path / file.stem
+        folder.mkdir()
+        found = parse(ADAPTERS[name], replay(folder, name, file.stem, schema=SCHEMA))
+
+        assert isinstance(found, Answer) is (file.stem in fine), (file.stem, found)

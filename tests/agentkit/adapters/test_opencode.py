@@ -1,0 +1,189 @@
+import json
+from pathlib import Path
+
+import pytest
+from agentkit.adapters.replay import FRONT, end, lines, replay
+
+from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
+from uwf_git.agentkit.adapters.opencode import ADAPTER, build, parse
+from uwf_git.errors import BadUsage
+
+TURN = {"UWF_REPO": "/srv/store.git", "UWF_THREAD_ID": "01J7K9M2XNPQR5VWBCDF8G3H4T"}
+
+
+def read(folder: Path, situation: str) -> Answer:
+    return parse(replay(folder, "opencode", situation))
+
+
+def fail(folder: Path, situation: str) -> NoAnswer:
+    with pytest.raises(NoAnswer) as caught:
+        read(folder, situation)
+    return caught.value
+
+
+def test_prompt_goes_to_stdin_and_nobody_is_asked() -> None:
+    command = build(Asked(prompt="Tú\n" * 100_000), "/step")
+
+    assert command.argv == (
+        *("opencode", "run", "--format", "json", "--title", "uwf", "--auto"),
+    )  # fmt: skip
+    assert command.given == ("Tú\n" * 100_000).encode()
+    assert command.environ == {"OPENCODE_DISABLE_AUTOUPDATE": "true"}
+
+
+def test_settings_and_session_become_arguments() -> None:
+    settings = {"model": "a/b", "permission": "ask", "args": "--agent 'my plan'"}
+
+    argv = build(Asked(prompt="", session="ses_1", settings=settings), "/step").argv
+
+    assert "--auto" not in argv
+    assert argv[6:] == ("--model", "a/b", "--session", "ses_1", "--agent", "my plan")
+
+
+def test_permission_that_it_does_not_have_is_refused() -> None:
+    with pytest.raises(BadUsage):
+        build(Asked(prompt="", settings={"permission": "yolo"}), "/step")
+
+
+def test_our_tools_join_the_configuration_that_there_is() -> None:
+    environ = TURN | {"OPENCODE_CONFIG_CONTENT": '{"model": "a/b", "mcp": {"other": {}}}'}
+
+    config = build(Asked(prompt="", environ=environ), "/step").environ["OPENCODE_CONFIG_CONTENT"]
+
+    assert json.loads(config)["model"] == "a/b"
+    assert json.loads(config)["mcp"].keys() == {"other", "uwf"}
+
+
+@pytest.mark.parametrize("content", ["[]", "{", '{"mcp": 1}'])
+def test_configuration_that_is_none_is_left_to_opencode(content: str) -> None:
+    environ = TURN | {"OPENCODE_CONFIG_CONTENT": content}
+
+    assert "OPENCODE_CONFIG_CONTENT" not in build(Asked(prompt="", environ=environ), "/s").environ
+
+
+def test_our_tools_can_be_switched_off() -> None:
+    asked = Asked(prompt="", environ=TURN, settings={"mcp": "off"})
+
+    assert "OPENCODE_CONFIG_CONTENT" not in build(asked, "/step").environ
+
+
+def test_text_of_the_last_step_is_the_answer(tmp_path: Path) -> None:
+    answer = read(tmp_path, "text")
+
+    assert answer.text == FRONT
+    assert answer.session is not None
+    assert answer.session.startswith("ses_")
+    assert answer.usage == {
+        "inputTokens": 22, "outputTokens": 14, "reasoningTokens": 0, "cachedInputTokens": 0,
+        "turns": 2,
+    }  # fmt: skip
+    assert answer.trace == (
+        {"type": "tool", "name": "bash", "input": {"command": "echo hi"}, "ok": True,
+         "output": "hi\n"},
+    )  # fmt: skip
+
+
+def test_resumed_session_tells_of_the_new_question_alone(tmp_path: Path) -> None:
+    ended = replay(tmp_path, "opencode", "resumed")
+
+    answer = parse(ended)
+
+    assert answer.session == ended.asked.session
+    assert answer.usage["inputTokens"] == 22
+    assert not ADAPTER.usage_is_cumulative
+
+
+def test_unknown_session_is_told_as_such(tmp_path: Path) -> None:
+    assert fail(tmp_path, "unknown-session").kind == "no-session"
+
+
+def test_success_with_nothing_said_is_none(tmp_path: Path) -> None:
+    assert fail(tmp_path, "nothing-said").kind == "no-result"
+
+
+def test_refused_tool_ends_with_status_0_and_no_answer(tmp_path: Path) -> None:
+    ended = replay(tmp_path, "opencode", "refused")
+    assert ended.run.exit_code == 0
+
+    failure = fail(tmp_path, "refused")
+
+    assert failure.kind == "refused-permission"
+    assert "bash" in failure.message
+    assert failure.partial is not None
+    assert failure.partial.usage["turns"] == 1
+
+
+@pytest.mark.parametrize(("status", "kind"), [(401, "auth"), (400, "model-error")])
+def test_error_of_the_endpoint_is_told(tmp_path: Path, status: int, kind: str) -> None:
+    failure = fail(tmp_path, f"error-{status}")
+
+    assert (failure.kind, failure.message) == (kind, "opencode: scripted error")
+
+
+def test_wrong_words_are_told(tmp_path: Path) -> None:
+    assert fail(tmp_path, "bad-usage").kind in ("usage", "no-result")
+
+
+@pytest.mark.parametrize("situation", ["terminated", "killed"])
+def test_end_by_a_signal_is_no_answer(tmp_path: Path, situation: str) -> None:
+    assert fail(tmp_path, situation).kind in ("crashed", "no-result")
+
+
+def step(reason: str, *, text: str = FRONT, cost: float = 0) -> str:
+    tokens = {"input": 1, "output": 2}
+    return lines(
+        {"type": "text", "sessionID": "s", "part": {"messageID": "m", "text": text}},
+        {
+            "type": "step_finish",
+            "part": {"messageID": "m", "reason": reason, "tokens": tokens, "cost": cost},
+        },
+    )
+
+
+def test_cost_is_added_up_where_it_is_known(tmp_path: Path) -> None:
+    stdout = step("tool-calls", cost=0.25) + step("stop", cost=0.5)
+
+    assert parse(end(tmp_path, stdout)).usage["costUsd"] == 0.75
+
+
+def test_tokens_that_were_not_told_are_left_out(tmp_path: Path) -> None:
+    assert parse(end(tmp_path, step("stop"))).usage == {
+        "inputTokens": 1, "outputTokens": 2, "turns": 1
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("reason", "kind"), [("length", "too-long"), ("tool-calls", "no-result")])
+def test_step_that_did_not_stop_by_itself_is_no_answer(
+    tmp_path: Path, reason: str, kind: str
+) -> None:
+    with pytest.raises(NoAnswer) as caught:
+        parse(end(tmp_path, step(reason)))
+
+    assert caught.value.kind == kind
+
+
+def test_status_that_contradicts_the_records_counts(tmp_path: Path) -> None:
+    with pytest.raises(NoAnswer) as caught:
+        parse(end(tmp_path, step("stop"), status=1))
+
+    assert caught.value.kind == "crashed"
+
+
+def test_error_counts_if_it_is_the_end(tmp_path: Path) -> None:
+    error = lines({"type": "error", "error": {"name": "APIError", "data": {"message": "no"}}})
+    assert parse(end(tmp_path, error + step("stop"))).text == FRONT
+
+    with pytest.raises(NoAnswer, match="opencode: no"):
+        parse(end(tmp_path, step("stop") + error))
+
+
+def test_narration_of_earlier_steps_is_trace(tmp_path: Path) -> None:
+    early = lines(
+        {"type": "text", "part": {"messageID": "a", "text": "Let me look."}},
+        {"type": "step_finish", "part": {"messageID": "a", "reason": "tool-calls"}},
+    )
+
+    answer = parse(end(tmp_path, early + step("stop")))
+
+    assert answer.text == FRONT
+    assert answer.trace == ({"type": "message", "text": "Let me look."},)

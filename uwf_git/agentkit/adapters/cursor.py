@@ -1,0 +1,154 @@
+"""uwf-cursor: the Cursor CLI plays a role.
+
+Owns: how `cursor-agent` is called without a terminal, and what its events mean.
+Knows nothing of: running it.
+Always true: only its record ``result`` is the verdict; when it fails there is none, and stderr
+says why. The result repeats all that was said from the beginning, so the answer is what was said
+after the last tool, if the result ends with it.
+Source: cursor.com/docs/cli/reference/output-format and /parameters. Written from these documents;
+the program itself, which needs an account, has not been run with it.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
+from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
+from uwf_git.agentkit.failure_words import explain_no_record, explain_words
+from uwf_git.agentkit.records import build_usage, find, parse_lines
+from uwf_git.agentkit.settings import split_args
+from uwf_git.errors import BadUsage
+
+_ABOUT = """\
+Play roles with the Cursor CLI (`cursor-agent -p`), in the thread's work directory. It needs a
+login (`cursor-agent login`), or CURSOR_API_KEY. Written from its documentation, and not yet
+tried against the program.
+
+What it may do without asking, since nobody is there to be asked (--permission):
+  force     everything that its configuration does not deny. The default.
+  default   what its configuration allows
+  plan      read only, and make a plan; ask: read only
+"""
+
+_LOGIN = "cursor-agent login, or CURSOR_API_KEY"
+
+_PERMISSIONS: dict[str, tuple[str, ...]] = {
+    "force": ("--force",),
+    "default": (),
+    "plan": ("--mode", "plan"),
+    "ask": ("--mode", "ask"),
+}
+
+_TOOL_SUFFIX = "ToolCall"
+
+Record = Mapping[str, Any]
+
+
+def build(asked: Asked, _folder: str) -> Command:
+    """Build the call that asks *asked*.
+
+    Raises:
+        BadUsage: a setting is wrong.
+    """
+    settings = asked.settings
+    permission = settings.get("permission") or "force"
+    if permission not in _PERMISSIONS:
+        hint = "permission=force, or default, plan, ask"
+        raise BadUsage(f"permission is {permission!r:.100}", hint=hint)
+    argv = ["cursor-agent", "-p", "--output-format", "stream-json", "--trust"]
+    argv += _PERMISSIONS[permission]
+    if settings.get("model"):
+        argv += ["--model", settings["model"]]
+    if asked.session is not None:
+        argv += ["--resume", asked.session]
+    return Command((*argv, *split_args(settings)), asked.prompt.encode(errors="replace"))
+
+
+def parse(ended: Ended) -> Answer:
+    """Read what it printed.
+
+    Raises:
+        NoAnswer: it says that it failed, or does not say that it has finished.
+    """
+    records = parse_lines(ended.run.stdout)
+    results = [record for record in records if record.get("type") == "result"]
+    sessions = [name for record in records if (name := find(record, str, "session_id"))]
+    last = _said_last(records)
+    whole = find(results[-1], str, "result") if results else None
+    answer = Answer(
+        text=last if whole is None or whole.rstrip().endswith(last.strip() or "\0") else whole,
+        session=sessions[-1] if sessions else None,
+        usage=_read_usage(results[-1]) if results else {},
+        trace=tuple(_trace(records)),
+    )
+    if not results:
+        raise explain_no_record("cursor", ended, login=_LOGIN, partial=answer)
+    result = results[-1]
+    if result.get("is_error") is not False or result.get("subtype") != "success":
+        raise explain_words("cursor", whole or "", login=_LOGIN, partial=answer)
+    if ended.run.exit_code:
+        message = f"cursor ended with exit status {ended.run.exit_code} after its result"
+        raise NoAnswer("crashed", message, partial=answer)
+    if not answer.text.strip():
+        raise NoAnswer("no-result", "cursor ended well, but said nothing", partial=answer)
+    return answer
+
+
+def _said_last(records: list[dict[str, Any]]) -> str:
+    """Give what was said after the last tool."""
+    said: list[str] = []
+    for record in records:
+        if record.get("type") == "tool_call":
+            said.clear()
+        elif record.get("type") == "assistant":
+            said.append(_text(record))
+    return "".join(said)
+
+
+def _text(record: Record) -> str:
+    blocks = find(record, list, "message", "content") or []
+    return "".join(find(block, str, "text") or "" for block in blocks)
+
+
+def _read_usage(result: Record) -> dict[str, Any]:
+    """Read the numbers that some versions tell."""
+    return build_usage(
+        inputTokens=find(result, int, "usage", "inputTokens"),
+        outputTokens=find(result, int, "usage", "outputTokens"),
+        cachedInputTokens=find(result, int, "usage", "cacheReadTokens"),
+    )
+
+
+def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
+    for record in records:
+        if record.get("type") != "tool_call" or record.get("subtype") != "completed":
+            continue
+        call = find(record, dict, "tool_call") or {}
+        for name, told in call.items():
+            if name.endswith(_TOOL_SUFFIX):
+                result = find(told, dict, "result") or {}
+                yield {
+                    "type": "tool",
+                    "name": name.removesuffix(_TOOL_SUFFIX),
+                    "input": find(told, dict, "args"),
+                    "ok": "success" in result,
+                    "output": result.get("success", result),
+                }
+
+
+ADAPTER = CommandAdapter(
+    name="cursor",
+    # Others have programs that are called agent as well.
+    programs=("cursor-agent", "agent"),
+    build=build,
+    parse=parse,
+    resumes=True,
+    environ=("CURSOR_API_KEY", "CURSOR_CONFIG_DIR", "CURSOR_API_ENDPOINT"),
+    install="curl https://cursor.com/install -fsS | bash",
+)
+
+main = adapter_main(ADAPTER, about=_ABOUT)
+
+if __name__ == "__main__":
+    sys.exit(main())
