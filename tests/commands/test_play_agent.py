@@ -15,8 +15,10 @@ from commands.world import DEMO, World
 from uwf_git.commands.play_agent import OtherAgentRuns, agent_player, forget_runs
 from uwf_git.commands.thread_context import get_context
 from uwf_git.commands.thread_show import show_thread
-from uwf_git.commands.thread_step import Stepped, TurnFailed
+from uwf_git.commands.thread_step import Stepped, TurnFailed, WorkKept
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.kept import list_kept
+from uwf_git.store.snapshot import read_snapshot
 from uwf_git.store.store import memory_store
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}}'"""
@@ -316,9 +318,9 @@ def test_work_that_was_finished_after_the_engine_died_is_taken(
     assert runs(world) == 1
 
 
-def test_work_that_a_push_overtook_while_its_engine_was_dead_is_not_thrown_away(
-    world: World, slow: ThreadId
-) -> None:
+@pytest.fixture
+def overtaken(world: World, slow: ThreadId) -> ThreadId:
+    """Give a thread that moved while its agent finished for an engine that was dead."""
     ref, refs = f"refs/threads/{slow}", world.store.refs
     start = world.snapshot(slow).commit.oid
     world.step(slow, command="mine")
@@ -329,13 +331,41 @@ def test_work_that_a_push_overtook_while_its_engine_was_dead_is_not_thrown_away(
     (world.place / "go").touch()
     run = Path(world.store.local_path("run", slow))
     wait_for(lambda: list(run.glob("*/exit")), "the agent never ended")
-    answer = (run / start / "stdout").read_bytes()
     # Somebody pushes the same thread into this store, one step further.
     assert refs.advance(ref, seen=start, to=elsewhere)
+    return slow
 
-    world.step(slow, command="mine")
 
-    assert (run / start / "stdout").read_bytes() == answer
+def test_work_that_a_push_overtook_while_its_engine_was_dead_is_kept_and_named(
+    world: World, overtaken: ThreadId
+) -> None:
+    before = world.snapshot(overtaken).commit.oid
+
+    with pytest.raises(WorkKept) as caught:
+        step(world, overtaken)
+
+    assert world.snapshot(overtaken).commit.oid == before
+    (kept,) = list_kept(world.store, overtaken)
+    assert kept == caught.value.facts["commit"]
+    payload = read_snapshot(world.store, kept).get_head_node().payload
+    assert (payload["role"], payload["meta"]) == ("writer", {"text": "x", "ok": True})
+    assert runs(world) == 1
+
+    assert step(world, overtaken).role == "checker"
+    assert runs(world) == 2
+
+
+def test_work_of_another_agent_that_a_push_overtook_is_left_alone(
+    world: World, overtaken: ThreadId
+) -> None:
+    start = world.snapshot(overtaken).commit.parents[0]
+    stdout = Path(world.store.local_path("run", overtaken), start, "stdout")
+    answer = stdout.read_bytes()
+
+    world.step(overtaken, command="mine")
+
+    assert stdout.read_bytes() == answer
+    assert list_kept(world.store, overtaken) == []
 
 
 def test_engine_killed_before_the_commit_costs_no_second_run(world: World, slow: ThreadId) -> None:

@@ -125,6 +125,25 @@ def forget_runs(store: Store, thread: ThreadId, tip: Oid) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def list_finished_runs(store: Store, thread: ThreadId) -> list[Oid]:
+    """List the commits of *thread* after which an agent has finished, and nobody recorded it."""
+    if not store.is_kept:
+        return []
+    runs = _list_runs(store.local_path("run", thread))
+    return [Oid(os.path.basename(run)) for run in runs if _is_finished(run)]
+
+
+def is_run_of(turn: Turn) -> bool:
+    """Tell whether the run that lies there for the commit of *turn* was begun by such a turn."""
+    run_dir = turn.store.local_path("run", turn.thread, turn.snapshot.commit.oid)
+    return _read_turn(run_dir) == _describe_turn(turn)
+
+
+def _is_finished(run_dir: str) -> bool:
+    with hold_lock(run_dir + _ALIVE, wait=False) as alive:
+        return isinstance(look_up(run_dir, alive_is_held=alive is None), Finished)
+
+
 def _list_runs(folder: str) -> list[str]:
     try:
         return [os.path.join(folder, name) for name in os.listdir(folder) if is_oid(name)]
@@ -177,13 +196,7 @@ def _own_environ(turn: Turn) -> dict[str, str]:
 
 def _check_same_agent(turn: Turn, run_dir: str, *, is_held: bool) -> None:
     """Let a run be taken up only by the turn that began it; another agent's is put aside."""
-    note = run_dir + _TURN
-    mine = f"{turn.role} {turn.agent.hash} {first_line(agent_name(turn.agent.payload['command']))}"
-    try:
-        with open(note, encoding="utf-8") as file:
-            theirs = file.read()
-    except FileNotFoundError:
-        theirs = ""
+    mine, theirs = _describe_turn(turn), _read_turn(run_dir)
     if theirs == mine:
         return
     if is_held:
@@ -191,7 +204,20 @@ def _check_same_agent(turn: Turn, run_dir: str, *, is_held: bool) -> None:
     for each in (run_dir, _step_dir(run_dir)):
         shutil.rmtree(each, ignore_errors=True)
     # A power loss ends the agent as well: nothing is left to be told apart.
-    replace_file(note, mine.encode(), durable=False)
+    replace_file(run_dir + _TURN, mine.encode(), durable=False)
+
+
+def _describe_turn(turn: Turn) -> str:
+    command = turn.agent.payload["command"]
+    return f"{turn.role} {turn.agent.hash} {first_line(agent_name(command))}"
+
+
+def _read_turn(run_dir: str) -> str:
+    try:
+        with open(run_dir + _TURN, encoding="utf-8") as file:
+            return file.read()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return ""
 
 
 def _request(turn: Turn, run_dir: str, kept_fds: tuple[int, ...]) -> AgentRequest:

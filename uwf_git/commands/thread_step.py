@@ -6,6 +6,7 @@ Always true: before the ref moves nothing has happened; after it everything has.
 Source: seed 000 section 1.3.
 """
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.commands.agent_name import agent_name
@@ -15,12 +16,12 @@ from uwf_git.commands.choose_agent import Choice, choose_agent
 from uwf_git.commands.decide import decide_next
 from uwf_git.commands.end_thread import end_thread
 from uwf_git.commands.find_workdir import choose_workdir
-from uwf_git.commands.play_agent import forget_runs
+from uwf_git.commands.play_agent import forget_runs, is_run_of, list_finished_runs
 from uwf_git.commands.record_turn import attempt_transition, step_transition
 from uwf_git.commands.take_over import take_over_tracked
 from uwf_git.commands.thread_errors import ThreadNotReady, read_active
 from uwf_git.commands.turn import Played, Player, Turn
-from uwf_git.errors import AgentFailed, Conflict
+from uwf_git.errors import AgentFailed, Conflict, UwfError
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import Status
 from uwf_git.model.thread_id import ThreadId
@@ -31,7 +32,7 @@ from uwf_git.store.identity import agent_identity
 from uwf_git.store.kept import keep_commit
 from uwf_git.store.record import record_next
 from uwf_git.store.refs import Oid
-from uwf_git.store.snapshot import Snapshot
+from uwf_git.store.snapshot import Snapshot, read_snapshot
 from uwf_git.store.store import Store
 from uwf_git.store.thread_lock import lock_thread
 from uwf_git.store.trust import trust_agents
@@ -128,6 +129,7 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> Stepped:
         take_over_tracked(store, thread)
         seen = read_active(store, thread)
         head, snapshot = seen
+        _keep_left_work(store, caller, request, head)
         if snapshot.record.status != "ready":
             raise ThreadNotReady(snapshot)
         present = snapshot.get_present()
@@ -146,6 +148,35 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> Stepped:
         turn = Turn(store, snapshot, present, role, agent, caller.environ, workdir)
         played = check_reply(turn, workflow, request.play(turn))
         return _recorded(caller, head, turn, played)
+
+
+def _keep_left_work(store: Store, caller: Caller, request: StepRequest, head: Head) -> None:
+    """Keep what agents finished after other commits than the head, their engines being dead.
+
+    Somebody moved the thread meanwhile without looking, as a plain `git push` into this store.
+
+    Raises:
+        WorkKept: there was such work; the next step is free of it.
+    """
+    for tip in list_finished_runs(store, head.thread):
+        if tip == head.commit:
+            continue
+        try:
+            snapshot = read_snapshot(store, tip)
+            present = snapshot.get_present()
+            workflow = parse_workflow(snapshot.get_node(present.workflow))
+            role = decide_next(snapshot, present, workflow)
+            agent = choose_agent(store, snapshot, present, role=role, choice=request.choice)
+        except UwfError:
+            # It cannot be taken up like this; it stays until the thread has ended.
+            continue
+        turn = Turn(store, snapshot, present, role, agent, caller.environ, caller.cwd)
+        if not is_run_of(turn):
+            continue
+        played = check_reply(turn, workflow, request.play(turn))
+        with suppress(HeadMoved):
+            _recorded(caller, Head(head.thread, tip, archived=False), turn, played)
+        forget_runs(store, head.thread, tip)
 
 
 def _ended(store: Store, caller: Caller, seen: tuple[Head, Snapshot]) -> Stepped:
