@@ -74,7 +74,7 @@ def test_a_hung_endpoint_is_left_in_time() -> None:
     with odd(Odd(hangs=True)) as served, pytest.raises(NoAnswer) as caught:
         model(served.url).ask(HI, timeout_s=0.05)
     assert caught.value.kind == "timed-out"
-    assert caught.value.hint == "uwf.llm.timeout gives it more seconds"
+    assert caught.value.hint == "give it more: git config --global uwf.llm.timeout 1800"
 
 
 def test_the_other_apis_reply_is_no_answer() -> None:

@@ -199,7 +199,9 @@ def test_no_reply_has_a_kind(trouble: Trouble, kind: str) -> None:
 def test_a_reply_of_another_shape_asks_for_the_api() -> None:
     failure = refuse_shape(KEYED)
     assert failure.kind == "bad-output"
-    assert failure.hint == "does it speak as openai does? uwf.llm.api says so"
+    assert failure.hint == (
+        "if it speaks as anthropic does: git config --global uwf.llm.api anthropic"
+    )
 
 
 @given(st.integers(200, 599), st.binary() | st.text().map(str.encode))

@@ -252,7 +252,11 @@ def test_resume_is_one_of_two_words(context: MakeContext) -> None:
 def test_failures_have_a_kind_and_a_price() -> None:
     spent = Answer(text="", usage={"turns": 1})
 
+    limited = NoAnswer("rate-limit", "x")
+    limited.facts["resetAt"] = 1_760_000_000_000
+
     assert describe_failure(NoAnswer("auth", "x")) == {"kind": "auth", "usage": {}}
+    assert describe_failure(limited)["resetAt"] == 1_760_000_000_000
     assert describe_failure(NoAnswer("auth", "x", partial=spent))["usage"] == {"turns": 1}
     assert describe_failure(NoMeta("x", "y", usage={"turns": 2})) == {
         "kind": "no-meta",

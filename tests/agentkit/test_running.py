@@ -75,6 +75,20 @@ def test_whatever_goes_wrong_is_one_line_and_no_result(
     assert "Traceback" not in ran.err
 
 
+def test_words_without_end_lose_their_middle_and_not_the_reason(agent: Agent) -> None:
+    ran = agent(
+        "from uwf_git.agentkit.extract import NoMeta\n"
+        "raise NoMeta('no fields', 'a' * 1_000_000 + 'm' * 50_000_000 + 'z' * 1_000_000)"
+    )
+
+    assert ran.status == 1
+    assert len(ran.out) < 1_000_100
+    assert ran.out.startswith("aaa")
+    assert "\n[… 51,000,000 characters left out …]\n" in ran.out
+    assert ran.out.endswith("zzz")
+    assert ran.err.startswith("error: the answer holds no fields that fit")
+
+
 def test_debugging_shows_the_traceback(agent: Agent) -> None:
     ran = agent("raise ValueError('deep down')", UWF_DEBUG="1")
 

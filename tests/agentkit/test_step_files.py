@@ -7,6 +7,7 @@ from uwf_git.agentkit.step_files import (
     FAILURE,
     PROMPT,
     SUBMITTED,
+    extend_prompt,
     open_trace,
     read_submitted,
     write_failure,
@@ -22,8 +23,21 @@ def test_prompt_and_failure_lie_in_the_folder_of_the_step(tmp_path: Path) -> Non
     assert json.loads((tmp_path / FAILURE).read_text()) == {"kind": "auth", "usage": {"turns": 1}}
 
 
+def test_prompt_is_kept_with_what_an_adapter_put_after_it(tmp_path: Path) -> None:
+    write_prompt(str(tmp_path), "Do it \ud800.\r\n")
+
+    extend_prompt(str(tmp_path), "Mend it.", "Mend it. In JSON.")
+    extend_prompt(str(tmp_path), "Do it \ud800.\r\n", "{}")
+    assert (tmp_path / PROMPT).read_bytes() == b"Do it ?.\r\n"
+    extend_prompt(str(tmp_path), "Do it \ud800.\r\n", "Do it ?.\r\nIn JSON.\n")
+
+    assert (tmp_path / PROMPT).read_bytes() == b"Do it ?.\r\nIn JSON.\n"
+
+
 def test_without_a_step_nothing_is_written(tmp_path: Path) -> None:
     write_prompt(None, "x")
+    extend_prompt(None, "x", "x, in JSON")
+    extend_prompt(str(tmp_path), "x", "x, in JSON")
     write_failure(None, {})
     with open_trace(None) as note:
         note({"type": "turn"})

@@ -14,11 +14,11 @@ def test_no_part_of_an_answer_keeps_a_key() -> None:
         raw=b"\xff" + KEY.encode(),
         usage={"note": KEY},
         state={"key": [KEY]},
-        session="s1",
-        rung="native",
+        session=f"s1-{KEY}",
+        rung=KEY,
     )
     trace = {"events": [{"type": "tool", "output": KEY}]}
-    left = Left(prompt=f"Use {KEY}!", trace=trace, kind="auth", usage={"turns": 1})
+    left = Left(prompt=f"Use {KEY}!", trace=trace, kind="auth", usage={"turns": 1, "by": KEY})
     said = KEY.encode()
 
     masked = mask_played(Played(reply, 1, 2, stdout=said, stderr=said, left=left), ENVIRON)
@@ -26,9 +26,13 @@ def test_no_part_of_an_answer_keeps_a_key() -> None:
     assert KEY not in repr(masked)
     assert masked.reply is not None
     assert masked.reply.meta == {"why": "used [masked]"}
-    assert (masked.reply.session, masked.reply.rung, masked.started_ms) == ("s1", "native", 1)
+    assert (masked.reply.session, masked.reply.rung) == ("s1-[masked]", "[masked]")
+    assert masked.started_ms == 1
     assert masked.left.trace == {"events": [{"type": "tool", "output": "[masked]"}]}
-    assert (masked.left.kind, masked.left.usage) == ("auth", {"turns": 1})
+    assert (masked.left.kind, masked.left.usage) == (
+        "auth",
+        {"turns": 1, "by": "[masked]"},
+    )
 
 
 def test_failure_does_not_quote_a_key() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -55,7 +56,8 @@ def test_of_fifty_processes_on_one_thread_each_step_is_recorded_once(world: Worl
                 world.step(thread, play)
             except ThreadBusy as busy:
                 losses.add((busy.exit_status, busy.facts["holder"].get("pid")))
-                os.sched_yield()
+                # Forty-nine that ask again at once leave the one at work no processor.
+                time.sleep(0.01)
         return {**told, "losses": sorted(losses, key=str)}
 
     told = at_once(CROWD, act)

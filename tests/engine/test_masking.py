@@ -22,6 +22,10 @@ KEY = "sk-ant-0123456789abcdef"
         "GPG_PASSPHRASE",
         "GITLAB_PAT",
         "GOOGLE_CREDENTIALS",
+        "SMTP_PASS",
+        "NPM_CONFIG__AUTH",
+        "GEMINI_API_KEY_2",
+        "TOKEN1",
     ],
 )
 def test_names_of_keys_are_known(name: str) -> None:

@@ -10,6 +10,7 @@ from uwf_git.store.hook_files import (
     SHIMS,
     ForeignHook,
     HooksElsewhere,
+    HooksLinked,
     check_hooks,
     install_hooks,
 )
@@ -133,6 +134,17 @@ def test_somebody_else_s_hook_is_refused(content: str | None, tmp_path: Path) ->
         check_hooks(str(tmp_path), NO_CONFIG)
 
     assert "`uwf hook post-receive`" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("target", ["others", "nowhere"])
+def test_folder_that_is_a_link_is_refused(target: str, tmp_path: Path) -> None:
+    (tmp_path / "others").mkdir()
+    (tmp_path / "hooks").symlink_to(tmp_path / target)
+
+    with pytest.raises(HooksLinked, match="hooks is a link") as refused:
+        check_hooks(str(tmp_path), GitConfig({"core.hookspath": ["hooks"]}))
+
+    assert f"`rm {tmp_path}/hooks`" in str(refused.value.hint)
 
 
 @pytest.mark.parametrize("elsewhere", ["/etc/git/hooks", "../hooks"])

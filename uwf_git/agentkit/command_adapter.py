@@ -16,6 +16,7 @@ from typing import Any
 from uwf_git.agentkit.adapter import Answer, Asked, FailureKind, NoAnswer
 from uwf_git.agentkit.live_log import LiveLog
 from uwf_git.agentkit.playing import adapter_main
+from uwf_git.agentkit.step_files import extend_prompt
 from uwf_git.agents.command_line import ProgramMissing, build_search_path, resolve_program
 from uwf_git.agents.nested import NestedRequest, NestedRun, allowed_environment, run_nested
 
@@ -83,6 +84,7 @@ class CommandAdapter:
         """
         with _own_folder(asked.step_dir, self.name) as folder:
             command = self.build(asked, folder)
+            extend_prompt(asked.step_dir, asked.prompt, command.given.decode(errors="replace"))
             ended = Ended(self._run(command, asked, folder), asked, folder)
             stopped = _why_stopped(ended)
             if stopped is not None:

@@ -59,10 +59,10 @@ def explain_no_reply(endpoint: Endpoint, failure: NoReply) -> NoAnswer:
     """Tell what it means that there was no reply at all."""
     kinds: dict[str, FailureKind] = {"timed-out": "timed-out", "too-much": "too-much-output"}
     hints = {
-        "unreachable": f"does it run? {endpoint.section}.url is where it is looked for",
-        "unknown-host": f"is {endpoint.section}.url right?",
+        "unreachable": f"does it run? elsewhere: git config --global {endpoint.section}.url URL",
+        "unknown-host": f"name the right one: git config --global {endpoint.section}.url URL",
         "untrusted": "SSL_CERT_FILE names a file of certificates to trust",
-        "timed-out": f"{endpoint.section}.timeout gives it more seconds",
+        "timed-out": f"give it more: git config --global {endpoint.section}.timeout 1800",
     }
     kind = kinds.get(failure.trouble, "model-error")
     return NoAnswer(kind, failure.message, hint=hints.get(failure.trouble))
@@ -85,10 +85,11 @@ def read_document(endpoint: Endpoint, reply: HttpReply, *, now_s: float) -> dict
 
 def refuse_shape(endpoint: Endpoint) -> NoAnswer:
     """Tell that a reply is JSON, but not the reply of such an endpoint."""
+    other = "anthropic" if endpoint.api == "openai" else "openai"
     return NoAnswer(
         "bad-output",
         f"{_host(endpoint)} answers with JSON that is no answer of a model",
-        hint=f"does it speak as {endpoint.api} does? {endpoint.section}.api says so",
+        hint=f"if it speaks as {other} does: git config --global {endpoint.section}.api {other}",
     )
 
 
@@ -102,7 +103,7 @@ def _explain(
     if status in _REDIRECTS:
         target = reply.headers.get("location", "somewhere else")
         message = f"{host} sends us to {on_one_line(target):.200}; keys are not taken elsewhere"
-        hint = f"if you trust it, make it {endpoint.section}.url"
+        hint = f"if you trust it: git config --global {endpoint.section}.url URL"
         return NoAnswer("model-error", message, hint=hint)
     if status in _AUTH:
         return NoAnswer("auth", _tell_auth(endpoint, told, status), hint=_key_hint(endpoint))

@@ -139,7 +139,8 @@ def describe_failure(failure: NoAnswer | NoMeta) -> dict[str, Any]:
     if isinstance(failure, NoMeta):
         return {"kind": failure.code, "usage": dict(failure.usage)}
     usage = {} if failure.partial is None else dict(failure.partial.usage)
-    return {"kind": failure.kind, "usage": usage}
+    reset = {name: at for name, at in failure.facts.items() if name == "resetAt"}
+    return {"kind": failure.kind, "usage": usage, **reset}
 
 
 def _find_extractor(environ: Mapping[str, str], role: str) -> Extractor | None:

@@ -27,6 +27,8 @@ AgentFunction = Callable[[AgentContext], str | AgentResult]
 _FAILED = 1
 _INTERRUPTED = 130
 
+_LONGEST_HALF = 500_000
+
 
 def create_agent(function: AgentFunction) -> Callable[[], int]:
     """Make the ``main`` of an agent from a function of its context.
@@ -94,6 +96,14 @@ def _print_outcome(produce: Callable[[], AgentResult], stdout: IO[bytes]) -> Non
 
 
 def _print_words(text: str, stdout: IO[bytes]) -> None:
+    """Print *text*; of more than anybody reads, its beginning and its end.
+
+    Else the engine, which takes no flood, would record that instead of the reason.
+    """
+    left_out = len(text) - 2 * _LONGEST_HALF
+    if left_out > 0:
+        note = f"\n[… {left_out:,} characters left out …]\n"
+        text = text[:_LONGEST_HALF] + note + text[-_LONGEST_HALF:]
     stdout.write(text.encode(errors="replace"))
     stdout.flush()
 

@@ -29,8 +29,26 @@ def write_prompt(step_dir: str | None, prompt: str) -> None:
     _write(step_dir, PROMPT, prompt)
 
 
+def extend_prompt(step_dir: str | None, prompt: str, told: str) -> None:
+    """Keep *told* for *prompt*, if that is what was left: an adapter has put words after it."""
+    kept = prompt.encode(errors="replace").decode()
+    if step_dir is None or told == kept or not told.startswith(kept):
+        return
+    try:
+        with open(os.path.join(step_dir, PROMPT), encoding="utf-8", newline="") as file:
+            is_kept = file.read() == kept
+    except OSError:
+        return
+    # A correction is another prompt, and the first one is the step's.
+    if is_kept:
+        write_prompt(step_dir, told)
+
+
 def write_failure(step_dir: str | None, failure: Mapping[str, Any]) -> None:
-    """Leave why there is no reply (``kind``), and what that cost all the same (``usage``)."""
+    """Leave why there is no reply (``kind``), and what that cost all the same (``usage``).
+
+    Of a limit also when it ends, if that was told (``resetAt``, in milliseconds since 1970).
+    """
     _write(step_dir, FAILURE, json.dumps(failure, default=str) + "\n")
 
 

@@ -65,7 +65,7 @@ def init_shared(path: str | None, cwd: str, environ: Mapping[str, str], *, pytho
 
     Raises:
         NotBare: it belongs to a work tree.
-        ForeignHook, HooksElsewhere: somebody else's hooks are in the way.
+        ForeignHook, HooksElsewhere, HooksLinked: somebody else's hooks are in the way.
         UnsupportedRepository, NotEmpty, OSError: as ``init_store``.
     """
     target = os.path.join(cwd, os.path.expanduser(path)) if path else default_path(environ)

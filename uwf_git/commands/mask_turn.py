@@ -35,9 +35,16 @@ def _mask_reply(reply: AgentReply, secrets: Sequence[str]) -> AgentReply:
         raw=None if reply.raw is None else mask_bytes(reply.raw, secrets),
         usage=mask_value(reply.usage, secrets),
         state=mask_value(reply.state, secrets),
+        session=None if reply.session is None else mask(reply.session, secrets),
+        rung=None if reply.rung is None else mask(reply.rung, secrets),
     )
 
 
 def _mask_left(left: Left, secrets: Sequence[str]) -> Left:
     trace: Any = None if left.trace is None else dict(left.trace)
-    return left._replace(prompt=mask(left.prompt, secrets), trace=mask_value(trace, secrets))
+    usage: Any = None if left.usage is None else dict(left.usage)
+    return left._replace(
+        prompt=mask(left.prompt, secrets),
+        trace=mask_value(trace, secrets),
+        usage=mask_value(usage, secrets),
+    )

@@ -44,7 +44,8 @@ _ENDED_BY_SIGNAL = 128
 # Beside the folder of a run: held while its agent lives, whose it is, and the agent's own files.
 _ALIVE, _TURN, _FILES = ".alive", ".turn", ".files"
 
-_HINT = "hint: "
+# How the kit's agents begin their last two lines.
+_ERROR, _HINT = "error: ", "hint: "
 
 
 class OtherAgentRuns(Conflict):
@@ -278,7 +279,7 @@ def _account(run: AgentRun) -> str:
 def _last_line(stderr: bytes) -> str:
     for line in reversed(stderr.decode(errors="replace").splitlines()):
         if line.strip() and not line.startswith(_HINT):
-            return first_line(line)[:300]
+            return first_line(line.removeprefix(_ERROR))[:300]
     return ""
 
 

@@ -15,7 +15,9 @@ from urllib.parse import quote
 MASK = "[masked]"
 
 _NAME = re.compile(
-    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|_PAT|KEY_ID)$", re.IGNORECASE
+    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|_PASS|_PAT|_AUTH|KEY_ID)"
+    r"(?:_?\d{1,2})?$",
+    re.IGNORECASE,
 )
 
 # `scheme://user:password@host`, in a variable of whatever name.

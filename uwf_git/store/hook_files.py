@@ -69,6 +69,20 @@ class ForeignHook(Refused):
         )
 
 
+class HooksLinked(Refused):
+    """The repository's own folder of hooks is a link to somewhere else."""
+
+    code = "hooks-linked"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(
+            f"{folder} is a link, and hooks that are put there would be others' as well",
+            hint=f"make it a folder of its own: `rm {shlex.quote(folder)}`; or have the hooks "
+            "there run `uwf hook pre-receive` and `uwf hook post-receive`",
+            path=folder,
+        )
+
+
 class HooksElsewhere(Refused):
     """git looks for hooks in another folder than the repository's own."""
 
@@ -89,9 +103,12 @@ def check_hooks(git_dir: str, config: GitConfig) -> None:
     Raises:
         ForeignHook: somebody else's hook is there.
         HooksElsewhere: git would not look there.
+        HooksLinked: they would be written somewhere else.
     """
     elsewhere = config.get("core.hooksPath")
     own = os.path.join(git_dir, "hooks")
+    if os.path.islink(own):
+        raise HooksLinked(own)
     # Relative to where hooks run, which for a bare repository is the git directory.
     if elsewhere and os.path.realpath(os.path.join(git_dir, elsewhere)) != os.path.realpath(own):
         raise HooksElsewhere(elsewhere)
