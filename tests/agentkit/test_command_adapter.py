@@ -9,6 +9,7 @@ import pytest
 
 from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended
+from uwf_git.agentkit.step_files import PROMPT, write_prompt
 
 Make = Callable[..., CommandAdapter]
 
@@ -52,6 +53,19 @@ def question(prompt: str = "", **options: Any) -> Asked:
 
 def test_program_is_found_and_reads_the_prompt(make: Make) -> None:
     assert make("cat").ask(question("Tú\n" * 200_000)).text == "Tú\n" * 200_000
+
+
+def test_words_that_are_put_after_the_prompt_are_kept_with_it(make: Make, tmp_path: Path) -> None:
+    def build(asked: Asked, _folder: str) -> Command:
+        return Command(("fake-cli",), f"{asked.prompt}\nIn JSON.\n".encode())
+
+    adapter = make("cat", build=build)
+    write_prompt(str(tmp_path), "Do it.")
+
+    adapter.ask(question("Do it.", step_dir=str(tmp_path)))
+    adapter.ask(question("Mend it.", step_dir=str(tmp_path), session="s"))
+
+    assert (tmp_path / PROMPT).read_text() == "Do it.\nIn JSON.\n"
 
 
 def test_it_stands_in_the_work_directory(make: Make, tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def test_conversation_that_was_silently_forgotten_is_noted(context: MakeContext)
 
     climb(adapter, context(), old, Rungs(note=events.append))
 
-    assert [event["type"] for event in events] == ["warning", "rung"]
+    assert [event["type"] for event in events] == ["warning", "correction", "rung"]
     assert adapter.asked[1].spent == {"outputTokens": 10, "costUsd": 0.5}
 
 
@@ -273,8 +273,11 @@ def test_trace_tells_what_happened_in_its_order(context: MakeContext) -> None:
     with pytest.raises(NoMeta):
         climb(adapter, context(), ASKED, Rungs(note=events.append))
 
+    problem = events[1].pop("problem")  # type: ignore[attr-defined]  # it is a dict
+    assert str(problem).startswith("there is neither front matter nor JSON")
     assert events == [
         tool,
+        {"type": "correction"},
         {"type": "turn"},
         {"type": "error", "kind": "auth", "message": "no"},
     ]

@@ -202,7 +202,7 @@ def test_failure_has_the_agents_own_kind_price_and_hint(world: World) -> None:
     failed = failure(world, script)
 
     assert (failed.facts["kind"], failed.hint) == ("auth", "fake login")
-    assert failed.message.endswith("exit status 1: error: log in first")
+    assert failed.message.endswith("exit status 1: log in first")
 
 
 def test_agent_may_use_the_store_while_it_plays(world: World) -> None:

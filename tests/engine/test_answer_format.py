@@ -55,6 +55,16 @@ def test_template_shows_every_field_and_constants_letter_by_letter(build: Build)
     assert "JSON Schema" not in text
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("$id", "$id"), ("é", "é"), ("1", '"1"'), ("No", '"No"'), ("#x", '"#x"'), ("a: b", '"a: b"')],
+)
+def test_name_that_yaml_would_not_take_for_one_is_quoted(
+    build: Build, name: str, shown: str
+) -> None:
+    assert f"---\n{shown}: <text>\n---" in build({"properties": {name: {"type": "string"}}})
+
+
 def test_schema_that_words_do_not_cover_is_shown_whole(build: Build) -> None:
     schema = {"type": "object", "properties": {"a": {"not": {"const": 1}}}, "required": ["a"]}
 

@@ -462,6 +462,8 @@ def test_any_text_is_either_a_condition_or_has_a_problem_told_in_one_line(source
     told = check_condition(source)
     if told is not None:
         assert told.isprintable()
+    # A name that is bound nowhere would be undefined, which has an answer.
+    if told is not None and "is bound nowhere" not in told:
         with pytest.raises(ConditionFailed):
             evaluate_condition(source, CONTEXT)
 

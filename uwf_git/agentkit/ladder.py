@@ -153,6 +153,7 @@ class _Climb:
                 session=first.session,
                 spent=add_usage(spent, self.usage),
             )
+            self.rungs.note({"type": "correction", "problem": problem})
             try:
                 answer = self._ask(again)
             except NoAnswer as failure:

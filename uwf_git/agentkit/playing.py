@@ -8,7 +8,7 @@ conversation: programs forget silently. What it said, and what that cost, is kep
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from uwf_git.agentkit.adapter import Adapter, Asked, NoAnswer
@@ -50,13 +50,16 @@ def adapter_main(
     about: str = "",
     keys: Mapping[str, str] | None = None,
     word: str | None = None,
+    without: Collection[str] = (),
 ) -> Callable[[], int]:
     """Make the ``main`` of an adapter's program.
 
     *about* is what its help page says; *keys* are settings of its own, each with its meaning;
-    *word* is the key of the one word that is no setting, where it takes one.
+    *word* is the key of the one word that is no setting, where it takes one; *without* are those
+    of everybody's settings that would do nothing here.
     """
-    meanings = {**KEYS, **(keys or {})}
+    shared = {key: meaning for key, meaning in KEYS.items() if key not in without}
+    meanings = {**shared, **(keys or {})}
 
     def main() -> int:
         argv = sys.argv[1:]

@@ -22,6 +22,8 @@ _SHAPE = (
     "after it. The very first line of the answer is `---`: no preamble, no code fence around it."
 )
 
+_WORDS_OF_YAML = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+
 _YAML_RULES = (
     "The fields are YAML. Put a text in double quotes if it holds `: ` or ` #`, is empty, is a "
     "word like true or null, or begins with anything but a letter. Write a text of several lines "
@@ -110,11 +112,21 @@ def _as_json(words: SchemaWords, schema: Any) -> list[str]:
 
 def _template(words: SchemaWords, form: dict[str, Any]) -> str:
     fields = form.get("properties", {})
-    lines = [f"{name}: {_place(words, part)}" for name, part in fields.items()] or [
-        "<name>: <value>"
-    ]
+    lines = [f"{_key(name)}: {_place(words, part)}" for name, part in fields.items()]
+    lines = lines or ["<name>: <value>"]
     # No fence around it: models copy what they see.
     return "\n".join(["---", *lines, "---", "<your text>"])
+
+
+def _key(name: str) -> str:
+    """Write a field's name as YAML has to have it: `1`, `no` and `#x` are no names there."""
+    is_word = name.isascii() and name.removeprefix("$").isidentifier()
+    if is_word and name.lower() not in _WORDS_OF_YAML:
+        return name
+    # It takes 5 ms, and nearly all names are words.
+    from uwf_git.model.yaml_render import render_yaml  # noqa: PLC0415
+
+    return render_yaml({name: 0}).removesuffix(": 0\n")
 
 
 def _place(words: SchemaWords, schema: Any) -> str:

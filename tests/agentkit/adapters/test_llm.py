@@ -1,5 +1,6 @@
 """uwf-llm, against a scripted model."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,9 +8,11 @@ from agentkit.conftest import MakeContext, Turn
 from agentkit.endpoints import Odd, chat, hasty, odd, scripted
 
 from uwf_git.agentkit.adapter import Asked, NoAnswer
-from uwf_git.agentkit.adapters.llm import LlmAdapter
+from uwf_git.agentkit.adapters.llm import LlmAdapter, main
 from uwf_git.agentkit.extract import NoMeta
 from uwf_git.agentkit.ladder import Rungs, climb
+from uwf_git.agentkit.role_object import GUIDE
+from uwf_git.agentkit.step_files import PROMPT, write_prompt
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -31,6 +34,22 @@ def test_an_answer_has_its_text_its_fields_and_what_it_cost(api: str, way: str) 
     assert answer.usage["turns"] == 1
     assert answer.trace[0]["type"] == "turn"
     assert answer.trace[0]["way"] == way
+
+
+def test_prompt_is_kept_with_what_the_model_was_told_after_it(tmp_path: Path) -> None:
+    write_prompt(str(tmp_path), "count")
+    with scripted({"json": {"content": "x", "meta": {"words": 3}}}) as served:
+        LlmAdapter().ask(asked(served.url, schema=SCHEMA, step_dir=str(tmp_path)))
+    assert (tmp_path / PROMPT).read_text() == f"count\n{GUIDE}\n"
+
+
+def test_help_names_no_setting_that_does_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["uwf-llm", "--help"])
+        assert main() == 0
+    offered = {line.split()[0] for line in capsys.readouterr().out.splitlines() if line[:2] == "  "}
+    assert {"model", "url", "timeout"} <= offered
+    assert not offered & {"permission", "args", "program", "env", "silence", "resume"}
 
 
 def test_without_a_schema_the_words_are_the_answer() -> None:

@@ -18,7 +18,8 @@ from uwf_git.agentkit.model_call import Model, say_on_stderr
 from uwf_git.agentkit.model_words import Message, ModelReply, ModelRequest
 from uwf_git.agentkit.patience import Patience
 from uwf_git.agentkit.playing import adapter_main
-from uwf_git.agentkit.role_object import read_answer, wanted_of
+from uwf_git.agentkit.role_object import GUIDE, read_answer, wanted_of
+from uwf_git.agentkit.step_files import extend_prompt
 from uwf_git.agentkit.structured import Got, ask_for_object
 
 _ABOUT = """\
@@ -58,6 +59,8 @@ class LlmAdapter:
         got = ask_for_object(
             model, ModelRequest(messages), wanted_of(asked.schema), timeout_s=asked.timeout_s
         )
+        if got.way != "plain":
+            extend_prompt(asked.step_dir, asked.prompt, f"{asked.prompt}\n{GUIDE}\n")
         return self._keep(got, asked, session, messages)
 
     def _model(self, asked: Asked) -> Model:
@@ -83,7 +86,10 @@ def _tell(reply: ModelReply) -> dict[str, Any]:
     return {"type": "turn", "model": reply.model, "usage": dict(reply.usage)}
 
 
-main = adapter_main(LlmAdapter(), about=_ABOUT, keys=ENDPOINT_KEYS)
+# There is no program, and its conversations end with this process.
+_WITHOUT = ("permission", "args", "program", "env", "silence", "resume")
+
+main = adapter_main(LlmAdapter(), about=_ABOUT, keys=ENDPOINT_KEYS, without=_WITHOUT)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -32,6 +32,7 @@ from uwf_git.agentkit.react.shell_tool import Surroundings
 from uwf_git.agentkit.react.toolbox import Toolbox, build_toolbox
 from uwf_git.agentkit.react.work_folder import ToolFailed, WorkFolder, open_work_folder
 from uwf_git.agentkit.settings import load_settings
+from uwf_git.agentkit.step_files import extend_prompt
 from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
 
@@ -91,6 +92,7 @@ class ReactAdapter:
         model = self._model(settings, asked.environ)
         session, messages = self._conversations.begin(asked.prompt, asked.session)
         loop = _build_loop(asked, settings, model, messages)
+        extend_prompt(asked.step_dir, asked.prompt, f"{asked.prompt}\n{loop.system}\n")
         # A model that is asked to mend its fields must not begin to work again.
         ended = loop.run() if asked.session is None else loop.answer_now()
         self._conversations.keep(session, ended.messages)
@@ -180,7 +182,10 @@ def _read_number(settings: Mapping[str, str], key: str, default: int) -> int:
     return read_whole(text, f"uwf.react.{key}") if text else default
 
 
-main = adapter_main(ReactAdapter(), about=_ABOUT, keys=_KEYS)
+# There is no program but the shell's, and its conversations end with this process.
+_WITHOUT = ("permission", "args", "program", "silence", "resume")
+
+main = adapter_main(ReactAdapter(), about=_ABOUT, keys=_KEYS, without=_WITHOUT)
 
 if __name__ == "__main__":
     sys.exit(main())
