@@ -16,6 +16,7 @@ from uwf_git.commands.play_agent import OtherAgentRuns, agent_player, forget_run
 from uwf_git.commands.thread_context import get_context
 from uwf_git.commands.thread_show import show_thread
 from uwf_git.commands.thread_step import Stepped, TurnFailed, WorkKept
+from uwf_git.commands.verify import verify
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.kept import list_kept
 from uwf_git.store.snapshot import read_snapshot
@@ -203,6 +204,26 @@ def test_failure_has_the_agents_own_kind_price_and_hint(world: World) -> None:
 
     assert (failed.facts["kind"], failed.hint) == ("auth", "fake login")
     assert failed.message.endswith("exit status 1: log in first")
+
+
+def test_failed_try_keeps_what_it_told_its_model_and_when_it_may_ask_again(world: World) -> None:
+    script = (
+        'echo "Do it." >"$UWF_STEP_DIR/prompt.md"; '
+        'echo "{\\"type\\": \\"turn\\"}" >"$UWF_TRACE"; '
+        'echo "{\\"kind\\": \\"rate-limit\\", \\"resetAt\\": 1760000000000}" '
+        '>"$UWF_STEP_DIR/failure.json"; exit 1'
+    )
+    thread = world.start(world.program(script), workflow=world.put().workflow)
+    with pytest.raises(TurnFailed):
+        step(world, thread)
+
+    shown = show_thread(world.store, thread)["lastAttempt"]
+
+    assert (shown["error"]["kind"], shown["resetAt"]) == ("rate-limit", 1_760_000_000_000)
+    snapshot = world.snapshot(thread)
+    assert snapshot.get_node(shown["prompt"]).payload == "Do it.\n"
+    assert snapshot.get_node(shown["trace"]).payload == {"events": [{"type": "turn"}]}
+    assert verify(world.store, []).troubles == ()
 
 
 def test_agent_may_use_the_store_while_it_plays(world: World) -> None:

@@ -24,7 +24,7 @@ NAMES = {
     "AGENT_CONFIG": "DCFVAXZKYEEJ1",
     "START": "18FA9B0TM0T8E",
     "STEP": "6DSJ71TVN2XSY",
-    "ATTEMPT": "0P453HFGYZMPE",
+    "ATTEMPT": "3QJHZ0TBHJ5VG",
     "TRACE": "A7DPBAHX8CK19",
 }
 
@@ -94,7 +94,10 @@ FULL: dict[str, dict[str, Any]] = {
         "content": ref(),
         "raw": ref(),
         "stderr": ref(),
+        "prompt": ref(),
+        "trace": ref(),
         "usage": {},
+        "resetAt": 0,
         "startedAt": 0,
         "durationMs": 0,
     },

@@ -21,6 +21,8 @@ _MOST_BYTES = 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
+_LATEST_MS = 10**16
+
 # `interrupted` is what we say when we ended the agent ourselves.
 _KIND = re.compile(r"(?!interrupted$)[a-z][a-z0-9-]{0,39}")
 
@@ -28,12 +30,13 @@ _KIND = re.compile(r"(?!interrupted$)[a-z][a-z0-9-]{0,39}")
 def read_left(step_dir: str) -> Left:
     """Give what an agent left in *step_dir*."""
     failure = _read_failure(os.path.join(step_dir, FAILURE))
-    kind, usage = failure.get("kind"), failure.get("usage")
+    kind, usage, reset_at = (failure.get(name) for name in ("kind", "usage", "resetAt"))
     return Left(
         prompt=_read_prompt(os.path.join(step_dir, PROMPT)),
         trace=_read_trace(os.path.join(step_dir, TRACE)),
         kind=kind if isinstance(kind, str) and _KIND.fullmatch(kind) else None,
         usage=usage if isinstance(usage, dict) and usage else None,
+        reset_at=reset_at if type(reset_at) is int and 0 <= reset_at < _LATEST_MS else None,
     )
 
 

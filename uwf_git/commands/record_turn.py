@@ -67,6 +67,8 @@ def attempt_transition(turn: Turn, played: Played) -> Transition:
     }
     if played.left.usage:
         payload["usage"] = dict(played.left.usage)
+    if played.left.reset_at is not None:
+        payload["resetAt"] = played.left.reset_at
     if played.exit_code is not None:
         payload["exitCode"] = played.exit_code
     nodes: list[Node] = []
@@ -75,6 +77,9 @@ def attempt_transition(turn: Turn, played: Played) -> Transition:
             texts = _decoded_nodes(output, now)
             payload[field] = reference(texts[0].hash)
             nodes += texts[:1]
+    for name, left in _left_nodes(played.left, now).items():
+        payload[name] = reference(left[0].hash)
+        nodes += left
     payload |= {"startedAt": played.started_ms, "durationMs": played.duration_ms}
     attempt = build_node(ATTEMPT, payload, timestamp=now)
     return Transition(

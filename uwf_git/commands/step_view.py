@@ -4,6 +4,7 @@ Owns: the shape in which commands print a step. Always true: keys are only ever 
 printed is never the stored payload itself, so that the format may change under it.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from uwf_git.commands.typed_node import check_type, get_typed
@@ -37,8 +38,12 @@ def _view_step(snapshot: Snapshot, step: Node, commands: "Commands") -> dict[str
         "timestamp": step.timestamp,
     }
     view |= {name: payload[name] for name in _COPIED if name in payload}
+    return view | _name_referred(payload)
+
+
+def _name_referred(payload: Mapping[str, Any]) -> dict[str, Any]:
     # By name: `json-cas get` prints what a prompt of a hundred pages holds.
-    return view | {name: find_reference(payload[name]) for name in _REFERRED if name in payload}
+    return {name: find_reference(payload[name]) for name in _REFERRED if name in payload}
 
 
 def view_steps(snapshot: Snapshot) -> list[dict[str, Any]]:
@@ -69,7 +74,9 @@ def view_attempt(snapshot: Snapshot, name: NodeHash | None) -> dict[str, Any] | 
         "agent": get_command(snapshot, payload.get("agent")),
         "timestamp": attempt.timestamp,
     }
-    return view | {name: payload[name] for name in ("exitCode", *_COPIED) if name in payload}
+    copied = ("exitCode", "resetAt", *_COPIED)
+    view |= {name: payload[name] for name in copied if name in payload}
+    return view | _name_referred(payload)
 
 
 def view_error(snapshot: Snapshot, attempt: NodeHash | None) -> dict[str, Any] | None:

@@ -53,6 +53,9 @@ class Left(NamedTuple):
     usage: Mapping[str, Any] | None = None
     """What it spent although it failed."""
 
+    reset_at: int | None = None
+    """When the limit ends that it hit, in milliseconds since 1970."""
+
 
 class Played(NamedTuple):
     """What came of a turn: a reply, or what was wrong."""

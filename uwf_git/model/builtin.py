@@ -175,11 +175,14 @@ _ATTEMPT = _record(
         "content": _REF,
         "raw": _REF,
         "stderr": _REF,
+        "prompt": _REF,
+        "trace": _REF,
         "usage": _OBJECT,
+        "resetAt": _NATURAL,
         "startedAt": _NATURAL,
         "durationMs": _NATURAL,
     },
-    "exitCode content raw stderr usage startedAt durationMs",
+    "exitCode content raw stderr prompt trace usage resetAt startedAt durationMs",
 )
 
 _TRACE = _record(
