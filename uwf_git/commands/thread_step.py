@@ -7,8 +7,9 @@ Source: seed 000 section 1.3.
 """
 
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from uwf_git.agents.spool import SpoolFailed
 from uwf_git.commands.agent_name import agent_name
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.check_meta import check_reply
@@ -22,20 +23,24 @@ from uwf_git.commands.take_over import take_over_tracked
 from uwf_git.commands.thread_errors import ThreadNotReady, read_active
 from uwf_git.commands.turn import Played, Player, Turn
 from uwf_git.errors import AgentFailed, Conflict, UwfError
+from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import Status
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import END
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.heads import Head, HeadMoved, advance_head
+from uwf_git.store.history import walk_history
 from uwf_git.store.identity import agent_identity
 from uwf_git.store.kept import keep_commit
-from uwf_git.store.record import record_next
+from uwf_git.store.record import Transition, record_next
 from uwf_git.store.refs import Oid
 from uwf_git.store.snapshot import Snapshot, read_snapshot
 from uwf_git.store.store import Store
 from uwf_git.store.thread_lock import lock_thread
 from uwf_git.store.trust import trust_agents
+
+_TIMES = {"startedAt", "durationMs"}
 
 
 class TurnFailed(AgentFailed):
@@ -173,10 +178,33 @@ def _keep_left_work(store: Store, caller: Caller, request: StepRequest, head: He
         turn = Turn(store, snapshot, present, role, agent, caller.environ, caller.cwd)
         if not is_run_of(turn):
             continue
-        played = check_reply(turn, workflow, request.play(turn))
-        with suppress(HeadMoved):
-            _recorded(caller, Head(head.thread, tip, archived=False), turn, played)
+        try:
+            played = check_reply(turn, workflow, request.play(turn))
+        except SpoolFailed:
+            # Half of it is gone: its engine died while it forgot what it had recorded.
+            forget_runs(store, head.thread, tip)
+            continue
+        if not _is_recorded(store, head, _transition(turn, played), after=tip):
+            with suppress(HeadMoved):
+                _recorded(caller, Head(head.thread, tip, archived=False), turn, played)
         forget_runs(store, head.thread, tip)
+
+
+def _is_recorded(store: Store, head: Head, transition: Transition, *, after: Oid) -> bool:
+    """Tell whether the thread has this very work after the commit *after*.
+
+    An engine may have died when it had moved the ref, and before it forgot the run.
+    """
+    for snapshot in walk_history(store, head.commit):
+        if snapshot.commit.parents[:1] == (after,):
+            name = snapshot.get_present().last_attempt or snapshot.record.node
+            return _without_times(snapshot.get_node(name)) == _without_times(transition.nodes[0])
+    return False
+
+
+def _without_times(node: Node) -> dict[str, Any]:
+    # Who takes a run up knows them from its files, who ran it from its clock.
+    return {name: value for name, value in node.payload.items() if name not in _TIMES}
 
 
 def _ended(store: Store, caller: Caller, seen: tuple[Head, Snapshot]) -> Stepped:
@@ -194,10 +222,7 @@ def _ended(store: Store, caller: Caller, seen: tuple[Head, Snapshot]) -> Stepped
 
 
 def _recorded(caller: Caller, head: Head, turn: Turn, played: Played) -> Stepped:
-    if played.reply is None:
-        transition = attempt_transition(turn, played)
-    else:
-        transition = step_transition(turn, played, played.reply)
+    transition = _transition(turn, played)
     program = agent_name(turn.agent.payload["command"])
     signing = caller.signing(turn.store, author=agent_identity(turn.role, program))
     commit = record_next(turn.store, turn.snapshot, transition, signing)
@@ -223,3 +248,10 @@ def _recorded(caller: Caller, head: Head, turn: Turn, played: Played) -> Stepped
         depth=record.depth,
         said=transition.said,
     )
+
+
+def _transition(turn: Turn, played: Played) -> Transition:
+    """Build what is recorded of a turn; its first node is the StepNode or the Attempt."""
+    if played.reply is None:
+        return attempt_transition(turn, played)
+    return step_transition(turn, played, played.reply)
