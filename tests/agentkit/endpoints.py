@@ -93,6 +93,9 @@ def odd(*replies: Odd) -> Iterator[Served]:
             self.wfile.write(body)
 
     class Quiet(ThreadingHTTPServer):
+        # So that closing waits for them: one that lives on leaves its socket to another test.
+        daemon_threads = False
+
         def handle_error(self, request: Any, client_address: Any) -> None:
             """Say nothing of clients that have gone."""
 
