@@ -35,7 +35,7 @@ get_from_pypi() {
 # for this platform in its place.
 get_from_npm() {
     npm install --prefix "$into" --save-exact --no-audit --no-fund --ignore-scripts \
-        --loglevel=error "$@"
+        --fetch-retries=1 --fetch-timeout=60000 --loglevel=error "$@"
     put_in_place @anthropic-ai/claude-code install.cjs
     put_in_place opencode-ai postinstall.mjs
 }
