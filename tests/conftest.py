@@ -8,6 +8,7 @@ Always true: a test that passes here passes on every machine, and leaves nothing
 import difflib
 import itertools
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -45,6 +46,10 @@ def pytest_configure(config: pytest.Config) -> None:
     The failures it has found are tried first in the next run, so they are kept from run to run,
     but in CI, where the same commit has to give the same answer twice.
     """
+    # A shell starts what it puts in the background with Ctrl-C ignored, and so would be all
+    # programs that the tests interrupt.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     in_ci = "CI" in os.environ
     cache: pytest.Cache | None = getattr(config, "cache", None)
     database = None

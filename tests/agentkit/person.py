@@ -68,9 +68,9 @@ class Person:
         until = time.monotonic() + _PATIENCE_S
         while self.program.poll() is None and time.monotonic() < until:
             self._read()
+        assert self.program.poll() is not None, self.seen
         while self._read(wait_s=0):
             pass
-        assert self.program.poll() is not None, self.seen
         return self.program.returncode, self.seen
 
     def leave(self) -> None:
