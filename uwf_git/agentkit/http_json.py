@@ -12,7 +12,7 @@ import ssl
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from uwf_git.agentkit.http_proxy import Proxy, find_proxy
@@ -102,15 +102,34 @@ def post(request: HttpRequest, *, deadline: float, environ: Mapping[str, str]) -
     where = parts.netloc
     try:
         connection, path, headers = _prepare(parts, request.headers, environ)
+        replies = _remember_replies(connection)
         try:
             return _exchange(connection, path, headers, request.body, deadline)
         finally:
             connection.close()
+            for reply in replies:
+                reply.close()
     except NoReply as failure:
         raise NoReply(failure.trouble, where, failure.message) from failure
     except (OSError, http.client.HTTPException, UnicodeError) as error:
         trouble, problem = _tell(error)
         raise NoReply(trouble, where, problem) from error
+
+
+def _remember_replies(connection: http.client.HTTPConnection) -> list[http.client.HTTPResponse]:
+    """List the replies that *connection* will have had; the library closes all but a refused one.
+
+    A proxy's refusal to connect us on keeps its socket open for as long as the error is about.
+    """
+    replies: list[http.client.HTTPResponse] = []
+
+    def remember(*given: Any, **named: Any) -> http.client.HTTPResponse:
+        replies.append(http.client.HTTPResponse(*given, **named))
+        return replies[-1]
+
+    # Whatever makes a reply will do for the library, which types it as the class.
+    connection.response_class = remember  # type: ignore[assignment]
+    return replies
 
 
 def _prepare(
