@@ -150,6 +150,7 @@ def left_behind(store: Store) -> Iterator[str]:
         parts = Path(name).parts
         is_local = parts[:2] in {("uwf", "locks"), ("uwf", "run")} or parts[0] == "uwf-workdirs"
         thread = parts[1] if parts[0] == "uwf-workdirs" else parts[2] if is_local else ""
+        thread = thread.partition(".")[0]
         if (
             name.endswith(".lock")
             or Path(name).name.startswith((".tmp_", "tmp_"))

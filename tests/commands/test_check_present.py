@@ -4,19 +4,24 @@ import pytest
 
 from uwf_git.commands.check_present import (
     BadPresent,
+    Steered,
     find_lies,
-    fold_other,
+    fold_attempt,
+    fold_plain,
+    fold_signal,
     fold_start,
-    fold_step,
     read_now,
 )
-from uwf_git.model.builtin import START, STEP, WORKFLOW
+from uwf_git.model.builtin import ATTEMPT, START, WORKFLOW
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread import Present
+from uwf_git.model.thread import Event, Present, Waiting
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.node_blob import encode_json
 
 A, B = NodeHash("8FWKR3TN5V1QA"), NodeHash("7BQST3VW9F2MA")
+THREAD = ThreadId("01J00000000000000000000001")
 PRESENT = Present(A, {"writer": B}, 5, state={"n": 1}, usage={"tokens": 3}, visits={"writer": 1})
 
 
@@ -81,13 +86,53 @@ def test_thread_begins_with_what_its_start_and_workflow_say() -> None:
     assert fold_start(own, workflow).state == {"n": 2}
 
 
-def test_events_are_folded() -> None:
-    step = node(STEP, {"role": "writer", "usage": {"tokens": 1}, "state": {"n": None}})
+def record(event: Event, role: str | None = None) -> TransitionRecord:
+    return TransitionRecord(THREAD, event, "ready", A, 1, A, "demo", role)
 
-    after = fold_step(PRESENT, step)
-    assert (after.depth, after.usage, after.state) == (1, {"tokens": 4}, {})
-    failed = PRESENT.after_attempt(B)
-    assert fold_other(PRESENT, "attempt", failed) == failed
-    assert fold_other(PRESENT, "attempt", PRESENT) is None
-    assert fold_other(PRESENT, "kill", failed) == PRESENT
-    assert fold_other(PRESENT, "pause", failed) is None
+
+def test_events_of_which_the_commit_says_all_are_folded() -> None:
+    limited = PRESENT._replace(failures=1, paused_from="ready", waiting=Waiting("writer", 9))
+
+    assert fold_plain(PRESENT, record("kill")) == PRESENT
+    assert fold_plain(limited, record("fork")) == PRESENT
+    assert fold_plain(PRESENT, record("wait", "writer")) == PRESENT._replace(
+        waiting=Waiting("writer")
+    )
+    assert fold_plain(PRESENT, record("wait")) is None
+    assert fold_plain(PRESENT, record("join")) is None
+
+
+def test_failed_try_is_folded() -> None:
+    payload = {"role": "writer", "error": {"kind": "exited", "message": "no"}, "attempt": 1}
+    attempt = node(ATTEMPT, payload)
+
+    failed = fold_attempt(PRESENT, PRESENT, attempt)
+    assert (failed.attempts, failed.failures, failed.last_attempt) == (1, 1, attempt.hash)
+    paused = PRESENT._replace(paused_from="ready")
+    said = paused._replace(paused_from="failed")
+    assert fold_attempt(paused, said, attempt).paused_from == "failed"
+
+
+@pytest.mark.parametrize(
+    ("event", "payload", "changed"),
+    [
+        ("pause", {}, {"paused_from": "waiting"}),
+        ("resume", {}, {"waiting": None}),
+        ("retry", {"reason": "look"}, {"failures": 0, "hint": "look"}),
+        ("patch", {"patch": {"n": None, "m": 2}}, {"state": {"m": 2}}),
+        ("amend", {"limits": {"maxSteps": 3}}, {"limits": {"maxSteps": 3}}),
+        ("amend", {"workflow": {"$ref": B}}, {"workflow": B}),
+        ("amend", {"agentBinding": {"c": {"$ref": A}}}, {"binding": {"writer": B, "c": A}}),
+    ],
+)
+def test_signals_are_folded(event: Event, payload: Any, changed: Any) -> None:
+    before = PRESENT._replace(failures=2, waiting=Waiting("writer"))
+
+    assert fold_signal(Steered(before, "waiting"), event, payload) == before._replace(**changed)
+
+
+def test_poke_is_folded_if_it_is_known_where_it_goes_back_to() -> None:
+    after = PRESENT.after_step({"role": "writer", "state": {"n": 2}})
+
+    assert fold_signal(Steered(after, "ready", PRESENT), "poke", {}) == PRESENT
+    assert fold_signal(Steered(after, "ready"), "poke", {}) is None

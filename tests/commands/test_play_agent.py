@@ -13,9 +13,10 @@ import pytest
 from commands.world import DEMO, World
 
 from uwf_git.commands.play_agent import OtherAgentRuns, agent_player, forget_runs
+from uwf_git.commands.stepped import Stepped
 from uwf_git.commands.thread_context import get_context
 from uwf_git.commands.thread_show import show_thread
-from uwf_git.commands.thread_step import Stepped, TurnFailed, WorkKept
+from uwf_git.commands.thread_step import TurnFailed, WorkKept
 from uwf_git.commands.verify import verify
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.kept import list_kept
@@ -38,10 +39,11 @@ def failure(world: World, script: str) -> TurnFailed:
         step(world, thread)
     after = world.snapshot(thread)
     assert caught.value.exit_status == 3
-    assert (after.record.event, after.record.status) == ("attempt", "ready")
+    assert (after.record.event, after.record.status) == ("attempt", "failed")
     assert (after.record.node, after.record.depth) == (before.record.node, before.record.depth)
     assert get_context(world.store, thread)["lastError"]["kind"] == caught.value.facts["kind"]
     # The next one is on its own: nothing of the failure is taken up.
+    world.retry(thread)
     assert step(world, thread, command=world.program(ANSWER, name="good")).depth == 1
     return caught.value
 

@@ -36,6 +36,7 @@ def busy(world: World) -> World:
     active, ended = world.begun(), world.start()
     with pytest.raises(TurnFailed):
         world.step(active, fails())
+    world.retry(active)
     world.step(active)
     while world.step(ended).role is not None:
         pass

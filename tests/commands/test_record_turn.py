@@ -157,6 +157,7 @@ def test_text_of_an_agent_is_never_a_trailer(world: World, git: Callable[..., st
     thread = world.begun()
     with pytest.raises(TurnFailed):
         world.step(thread, fails(forged, stderr=forged.encode()))
+    world.retry(thread)
     world.step(thread, says({"text": forged}, forged))
 
     for place in ("", "~1"):
@@ -184,6 +185,7 @@ def test_what_is_recorded_passes_the_real_git(world: World, git: Callable[..., s
     thread = world.begun()
     with pytest.raises(TurnFailed):
         world.step(thread, fails("\x1b[31mred\x07", stderr=b"\0\x1b]0;x\x07"))
+    world.retry(thread)
     world.step(thread, lambda _turn: replied({"text": "\x1b[2J"}, "\0\x1b[2J"), command="a<b>")
 
     assert git("fsck", "--strict", "--no-dangling", cwd=Path(world.store.path)) == ""

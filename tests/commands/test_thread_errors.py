@@ -1,8 +1,11 @@
+from typing import Any
+
 import pytest
 from commands.world import World
 
 from uwf_git.commands.thread_errors import ThreadNotActive, ThreadNotReady, read_active
 from uwf_git.commands.thread_kill import kill_thread
+from uwf_git.model.thread import Event, Status, Waiting
 from uwf_git.store.heads import AmbiguousThread, NoSuchThread
 from uwf_git.store.record import Transition, record_next
 
@@ -40,16 +43,36 @@ def test_ended_thread_is_refused_with_how_it_ended(world: World) -> None:
     assert "uwf thread start demo" in (caught.value.hint or "")
 
 
-def test_thread_that_is_not_ready_takes_no_step(world: World) -> None:
+@pytest.mark.parametrize(
+    ("event", "status", "changes", "told", "hint"),
+    [
+        ("pause", "paused", {"paused_from": "ready"}, "is paused", "uwf thread resume"),
+        ("attempt", "failed", {"failures": 1}, "has failed", "uwf thread retry"),
+        ("wait", "waiting", {"waiting": Waiting("writer")}, "waits for a person", "thread answer"),
+        (
+            "attempt",
+            "waiting",
+            {"waiting": Waiting("writer", 4_000_000_000_000)},
+            "waits until 2096-10-02",
+            "--wait",
+        ),
+    ],
+)
+def test_thread_that_is_not_ready_takes_no_step_and_says_what_to_type(  # noqa: PLR0913
+    world: World, event: Event, status: Status, changes: dict[str, Any], told: str, hint: str
+) -> None:
     thread = world.begun()
     snapshot = world.snapshot(thread)
-    waiting = Transition(
-        record=snapshot.record._replace(event="pause", status="paused"),
+    moved = Transition(
+        record=snapshot.record._replace(event=event, status=status),
         said="a moment",
-        present=snapshot.get_present(),
+        present=snapshot.get_present()._replace(**changes),
     )
-    commit = record_next(world.store, snapshot, waiting, world.caller.signing(world.store))
+    commit = record_next(world.store, snapshot, moved, world.caller.signing(world.store))
     assert world.store.refs.advance(f"refs/threads/{thread}", seen=snapshot.commit.oid, to=commit)
 
-    with pytest.raises(ThreadNotReady, match=f"thread {thread} is paused, not ready"):
+    with pytest.raises(ThreadNotReady, match=f"thread {thread} {told}") as caught:
         world.step(thread)
+    assert caught.value.exit_status == 1
+    assert hint in (caught.value.hint or "")
+    assert caught.value.facts["status"] == status

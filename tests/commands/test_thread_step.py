@@ -79,7 +79,7 @@ def test_failed_try_changes_neither_chain_nor_head(world: World) -> None:
     assert caught.value.exit_status == 3
     assert caught.value.message == "writer failed (uwf-x): no model answered"
     assert (caught.value.facts["attempt"], caught.value.facts["kind"]) == (1, "exited")
-    assert (after.record.event, after.record.status) == ("attempt", "ready")
+    assert (after.record.event, after.record.status) == ("attempt", "failed")
     assert (after.record.node, after.record.depth) == (before.record.node, 0)
     assert after.commit.parents == (before.commit.oid,)
 
@@ -93,6 +93,7 @@ def test_tries_are_counted_until_one_succeeds(world: World) -> None:
         context = get_context(world.store, thread)
         assert (context["attempt"], context["visit"]) == (number + 1, 1)
         assert context["lastError"] == {"kind": "exited", "message": f"try {number}"}
+        world.retry(thread)
 
     world.step(thread)
 

@@ -15,6 +15,7 @@ def test_player_is_told_everything_it_needs(world: World) -> None:
 
     with pytest.raises(TurnFailed):
         world.step(thread, play)
+    world.retry(thread)
     world.step(thread, play)
 
     first, second = turns

@@ -67,6 +67,7 @@ def live(world: World) -> None:
     thread = world.begun()
     with pytest.raises(TurnFailed):
         world.step(thread, fails())
+    world.retry(thread)
     world.step(thread)
     request = ForkRequest(thread)
     fork_thread(world.store, world.caller, request, thread=world.new_id())
@@ -80,7 +81,7 @@ def test_every_commit_of_every_command_is_signed_and_git_agrees(signing: World, 
     live(signing)
     found = told(signing)
     events = {each.event for each in found}
-    assert events == {"put", "start", "step", "attempt", "end", "kill", "fork"}
+    assert events == {"put", "start", "step", "attempt", "retry", "end", "kill", "fork"}
     assert {(each.verdict.status, each.verdict.signer) for each in found} == {
         ("good", "ada@example.com")
     }

@@ -19,8 +19,10 @@ from seal import START_MS
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.choose_agent import Choice
+from uwf_git.commands.stepped import Stepped
+from uwf_git.commands.thread_retry import retry_thread
 from uwf_git.commands.thread_start import StartRequest, start_thread
-from uwf_git.commands.thread_step import Stepped, StepRequest, step_thread
+from uwf_git.commands.thread_step import StepRequest, step_thread
 from uwf_git.commands.turn import Played, Player, Turn
 from uwf_git.commands.workflow_put import PutWorkflow, put_workflow
 from uwf_git.model.thread_id import ThreadId
@@ -104,6 +106,10 @@ class World:
         """Take a step; the rest of the keywords is the caller's choice of an agent."""
         request = StepRequest(thread, play, Choice(**said), workdir)
         return step_thread(self.store, self.caller, request)
+
+    def retry(self, thread: str, *, hint: str = "") -> None:
+        """Let a thread that has failed try again."""
+        retry_thread(self.store, self.caller, thread, hint=hint)
 
     def snapshot(self, thread: ThreadId) -> Snapshot:
         """Read where an active thread stands, or where an archived one ended."""

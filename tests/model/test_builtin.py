@@ -20,12 +20,13 @@ NAMES = {
     "BYTES": "A8HWRT5ANPHEK",
     "ROLE": "9EST66YGC631W",
     "MODERATOR": "BCEDV3J2NEDZV",
-    "WORKFLOW": "7VH7A7Y9HW1MR",
-    "AGENT_CONFIG": "DCFVAXZKYEEJ1",
-    "START": "18FA9B0TM0T8E",
+    "WORKFLOW": "CW88EZYEDTXG5",
+    "AGENT_CONFIG": "3XEJQ361TS7WF",
+    "START": "AZS68F65RFR68",
     "STEP": "6DSJ71TVN2XSY",
     "ATTEMPT": "3QJHZ0TBHJ5VG",
     "TRACE": "A7DPBAHX8CK19",
+    "SIGNAL": "4SFSX2E9TQJ9B",
 }
 
 _numbers = itertools.count()
@@ -57,13 +58,23 @@ FULL: dict[str, dict[str, Any]] = {
         "initialState": {},
         "config": {},
     },
-    "AGENT_CONFIG": {"command": "x", "protocol": "flags", "timeout": 2, "retries": 0, "env": {}},
+    "AGENT_CONFIG": {
+        "command": "x",
+        "protocol": "flags",
+        "timeout": 2,
+        "retries": 0,
+        "backoff": 0.5,
+        "env": {},
+    },
     "START": {
         "workflow": ref(),
         "prompt": "",
         "agentBinding": {"developer": ref()},
         "initialState": {},
         "maxSteps": 3,
+        "maxExecutionTime": 600000,
+        "maxTokens": 5,
+        "maxCost": 0.5,
         "parent": ref(),
         "depth": 1,
         "entry": "a",
@@ -102,6 +113,14 @@ FULL: dict[str, dict[str, Any]] = {
         "durationMs": 0,
     },
     "TRACE": {"events": [{"type": "tool"}], "badLines": 1, "leftOut": 2},
+    "SIGNAL": {
+        "action": "amend",
+        "reason": "",
+        "patch": {},
+        "workflow": ref(),
+        "agentBinding": {"developer": ref()},
+        "limits": {"maxSteps": None, "maxCost": 1},
+    },
 }
 NEEDED = {
     "ROLE": "name description",
@@ -112,6 +131,7 @@ NEEDED = {
     "STEP": "role meta content agent prev",
     "ATTEMPT": "role agent attempt error",
     "TRACE": "events",
+    "SIGNAL": "action",
 }
 
 

@@ -11,8 +11,10 @@ from uwf_git.model.thread import (
     ENDED,
     EVENTS,
     STATUSES,
+    Amendment,
     NotAPresent,
     Present,
+    Waiting,
     parse_present,
 )
 
@@ -28,8 +30,13 @@ FULL = Present(
     visits={"developer": 2},
     attempts=1,
     last_attempt=ATTEMPT,
+    failures=1,
     usage={"tokens": 5},
+    execution_ms=9,
+    limits={"maxSteps": 9},
+    hint="look again",
 )
+PAUSED = FULL._replace(waiting=Waiting("tester", 12), paused_from="waiting")
 roles = st.sampled_from(["developer", "tester"])
 states = st.dictionaries(st.sampled_from("ab"), st.none() | st.integers(0, 9), max_size=2)
 events = st.lists(st.tuples(roles, states, st.none() | st.integers(0, 9)), max_size=8)
@@ -38,7 +45,8 @@ events = st.lists(st.tuples(roles, states, st.none() | st.integers(0, 9)), max_s
 def test_the_words_of_the_format_are_these() -> None:
     assert " ".join(STATUSES) == "ready waiting paused failed split completed killed"
     assert " ".join(EVENTS) == (
-        "start step attempt pause resume answer patch amend fork split join end kill"
+        "start step attempt wait answer pause resume retry patch amend poke fork split join end "
+        "kill"
     )
     assert {"completed", "killed"} == ENDED
 
@@ -62,12 +70,22 @@ def test_a_thread_that_has_come_far_says_all() -> None:
         "visits": {"developer": 2},
         "attempts": 1,
         "lastAttempt": {"$ref": ATTEMPT},
+        "failures": 1,
         "usage": {"tokens": 5},
+        "executionTime": 9,
+        "limits": {"maxSteps": 9},
+        "hint": "look again",
+    }
+    assert PAUSED.as_document() == {
+        **FULL.as_document(),
+        "waiting": {"role": "tester", "until": 12},
+        "pausedFrom": "waiting",
     }
 
 
 def test_a_step_moves_everything_on_and_forgets_the_attempts() -> None:
-    after = FULL.after_step("tester", state={"a": None, "b": 2}, usage={"tokens": 3})
+    step = {"role": "tester", "state": {"a": None, "b": 2}, "usage": {"tokens": 3}}
+    after = FULL.after_step({**step, "durationMs": 7})
     assert after == FULL._replace(
         role="tester",
         depth=3,
@@ -75,12 +93,67 @@ def test_a_step_moves_everything_on_and_forgets_the_attempts() -> None:
         visits={"developer": 2, "tester": 1},
         attempts=0,
         last_attempt=None,
+        failures=0,
         usage={"tokens": 8},
+        execution_ms=16,
+        hint="",
     )
 
 
 def test_an_attempt_counts_and_moves_nothing_else() -> None:
-    assert FULL.after_attempt(WORKFLOW) == FULL._replace(attempts=2, last_attempt=WORKFLOW)
+    failed = {"role": "developer", "error": {"kind": "exited", "message": "no"}, "durationMs": 1}
+    assert FULL.after_attempt(WORKFLOW, failed, then="ready") == FULL._replace(
+        attempts=2, last_attempt=WORKFLOW, failures=2, execution_ms=10
+    )
+
+
+@pytest.mark.parametrize("kind", ["interrupted", "lost"])
+def test_a_try_that_somebody_cut_short_is_no_failure(kind: str) -> None:
+    cut = {"role": "developer", "error": {"kind": kind, "message": "no"}, "usage": {"tokens": 2}}
+    after = FULL.after_attempt(WORKFLOW, cut, then="ready")
+    assert (after.attempts, after.failures, after.usage) == (2, 1, {"tokens": 7})
+
+
+def test_a_limit_is_waited_for_and_is_no_failure() -> None:
+    limited = {"role": "tester", "error": {"kind": "limit", "message": "no"}, "resetAt": 99}
+    after = FULL.after_attempt(WORKFLOW, limited, then="waiting")
+    assert (after.failures, after.waiting) == (1, Waiting("tester", 99))
+    assert after.after_resume().waiting is None
+    assert after.after_step({"role": "tester"}).waiting is None
+
+
+def test_a_pause_outlasts_what_was_under_way() -> None:
+    paused = FULL.after_pause("ready")
+    assert paused.status_after("ready") == "paused"
+    failed = {"role": "developer", "error": {"kind": "exited", "message": "no"}}
+    after = paused.after_attempt(WORKFLOW, failed, then="failed")
+    assert (after.status_after("failed"), after.paused_from) == ("paused", "failed")
+    assert after.after_step({"role": "tester"}).paused_from == "ready"
+    assert after.after_resume().status_after("failed") == "failed"
+
+
+def test_poke_takes_back_the_step_and_not_what_it_cost() -> None:
+    before = FULL._replace(hint="")
+    step = {"role": "tester", "state": {"b": 2}, "usage": {"tokens": 3}, "durationMs": 5}
+    poked = before.after_step(step).after_poke(before, "again")
+    assert poked == before._replace(
+        attempts=0,
+        last_attempt=None,
+        failures=0,
+        usage={"tokens": 8},
+        execution_ms=14,
+        hint="again",
+    )
+
+
+def test_an_amendment_changes_what_it_says_and_nothing_else() -> None:
+    amendment = Amendment(binding={"tester": ATTEMPT}, limits={"maxSteps": None, "maxCost": 1.5})
+    waiting = FULL._replace(waiting=Waiting("tester"))
+    assert waiting.after_amend(amendment) == FULL._replace(
+        binding={"developer": AGENT, "tester": ATTEMPT}, limits={"maxCost": 1.5}
+    )
+    assert waiting.after_amend(Amendment()) == waiting
+    assert FULL.after_amend(Amendment(workflow=ATTEMPT)).workflow == ATTEMPT
 
 
 @given(events)
@@ -93,14 +166,14 @@ def test_folding_the_events_gives_what_stepping_gave(
         usage = None if tokens is None else {"tokens": tokens}
         # Each process reads back what the one before has written.
         present = parse_present(json.loads(json.dumps(present.as_document())))
-        present = present.after_step(role, state=patch, usage=usage)
+        present = present.after_step({"role": role, "state": patch, "usage": usage})
         state = merge_patch(state, patch)
     assert present.depth == len(steps) == sum(present.visits.values())
     assert present.state == state
     assert present.usage.get("tokens", 0) == sum(tokens or 0 for _role, _patch, tokens in steps)
 
 
-@pytest.mark.parametrize("present", [BEGIN, FULL])
+@pytest.mark.parametrize("present", [BEGIN, FULL, PAUSED, FULL._replace(waiting=Waiting("a"))])
 def test_what_was_written_reads_back(present: Present) -> None:
     assert parse_present(json.loads(json.dumps(present.as_document()))) == present
 
@@ -134,6 +207,15 @@ def test_something_else_is_no_present(document: Any) -> None:
         ("lastAttempt", {"$ref": 1}),
         ("lastAttempt", False),
         ("usage", 3),
+        ("failures", "1"),
+        ("executionTime", 1.5),
+        ("limits", 3),
+        ("waiting", {}),
+        ("waiting", "tester"),
+        ("waiting", {"role": "tester", "until": "soon"}),
+        ("pausedFrom", "nowhere"),
+        ("pausedFrom", []),
+        ("hint", 3),
     ],
 )
 def test_a_field_of_another_kind_is_no_present(field: str, value: Any) -> None:

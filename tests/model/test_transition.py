@@ -26,7 +26,7 @@ def test_no_role_can_have_the_name_of_an_end(end: str) -> None:
 def test_a_thread_stands_at_the_start_before_its_first_step() -> None:
     present = Present(NodeHash("8FWKR3TN5V1QA"), {}, 0)
     assert present.role == START
-    assert present.after_step("writer", state=None, usage=None).role == "writer"
+    assert present.after_step({"role": "writer"}).role == "writer"
 
 
 def test_a_transition_says_whether_it_has_a_condition() -> None:

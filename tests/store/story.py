@@ -102,9 +102,7 @@ class Story:
             agent="uwf-mock",
             attempt=None,
         )
-        after = before.get_present().after_step(
-            role, state=fields.get("state"), usage=fields.get("usage")
-        )
+        after = before.get_present().after_step(payload)
         transition = Transition(record, text, after, (step, content), body)
         signing = signed(now, author=agent_identity(role, "uwf-mock"))
         return record_next(self.store, before, transition, signing)
@@ -124,7 +122,11 @@ class Story:
             event="attempt", role="writer", agent="uwf-mock", attempt=present.attempts + 1
         )
         transition = Transition(
-            record, f"failed: {message}", present.after_attempt(node.hash), (node,), body
+            record,
+            f"failed: {message}",
+            present.after_attempt(node.hash, payload, then="ready"),
+            (node,),
+            body,
         )
         commit = record_next(self.store, before, transition, signed(now))
         self.head = advance_head(self.store, self.head, commit)

@@ -12,7 +12,7 @@ from uwf_git.model.builtin import BUILTIN_NODES, TEXT
 from uwf_git.model.canonical import encode
 from uwf_git.model.digest import typed_hash
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread import EVENTS, STATUSES, Present
+from uwf_git.model.thread import EVENTS, STATUSES, Present, Waiting
 from uwf_git.model.transition_record import FORMAT, TransitionRecord
 from uwf_git.store import trust
 from uwf_git.store.heads import ACTIVE, ARCHIVE
@@ -116,6 +116,10 @@ def test_the_message_reads_back_and_is_written_again() -> None:
         START._replace(event="end", status="completed"),
         START._replace(event="kill", status="killed"),
         START._replace(event="fork", forked_from=THREAD),
+        START._replace(event="wait", status="waiting", role="writer"),
+        STEP._replace(event="answer"),
+        START._replace(event="pause", status="paused", signal=NAME),
+        START._replace(event="poke", signal=NAME),
     ],
     ids=lambda record: str(record.event),
 )
@@ -172,7 +176,13 @@ def test_the_fields_of_now_json_are_those_of_the_code() -> None:
         visits={"writer": 1},
         attempts=1,
         last_attempt=NAME,
+        failures=1,
         usage={"tokens": 1},
+        execution_ms=1,
+        limits={"maxSteps": 1},
+        waiting=Waiting("writer", 1),
+        paused_from="waiting",
+        hint="again",
     )
     rows = table("now.json")
     assert [row[0] for row in rows] == list(full.as_document())

@@ -80,13 +80,12 @@ def test_folding_the_history_gives_the_present(memory: Store, clock: Callable[[]
     for snapshot in snapshots[1:]:
         if snapshot.record.event == "step":
             payload = snapshot.get_head_node().payload
-            present = present.after_step(
-                payload["role"], state=payload.get("state"), usage=payload.get("usage")
-            )
+            present = present.after_step(payload)
         elif snapshot.record.event == "attempt":
             last = snapshot.get_present().last_attempt
             assert last is not None
-            present = present.after_attempt(last)
+            attempt = snapshot.get_node(last).payload
+            present = present.after_attempt(last, attempt, then="ready")
         assert snapshot.get_present() == present
 
 

@@ -31,9 +31,7 @@ def stop_group(leader: "subprocess.Popen[bytes]", *, grace_s: float) -> None:
     if leader.returncode is not None and not _lives(leader.pid):
         return
     try:
-        _signal_group(leader.pid, signal.SIGTERM)
-        # A stopped process cannot obey before it goes on.
-        _signal_group(leader.pid, signal.SIGCONT)
+        ask_group(leader.pid)
         if _ended(leader, within_s=grace_s):
             return
     except KeyboardInterrupt:
@@ -42,8 +40,20 @@ def stop_group(leader: "subprocess.Popen[bytes]", *, grace_s: float) -> None:
     _kill(leader)
 
 
+def ask_group(group: int) -> None:
+    """Ask all of a group to end; the caller knows that its number is no other's."""
+    _signal_group(group, signal.SIGTERM)
+    # A stopped process cannot obey before it goes on.
+    _signal_group(group, signal.SIGCONT)
+
+
+def kill_group(group: int) -> None:
+    """Kill all of a group; the caller knows that its number is no other's."""
+    _signal_group(group, signal.SIGKILL)
+
+
 def _kill(leader: "subprocess.Popen[bytes]") -> None:
-    _signal_group(leader.pid, signal.SIGKILL)
+    kill_group(leader.pid)
     leader.wait()
     _ended(leader, within_s=_TEAR_DOWN_S)
 
@@ -80,17 +90,17 @@ def _exists(group: int) -> bool:
 def _lives(group: int) -> bool:
     if not _exists(group):
         return False
-    members = _members(group)
-    return members is None or any(state not in "ZX" for state in members)
+    members = list_members(group)
+    return members is None or bool(members)
 
 
-def _members(group: int) -> list[str] | None:
-    """List the states of the group's members, or None where there is no /proc.
+def list_members(group: int) -> list[int] | None:
+    """List the group's members that live, or None where there is no /proc.
 
     Orphans that nobody reaps (a container whose first process does not care) stay zombies for
     ever; a signal number 0 reaches them, but they do nothing any more.
     """
-    states = []
+    members = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             stat = (entry / "stat").read_text(errors="replace")
@@ -98,6 +108,6 @@ def _members(group: int) -> list[str] | None:
             continue
         # The second field is the name in parentheses, which may hold anything.
         state, _, pgrp = stat.rpartition(")")[2].split()[:3]
-        if int(pgrp) == group:
-            states.append(state)
-    return states if states or Path("/proc/self/stat").exists() else None
+        if int(pgrp) == group and state not in "ZX":
+            members.append(int(entry.name))
+    return members if members or Path("/proc/self/stat").exists() else None

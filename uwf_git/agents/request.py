@@ -4,13 +4,37 @@ Owns: the values that cross the border between whoever wants an agent run and th
 Knows nothing of: how it is run, and what the output means.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 Outcome = Literal["exited", "timed-out", "too-much-output", "interrupted", "lost"]
 
 DEFAULT_MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 DEFAULT_GRACE_S = 5.0
+
+
+OnOutput = Callable[[bytes], None]
+"""Hears a piece of output, which may end in the middle of a character."""
+
+
+OnTick = Callable[[], None]
+
+
+def ignore_tick() -> None:
+    """Do nothing."""
+
+
+class Listener(NamedTuple):
+    """Who hears what an agent prints, while it prints it."""
+
+    on_stderr: OnOutput | None = None
+    """The agent's log; None if nobody wants it."""
+
+    on_stdout: OnOutput | None = None
+    """What it prints as its reply; None if nobody wants it before it is whole."""
+
+    on_tick: OnTick = ignore_tick
+    """Called some times a second, whether there is anything new or not."""
 
 
 class AgentRequest(NamedTuple):

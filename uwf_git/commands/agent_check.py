@@ -11,14 +11,15 @@ import tempfile
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
+from uwf_git.agents.request import Listener, OnOutput
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.choose_agent import build_agent
-from uwf_git.commands.play_agent import OnStderr, play_agent
+from uwf_git.commands.choose_agent import PERSON, build_agent
+from uwf_git.commands.play_agent import play_agent
 from uwf_git.commands.thread_start import StartRequest, start_thread
 from uwf_git.commands.thread_step import StepRequest, TurnFailed, step_thread
 from uwf_git.commands.turn import Played, Turn
 from uwf_git.commands.workflow_put import put_workflow
-from uwf_git.errors import AgentFailed
+from uwf_git.errors import AgentFailed, Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git_config import GitConfig, add_config
 from uwf_git.store.store import Store, create_store
@@ -66,6 +67,20 @@ class CheckFailed(AgentFailed):
         )
 
 
+class NothingRuns(Refused):
+    """The agent is a person: there is no program that could be tried."""
+
+    code = "nothing-runs"
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"{PERSON} is a person: nothing runs, so there is nothing to check",
+            hint=f"bind a role with `--agent ROLE={PERSON}`, or all with `uwf config set agent "
+            f"{PERSON}`; their threads wait for `uwf thread answer`",
+            agent=PERSON,
+        )
+
+
 class CheckRequest(NamedTuple):
     """What is to be tried."""
 
@@ -93,13 +108,16 @@ class Checked(NamedTuple):
     """Whether it gave back the word that was in the task, so that the prompt has reached it."""
 
 
-def check_agent(caller: Caller, request: CheckRequest, *, on_stderr: OnStderr) -> Checked:
+def check_agent(caller: Caller, request: CheckRequest, *, on_stderr: OnOutput) -> Checked:
     """Let the agent take one step, and tell how.
 
     Raises:
         BadCommand: it is no command.
+        NothingRuns: it is a person.
         CheckFailed: it took none.
     """
+    if request.command.strip() == PERSON:
+        raise NothingRuns
     command = _from_anywhere(request.command, caller.cwd)
     word = f"uwf-{request.thread[-6:].lower()}"
     with tempfile.TemporaryDirectory(prefix="uwf-check-") as folder:
@@ -115,7 +133,7 @@ def check_agent(caller: Caller, request: CheckRequest, *, on_stderr: OnStderr) -
         def play(turn: Turn) -> Played:
             limited = {"command": command, "timeout": request.timeout_s}
             agent = build_agent(limited, timestamp=turn.agent.timestamp)
-            seen.append(play_agent(turn._replace(agent=agent), on_stderr))
+            seen.append(play_agent(turn._replace(agent=agent), Listener(on_stderr)))
             return seen[-1]
 
         try:

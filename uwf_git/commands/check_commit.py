@@ -8,25 +8,34 @@ Always true: what cannot be read is told once, and what would have been held aga
 from collections.abc import Generator, Iterator, Mapping
 from typing import NamedTuple
 
+from uwf_git.commands.check_poke import find_poked
 from uwf_git.commands.check_present import (
     BadPresent,
     Now,
+    Steered,
     find_lies,
-    fold_other,
+    fold_attempt,
+    fold_plain,
+    fold_signal,
     fold_start,
-    fold_step,
     read_now,
 )
-from uwf_git.commands.check_record import check_alone, check_first, check_next, check_parents
+from uwf_git.commands.check_record import (
+    SIGNALLED,
+    check_alone,
+    check_first,
+    check_next,
+    check_parents,
+)
 from uwf_git.commands.check_run import Site
 from uwf_git.commands.check_tree import NODES, Growth, TreeChecks
-from uwf_git.commands.check_turn import check_attempt, check_step
+from uwf_git.commands.check_turn import check_attempt, check_signal, check_step
 from uwf_git.commands.trouble import Trouble
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN, START, WORKFLOW
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
-from uwf_git.model.thread import Present
+from uwf_git.model.thread import STEPS, Present
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.commit import CommitView, read_commit
@@ -180,8 +189,7 @@ class CommitChecks:
                 yield site.trouble(
                     f"Uwf-Forked-From is {record.forked_from}, and the parent is of {origin}"
                 )
-        earlier = None if before is None or before.now is None else before.now.present
-        expected = yield from self._fold(site, record, (_head_of(before), earlier), point.now)
+        expected = yield from self._fold(site, record, before, point.now)
         if point.now is None:
             return
         if expected is not None:
@@ -196,24 +204,37 @@ class CommitChecks:
                 yield site.trouble(f"{name} is {told}, and now.json says {said}")
 
     def _fold(
-        self,
-        site: Site,
-        record: TransitionRecord,
-        before: tuple[NodeHash | None, Present | None],
-        now: Now | None,
+        self, site: Site, record: TransitionRecord, before: Point | None, now: Now | None
     ) -> Generator[Trouble, None, Present | None]:
         """Give what is wrong with what happened, and the present that it leads to."""
-        head, earlier = before
+        earlier = None if before is None or before.now is None else before.now.present
         if record.event == "start":
             return (yield from self._check_start(site, record))
-        if record.event == "step":
-            step = yield from check_step(self._nodes, site, record, head)
-            return None if step is None or earlier is None else fold_step(earlier, step)
+        if record.event in STEPS:
+            step = yield from check_step(self._nodes, site, record, _head_of(before))
+            return None if step is None or earlier is None else earlier.after_step(step.payload)
+        if record.event in SIGNALLED:
+            return (yield from self._check_signal(site, record, before))
         if now is None:
             return None
         if record.event == "attempt":
-            yield from check_attempt(self._nodes, site, record, now.present)
-        return None if earlier is None else fold_other(earlier, record.event, now.present)
+            attempt = yield from check_attempt(self._nodes, site, record, now.present)
+            if attempt is None or earlier is None:
+                return None
+            return fold_attempt(earlier, now.present, attempt)
+        return None if earlier is None else fold_plain(earlier, record)
+
+    def _check_signal(
+        self, site: Site, record: TransitionRecord, before: Point | None
+    ) -> Generator[Trouble, None, Present | None]:
+        signal = yield from check_signal(self._nodes, site, record)
+        if signal is None or before is None or before.record is None or before.now is None:
+            return None
+        poked: Present | None = None
+        if record.event == "poke":
+            poked = yield from find_poked(self._trees.objects, site, record, before.view.oid)
+        steered = Steered(before.now.present, before.record.status, poked)
+        return fold_signal(steered, record.event, signal.payload)
 
     def _check_start(
         self, site: Site, record: TransitionRecord

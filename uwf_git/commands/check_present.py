@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 from uwf_git.model.canonical import NotCanonical, canonical
 from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
-from uwf_git.model.thread import Event, NotAPresent, Present, parse_present
+from uwf_git.model.signal import LIMITS, read_amendment
+from uwf_git.model.thread import Event, NotAPresent, Present, Status, parse_present
+from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.node_blob import decode_json
 
-_LEAVE_IT: frozenset[Event] = frozenset({"end", "kill", "fork"})
+_LEAVE_IT: frozenset[Event] = frozenset({"end", "kill"})
 _MOST_SHOWN = 60
 
 
@@ -58,25 +60,54 @@ def fold_start(start: Node, workflow: Node) -> Present:
         binding={role: agent for role, agent in binding.items() if agent is not None},
         started_at=start.timestamp,
         state=payload.get("initialState", workflow.payload.get("initialState")) or {},
+        limits={name: payload[name] for name in LIMITS if name in payload},
     )
 
 
-def fold_step(before: Present, step: Node) -> Present:
-    """Give the present after a step."""
-    payload = step.payload
-    return before.after_step(
-        payload["role"], state=payload.get("state"), usage=payload.get("usage")
-    )
+def fold_attempt(before: Present, said: Present, attempt: Node) -> Present:
+    """Give the present after a failed try.
 
-
-def fold_other(before: Present, event: Event, said: Present) -> Present | None:
-    """Give the present after another event; None if nobody knows what it does to it.
-
-    *said* is what the commit says, and is believed only about which node a failed try is.
+    *said* is what the commit says, and is believed only about how many retries the agent had.
     """
-    if event == "attempt":
-        return None if said.last_attempt is None else before.after_attempt(said.last_attempt)
-    return before if event in _LEAVE_IT else None
+    then = said.paused_from or "ready"
+    return before.after_attempt(attempt.hash, attempt.payload, then=then)
+
+
+def fold_plain(before: Present, record: TransitionRecord) -> Present | None:
+    """Give the present after an event of which the record says all; None after any other."""
+    if record.event == "wait":
+        return None if record.role is None else before.after_wait(record.role)
+    if record.event == "fork":
+        return before.after_fork()
+    return before if record.event in _LEAVE_IT else None
+
+
+class Steered(NamedTuple):
+    """What somebody steered: where the thread was."""
+
+    before: Present
+    status: Status
+    poked: Present | None = None
+    """What it was before its newest step; None if that cannot be read, or does not matter."""
+
+
+def fold_signal(steered: Steered, event: Event, payload: Mapping[str, Any]) -> Present | None:
+    """Give the present after an event to which a Signal with this payload belongs.
+
+    None if it cannot be told.
+    """
+    before, reason = steered.before, payload.get("reason", "")
+    if event == "pause":
+        return before.after_pause(steered.status)
+    if event == "resume":
+        return before.after_resume()
+    if event == "retry":
+        return before.after_retry(reason)
+    if event == "patch":
+        return before.after_patch(payload.get("patch", {}))
+    if event == "amend":
+        return before.after_amend(read_amendment(payload))
+    return None if steered.poked is None else before.after_poke(steered.poked, reason)
 
 
 def find_lies(document: Mapping[str, Any], expected: Present) -> Iterator[str]:

@@ -7,25 +7,49 @@ goes on, and do what it likes to the status; the depth is a step's to change.
 Format: FORMAT.md, "The trailers of a thread commit".
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from uwf_git.model.thread import ENDED
+from uwf_git.model.thread import ENDED, STEPS
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
 
-_LEADS_TO = {
-    "start": "ready",
-    "step": "ready",
-    "attempt": "ready",
-    "fork": "ready",
-    "end": "completed",
-    "kill": "killed",
+_LEADS_TO: Mapping[str, frozenset[str]] = {
+    "start": frozenset({"ready"}),
+    "step": frozenset({"ready", "paused"}),
+    "answer": frozenset({"ready"}),
+    "attempt": frozenset({"ready", "waiting", "failed", "paused"}),
+    "wait": frozenset({"waiting"}),
+    "pause": frozenset({"paused"}),
+    "resume": frozenset({"ready", "waiting", "failed"}),
+    "retry": frozenset({"ready"}),
+    "patch": frozenset({"ready", "waiting", "failed", "paused"}),
+    "amend": frozenset({"ready", "waiting", "failed", "paused"}),
+    "poke": frozenset({"ready"}),
+    "fork": frozenset({"ready"}),
+    "end": frozenset({"completed"}),
+    "kill": frozenset({"killed"}),
 }
-"""The status that an event leads to, of those that are written."""
+"""The statuses that an event may lead to, of those that are written."""
 
-_ACTED = {"step", "attempt"}
-_MAY_CHANGE_HEAD = {"join", "amend", "split"}
-_MAY_CHANGE_WORKFLOW = {"patch", "amend"}
+_FROM: Mapping[str, frozenset[str]] = {
+    "answer": frozenset({"waiting"}),
+    "wait": frozenset({"ready"}),
+    "pause": frozenset({"ready", "waiting", "failed"}),
+    "resume": frozenset({"paused", "waiting"}),
+    "retry": frozenset({"failed"}),
+    "poke": frozenset({"ready", "waiting", "failed"}),
+}
+"""The statuses in which an event may happen, where not in each."""
+
+_PAUSE_ENDS = frozenset({"resume", "end", "kill", "fork"})
+
+SIGNALLED = frozenset({"pause", "resume", "retry", "patch", "amend", "poke"})
+"""Events by which somebody steers a thread; a Signal node says what was asked."""
+
+_ACTED = {"step", "attempt", "answer"}
+_HAS_ROLE = {*_ACTED, "wait"}
+_MAY_CHANGE_HEAD = {"join", "split", "poke", *STEPS}
+_MAY_CHANGE_WORKFLOW = {"amend"}
 
 
 def check_alone(record: TransitionRecord, thread: ThreadId | None) -> Iterator[str]:
@@ -33,18 +57,21 @@ def check_alone(record: TransitionRecord, thread: ThreadId | None) -> Iterator[s
     event = record.event
     if thread is not None and record.thread != thread:
         yield f"Uwf-Thread is {record.thread}, and this is the history of {thread}"
-    status = _LEADS_TO.get(event, record.status)
-    if record.status != status:
-        yield f"Uwf-Status is {record.status}, and {event} leads to {status}"
+    statuses = _LEADS_TO.get(event, {record.status})
+    if record.status not in statuses:
+        yield f"Uwf-Status is {record.status}, and {event} leads to {' or '.join(sorted(statuses))}"
     if (event == "fork") != (record.forked_from is not None) and event in {"fork", "start", "step"}:
         yield f"{event} {'has no' if event == 'fork' else 'has a'} Uwf-Forked-From"
     if record.forked_from == record.thread:
         yield "Uwf-Forked-From is the thread itself"
     if event in _LEADS_TO:
-        acted = event in _ACTED
-        for name, value in (("Uwf-Role", record.role), ("Uwf-Agent", record.agent)):
-            if (value is not None) != acted:
-                yield f"{event} {'has no' if acted else 'has a'} {name}"
+        for name, value, events in (
+            ("Uwf-Role", record.role, _HAS_ROLE),
+            ("Uwf-Agent", record.agent, _ACTED),
+            ("Uwf-Signal", record.signal, SIGNALLED),
+        ):
+            if (value is not None) != (event in events):
+                yield f"{event} {'has no' if event in events else 'has a'} {name}"
         if (record.attempt is not None) != (event == "attempt"):
             yield f"{event} {'has no' if event == 'attempt' else 'has an'} Uwf-Attempt"
 
@@ -64,15 +91,20 @@ def check_next(before: TransitionRecord, record: TransitionRecord) -> Iterator[s
         yield "Uwf-Event is start, and it has a parent"
     elif event != "fork" and before.status in ENDED:
         yield f"Uwf-Event is {event}, after the thread was {before.status}"
-    depth = before.depth + (event == "step")
+    if before.status not in _FROM.get(event, {before.status}):
+        yield f"Uwf-Event is {event}, after the thread was {before.status}"
+    if before.status == "paused" and record.status != "paused" and event not in _PAUSE_ENDS:
+        yield f"Uwf-Status is {record.status} after {event}, and the thread was paused"
+    depth = before.depth + (event in STEPS) - (event == "poke")
     if record.depth != depth:
         yield f"Uwf-Depth is {record.depth}, and must be {depth} after {before.depth}"
-    if event != "step" and event not in _MAY_CHANGE_HEAD and record.node != before.node:
+    if event not in _MAY_CHANGE_HEAD and record.node != before.node:
         yield f"Uwf-Node is {record.node}, and {event} leaves it at {before.node}"
-    if event not in _MAY_CHANGE_WORKFLOW and record.workflow != before.workflow:
-        yield f"Uwf-Workflow is {record.workflow}, and {event} leaves it at {before.workflow}"
-    if record.workflow_name != before.workflow_name:
-        yield f"Uwf-Workflow-Name is {record.workflow_name!r}, and was {before.workflow_name!r}"
+    if event not in _MAY_CHANGE_WORKFLOW:
+        if record.workflow != before.workflow:
+            yield f"Uwf-Workflow is {record.workflow}, and {event} leaves it at {before.workflow}"
+        if record.workflow_name != before.workflow_name:
+            yield f"Uwf-Workflow-Name is {record.workflow_name!r}, and was {before.workflow_name!r}"
 
 
 def check_parents(event: str, count: int) -> str | None:

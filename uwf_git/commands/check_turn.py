@@ -12,12 +12,15 @@ from uwf_git.commands.check_nodes import NodeChecks
 from uwf_git.commands.check_run import Site
 from uwf_git.commands.trouble import Trouble
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, ROLE, STEP, WORKFLOW
+from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, ROLE, SIGNAL, STEP, WORKFLOW
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import Present
 from uwf_git.model.transition_record import TransitionRecord
+
+# What somebody asks for is mostly named as what happens by it.
+_EVENT_OF = {"append": "amend"}
 
 
 def check_step(
@@ -47,17 +50,21 @@ def check_step(
 
 def check_attempt(
     nodes: NodeChecks, site: Site, record: TransitionRecord, present: Present
-) -> Iterator[Trouble]:
-    """Give what the trailers of a failed try say wrong of its node, which now.json names."""
+) -> Generator[Trouble, None, Node | None]:
+    """Give what the trailers of a failed try say wrong of its node, which now.json names.
+
+    Returns:
+        The Attempt; None if there is none to be read.
+    """
     name = present.last_attempt
     if name is None:
         yield site.trouble("now.json names no Attempt as lastAttempt")
-        return
+        return None
     try:
         blob = nodes.find(site, name)
         attempt = None if blob is None else nodes.read(site, name, blob).node
     except StoreDamaged:
-        return  # told where it came in
+        return None  # told where it came in
     if attempt is None:
         message = f"now.json names {name} as lastAttempt, which is not in the commit"
         yield site.trouble(message, node=name)
@@ -69,6 +76,38 @@ def check_attempt(
             message = f"Uwf-Attempt is {record.attempt}, and {name} says {number}"
             yield site.trouble(message, node=name)
         yield from _check_actor(nodes, site, record, attempt)
+        return attempt
+    return None
+
+
+def check_signal(
+    nodes: NodeChecks, site: Site, record: TransitionRecord
+) -> Generator[Trouble, None, Node | None]:
+    """Give what the trailers of an event say wrong of its Signal node.
+
+    Returns:
+        The Signal; None if there is none to be read.
+    """
+    name = record.signal
+    if name is None:
+        return None  # told of the record
+    try:
+        blob = nodes.find(site, name)
+        signal = None if blob is None else nodes.read(site, name, blob).node
+    except StoreDamaged:
+        return None  # told where it came in
+    if signal is None:
+        yield site.trouble(f"Uwf-Signal is {name}, which is not in the commit", node=name)
+        return None
+    if signal.type != SIGNAL:
+        yield site.trouble(f"Uwf-Signal is {name}, which is no Signal", node=name)
+        return None
+    event = _EVENT_OF.get(signal.payload["action"], signal.payload["action"])
+    if event != record.event:
+        message = f"Uwf-Event is {record.event}, and {name} asks for {signal.payload['action']}"
+        yield site.trouble(message, node=name)
+        return None
+    return signal
 
 
 def _check_actor(

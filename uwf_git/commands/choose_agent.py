@@ -20,6 +20,9 @@ from uwf_git.store.trust import is_trusted
 
 CONFIG_NAME = "uwf.agent"
 
+PERSON = "human"
+"""The command of a role that a person plays, who is waited for (`uwf thread answer`)."""
+
 
 class NoAgent(Refused):
     """Nobody said which agent plays the role."""
@@ -84,9 +87,14 @@ def choose_agent(
         # Typed or configured here, so it may run here.
         return build_agent({"command": own}, timestamp=snapshot.commit.time_s * 1000)
     node = get_typed(snapshot, present.binding[role], AGENT_CONFIG)
-    if not (choice.trust or is_trusted(store, node.payload)):
+    if not (choice.trust or is_person(node) or is_trusted(store, node.payload)):
         raise AgentNotTrusted(snapshot.record.thread, role, node.payload)
     return node
+
+
+def is_person(agent: Node) -> bool:
+    """Tell whether a person plays: nothing is run then, and the thread waits for an answer."""
+    return bool(agent.payload["command"].strip() == PERSON)
 
 
 def _command_for(role: str, text: str | None, present: Present) -> str | None:

@@ -9,6 +9,7 @@ from typing import Literal
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.play_agent import forget_runs
 from uwf_git.store.heads import Head, archive_head
+from uwf_git.store.history import find_base
 from uwf_git.store.record import Transition, record_next
 from uwf_git.store.snapshot import Snapshot
 from uwf_git.store.store import Store
@@ -35,6 +36,7 @@ def end_thread(
         agent=None,
         attempt=None,
         forked_from=None,
+        signal=None,
     )
     transition = Transition(
         record=record,
@@ -45,7 +47,7 @@ def end_thread(
     ended = archive_head(
         store, head, record_next(store, snapshot, transition, caller.signing(store))
     )
-    forget_runs(store, head.thread, head.commit)
+    forget_runs(store, head.thread, find_base(store, snapshot))
     forget_workdir(store, head.thread)
     forget_lock(store, head.thread)
     return ended

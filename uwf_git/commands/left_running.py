@@ -8,10 +8,12 @@ would ever take its result, and whoever ended the thread would believe that it h
 import os
 
 from uwf_git.agents.spool import PID, Running, look_up
+from uwf_git.commands.play_agent import ALIVE
 from uwf_git.errors import Conflict
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.file_lock import hold_lock
-from uwf_git.store.heads import Head
+from uwf_git.store.history import find_base
+from uwf_git.store.snapshot import Snapshot
 from uwf_git.store.store import Store
 
 
@@ -31,20 +33,21 @@ class AgentLeftRunning(Conflict):
         )
 
 
-def check_nothing_runs(store: Store, head: Head) -> None:
-    """Make sure that no agent is at work on the step after *head*; the caller holds the lock.
+def check_nothing_runs(store: Store, snapshot: Snapshot) -> None:
+    """Make sure that no agent is at work on the step after *snapshot*; the caller holds the lock.
 
     Raises:
         AgentLeftRunning: one is.
     """
     if not store.is_kept:
         return
-    run_dir = store.local_path("run", head.thread, head.commit)
-    if not os.path.exists(run_dir + ".alive"):
+    thread = snapshot.record.thread
+    run_dir = store.local_path("run", thread, find_base(store, snapshot))
+    if not os.path.exists(run_dir + ALIVE):
         return
-    with hold_lock(run_dir + ".alive", wait=False) as alive:
+    with hold_lock(run_dir + ALIVE, wait=False) as alive:
         if isinstance(look_up(run_dir, alive_is_held=alive is None), Running):
-            raise AgentLeftRunning(head.thread, _read_group(run_dir))
+            raise AgentLeftRunning(thread, _read_group(run_dir))
 
 
 def _read_group(run_dir: str) -> str:

@@ -10,7 +10,7 @@ takes up an older try.
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,12 +23,24 @@ from uwf_git.agents.command_line import (
 )
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, run_agent
 from uwf_git.agents.reply import BadReply, parse_reply
-from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES, AgentRequest, AgentRun
+from uwf_git.agents.request import (
+    DEFAULT_MAX_OUTPUT_BYTES,
+    AgentRequest,
+    AgentRun,
+    Listener,
+    OnOutput,
+    OnTick,
+    ignore_tick,
+)
 from uwf_git.agents.spool import Finished, Lost, Running, collect, look_up
 from uwf_git.commands.agent_name import agent_name
+from uwf_git.commands.check_limits import tell_cut_short
 from uwf_git.commands.left_files import read_left
+from uwf_git.commands.mask_log import masked_listener
 from uwf_git.commands.mask_turn import mask_played
+from uwf_git.commands.running_slots import running_slot
 from uwf_git.commands.turn import Left, Played, Player, Turn
+from uwf_git.engine.limits import find_time_left_s
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.thread_id import ThreadId
@@ -37,12 +49,17 @@ from uwf_git.store.file_lock import hold_lock
 from uwf_git.store.refs import Oid, is_oid
 from uwf_git.store.store import Store
 
-OnStderr = Callable[[bytes], None]
-
 _ENDED_BY_SIGNAL = 128
 
-# Beside the folder of a run: held while its agent lives, whose it is, and the agent's own files.
-_ALIVE, _TURN, _FILES = ".alive", ".turn", ".files"
+ALIVE = ".alive"
+"""Beside the folder of a run: the lock that is held while its agent lives."""
+
+# And whose it is, why it was stopped from outside, and the agent's own files.
+_TURN, _STOPPED, _FILES = ".turn", ".stopped", ".files"
+
+_LONGEST_REASON = 1000
+
+_STILL_AT_WORK = b"the agent of a step that was cut short is still at work; waiting for it\n"
 
 # How the kit's agents begin their last two lines.
 _ERROR, _HINT = "error: ", "hint: "
@@ -63,36 +80,51 @@ class OtherAgentRuns(Conflict):
         )
 
 
-def agent_player(on_stderr: OnStderr) -> Player:
-    """Make a player that runs the turn's agent command; its stderr goes to *on_stderr* live."""
+def agent_player(
+    on_stderr: OnOutput | None,
+    *,
+    on_stdout: OnOutput | None = None,
+    on_tick: OnTick = ignore_tick,
+) -> Player:
+    """Make a player that runs the turn's agent command; what it prints is heard live, masked."""
+    listener = Listener(on_stderr, on_stdout, on_tick)
 
     def play(turn: Turn) -> Played:
-        return play_agent(turn, on_stderr)
+        return play_agent(turn, listener)
 
     return play
 
 
-def play_agent(turn: Turn, on_stderr: OnStderr) -> Played:
+def play_agent(turn: Turn, listener: Listener) -> Played:
     """Run the agent of *turn*, or take up the run of an engine that died, and read its reply.
+
+    What *listener* hears is masked as what is recorded is.
 
     Raises:
         BadCommand, WorkdirMissing: it cannot even be tried; nothing is recorded.
         OtherAgentRuns: another agent is at work on this very step.
+        What ``running_slot`` raises.
     """
     try:
-        with _run_folder(turn) as folder:
-            run, left = _run_and_look(turn, folder, on_stderr)
+        with _run_folder(turn) as folder, masked_listener(listener, _own_environ(turn)) as masked:
+            run, left = _run_and_look(turn, folder, masked)
+            stopped = _read_stop_reason(_run_dir(turn, folder))
     except (ProgramMissing, SpawnFailed) as error:
         return _failed_to_start(turn, error)
     played = _read_run(run, turn.agent.payload.get("protocol", "positional"))
-    if run.outcome == "exited" and run.exit_code and left.kind is not None:
+    if stopped is not None and played.reply is None:
+        why = {"kind": "interrupted", "message": f"it was stopped: {stopped}"}
+        played = played._replace(error=why, hint=None, is_stopped=True)
+    elif run.outcome == "exited" and run.exit_code and left.kind is not None:
         played = played._replace(error={**(played.error or {}), "kind": left.kind})
+    elif run.outcome == "timed-out":
+        played = _name_limit(turn, played)
     return mask_played(played._replace(left=left), _own_environ(turn))
 
 
-def _run_and_look(turn: Turn, folder: str, on_stderr: OnStderr) -> tuple[AgentRun, Left]:
+def _run_and_look(turn: Turn, folder: str, listener: Listener) -> tuple[AgentRun, Left]:
     try:
-        run = _run_or_take_up(turn, folder, on_stderr)
+        run = _run_or_take_up(turn, folder, listener)
     except AgentInterrupted as interrupt:
         run = interrupt.run
     return run, read_left(_step_dir(_run_dir(turn, folder)))
@@ -120,7 +152,7 @@ def forget_runs(store: Store, thread: ThreadId, tip: Oid) -> None:
     run = os.path.join(folder, tip)
     for path in (run, run + _FILES):
         shutil.rmtree(path, ignore_errors=True)
-    for suffix in (_ALIVE, _TURN):
+    for suffix in (ALIVE, _TURN, _STOPPED):
         remove(run + suffix)
     if not any(map(_holds_work, _list_runs(folder))):
         shutil.rmtree(folder, ignore_errors=True)
@@ -128,20 +160,46 @@ def forget_runs(store: Store, thread: ThreadId, tip: Oid) -> None:
 
 def list_finished_runs(store: Store, thread: ThreadId) -> list[Oid]:
     """List the commits of *thread* after which an agent has finished, and nobody recorded it."""
-    if not store.is_kept:
-        return []
-    runs = _list_runs(store.local_path("run", thread))
+    runs = list_runs(store, thread)
     return [Oid(os.path.basename(run)) for run in runs if _is_finished(run)]
+
+
+def list_runs(store: Store, thread: ThreadId) -> list[str]:
+    """List the folders of all runs of *thread* that nobody has forgotten yet."""
+    return _list_runs(store.local_path("run", thread)) if store.is_kept else []
+
+
+def write_stop_reason(run_dir: str, reason: str) -> None:
+    """Leave word for whoever records the run in *run_dir* why its agent is being stopped."""
+    told = first_line(reason)[:_LONGEST_REASON].encode(errors="replace")
+    replace_file(run_dir + _STOPPED, told + b"\n", durable=False)
+
+
+def _read_stop_reason(run_dir: str) -> str | None:
+    try:
+        with open(run_dir + _STOPPED, encoding="utf-8", errors="replace") as file:
+            return file.read(_LONGEST_REASON).rstrip("\n")
+    except FileNotFoundError:
+        return None
 
 
 def is_run_of(turn: Turn) -> bool:
     """Tell whether the run that lies there for the commit of *turn* was begun by such a turn."""
-    run_dir = turn.store.local_path("run", turn.thread, turn.snapshot.commit.oid)
+    run_dir = turn.store.local_path("run", turn.thread, turn.base)
     return _read_turn(run_dir) == _describe_turn(turn)
 
 
+def find_player(run_dir: str) -> tuple[str | None, str | None]:
+    """Give the role that is played in *run_dir* and the name of its agent, as far as it is known.
+
+    For those who find an agent whose engine is dead.
+    """
+    role, _, rest = _read_turn(run_dir).partition(" ")
+    return role or None, rest.partition(" ")[2] or None
+
+
 def _is_finished(run_dir: str) -> bool:
-    with hold_lock(run_dir + _ALIVE, wait=False) as alive:
+    with hold_lock(run_dir + ALIVE, wait=False) as alive:
         return isinstance(look_up(run_dir, alive_is_held=alive is None), Finished)
 
 
@@ -153,7 +211,7 @@ def _list_runs(folder: str) -> list[str]:
 
 
 def _holds_work(run_dir: str) -> bool:
-    with hold_lock(run_dir + _ALIVE, wait=False) as alive:
+    with hold_lock(run_dir + ALIVE, wait=False) as alive:
         return isinstance(look_up(run_dir, alive_is_held=alive is None), Finished | Running)
 
 
@@ -166,25 +224,27 @@ def _run_folder(turn: Turn) -> Iterator[str]:
         yield folder
 
 
-def _run_or_take_up(turn: Turn, folder: str, on_stderr: OnStderr) -> AgentRun:
+def _run_or_take_up(turn: Turn, folder: str, listener: Listener) -> AgentRun:
     run_dir = _run_dir(turn, folder)
     while True:
         # Held by the agent as long as it lives, so that it tells when ours is not the first.
-        with hold_lock(run_dir + _ALIVE, wait=False) as alive:
+        with hold_lock(run_dir + ALIVE, wait=False) as alive:
             _check_same_agent(turn, run_dir, is_held=alive is None)
             found = look_up(run_dir, alive_is_held=alive is None)
             if isinstance(found, Finished | Lost):
                 return collect(run_dir, max_output_bytes=DEFAULT_MAX_OUTPUT_BYTES)
             if not isinstance(found, Running):
                 kept = () if alive is None else (alive,)
-                return run_agent(_request(turn, run_dir, kept), on_stderr=on_stderr)
-        on_stderr(b"the agent of a step that was cut short is still at work; waiting for it\n")
-        with hold_lock(run_dir + _ALIVE, wait=True):
+                with running_slot(turn, run_dir, listener) as slot:
+                    return run_agent(_request(turn, run_dir, (*kept, *slot)), listener)
+        if listener.on_stderr is not None:
+            listener.on_stderr(_STILL_AT_WORK)
+        with hold_lock(run_dir + ALIVE, wait=True):
             pass
 
 
 def _run_dir(turn: Turn, folder: str) -> str:
-    return os.path.join(folder, turn.snapshot.commit.oid)
+    return os.path.join(folder, turn.base)
 
 
 def _step_dir(run_dir: str) -> str:
@@ -204,6 +264,7 @@ def _check_same_agent(turn: Turn, run_dir: str, *, is_held: bool) -> None:
         raise OtherAgentRuns(turn.thread, theirs.split(" ", 2)[-1] or "unknown")
     for each in (run_dir, _step_dir(run_dir)):
         shutil.rmtree(each, ignore_errors=True)
+    remove(run_dir + _STOPPED)
     # A power loss ends the agent as well: nothing is left to be told apart.
     replace_file(run_dir + _TURN, mine.encode(), durable=False)
 
@@ -237,9 +298,24 @@ def _request(turn: Turn, run_dir: str, kept_fds: tuple[int, ...]) -> AgentReques
         environment=_environment(turn, run_dir, environ | {"PATH": path}),
         workdir=turn.workdir,
         run_dir=run_dir,
-        timeout_s=payload.get("timeout"),
+        timeout_s=_timeout_s(turn),
         kept_fds=kept_fds,
     )
+
+
+def _timeout_s(turn: Turn) -> float | None:
+    """Give how long the agent may take: its own limit, or what the thread has left."""
+    limits = (turn.agent.payload.get("timeout"), find_time_left_s(turn.present))
+    return min((each for each in limits if each is not None), default=None)
+
+
+def _name_limit(turn: Turn, played: Played) -> Played:
+    """Say so if it was the thread's limit, and not its own, that ended an agent."""
+    told = tell_cut_short(turn.thread, turn.present, own_s=turn.agent.payload.get("timeout"))
+    if told is None:
+        return played
+    message, hint = told
+    return played._replace(error={**(played.error or {}), "message": message}, hint=hint)
 
 
 def _environment(turn: Turn, run_dir: str, environ: dict[str, str]) -> dict[str, str]:

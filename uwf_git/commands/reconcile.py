@@ -30,9 +30,11 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.store.descent import goes_on_from, has_object
 from uwf_git.store.heads import ACTIVE, ARCHIVE, Head, HeadMoved, advance_head, archive_head
+from uwf_git.store.history import find_base
 from uwf_git.store.refs import Oid
 from uwf_git.store.registry import WORKFLOWS, list_names
 from uwf_git.store.remotes import Remote
+from uwf_git.store.snapshot import read_snapshot
 from uwf_git.store.store import Store
 from uwf_git.store.thread_lock import forget_lock
 from uwf_git.store.thread_sides import Sides, read_sides
@@ -179,8 +181,9 @@ def check_no_work_waits(store: Store, head: Head) -> None:
     Raises:
         AgentLeftRunning, RunUnrecorded: it would.
     """
-    check_nothing_runs(store, head)
-    run_dir = store.local_path("run", head.thread, head.commit)
+    snapshot = read_snapshot(store, head.commit)
+    check_nothing_runs(store, snapshot)
+    run_dir = store.local_path("run", head.thread, find_base(store, snapshot))
     if store.is_kept and isinstance(look_up(run_dir, alive_is_held=False), Finished):
         raise RunUnrecorded(head.thread)
 

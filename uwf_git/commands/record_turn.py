@@ -9,11 +9,13 @@ from typing import Any
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.agent_name import agent_name
+from uwf_git.commands.retry_rules import read_retry
 from uwf_git.commands.turn import Left, Played, Turn
 from uwf_git.engine.subject import describe_step
 from uwf_git.model.builtin import ATTEMPT, BUILTIN, BYTES, STEP, TEXT, TRACE
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import reference
+from uwf_git.model.thread import Event, Status, counts_as_failure, find_wait_end
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.record import Transition
 
@@ -48,9 +50,9 @@ def step_transition(turn: Turn, played: Played, reply: AgentReply) -> Transition
     payload |= {"startedAt": played.started_ms, "durationMs": played.duration_ms}
     step = build_node(STEP, payload, timestamp=now)
     return Transition(
-        record=_record(turn, event="step", node=step),
+        record=_record(turn, "step", turn.present.status_after("ready"), node=step),
         said=describe_step(reply.meta, reply.content),
-        present=turn.present.after_step(turn.role, state=reply.state, usage=reply.usage),
+        present=turn.present.after_step(payload),
         nodes=(step, *content, turn.agent),
     )
 
@@ -82,21 +84,32 @@ def attempt_transition(turn: Turn, played: Played) -> Transition:
         nodes += left
     payload |= {"startedAt": played.started_ms, "durationMs": played.duration_ms}
     attempt = build_node(ATTEMPT, payload, timestamp=now)
+    then = _status_after(turn, payload)
     return Transition(
-        record=_record(turn, event="attempt", node=None),
+        record=_record(turn, "attempt", turn.present.status_after(then), node=None),
         said=f"attempt {turn.attempt} failed: {error['message']}",
-        present=turn.present.after_attempt(attempt.hash),
+        present=turn.present.after_attempt(attempt.hash, payload, then=then),
         nodes=(attempt, *nodes, turn.agent),
         body=played.stderr.decode(errors="replace")[-2000:],
     )
 
 
-def _record(turn: Turn, *, event: Any, node: Node | None) -> TransitionRecord:
+def _status_after(turn: Turn, attempt: dict[str, Any]) -> Status:
+    """Give what a failed try leads to: another one, a wait, or nothing that goes by itself."""
+    if find_wait_end(attempt) is not None:
+        return "waiting"
+    if not counts_as_failure(attempt):
+        return "ready"
+    retries = read_retry(turn.store.config, turn.agent.payload).retries
+    return "ready" if turn.present.failures < retries else "failed"
+
+
+def _record(turn: Turn, event: Event, status: Status, *, node: Node | None) -> TransitionRecord:
     before = turn.snapshot.record
     return TransitionRecord(
         thread=before.thread,
         event=event,
-        status="ready",
+        status=status,
         node=before.node if node is None else node.hash,
         depth=before.depth if node is None else before.depth + 1,
         workflow=before.workflow,

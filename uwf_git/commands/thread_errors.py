@@ -1,6 +1,8 @@
 """Why a thread cannot be moved: told the same way by every command that moves one."""
 
 from uwf_git.errors import Refused
+from uwf_git.model.thread import Present, Status
+from uwf_git.model.time_text import render_time
 from uwf_git.store.heads import Head, get_head, resolve_thread
 from uwf_git.store.snapshot import Snapshot, read_snapshot
 from uwf_git.store.store import Store
@@ -16,7 +18,8 @@ class ThreadNotActive(Refused):
         super().__init__(
             f"thread {record.thread} is not active: it was archived as {record.status} "
             f"at {record.node}",
-            hint=f"start a new one with `uwf thread start {record.workflow_name} -p …`",
+            hint=f"start a new one with `uwf thread start {record.workflow_name} -p …`, or go on "
+            f"from a step of it with `uwf thread fork {record.thread} --at STEP`",
             thread=record.thread,
             status=record.status,
             head=record.node,
@@ -30,12 +33,64 @@ class ThreadNotReady(Refused):
 
     def __init__(self, snapshot: Snapshot) -> None:
         record = snapshot.record
+        status, hint = _account(snapshot, snapshot.get_present())
         super().__init__(
-            f"thread {record.thread} is {record.status}, not ready",
-            hint=f"see why with `uwf thread show {record.thread}`",
+            f"thread {record.thread} {status}",
+            hint=hint,
             thread=record.thread,
             status=record.status,
         )
+
+
+class WrongStatus(Refused):
+    """What is asked of a thread makes no sense as it is."""
+
+    code = "wrong-status"
+
+    def __init__(self, snapshot: Snapshot, problem: str, hint: str) -> None:
+        record = snapshot.record
+        super().__init__(
+            f"thread {record.thread} {problem}",
+            hint=hint.format(thread=record.thread),
+            thread=record.thread,
+            status=record.status,
+        )
+
+
+def _account(snapshot: Snapshot, present: Present) -> tuple[str, str]:
+    """Say why no step can be taken, and what to type for one."""
+    thread = snapshot.record.thread
+    status: Status = snapshot.record.status
+    waiting = present.waiting
+    if status == "paused":
+        return "is paused", f"`uwf thread resume {thread}` lets it go on"
+    if status == "failed":
+        hint = (
+            f"`uwf thread show {thread}` tells why; `uwf thread retry {thread}` has it try again, "
+            "and with -m tells the agent something"
+        )
+        return "has failed: its agent's retries are used up", hint
+    if status == "waiting" and waiting is not None and waiting.until is not None:
+        hint = (
+            f"`uwf thread run {thread} --wait` sleeps until then; "
+            f"`uwf thread resume {thread}` lets it try now"
+        )
+        when = render_time(waiting.until)
+        return f"waits until {when}: the agent of {waiting.role} hit a limit", hint
+    if status == "waiting" and waiting is not None:
+        return (
+            f"waits for a person, who plays {waiting.role}",
+            f"`uwf thread answer {thread}` asks and records the answer",
+        )
+    return f"is {status}, not ready", f"see why with `uwf thread show {thread}`"
+
+
+def is_steppable(snapshot: Snapshot, present: Present, *, now_ms: int) -> bool:
+    """Tell whether a step can be taken now: the thread is ready, or what it waited for is over."""
+    if snapshot.record.status == "waiting" and present.waiting is not None:
+        until = present.waiting.until
+        return until is not None and until <= now_ms
+    return snapshot.record.status == "ready"
 
 
 def read_active(store: Store, text: str) -> tuple[Head, Snapshot]:

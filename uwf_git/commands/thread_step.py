@@ -12,35 +12,49 @@ from typing import Any, NamedTuple
 from uwf_git.agents.spool import SpoolFailed
 from uwf_git.commands.agent_name import agent_name
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.check_limits import check_limits
 from uwf_git.commands.check_meta import check_reply
-from uwf_git.commands.choose_agent import Choice, choose_agent
+from uwf_git.commands.choose_agent import Choice, choose_agent, is_person
 from uwf_git.commands.decide import decide_next
 from uwf_git.commands.end_thread import end_thread
 from uwf_git.commands.find_workdir import choose_workdir
 from uwf_git.commands.play_agent import forget_runs, is_run_of, list_finished_runs
 from uwf_git.commands.record_turn import attempt_transition, step_transition
+from uwf_git.commands.retry_rules import read_retry
+from uwf_git.commands.stepped import Stepped, tell_stepped
 from uwf_git.commands.take_over import take_over_tracked
-from uwf_git.commands.thread_errors import ThreadNotReady, read_active
+from uwf_git.commands.thread_errors import ThreadNotReady, is_steppable, read_active
 from uwf_git.commands.turn import Played, Player, Turn
+from uwf_git.commands.wait_for_person import wait_for_person
 from uwf_git.errors import AgentFailed, Conflict, UwfError
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread import Status
+from uwf_git.model.thread import CONTROLS, Status
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import END
 from uwf_git.model.workflow import parse_workflow
-from uwf_git.store.heads import Head, HeadMoved, advance_head
-from uwf_git.store.history import walk_history
+from uwf_git.store.heads import Head, HeadMoved, advance_head, find_head
+from uwf_git.store.history import find_base, walk_history
 from uwf_git.store.identity import agent_identity
 from uwf_git.store.kept import keep_commit
 from uwf_git.store.record import Transition, record_next
 from uwf_git.store.refs import Oid
 from uwf_git.store.snapshot import Snapshot, read_snapshot
 from uwf_git.store.store import Store
-from uwf_git.store.thread_lock import lock_thread
+from uwf_git.store.thread_lock import ThreadBusy, find_driver, is_being_stopped, lock_thread
 from uwf_git.store.trust import trust_agents
 
 _TIMES = {"startedAt", "durationMs"}
+
+
+_NEXT = {
+    "ready": "nothing was lost: `uwf thread step {thread}` tries again; "
+    "`uwf thread show {thread}` has its output",
+    "failed": "nothing was lost: `uwf thread retry {thread}` lets it be tried again; "
+    "`uwf thread show {thread}` has its output",
+    "waiting": "it can be tried again when the limit ends: `uwf thread run {thread} --wait` sleeps "
+    "until then",
+    "paused": "the thread is paused: `uwf thread resume {thread}` lets it go on",
+}
 
 
 class TurnFailed(AgentFailed):
@@ -48,19 +62,18 @@ class TurnFailed(AgentFailed):
 
     code = "turn-failed"
 
-    def __init__(self, turn: Turn, played: Played) -> None:
+    def __init__(self, turn: Turn, played: Played, status: Status) -> None:
         error = dict(played.error or {})
         command = turn.agent.payload["command"]
         super().__init__(
             f"{turn.role} failed ({agent_name(command)}): {error.get('message')}",
-            hint=played.hint
-            or f"nothing was lost: `uwf thread step {turn.thread}` tries again; "
-            f"`uwf thread show {turn.thread}` has its output",
+            hint=played.hint or _NEXT.get(status, _NEXT["ready"]).format(thread=turn.thread),
             thread=turn.thread,
             role=turn.role,
             agent=agent_name(command),
             attempt=turn.attempt,
             kind=error.get("kind"),
+            status=status,
         )
 
 
@@ -99,20 +112,8 @@ class StepRequest(NamedTuple):
     workdir: str | None = None
     """Where the agent runs from now on; needed once for a thread that came from elsewhere."""
 
-
-class Stepped(NamedTuple):
-    """A thread after a step."""
-
-    workflow: NodeHash
-    thread: ThreadId
-    head: NodeHash
-    status: Status
-    role: str | None
-    """The role that took the step; None when the thread ended instead."""
-
-    depth: int
-    said: str
-    """The subject of the commit: what happened, in words."""
+    is_driven: bool = False
+    """Whether the caller holds the right to drive the thread; who does not must not interfere."""
 
 
 def step_thread(store: Store, caller: Caller, request: StepRequest) -> Stepped:
@@ -131,28 +132,43 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> Stepped:
     # Asked before the lock as well: a thread that has ended needs no lock file again.
     thread = read_active(store, request.thread)[0].thread
     with lock_thread(store, thread, since_ms=caller.now_ms()) as lock:
+        _check_alone(store, thread, request)
         take_over_tracked(store, thread)
         seen = read_active(store, thread)
         head, snapshot = seen
         _keep_left_work(store, caller, request, head)
-        if snapshot.record.status != "ready":
-            raise ThreadNotReady(snapshot)
         present = snapshot.get_present()
+        if not is_steppable(snapshot, present, now_ms=caller.now_ms()):
+            raise ThreadNotReady(snapshot)
         workflow = parse_workflow(snapshot.get_node(present.workflow))
         role = decide_next(snapshot, present, workflow)
         if role == END:
             return _ended(store, caller, seen)
+        check_limits(thread, present)
         agent = choose_agent(store, snapshot, present, role=role, choice=request.choice)
+        if is_person(agent):
+            return wait_for_person(store, caller, seen, role=role, agent=agent)
         # Remembered even if the step is refused for want of a directory: the two are asked for
         # one after the other.
         if request.choice.trust:
             trust_agents(store, [agent.payload])
         workdir = choose_workdir(store, thread, caller.cwd, named=request.workdir)
         caller.check_signing(store)
-        lock.say(role)
+        # Asked before anybody is paid: a setting that means nothing must not lose a result.
+        read_retry(store.config, agent.payload)
+        lock.say(role, agent_name(agent.payload["command"]))
         turn = Turn(store, snapshot, present, role, agent, caller.environ, workdir)
         played = check_reply(turn, workflow, request.play(turn))
         return _recorded(caller, head, turn, played)
+
+
+def _check_alone(store: Store, thread: ThreadId, request: StepRequest) -> None:
+    """Make sure that nobody else steps this thread in between, or is ending it."""
+    if is_being_stopped(store, thread):
+        raise ThreadBusy(thread, {}, hint="somebody is ending it; `uwf thread show` tells how")
+    driver = None if request.is_driven else find_driver(store, thread)
+    if driver is not None:
+        raise ThreadBusy(thread, driver)
 
 
 def _keep_left_work(store: Store, caller: Caller, request: StepRequest, head: Head) -> None:
@@ -163,8 +179,9 @@ def _keep_left_work(store: Store, caller: Caller, request: StepRequest, head: He
     Raises:
         WorkKept: there was such work; the next step is free of it.
     """
+    base = find_base(store, read_snapshot(store, head.commit))
     for tip in list_finished_runs(store, head.thread):
-        if tip == head.commit:
+        if tip == base:
             continue
         try:
             snapshot = read_snapshot(store, tip)
@@ -208,46 +225,58 @@ def _without_times(node: Node) -> dict[str, Any]:
 
 
 def _ended(store: Store, caller: Caller, seen: tuple[Head, Snapshot]) -> Stepped:
-    record = seen[1].record
     end_thread(store, caller, seen, outcome="completed")
-    return Stepped(
-        workflow=record.workflow,
-        thread=record.thread,
-        head=record.node,
-        status="completed",
-        role=None,
-        depth=record.depth,
-        said="completed",
-    )
+    record = seen[1].record._replace(status="completed", role=None)
+    return tell_stepped(record, said="completed")
 
 
 def _recorded(caller: Caller, head: Head, turn: Turn, played: Played) -> Stepped:
-    transition = _transition(turn, played)
-    program = agent_name(turn.agent.payload["command"])
-    signing = caller.signing(turn.store, author=agent_identity(turn.role, program))
-    commit = record_next(turn.store, turn.snapshot, transition, signing)
-    try:
-        advance_head(turn.store, head, commit)
-    except HeadMoved as moved:
-        if played.reply is None:
-            raise
-        keep_commit(turn.store, turn.thread, commit)
-        forget_runs(turn.store, turn.thread, head.commit)
-        raise WorkKept(turn.thread, turn.role, commit) from moved
-    forget_runs(turn.store, turn.thread, head.commit)
+    base = turn.base
+    while True:
+        transition = _transition(turn, played)
+        program = agent_name(turn.agent.payload["command"])
+        signing = caller.signing(turn.store, author=agent_identity(turn.role, program))
+        commit = record_next(turn.store, turn.snapshot, transition, signing)
+        try:
+            advance_head(turn.store, head, commit)
+            break
+        except HeadMoved as moved:
+            steered = _find_steered(turn, head)
+            if steered is None:
+                if played.reply is None:
+                    raise
+                keep_commit(turn.store, turn.thread, commit)
+                forget_runs(turn.store, turn.thread, base)
+                raise WorkKept(turn.thread, turn.role, commit) from moved
+            head, turn = steered
+    forget_runs(turn.store, turn.thread, base)
+    record = transition.record
     if played.reply is None:
         is_interrupted = (played.error or {}).get("kind") == "interrupted"
-        raise (TurnInterrupted if is_interrupted else TurnFailed)(turn, played)
-    record = transition.record
-    return Stepped(
-        workflow=record.workflow,
-        thread=record.thread,
-        head=record.node,
-        status=record.status,
-        role=turn.role,
-        depth=record.depth,
-        said=transition.said,
-    )
+        raise (TurnInterrupted if is_interrupted else TurnFailed)(turn, played, record.status)
+    return tell_stepped(record, said=transition.said)
+
+
+def _find_steered(turn: Turn, seen: Head) -> tuple[Head, Turn] | None:
+    """Give the same turn where the thread is now, if it was only steered since *seen*.
+
+    A pause or a patch needs no lock, and an agent that is at work works on; None if something
+    else has happened.
+    """
+    head = find_head(turn.store, turn.thread)
+    if head is None or head.archived or head.commit == seen.commit:
+        return None
+    for snapshot in walk_history(turn.store, head.commit):
+        if snapshot.commit.oid == seen.commit:
+            break
+        if snapshot.record.event not in CONTROLS:
+            return None
+    else:
+        return None
+    now = read_snapshot(turn.store, head.commit)
+    if now.record.workflow != turn.snapshot.record.workflow:
+        return None
+    return head, turn._replace(snapshot=now, present=now.get_present())
 
 
 def _transition(turn: Turn, played: Played) -> Transition:

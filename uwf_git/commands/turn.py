@@ -10,6 +10,8 @@ from uwf_git.agents.reply import AgentReply
 from uwf_git.model.node import Node
 from uwf_git.model.thread import Present
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.history import find_base
+from uwf_git.store.refs import Oid
 from uwf_git.store.snapshot import Snapshot
 from uwf_git.store.store import Store
 
@@ -31,6 +33,11 @@ class Turn(NamedTuple):
     def thread(self) -> ThreadId:
         """The thread it belongs to."""
         return self.snapshot.record.thread
+
+    @property
+    def base(self) -> Oid:
+        """The commit after which it began: what its agent leaves lies under this name."""
+        return find_base(self.store, self.snapshot)
 
     @property
     def attempt(self) -> int:
@@ -71,6 +78,8 @@ class Played(NamedTuple):
     stdout: bytes = b""
     stderr: bytes = b""
     left: Left = Left()
+    is_stopped: bool = False
+    """Whether somebody else stopped the agent (a pause, a kill): no verdict on it."""
 
 
 Player = Callable[[Turn], Played]

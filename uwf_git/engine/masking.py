@@ -9,7 +9,7 @@ not found stays as it was, byte for byte.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, AnyStr
 from urllib.parse import quote
 
 MASK = "[masked]"
@@ -87,6 +87,31 @@ def mask_bytes(output: bytes, secrets: Sequence[str]) -> bytes:
     return output if masked is text else masked.encode(errors="surrogateescape")
 
 
+def find_unsettled(output: bytes, secrets: Sequence[str]) -> int:
+    """Give where in *output* a secret may have begun that what comes next would complete.
+
+    What is before that place can be masked and passed on; its end, if nothing has begun.
+    """
+    forms = [form.encode(errors="surrogateescape") for form in _forms(secrets)]
+    place = min((_find_beginning(output, form) for form in forms), default=len(output))
+    found = [span for form in forms for span in _occurrences(output, form)]
+    # Cut in two, a secret in which another one may begin would be found in neither part.
+    for start, end in sorted(found, reverse=True):
+        if start < place < end:
+            place = start
+    return place
+
+
+def _find_beginning(output: bytes, form: bytes) -> int:
+    """Give where *output* ends in the first characters of *form*; its end, if it does not."""
+    start = output.find(form[:1], max(0, len(output) - len(form) + 1))
+    while start >= 0:
+        if form.startswith(output[start:]):
+            return start
+        start = output.find(form[:1], start + 1)
+    return len(output)
+
+
 def _is_secret(value: str) -> bool:
     return len(value) >= _SHORTEST and not _WORD.fullmatch(value) and not _PLACE.match(value)
 
@@ -100,7 +125,7 @@ def _forms(secrets: Sequence[str]) -> set[str]:
     return forms
 
 
-def _occurrences(text: str, form: str) -> Iterator[tuple[int, int]]:
+def _occurrences(text: AnyStr, form: AnyStr) -> Iterator[tuple[int, int]]:
     start = text.find(form)
     while start >= 0:
         yield start, start + len(form)

@@ -72,9 +72,10 @@ _AGENT_FIELDS: dict[str, Any] = {
     "protocol": {"enum": ["positional", "flags"]},
     "timeout": {"type": "number", "exclusiveMinimum": 0},
     "retries": _NATURAL,
+    "backoff": {"type": "number", "minimum": 0},
     "env": {"type": "object", "additionalProperties": _TEXT},
 }
-_AGENT_CONFIG = _record("AgentConfig", _AGENT_FIELDS, "protocol timeout retries env")
+_AGENT_CONFIG = _record("AgentConfig", _AGENT_FIELDS, "protocol timeout retries backoff env")
 _AGENT_CHOICE: dict[str, Any] = {
     "anyOf": [{"type": "string", "minLength": 1}, {**_AGENT_CONFIG, "title": "agent"}]
 }
@@ -127,6 +128,13 @@ _WORKFLOW = {
     "anyOf": [{"required": ["moderator"]}, {"required": ["flow"]}],
 }
 
+_LIMITS: dict[str, Any] = {
+    "maxSteps": _NATURAL,
+    "maxExecutionTime": _NATURAL,
+    "maxTokens": _NATURAL,
+    "maxCost": {"type": "number", "minimum": 0},
+}
+
 _START = _record(
     "StartNode",
     {
@@ -134,12 +142,12 @@ _START = _record(
         "prompt": _TEXT,
         "agentBinding": _REFS_BY_NAME,
         "initialState": _OBJECT,
-        "maxSteps": _NATURAL,
+        **_LIMITS,
         "parent": _REF,
         "depth": _NATURAL,
         "entry": _TEXT,
     },
-    "initialState maxSteps parent depth entry",
+    f"initialState {' '.join(_LIMITS)} parent depth entry",
 )
 
 _STEP = _record(
@@ -195,6 +203,26 @@ _TRACE = _record(
     "badLines leftOut",
 )
 
+# Who it was is the commit's committer; a text of the reason as it was typed is here.
+_SIGNAL = _record(
+    "Signal",
+    {
+        "action": {"enum": ["pause", "resume", "retry", "patch", "amend", "append", "poke"]},
+        "reason": _TEXT,
+        "patch": _OBJECT,
+        "workflow": _REF,
+        "agentBinding": _REFS_BY_NAME,
+        "limits": {
+            "type": "object",
+            "properties": {
+                name: {"anyOf": [limit, {"type": "null"}]} for name, limit in _LIMITS.items()
+            },
+            "additionalProperties": False,
+        },
+    },
+    "reason patch workflow agentBinding limits",
+)
+
 META_NODE: Node = build_self_typed_node(META_SCHEMA, timestamp=0)
 META: NodeHash = META_NODE.hash
 
@@ -213,6 +241,7 @@ _START_NODE = _schema_node(_START)
 _STEP_NODE = _schema_node(_STEP)
 _ATTEMPT_NODE = _schema_node(_ATTEMPT)
 _TRACE_NODE = _schema_node(_TRACE)
+_SIGNAL_NODE = _schema_node(_SIGNAL)
 
 TEXT: NodeHash = _TEXT_NODE.hash
 BYTES: NodeHash = _BYTES_NODE.hash
@@ -224,6 +253,7 @@ START: NodeHash = _START_NODE.hash
 STEP: NodeHash = _STEP_NODE.hash
 ATTEMPT: NodeHash = _ATTEMPT_NODE.hash
 TRACE: NodeHash = _TRACE_NODE.hash
+SIGNAL: NodeHash = _SIGNAL_NODE.hash
 
 BUILTIN_NODES: tuple[Node, ...] = (
     META_NODE,
@@ -237,6 +267,7 @@ BUILTIN_NODES: tuple[Node, ...] = (
     _STEP_NODE,
     _ATTEMPT_NODE,
     _TRACE_NODE,
+    _SIGNAL_NODE,
 )
 """The meta-schema first, then the schema nodes."""
 

@@ -36,3 +36,6 @@ class TransitionRecord(NamedTuple):
 
     forked_from: ThreadId | None = None
     """The thread that a ``fork`` begins on: the commit before it is one of that thread."""
+
+    signal: NodeHash | None = None
+    """The Signal node that says what was asked, of events by which somebody steers the thread."""

@@ -41,6 +41,7 @@ def parse_thread_message(message: bytes) -> TransitionRecord:
         agent=trailers.get("Uwf-Agent"),
         attempt=_natural(trailers, "Uwf-Attempt") if "Uwf-Attempt" in trailers else None,
         forked_from=_thread(trailers[_FORKED_FROM]) if _FORKED_FROM in trailers else None,
+        signal=_node(trailers, "Uwf-Signal") if "Uwf-Signal" in trailers else None,
     )
 
 
@@ -57,6 +58,7 @@ def _build_trailers(record: TransitionRecord) -> list[tuple[str, str]]:
         ("Uwf-Agent", record.agent),
         ("Uwf-Attempt", record.attempt),
         (_FORKED_FROM, record.forked_from),
+        ("Uwf-Signal", record.signal),
         ("Uwf-Format", FORMAT),
     ]
     return [(name, str(value)) for name, value in pairs if value not in {None, ""}]

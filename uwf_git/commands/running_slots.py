@@ -1,0 +1,150 @@
+"""Running slots: at most so many agents at once, as `uwf.maxRunning` says.
+
+Owns: the meaning of the setting, and what is said and heeded while waiting.
+Knows nothing of: how slots are kept (store/slots.py), what an agent is.
+Always true: an agent whose engine died still counts, a daemon that it left behind does not; who
+waits gives up when its thread is paused, ended or moved; an agent that works for another agent
+never waits, since that one would wait for it and keep its own slot meanwhile.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from uwf_git.agents.request import Listener
+from uwf_git.agents.spool import Running, look_up
+from uwf_git.commands.thread_errors import ThreadNotReady, read_active
+from uwf_git.commands.turn import Turn
+from uwf_git.errors import Refused
+from uwf_git.store.git_config import GitConfig
+from uwf_git.store.heads import HeadMoved, find_head
+from uwf_git.store.history import find_base
+from uwf_git.store.process_start import read_process_start
+from uwf_git.store.thread_lock import ThreadBusy, is_being_stopped
+
+MAX_RUNNING = "uwf.maxRunning"
+
+_MOST = 10_000
+
+
+class BadMaxRunning(Refused):
+    """The limit is no number."""
+
+    code = "bad-max-running"
+
+    def __init__(self, value: str) -> None:
+        super().__init__(
+            f"{MAX_RUNNING} is {value[:40]!r}, not a number from 0 to {_MOST}",
+            hint=f"set it anew: `uwf config set {MAX_RUNNING} 2` (0 is no limit)",
+            setting=MAX_RUNNING,
+        )
+
+
+def read_max_running(config: GitConfig) -> int:
+    """Give how many agents may run at once; 0 is no limit.
+
+    Raises:
+        BadMaxRunning: what git config says is no number.
+    """
+    text = config.get(MAX_RUNNING)
+    if not text:
+        return 0
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(_MOST))
+    if not is_number or int(text) > _MOST:
+        raise BadMaxRunning(text)
+    return int(text)
+
+
+@contextmanager
+def running_slot(turn: Turn, run_dir: str, listener: Listener) -> Iterator[tuple[int, ...]]:
+    """Wait until one more agent may run; give the files that it has to inherit.
+
+    *listener* hears of a wait, once, and is asked as while an agent runs.
+
+    Raises:
+        BadMaxRunning: the limit means nothing.
+        NoPlaceForSlots, LockingUnsupported: agents cannot be counted here.
+        ThreadNotReady, ThreadNotActive, ThreadBusy, HeadMoved: there is nothing to wait for any
+            more.
+    """
+    limit = read_max_running(turn.store.config)
+    if not limit or not turn.store.is_kept:
+        yield ()
+        return
+    from uwf_git.store.slots import (  # noqa: PLC0415 (costs 2 ms, and few have a limit)
+        SlotRequest,
+        hold_slot,
+        slots_folder,
+    )
+
+    pid = os.getpid()
+    request = SlotRequest(
+        folder=slots_folder(turn.environ),
+        limit=limit,
+        told={"pid": pid, "start": read_process_start(pid), "runDir": run_dir},
+        counts=_counts,
+        on_wait=_Waiting(turn, listener),
+        waits=not _works_for_an_agent(turn.environ),
+    )
+    with hold_slot(request) as descriptor:
+        yield () if descriptor is None else (descriptor,)
+
+
+def _works_for_an_agent(environ: Mapping[str, str]) -> bool:
+    return bool(environ.get("UWF_THREAD_ID"))
+
+
+def _counts(told: Mapping[str, Any]) -> bool:
+    """Tell whether an agent runs, or is about to, by what its slot says; somebody holds it."""
+    pid, start, run_dir = told.get("pid"), told.get("start"), told.get("runDir")
+    if isinstance(pid, int) and (start is None or read_process_start(pid) == start):
+        # Its engine empties the slot when the agent has ended.
+        return True
+    return isinstance(run_dir, str) and _is_at_work(run_dir)
+
+
+def _is_at_work(run_dir: str) -> bool:
+    return os.path.isdir(run_dir) and isinstance(look_up(run_dir, alive_is_held=True), Running)
+
+
+class _Waiting:
+    """What is done while there is no slot: it is said once, and the thread is watched."""
+
+    def __init__(self, turn: Turn, listener: Listener) -> None:
+        self._turn, self._listener = turn, listener
+        self._seen = turn.snapshot.commit.oid
+        self._is_said = False
+
+    def __call__(self, running: int) -> None:
+        if not self._is_said and self._listener.on_stderr is not None:
+            self._listener.on_stderr(_note(running))
+        self._is_said = True
+        self._listener.on_tick()
+        self._check_wanted()
+
+    def _check_wanted(self) -> None:
+        """Make sure that the turn is still the thread's.
+
+        Raises:
+            What ``running_slot`` raises.
+        """
+        store, thread = self._turn.store, self._turn.thread
+        if is_being_stopped(store, thread):
+            raise ThreadBusy(thread, {}, hint="somebody is ending it; `uwf thread show` tells how")
+        seen = find_head(store, thread)
+        if seen is not None and seen.commit == self._seen:
+            return
+        head, snapshot = read_active(store, thread)
+        if snapshot.record.status == "paused":
+            raise ThreadNotReady(snapshot)
+        if find_base(store, snapshot) != self._turn.base:
+            raise HeadMoved(thread)
+        self._seen = head.commit
+
+
+def _note(running: int) -> bytes:
+    if running == 0:
+        return b"note: others wait already for an agent to end (uwf.maxRunning); waiting\n"
+    run = "agent runs" if running == 1 else "agents run"
+    return f"note: {running} {run} already ({MAX_RUNNING}); waiting\n".encode()

@@ -1,0 +1,61 @@
+"""Limits: how much a thread may still do.
+
+Owns: what each limit counts. Knows nothing of: who set it, what happens at its end.
+Always true: a limit is held against what was recorded, so that every machine gives one answer; it
+is looked at before a step, and a step that begins within it is not cut short by tokens or cost.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from uwf_git.model.thread import Present
+
+_MS = 1000
+
+
+class Spent(NamedTuple):
+    """A limit that a thread has come to."""
+
+    name: str
+    """``maxSteps``, ``maxExecutionTime``, ``maxTokens`` or ``maxCost``."""
+
+    limit: float
+    used: float
+    told: str
+    """The same in words."""
+
+
+def find_spent(present: Present) -> Spent | None:
+    """Give the first limit that leaves no room for another step; None if there is room."""
+    limits, usage = present.limits, present.usage
+    used: dict[str, tuple[float, str]] = {
+        "maxSteps": (present.depth, "{used} of {limit} steps are taken"),
+        "maxExecutionTime": (
+            present.execution_ms,
+            "{used_s:.1f} s of {limit_s:.1f} s of execution time are used",
+        ),
+        "maxTokens": (count_tokens(usage), "{used} of {limit} tokens are used"),
+        "maxCost": (_number(usage.get("costUsd")), "${used:.4f} of ${limit:.4f} are spent"),
+    }
+    for name, (amount, words) in used.items():
+        limit = limits.get(name)
+        if limit is not None and amount >= limit:
+            told = words.format(used=amount, limit=limit, used_s=amount / _MS, limit_s=limit / _MS)
+            return Spent(name, limit, amount, told)
+    return None
+
+
+def count_tokens(usage: Mapping[str, Any]) -> int:
+    """Give how many tokens went in and out, as far as agents told."""
+    return int(_number(usage.get("inputTokens")) + _number(usage.get("outputTokens")))
+
+
+def find_time_left_s(present: Present) -> float | None:
+    """Give how many seconds of execution time are left; None if there is no limit."""
+    limit = present.limits.get("maxExecutionTime")
+    return None if limit is None else max(0.0, (limit - present.execution_ms) / _MS)
+
+
+def _number(value: Any) -> float:
+    # Agents may report anything under any name.
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
