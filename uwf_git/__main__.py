@@ -1,6 +1,17 @@
 """`python -m uwf_git` is `uwf`."""
 
-from uwf_git.cli.uwf import program
+import sys
+from typing import NoReturn
+
+
+def _start() -> NoReturn:
+    # Every turn of an agent may start a server: it has a short way, without click.
+    if sys.argv[1:] == ["mcp"]:
+        from uwf_git.cli.mcp_serving import program  # noqa: PLC0415 (see above)
+    else:
+        from uwf_git.cli.uwf import program  # noqa: PLC0415 (see above)
+    program()
+
 
 if __name__ == "__main__":
-    program()
+    _start()

@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from agentkit.traces import find_odd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,14 +46,18 @@ def test_call_is_one_event_however_often_it_is_told_of() -> None:
     answer = turn_of(call("x"), update | {"rawOutput": {"error": "no"}}).build_answer()
 
     assert answer.trace == (
-        {"type": "tool", "name": "x", "status": "failed", "output": {"error": "no"}},
+        {"type": "tool", "name": "x", "input": None, "output": {"error": "no"}, "ok": False},
     )
+    assert find_odd(answer.trace) == []
 
 
 def test_cost_is_what_the_session_has_cost_since() -> None:
     cost = {"sessionUpdate": "usage_update", "cost": {"amount": 0.3, "currency": "USD"}}
 
-    assert turn_of(cost).build_answer(cost_before=0.1).usage == {"costUsd": 0.2}
+    turn = turn_of(cost)
+    turn.cost_before = 0.1
+
+    assert turn.build_answer().usage == {"costUsd": 0.2}
 
 
 def test_turn_goes_on_until_its_end_is_told() -> None:

@@ -209,6 +209,28 @@ def test_count_that_goes_on_is_told_apart(
     assert adapter.ask(question(session="s", spent=spent)).usage == usage
 
 
+@pytest.mark.parametrize(
+    ("script", "limits", "kind"),
+    [("echo x; sleep 60", {"timeout_s": 0.3}, "timed-out"), ("echo x; exit 1", {}, "model-error")],
+)
+def test_count_that_goes_on_is_told_apart_without_an_answer_too(
+    make: Make, script: str, limits: dict[str, Any], kind: str
+) -> None:
+    def parse_with_usage(ended: Ended) -> Answer:
+        answer = Answer(text="x", usage={"turns": 5})
+        if ended.run.exit_code:
+            raise NoAnswer("model-error", "no", partial=answer)
+        return answer
+
+    adapter = make(script, usage_is_cumulative=True, parse=parse_with_usage)
+
+    with pytest.raises(NoAnswer) as caught:
+        adapter.ask(question(session="s", spent={"turns": 2}, **limits))
+
+    assert caught.value.kind == kind
+    assert caught.value.partial == Answer(text="x", usage={"turns": 3})
+
+
 def test_other_counts_are_taken_as_they_are(make: Make) -> None:
     spent = {"turns": 2}
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from agentkit.conftest import MakeContext
+from agentkit.traces import find_odd
 
 from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.context import ExtractContext
@@ -266,18 +267,20 @@ def test_out_of_nothing_nothing_is_extracted(context: MakeContext) -> None:
 
 def test_trace_tells_what_happened_in_its_order(context: MakeContext) -> None:
     events: list[Mapping[str, Any]] = []
-    tool = {"type": "tool", "name": "bash"}
-    failure = NoAnswer("auth", "no", partial=Answer(text="", trace=({"type": "turn"},)))
+    tool = {"type": "tool", "name": "bash", "input": "ls", "output": "", "ok": True}
+    message = {"type": "message", "text": "hm"}
+    failure = NoAnswer("auth", "no", partial=Answer(text="", trace=(message,)))
     adapter = Scripted([Answer(text=NOTHING, session="s1", trace=(tool,)), failure])
 
     with pytest.raises(NoMeta):
         climb(adapter, context(), ASKED, Rungs(note=events.append))
 
+    assert find_odd(events) == []
     problem = events[1].pop("problem")  # type: ignore[attr-defined]  # it is a dict
     assert str(problem).startswith("there is neither front matter nor JSON")
     assert events == [
         tool,
         {"type": "correction"},
-        {"type": "turn"},
+        message,
         {"type": "error", "kind": "auth", "message": "no"},
     ]

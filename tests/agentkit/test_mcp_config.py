@@ -1,9 +1,16 @@
 import json
+import shlex
 import subprocess
 import sys
 import tomllib
 
-from uwf_git.agentkit.mcp_config import find_mcp_entry, mcp_entry, mcp_servers_json, mcp_toml
+from uwf_git.agentkit.mcp_config import (
+    find_mcp_entry,
+    mcp_command_line,
+    mcp_entry,
+    mcp_servers_json,
+    mcp_toml,
+)
 
 TURN = {
     "UWF_REPO": '/srv/a "b"\\c.git',
@@ -39,6 +46,15 @@ def test_toml_reads_back() -> None:
     told = tomllib.loads(mcp_toml(TURN))["mcp_servers"]["uwf"]
 
     assert told == {**mcp_entry(TURN), "default_tools_approval_mode": "approve"}
+
+
+def test_command_line_holds_nothing_of_one_turn() -> None:
+    entry = mcp_entry(TURN)
+
+    told = mcp_command_line({**TURN, "PYTHONPATH": "/a b:/c"})
+
+    assert shlex.split(told) == ["PYTHONPATH=/a b:/c", entry["command"], *entry["args"]]
+    assert mcp_command_line(TURN) == mcp_command_line({"UWF_REPO": "/other"})
 
 
 def test_entry_starts_the_server() -> None:

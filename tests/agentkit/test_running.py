@@ -1,3 +1,4 @@
+import gc
 import sys
 import textwrap
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from agentkit.conftest import MakeContext, Ran, Turn
 from uwf_git.agentkit.context import AgentContext
 from uwf_git.agentkit.extract import NoMeta
 from uwf_git.agentkit.result import AgentResult
-from uwf_git.agentkit.running import complete
+from uwf_git.agentkit.running import complete, run_as_agent
 
 Agent = Callable[..., Ran]
 
@@ -130,3 +131,16 @@ def test_other_values_are_refused(context: MakeContext) -> None:
 
     with pytest.raises(TypeError, match="str or an AgentResult, not NoneType"):
         complete(forgot, context())  # type: ignore[arg-type]  # what an author might do
+
+
+def test_collector_waits_while_an_agent_works_and_no_longer() -> None:
+    before = gc.get_threshold()
+    seen: list[int] = []
+
+    def produce() -> AgentResult:
+        seen.append(gc.get_threshold()[0])
+        return AgentResult({}, "")
+
+    assert run_as_agent(produce, is_debug=False) == 0
+    assert seen == [100_000]
+    assert gc.get_threshold() == before

@@ -109,6 +109,13 @@ def test_stderr_is_passed_on_and_its_end_is_kept(start: Start) -> None:
     assert b"".join(seen) == companion.stderr_tail == b"begun\n"
 
 
+def test_shell_says_nothing_of_a_companion_that_was_stopped(start: Start) -> None:
+    companion = start("echo log >&2; exec sleep 74")
+    companion.close()
+
+    assert companion.stderr_tail == b"log\n"
+
+
 def test_whoever_does_not_listen_is_not_waited_for(start: Start) -> None:
     class EnoughError(Exception):
         """Waited long enough."""

@@ -315,3 +315,9 @@ def test_what_no_process_can_be_given_is_passed_on(run: Run, tmp_path: Path) -> 
         run("true " + "x" * 4_000_000)
     with pytest.raises(FileNotFoundError):
         run("true", workdir=str(tmp_path / "nowhere"))
+
+
+def test_program_that_kills_its_group_has_a_run_all_the_same(run: Run) -> None:
+    ran = run("echo out; kill -s KILL 0")
+
+    assert (ran.outcome, ran.exit_code, ran.stdout) == ("exited", 137, b"out\n")

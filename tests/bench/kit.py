@@ -2,16 +2,22 @@
 
 Owns: the agents that are compared, and the project's limits for them.
 Knows nothing of: how processes are timed, how steps are taken.
+Always true: what an agent waits for (a program, an endpoint) answers at once, so that what is left
+is the agent's own. The fake claude starts `uwf mcp` and waits for it, where the real one starts it
+beside its own beginning: what that adds is the most that it can.
 """
 
+import json
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 
+from bench.answering import answering
 from bench.deep import Bench
 from bench.report import Limit, Row, Table
 from bench.timing import Case, Series, ratio, take_turns, time_process
-from bench.world import World, begin_thread
+from bench.world import World, begin_thread, find_program
 
 from uwf_git.commands.workflow_put import put_workflow
 from uwf_git.store.store import create_store
@@ -22,9 +28,20 @@ IMPORT = "python -c 'import uwf_git.agentkit'"
 BARE = "an agent of three lines"
 PROGRAM = "a program that answers at once"
 ADAPTER = "an adapter that drives this program"
+CLAUDE_PROGRAM = "a claude that answers at once"
+CLAUDE = "uwf-claude"
+MCP = "uwf mcp, until it has told its tools"
+CLAUDE_MCP = "uwf-claude, its claude waits for uwf mcp"
+POST = "an agent of three lines and one POST by http.client"
+LLM = "uwf-llm"
 
 _IMPORT = (Limit("over_baseline", 1.3),)
 _ADAPTER = (Limit("over_bare", 1.3),)
+
+_LLM = (*_ADAPTER, Limit("over_post", 1.3))
+
+_PROGRAMS = {ADAPTER: PROGRAM, CLAUDE: CLAUDE_PROGRAM, CLAUDE_MCP: CLAUDE_PROGRAM}
+"""The program that each adapter drives, whose time is none of the adapter's."""
 
 _WORKFLOW = """\
 name: kit
@@ -68,27 +85,87 @@ echo '{"text": "", "object": {"n": 1}}'
 """
 
 
+_POSTING_AGENT = """\
+import http.client, json, os, sys
+from uwf_git.agentkit import AgentResult, create_agent
+
+def answer(context):
+    there = http.client.HTTPConnection("127.0.0.1", PORT)
+    messages = [{"role": "user", "content": context.start.prompt}]
+    body = json.dumps({"model": "bench", "messages": messages})
+    there.request("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
+    said = json.loads(there.getresponse().read())["choices"][0]["message"]["content"]
+    return AgentResult(json.loads(said)["meta"], "")
+
+PORT = int(sys.argv.pop(1))
+sys.exit(create_agent(answer)())
+"""
+
+_ANSWER = {"content": "Done.", "meta": {"n": 1}}
+
+_FAKE_CLAUDE = f"""\
+#!/bin/sh
+[ -z "$ANTHROPIC_BENCH" ] || "$ANTHROPIC_BENCH"
+echo '{
+    json.dumps(
+        {
+            "type": "result",
+            "subtype": "success",
+            "is_error": False,
+            "result": "",
+            "structured_output": _ANSWER,
+            "session_id": "s",
+            "num_turns": 1,
+            "usage": {"input_tokens": 10, "output_tokens": 5},
+        }
+    )
+}'
+"""
+
+_ASK_MCP = f"""\
+#!/bin/sh
+printf '%s\\n%s\\n' '{
+    json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {"protocolVersion": "2025-06-18", "capabilities": {}},
+        }
+    )
+}' '{json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})}' |
+    UWF_REPO=@repo UWF_THREAD_ID=@thread @python -P -m uwf_git mcp
+"""
+
+
 def measure_kit(bench: Bench) -> list[Table]:
     """Compare agents, called as the engine calls them, from their start to their end."""
     scale = bench.scale
-    cases = _cases(bench.world)
-    series = take_turns(cases, rounds=scale.rounds, warm_up=scale.warm_up)
+    with answering(_ANSWER) as port:
+        cases = _cases(bench.world, port)
+        series = take_turns(cases, rounds=scale.rounds, warm_up=scale.warm_up)
     return [Table(f"the kit, {scale.rounds} rounds", [_row(name, series) for name in cases])]
 
 
-def _cases(world: World) -> dict[str, Case]:
+def _cases(world: World, port: int) -> dict[str, Case]:
     store = create_store(world.path("kit.git"), environ=world.environ)
     put_workflow(store, world.caller, _WORKFLOW.encode())
     thread = begin_thread(world, store, "kit")
     step_dir = world.path("step")
     os.mkdir(step_dir)
     environ = {**world.environ, "UWF_REPO": store.path, "UWF_STEP_DIR": step_dir}
+    environ |= {"UWF_THREAD_ID": thread.id, "UWF_ROLE": "worker"}
     environ["UWF_TRACE"] = os.path.join(step_dir, "trace.jsonl")
     program = _write(world, "fake-program", _FAKE)
     bare, adapter = _write(world, "bare.py", _BARE_AGENT), _write(world, "a.py", _ADAPTER_AGENT)
+    posting, claude = _write(world, "p.py", _POSTING_AGENT), _write(world, "claude", _FAKE_CLAUDE)
+    found = {"@repo": store.path, "@thread": thread.id, "@python": sys.executable}
+    ask_mcp = _write(world, "ask-mcp", _fill(_ASK_MCP, found))
+    environ |= {"UWF_CLAUDE_PROGRAM": claude, "UWF_LLM_MODEL": "bench"}
+    environ["UWF_LLM_URL"] = f"http://127.0.0.1:{port}/v1"
 
-    def process(*argv: str) -> Case:
-        return lambda: time_process(argv, environ, log=world.path("log"))
+    def process(*argv: str, **more: str) -> Case:
+        return lambda: time_process(argv, {**environ, **more}, log=world.path("log"))
 
     python = sys.executable
     return {
@@ -98,7 +175,19 @@ def _cases(world: World) -> dict[str, Case]:
         BARE: process(python, bare, thread.id),
         PROGRAM: process(program),
         ADAPTER: process(python, adapter, program, thread.id),
+        CLAUDE_PROGRAM: process(claude),
+        CLAUDE: process(find_program("uwf-claude"), thread.id),
+        MCP: process(ask_mcp),
+        CLAUDE_MCP: process(find_program("uwf-claude"), thread.id, ANTHROPIC_BENCH=ask_mcp),
+        POST: process(python, posting, str(port), thread.id),
+        LLM: process(find_program("uwf-llm"), thread.id),
     }
+
+
+def _fill(text: str, words: Mapping[str, str]) -> str:
+    for name, word in words.items():
+        text = text.replace(name, shlex.quote(word))
+    return text
 
 
 def _write(world: World, name: str, text: str) -> str:
@@ -115,13 +204,19 @@ def _row(name: str, series: Mapping[str, Series]) -> Row:
     limits: tuple[Limit, ...] = ()
     if figures and name == IMPORT:
         figures["over_baseline"], limits = ratio(own, series[BASELINE]), _IMPORT
-    if figures and name == ADAPTER:
-        figures["over_bare"], limits = _over_bare(series), _ADAPTER
+    if figures and name in _PROGRAMS:
+        figures["over_bare"] = _over_bare(series, name)
+        limits = () if name == CLAUDE_MCP else _ADAPTER
+    if figures and name in (MCP, POST, LLM):
+        figures["over_bare"] = ratio(own, series[BARE])
+    if figures and name == LLM:
+        figures["over_post"], limits = ratio(own, series[POST]), _LLM
     return Row(name, figures, limits, own.failure)
 
 
-def _over_bare(series: Mapping[str, Series]) -> float | None:
-    """Give what the adapter takes without its program, in times of the bare agent."""
-    if any(series[name].failure is not None for name in (BARE, PROGRAM)):
+def _over_bare(series: Mapping[str, Series], name: str) -> float | None:
+    """Give what an adapter takes without its program, in times of the bare agent."""
+    program = _PROGRAMS[name]
+    if any(series[each].failure is not None for each in (BARE, program)):
         return None
-    return (series[ADAPTER].median_ms - series[PROGRAM].median_ms) / series[BARE].median_ms
+    return (series[name].median_ms - series[program].median_ms) / series[BARE].median_ms

@@ -27,6 +27,7 @@ from uwf_git.store.git_config import set_config
 from uwf_git.store.heads import ACTIVE, get_head
 from uwf_git.store.registry import add_version
 from uwf_git.store.store import Store, create_store, open_store
+from uwf_git.store.workflow_tree import Source
 
 ENDLESS = "endless"
 """A workflow that never ends and asks no condition, so that a thread of any depth is built fast."""
@@ -162,7 +163,7 @@ def begin_endless(world: World, store: Store) -> Thread:
     )
     node, closure = build_workflow(definition, timestamp=0)
     signing = world.caller.signing(store)
-    add_version(store, None, added=(ENDLESS, node, closure), source=b"", signing=signing)
+    add_version(store, None, added=(ENDLESS, node, closure), source=Source(b""), signing=signing)
     return begin_thread(world, store, ENDLESS)
 
 

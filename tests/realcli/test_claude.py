@@ -77,7 +77,8 @@ def test_refused_tool(cli: Cli) -> None:
     answer = cli.ask({"run": 'python3 -c \'open("made", "w")\''}, {"text": FRONT})
 
     assert answer.text == FRONT
-    assert answer.trace[-1]["message"] == "not allowed: Bash"
+    refused = answer.trace[-1]
+    assert (refused["type"], refused["name"], refused["allowed"]) == ("permission", "Bash", False)
     assert not (cli.project / "made").exists()
 
 

@@ -67,7 +67,7 @@ def test_tools_of_uwf_can_be_used(cli: Cli) -> None:
     handed_in = {"meta": {"approved": True}, "content": "By the tool."}
     turns = ({"tool": "*submit_result", "args": handed_in}, {"text": "Done."})
 
-    with cli.playing(*turns, agent=AGENT) as child:
+    with cli.playing(*turns, agent=AGENT, step=True) as child:
         stdout, stderr = child.communicate()
 
     assert child.returncode == 0, stderr

@@ -1,5 +1,8 @@
+import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,6 +65,35 @@ def test_error(cli: Cli, status: int, kind: str) -> None:
 
 def test_tool_that_is_not_offered(cli: Cli) -> None:
     assert cli.ask({"run": "touch made"}).text == "no shell tool was offered"
+
+
+def test_tools_of_uwf_can_be_used_once_the_user_has_added_them(cli: Cli) -> None:
+    handed_in = {"meta": {"approved": True}, "content": "By the tool."}
+    turns = ({"tool": "*submit_result", "args": handed_in}, {"text": "Done."})
+    server = (sys.executable, "--", "-P", "-m", "uwf_git", "mcp")
+    subprocess.run(
+        ["gemini", "mcp", "add", "--scope", "user", "--trust", "uwf", *server],
+        cwd=cli.project, env=cli.vendor.environ(cli.home, "http://127.0.0.1:1"),
+        stdin=subprocess.DEVNULL, check=True,
+    )  # fmt: skip
+
+    with cli.playing(*turns, agent=AGENT, step=True, can_do_all=False) as child:
+        stdout, stderr = child.communicate()
+
+    assert child.returncode == 0, stderr
+    reply = json.loads(stdout)
+    assert (reply["meta"], reply["rung"]) == ({"approved": True}, "submitted")
+
+
+def test_files_elsewhere_are_out_of_reach(cli: Cli) -> None:
+    there, elsewhere = cli.project / "made", cli.home.parent / "made"
+
+    for place in (there, elsewhere):
+        write = {"tool": "write_file", "args": {"file_path": str(place), "content": "x"}}
+        assert cli.ask(write, {"text": FRONT}).text == FRONT
+
+    assert there.exists()
+    assert not elsewhere.exists()
 
 
 def test_timeout(cli: Cli) -> None:

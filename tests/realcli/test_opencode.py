@@ -76,12 +76,23 @@ def test_tools_of_uwf_can_be_used(cli: Cli) -> None:
     handed_in = {"meta": {"approved": True}, "content": "By the tool."}
     turns = ({"tool": "*submit_result", "args": handed_in}, {"text": "Done."})
 
-    with cli.playing(*turns, agent=AGENT) as child:
+    with cli.playing(*turns, agent=AGENT, step=True, can_do_all=False) as child:
         stdout, stderr = child.communicate()
 
     assert child.returncode == 0, stderr
     reply = json.loads(stdout)
     assert (reply["meta"], reply["rung"]) == ({"approved": True}, "submitted")
+
+
+def test_files_elsewhere_are_refused_and_it_goes_on(cli: Cli) -> None:
+    there, elsewhere = cli.project / "made", cli.home.parent / "made"
+
+    for place in (there, elsewhere):
+        write = {"tool": "write", "args": {"filePath": str(place), "content": "x"}}
+        assert cli.ask(write, {"text": FRONT}).text == FRONT
+
+    assert there.exists()
+    assert not elsewhere.exists()
 
 
 def test_refused_tool(cli: Cli) -> None:

@@ -31,6 +31,9 @@ class AcpTurn:
     cost: float | None = None
     """Of the whole session so far, in US dollars."""
 
+    cost_before: float = 0.0
+    """What of it was spent before this turn."""
+
     _messages: dict[str, str] = field(default_factory=dict)
     _tools: dict[str, dict[str, Any]] = field(default_factory=dict)
     _trace: list[dict[str, Any]] = field(default_factory=list)
@@ -60,13 +63,13 @@ class AcpTurn:
         if len(self._trace) < _MOST_EVENTS:
             self._trace.append(dict(event))
 
-    def build_answer(self, *, cost_before: float = 0.0) -> Answer:
-        """Give what was said, done and spent; *cost_before* was spent in the session before."""
+    def build_answer(self) -> Answer:
+        """Give what was said, done and spent in this turn."""
         said = [text for text in self._messages.values() if text.strip()]
         told = [{"type": "message", "text": text} for text in said[:-1]]
         usage = dict(self._tokens)
         if self.cost is not None:
-            usage["costUsd"] = max(0.0, round(self.cost - cost_before, 9))
+            usage["costUsd"] = max(0.0, round(self.cost - self.cost_before, 9))
         return Answer(
             text=said[-1] if said else "",
             session=self.session,
@@ -84,25 +87,22 @@ class AcpTurn:
         if name not in self._tools:
             # What is said after it is another message.
             self._segment += 1
-            self._tools[name] = {"type": "tool"}
+            self._tools[name] = {"type": "tool", **_UNTOLD}
             if len(self._trace) < _MOST_EVENTS:
                 self._trace.append(self._tools[name])
         tool = self._tools[name]
         for key, told in _TOOL_KEYS.items():
             if update.get(key) is not None:
                 tool[told] = update[key]
+        if update.get("status") is not None:
+            tool["ok"] = update["status"] == "completed"
         content = _read_text(update.get("content"))
-        if content and "output" not in tool:
+        if content and tool["output"] is None:
             tool["output"] = content
 
 
-_TOOL_KEYS = {
-    "title": "name",
-    "kind": "kind",
-    "status": "status",
-    "rawInput": "input",
-    "rawOutput": "output",
-}
+_UNTOLD = {"name": None, "input": None, "output": None, "ok": False}
+_TOOL_KEYS = {"title": "name", "kind": "kind", "rawInput": "input", "rawOutput": "output"}
 
 
 def _read_text(content: Any) -> str:

@@ -67,7 +67,7 @@ class Answer:
     told is left out: 0 would be a claim."""
 
     trace: tuple[Mapping[str, Any], ...] = ()
-    """What it did, as objects with a ``type``: ``tool``, ``turn``, ``message``, ``warning``."""
+    """What it did, as objects with a ``type``, in the words that trace_words.py lists."""
 
 
 class NoAnswer(AgentFailed):

@@ -9,7 +9,7 @@ Source: POST {base}/messages, version 2023-06-01, not streamed.
 from collections.abc import Mapping
 from typing import Any
 
-from uwf_git.agentkit.endpoint import Endpoint
+from uwf_git.agentkit.endpoint import Endpoint, join_url
 from uwf_git.agentkit.model_words import (
     Call,
     Message,
@@ -36,9 +36,7 @@ _STOPS: dict[str, Stop] = {
 
 def build_url(endpoint: Endpoint) -> str:
     """Give where to post; the base may or may not end in /v1."""
-    base, mark, query = endpoint.url.partition("?")
-    base = base.rstrip("/").removesuffix(PATH).removesuffix("/v1")
-    return f"{base}/v1{PATH}{mark}{query}"
+    return join_url(endpoint.url, PATH, version="/v1")
 
 
 def build_headers(endpoint: Endpoint) -> dict[str, str]:

@@ -8,7 +8,7 @@ Source: POST {base}/chat/completions, not streamed.
 from collections.abc import Mapping
 from typing import Any
 
-from uwf_git.agentkit.endpoint import Endpoint
+from uwf_git.agentkit.endpoint import Endpoint, join_url
 from uwf_git.agentkit.model_words import (
     Call,
     Message,
@@ -31,10 +31,8 @@ _NEW_LIMIT = "max_completion_tokens"
 
 
 def build_url(endpoint: Endpoint) -> str:
-    """Give where to post; a query of the base stays (some need an api-version there)."""
-    base, mark, query = endpoint.url.partition("?")
-    base = base.rstrip("/").removesuffix(PATH)
-    return f"{base}{PATH}{mark}{query}"
+    """Give where to post."""
+    return join_url(endpoint.url, PATH)
 
 
 def build_headers(endpoint: Endpoint) -> dict[str, str]:

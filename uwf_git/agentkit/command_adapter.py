@@ -5,13 +5,15 @@ telling the ends that are no answer. Knows nothing of: any one program: an adapt
 pure functions (``build``, ``parse``).
 Always true: only ``parse``, which has seen the program's own terminal record, makes an answer; a
 program that we had to stop has none, whatever it printed.
+A call and an adapter are NamedTuples: a frozen dataclass takes half a millisecond to define, and
+every turn is a process.
 """
 
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from uwf_git.agentkit.adapter import Answer, Asked, FailureKind, NoAnswer
 from uwf_git.agentkit.live_log import LiveLog
@@ -25,9 +27,10 @@ __all__ = ["Command", "CommandAdapter", "Ended", "adapter_main"]
 # What is kept of output in which nobody found an answer.
 _RAW_BYTES = 256 * 1024
 
+_NO_VARIABLES: Mapping[str, str] = {}
 
-@dataclass(frozen=True, slots=True)
-class Command:
+
+class Command(NamedTuple):
     """How to call the program once."""
 
     argv: tuple[str, ...]
@@ -36,7 +39,7 @@ class Command:
     given: bytes = b""
     """What it can read on stdin."""
 
-    environ: Mapping[str, str] = field(default_factory=dict)
+    environ: Mapping[str, str] = _NO_VARIABLES
     """Variables that it gets besides those it may see."""
 
 
@@ -50,8 +53,7 @@ class Ended:
     """Where ``build`` may have told the program to leave files."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandAdapter:
+class CommandAdapter(NamedTuple):
     """An ``Adapter`` for one program."""
 
     name: str
@@ -93,10 +95,9 @@ class CommandAdapter:
             try:
                 answer = self.parse(ended)
             except NoAnswer as failure:
-                if failure.partial is None:
-                    failure.partial = _raw(ended)
+                failure.partial = self._with_own_usage(asked, failure.partial or _raw(ended))
                 raise
-            return self._with_own_usage(ended.asked, answer)
+            return self._with_own_usage(asked, answer)
 
     def _run(self, command: Command, asked: Asked, folder: str) -> NestedRun:
         path = build_search_path(asked.environ.get("PATH", os.defpath))
@@ -134,11 +135,13 @@ class CommandAdapter:
     def _partial(self, ended: Ended) -> Answer:
         """Give what a program that was stopped had said, and spent."""
         try:
-            return self.parse(ended)
+            answer = self.parse(ended)
         except NoAnswer as failure:
-            return failure.partial or _raw(ended)
+            answer = failure.partial or _raw(ended)
+        return self._with_own_usage(ended.asked, answer)
 
     def _with_own_usage(self, asked: Asked, answer: Answer) -> Answer:
+        """Give *answer*, or the beginning of one, with the usage of this question alone."""
         is_continued = asked.session is not None and answer.session in (None, asked.session)
         if not (self.usage_is_cumulative and is_continued):
             return answer

@@ -6,18 +6,17 @@ anything else there.
 """
 
 import os
-from dataclasses import dataclass, field
 
 from uwf_git.agentkit.adapter import NoAnswer
 from uwf_git.agentkit.model_words import Message, Outcome, Outcomes, Said, Told
 
 
-@dataclass(slots=True)
 class Conversations:
     """The conversations of one adapter, each under a name that no other process gives out."""
 
-    name: str
-    _kept: dict[str, tuple[Message, ...]] = field(default_factory=dict)
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._kept: dict[str, tuple[Message, ...]] = {}
 
     def begin(self, prompt: str, session: str | None) -> tuple[str, tuple[Message, ...]]:
         """Give the session's name, and what has been said with *prompt* at its end.
@@ -26,11 +25,11 @@ class Conversations:
             NoAnswer: *session* is none of this process.
         """
         if session is None:
-            return f"{self.name}-{os.urandom(8).hex()}", (Told(prompt),)
+            return f"{self._name}-{os.urandom(8).hex()}", (Told(prompt),)
         if session not in self._kept:
             raise NoAnswer(
                 "no-session",
-                f"{self.name} does not know the conversation {session:.60} any more",
+                f"{self._name} does not know the conversation {session:.60} any more",
                 hint="its conversations last as long as its process: resume=never",
             )
         return session, go_on(self._kept[session], prompt)

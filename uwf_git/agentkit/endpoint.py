@@ -97,6 +97,16 @@ def read_endpoint(
     )
 
 
+def join_url(url: str, path: str, *, version: str = "") -> str:
+    """Give where to post: *path* below *url*, which may name it already, or its *version*.
+
+    A query of *url* stays: some endpoints need an api-version there.
+    """
+    base, mark, query = url.partition("?")
+    base = base.rstrip("/").removesuffix(path).removesuffix(version)
+    return f"{base}{version}{path}{mark}{query}"
+
+
 def read_whole(text: str, name: str) -> int:
     """Read a whole number above 0.
 

@@ -11,14 +11,13 @@ import re
 from uwf_git.agentkit.adapter import Answer, FailureKind, NoAnswer, classify_status
 from uwf_git.agentkit.command_adapter import Ended
 from uwf_git.agents.one_line import on_one_line
-from uwf_git.model.time_text import render_time
 
 _LONGEST_WORDS = 500
 _SIGNALLED = 128
 
-_STATUS = re.compile(
-    r"(?:\bstatus(?: code)?|\bHTTP(?: error)?|\bAPI error|\"?\bcode\"?)\W{0,4}([45]\d\d)\b",
-    re.IGNORECASE,
+# None of these is compiled before it is needed: that takes 2 ms, and most programs do not fail.
+_STATUS = (
+    r"(?i)(?:\bstatus(?: code)?|\bHTTP(?: error)?|\bAPI error|\"?\bcode\"?)\W{0,4}([45]\d\d)\b"
 )
 
 _LIMIT = (
@@ -38,11 +37,10 @@ _WORDS: tuple[tuple[FailureKind, str], ...] = (
     ("too-long", _LENGTH),
     ("auth", _LOGIN),
 )
-_KINDS = tuple((kind, re.compile(words, re.IGNORECASE)) for kind, words in _WORDS)
 
-_ERROR_LINE = re.compile(r"^\s*(?:fatal )?error\b:?\s*(?P<words>.*\w.*)$", re.IGNORECASE)
+_ERROR_LINE = r"(?i)^\s*(?:fatal )?error\b:?\s*(?P<words>.*\w.*)$"
 
-_HELP = re.compile(r"usage:\s", re.IGNORECASE)
+_HELP = r"(?i)usage:\s"
 
 
 def classify_words(words: str, *, status: int | None = None) -> FailureKind:
@@ -51,7 +49,8 @@ def classify_words(words: str, *, status: int | None = None) -> FailureKind:
     kind = "model-error" if told is None else classify_status(told)
     if kind != "model-error":
         return kind
-    return next((kind for kind, pattern in _KINDS if pattern.search(words)), "model-error")
+    found = (kind for kind, pattern in _WORDS if re.search(pattern, words, re.IGNORECASE))
+    return next(found, "model-error")
 
 
 def explain_words(
@@ -70,6 +69,9 @@ def explain_words(
 def with_reset(failure: NoAnswer, reset_s: int | None) -> NoAnswer:
     """Let *failure* tell when the limit that was hit ends (``resetAt``, in milliseconds)."""
     if reset_s is not None and failure.kind == "rate-limit":
+        # The calendar comes with it, and few failures have a date.
+        from uwf_git.model.time_text import render_time  # noqa: PLC0415 (see above)
+
         failure.facts["resetAt"] = reset_s * 1000
         failure.hint = f"it says that the limit ends at {render_time(reset_s * 1000)}"
     return failure
@@ -104,14 +106,14 @@ def find_last_words(stderr: bytes) -> tuple[str, bool]:
     The line before a help page that nobody asked for tells of one as well.
     """
     lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if line.strip()]
-    helped = next((number for number, line in enumerate(lines) if _HELP.match(line)), None)
+    helped = next((number for number, line in enumerate(lines) if re.match(_HELP, line)), None)
     if helped:
         lines = lines[:helped]
-    found = [match for line in lines if (match := _ERROR_LINE.match(line))]
+    found = [match for line in lines if (match := re.match(_ERROR_LINE, line))]
     said = found[-1]["words"] if found else lines[-1] if lines else ""
     return on_one_line(said)[:_LONGEST_WORDS], bool(found or helped)
 
 
 def _find_status(words: str) -> int | None:
-    found = _STATUS.search(words)
+    found = re.search(_STATUS, words)
     return int(found[1]) if found else None

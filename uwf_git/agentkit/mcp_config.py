@@ -2,18 +2,20 @@
 
 Owns: the command of the server, and the shapes in which programs take it.
 Knows nothing of: the server. Always true: the server gets what it needs (which store, thread,
-role and step) by variables that are written down in the entry, since many programs start their
-MCP servers with an environment of their own.
+role and step) by variables. They are written down in the entry, since many programs start their
+MCP servers with an environment of their own; but not for a program that keeps the entry.
 """
 
 import json
+import shlex
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 SERVER = "uwf"
 
-_PASSED = ("UWF_REPO", "UWF_THREAD_ID", "UWF_ROLE", "UWF_HEAD", "UWF_STEP_DIR", "PYTHONPATH")
+_OF_THE_TURN = ("UWF_REPO", "UWF_THREAD_ID", "UWF_ROLE", "UWF_HEAD", "UWF_STEP_DIR")
+_PASSED = (*_OF_THE_TURN, "PYTHONPATH")
 
 
 def mcp_entry(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -46,6 +48,17 @@ def mcp_toml(environ: Mapping[str, str]) -> str:
         f"mcp_servers.{SERVER}={{command={_toml(entry['command'])},args=[{args}],env={{{env}}},"
         'default_tools_approval_mode="approve"}'
     )
+
+
+def mcp_command_line(environ: Mapping[str, str]) -> str:
+    """Give the one text that goose takes by ``--with-extension``: variables, then the command.
+
+    goose writes it down with the session, and starts it so again whenever that goes on: what
+    changes from turn to turn may not stand in it. The server sees goose's own variables.
+    """
+    entry = mcp_entry(environ)
+    kept = [f"{name}={value}" for name, value in entry["env"].items() if name not in _OF_THE_TURN]
+    return shlex.join([*kept, entry["command"], *entry["args"]])
 
 
 def _toml(text: str) -> str:

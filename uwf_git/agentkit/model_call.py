@@ -11,7 +11,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from uwf_git.agentkit import chat_anthropic, chat_openai
@@ -25,7 +24,7 @@ from uwf_git.agentkit.model_errors import (
     refuse_shape,
 )
 from uwf_git.agentkit.model_words import ModelReply, ModelRequest
-from uwf_git.agentkit.patience import Patience, post_patiently
+from uwf_git.agentkit.patience import NO_HURRY, Patience, post_patiently
 from uwf_git.agents.one_line import on_one_line
 
 DEFAULT_TIMEOUT_S = 600.0
@@ -38,17 +37,23 @@ def say_on_stderr(line: str) -> None:
     sys.stderr.flush()
 
 
-@dataclass(slots=True)
 class Model:
     """A model that can be asked. It learns, for as long as it lives, what its endpoint takes."""
 
-    endpoint: Endpoint
-    environ: Mapping[str, str]
-    patience: Patience = Patience()  # noqa: RUF009 (a tuple of constants)
-    say: Callable[[str], None] = say_on_stderr
-    limit_name: str = "max_tokens"
-    refused: set[str] = field(default_factory=set)
-    """The ways of asking for an object that the endpoint has turned out not to take."""
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        environ: Mapping[str, str],
+        patience: Patience = NO_HURRY,
+        say: Callable[[str], None] = say_on_stderr,
+    ) -> None:
+        self.endpoint = endpoint
+        self._environ = environ
+        self._patience = patience
+        self._say = say
+        self._limit_name = "max_tokens"
+        self.refused: set[str] = set()
+        """The ways of asking for an object that the endpoint has turned out not to take."""
 
     def ask(self, request: ModelRequest, *, timeout_s: float | None = None) -> ModelReply:
         """Ask once, with patience.
@@ -61,10 +66,10 @@ class Model:
         try:
             reply = self._post(request, deadline)
         except RequestRefused as refusal:
-            other = chat_openai.wants_other_limit(refusal.message, self.limit_name)
+            other = chat_openai.wants_other_limit(refusal.message, self._limit_name)
             if self.endpoint.api != "openai" or other is None:
                 raise
-            self.limit_name = other
+            self._limit_name = other
             reply = self._post(request, deadline)
         return _check(reply, self.endpoint)
 
@@ -72,10 +77,10 @@ class Model:
         try:
             http = post_patiently(
                 self._build(request),
-                self.patience,
+                self._patience,
                 deadline=deadline,
-                environ=self.environ,
-                say=self.say,
+                environ=self._environ,
+                say=self._say,
             )
         except NoReply as failure:
             raise explain_no_reply(self.endpoint, failure) from failure
@@ -85,7 +90,7 @@ class Model:
         endpoint = self.endpoint
         if endpoint.api == "openai":
             url, own = chat_openai.build_url(endpoint), chat_openai.build_headers(endpoint)
-            body = chat_openai.build_body(endpoint, request, limit_name=self.limit_name)
+            body = chat_openai.build_body(endpoint, request, limit_name=self._limit_name)
         else:
             url, own = chat_anthropic.build_url(endpoint), chat_anthropic.build_headers(endpoint)
             body = chat_anthropic.build_body(endpoint, request)

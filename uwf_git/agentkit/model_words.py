@@ -92,22 +92,6 @@ class ModelReply(NamedTuple):
     """Which model says that it answered."""
 
 
-class Wanted(NamedTuple):
-    """The object that is wanted."""
-
-    schema: Mapping[str, Any]
-    """Of an object, with its fields."""
-
-    description: str
-    """What it is, in a sentence."""
-
-    guide: str = ""
-    """What the model is told besides, wherever it is asked for the object."""
-
-    is_told_in_words: bool = True
-    """Whether ``plain`` asks for it as well; otherwise the prompt asks in a way of its own."""
-
-
 def read_object(text: str) -> dict[str, Any] | None:
     """Read *text* as one JSON object, in a code fence or not; None if it is none.
 

@@ -32,6 +32,9 @@ class Patience(NamedTuple):
     sleep: Callable[[float], None] = time.sleep
 
 
+NO_HURRY = Patience()
+
+
 def post_patiently(
     request: HttpRequest,
     patience: Patience,

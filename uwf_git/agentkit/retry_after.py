@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_PART = r"(\d+(?:\.\d+)?)(ms|s|m|h|d)"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 # Each with the header that tells what is left: a quota that is not used up keeps nobody waiting.
@@ -74,7 +74,7 @@ def _number(text: str) -> float | None:
 
 def _duration(text: str) -> float | None:
     """Read ``6m0.5s``."""
-    parts = _PART.findall(text)
+    parts = re.findall(_PART, text)
     if not parts or "".join(number + unit for number, unit in parts) != text.strip():
         return _number(text)
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)

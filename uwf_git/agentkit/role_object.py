@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agentkit.fitting import find_misfit
 from uwf_git.agentkit.local_ref import move_schema
-from uwf_git.agentkit.model_words import Wanted
+from uwf_git.agentkit.wanted import Wanted
 
 GUIDE = (
     "Your answer is taken as one JSON object with two fields. Put into `meta` the fields that the "

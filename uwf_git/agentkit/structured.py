@@ -20,10 +20,10 @@ from uwf_git.agentkit.model_words import (
     ModelRequest,
     ObjectShape,
     Tool,
-    Wanted,
     read_object,
 )
 from uwf_git.agentkit.strict_schema import derive_strict, restore
+from uwf_git.agentkit.wanted import Wanted
 from uwf_git.model.usage import add_usage
 
 __all__ = ["SUBMIT", "Got", "Wanted", "Way", "ask_for_object"]

@@ -5,7 +5,7 @@ Knows nothing of: what is said, in which protocol.
 Always true: no pipe can fill and stop both: what the program prints is read by threads of its
 own, and what we say is never waited for longer than the caller wants to. After ``close`` nothing
 that the program started runs any more (its group, then whoever had left it); and it cannot
-outlive us: in its group a shell waits for a pipe to break, and then kills them all.
+outlive us (tether.py).
 """
 
 import os
@@ -19,6 +19,7 @@ from typing import IO, NamedTuple, cast
 
 from uwf_git.agents.group import stop_group
 from uwf_git.agents.orphans import Orphans
+from uwf_git.agents.tether import tether_by_number
 
 _CHUNK_BYTES = 64 * 1024
 _MOST_LINE_BYTES = 64 * 1024 * 1024
@@ -31,25 +32,6 @@ _LEAVING_S = 0.5
 _GRACE_S = 1.5
 _ORPHANS_GRACE_S = 1.0
 _TICK_S = 0.05
-
-# $0 is the tether, which only the waiting shell reads; $1 the mark by which it finds those who
-# left the group (Linux). The trap keeps the shell alive when the group is asked to stop, so that
-# it can tell the program's status; the last line keeps it from becoming the program.
-_WRAPPER = """\
-trap : TERM INT HUP
-exec 3<"/dev/fd/$0"
-{ read -r line <&3 || {
-    for round in 1 2 3; do
-        for found in $(grep -ls "UWF_NESTED=$1" /proc/[0-9]*/environ); do
-            found=${found#/proc/}; kill -s KILL "${found%/environ}"
-        done
-    done
-    kill -s KILL 0
-}; } >/dev/null 2>&1 &
-export UWF_NESTED="$1"; shift
-(exec 3<&-; exec "$@")
-exit $?
-"""
 
 
 class CompanionEnded(Exception):
@@ -208,7 +190,7 @@ class Companion:
 
 def _start(request: CompanionRequest, read_end: int) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        ["/bin/sh", "-c", _WRAPPER, str(read_end), os.urandom(16).hex(), *request.argv],
+        tether_by_number(read_end, request.argv),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

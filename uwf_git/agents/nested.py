@@ -4,26 +4,24 @@ Owns: starting, watching and ending one program on behalf of an agent that is it
 Knows nothing of: which program, what it says.
 Always true: when ``run_nested`` returns or raises, nothing that the program started runs any more:
 its process group is ended, then whatever had escaped from the group (orphans.py). It cannot
-outlive us either: in its group a shell waits for a pipe to break, and then kills what carries
-the program's mark in its environment, and the group. All that it read and printed is in files;
-no pipe can fill, and nothing waits for a daemon that holds one open.
+outlive us either (tether.py). All that it read and printed is in files; no pipe can fill, and
+nothing waits for a daemon that holds one open.
 """
 
 import os
 import select
-import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from types import FrameType
 from typing import IO, Literal, NamedTuple, cast
 
 from uwf_git.agents.group import stop_group
 from uwf_git.agents.nested_environment import allowed_environment
+from uwf_git.agents.noted_signals import noted_signals
 from uwf_git.agents.orphans import Orphans
+from uwf_git.agents.tether import tether_by_stdin
 
 __all__ = ["NestedRequest", "NestedRun", "allowed_environment", "run_nested"]
 
@@ -40,30 +38,13 @@ _STDERR_TAIL_BYTES = 64 * 1024
 # How often outputs are forwarded and limits looked at; the end itself is not polled.
 _TICK_S = 0.05
 
+# How long the waiting shell gets to end by itself; it takes less than one.
+_LEAVE_S = 0.02
+_LEAVE_TICK_S = 0.0005
+
 _CHUNK_BYTES = 64 * 1024
 # A slow reader must not keep us from the limits for long.
 _CHUNKS_A_TICK = 64
-
-# $0 is the folder, $1 the mark. The tether is the shell's stdin: its end, which is our death, makes
-# the waiting shell kill. The mark finds those on Linux who left the group; it is exported after
-# the waiting shell was forked, so that this one goes last. The shell's own stdout is a pipe that
-# breaks when it ends. The trap keeps it alive when the group is asked to stop, so that it can tell
-# the program's status; the last line keeps it from becoming the program.
-_WRAPPER = """\
-trap : TERM INT HUP
-exec 3<&0 </dev/null
-{ read -r line <&3 || {
-    for round in 1 2 3; do
-        for found in $(grep -ls "UWF_NESTED=$1" /proc/[0-9]*/environ); do
-            found=${found#/proc/}; kill -s KILL "${found%/environ}"
-        done
-    done
-    kill -s KILL 0
-}; } >/dev/null 2>&1 &
-export UWF_NESTED="$1"; shift
-(exec 3<&- <"$0/stdin" >>"$0/stdout" 2>>"$0/stderr"; exec "$@")
-exit $?
-"""
 
 Outcome = Literal["exited", "timed-out", "silent", "too-much-output", "interrupted"]
 
@@ -127,16 +108,19 @@ def run_nested(
         OSError, ValueError: the folder cannot be written, or the system would not start it.
     """
     started = time.monotonic()
+    noted: list[int] = []
     with (
         closing(Orphans()) as orphans,
         closing(_open_outputs(request.folder, request.given)) as outputs,
-        _noted_signals() as noted,
+        noted_signals(noted),
         _tethered(request) as (child, ended),
     ):
         orphans.keep(child.pid)
         outputs.stdout.on_chunk, outputs.stderr.on_chunk = on_stdout, on_stderr
         try:
             outcome = _follow(request, outputs, ended, noted)
+            if outcome == "exited":
+                _take_leave(child)
         finally:
             # The waiting shell ends with its group.
             stop_group(child, grace_s=request.grace_s)
@@ -171,6 +155,24 @@ def _follow(request: NestedRequest, outputs: "_Outputs", ended: int, noted: list
         if now >= silent_from:
             return "silent"
     return "too-much-output" if outputs.size() > request.max_output_bytes else "exited"
+
+
+def _take_leave(child: "subprocess.Popen[bytes]") -> None:
+    """Let the waiting shell end when the program has, and see it off.
+
+    Its remains would be a member of the group and a child of ours, and all of /proc would be
+    searched for others: for some milliseconds, at every turn of an agent.
+    """
+    # Unbuffered: what could not be written to a shell that is gone would be tried again at close.
+    with suppress(BrokenPipeError):
+        os.write(cast("IO[bytes]", child.stdin).fileno(), b"\n")
+    child.wait()
+    until = time.monotonic() + _LEAVE_S
+    # Nobody's where orphans do not come to us.
+    with suppress(ChildProcessError):
+        while time.monotonic() < until:
+            if not os.waitpid(-child.pid, os.WNOHANG)[0]:
+                time.sleep(_LEAVE_TICK_S)
 
 
 def _deadline(limit_s: float | None) -> float:
@@ -272,10 +274,9 @@ def _tethered(request: NestedRequest) -> Iterator[tuple["subprocess.Popen[bytes]
     try:
         try:
             child = subprocess.Popen(
-                ["/bin/sh", "-c", _WRAPPER, folder, os.urandom(16).hex(), *request.argv],
+                tether_by_stdin(folder, request.argv),
                 stdin=subprocess.PIPE,
                 stdout=held,
-                # `Terminated`, which a shell says, is none of the program's last words.
                 stderr=subprocess.DEVNULL,
                 cwd=request.workdir,
                 env=dict(request.environment),
@@ -287,23 +288,3 @@ def _tethered(request: NestedRequest) -> Iterator[tuple["subprocess.Popen[bytes]
             yield child, ended
     finally:
         os.close(ended)
-
-
-@contextmanager
-def _noted_signals() -> Iterator[list[int]]:
-    """Take note of signals that ask us to end, so that there is time to end the program."""
-    noted: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield noted
-        return
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        noted.append(number)
-
-    asked = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    before = [(each, signal.signal(each, note)) for each in asked]
-    try:
-        yield noted
-    finally:
-        for number, action in before:
-            signal.signal(number, signal.SIG_DFL if action is None else action)

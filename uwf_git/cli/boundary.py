@@ -1,25 +1,24 @@
-"""The boundary: where every exception ends, as words on standard error and an exit status.
+"""The boundary: from a program's words to its exit status.
 
-Owns: running a program from its words to its exit status.
-Knows nothing of: any command; how a failure is described or told.
+Owns: running a group of commands, telling of what they did when they are done, and answering the
+shell that completes its words.
+Knows nothing of: any command; what becomes of a failure (guard.py).
 Always true: `run` returns, and nobody sees a traceback.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from uwf_git.cli.failure import describe
+from uwf_git.cli.guard import run_guarded
 from uwf_git.cli.options import explicit_format
-from uwf_git.cli.report import tell
 from uwf_git.cli.settings import Session, read_session
-from uwf_git.cli.streams import ReaderGone, hold_standard_streams, write_stdout
+from uwf_git.cli.streams import write_stdout
 
-READER_GONE = 141
-"""What a shell shows for git, and for every filter, when a broken pipe ended it: 128 + SIGPIPE."""
-
-_FRAMES = 5000
+if TYPE_CHECKING:
+    # It costs dulwich, 60 ms, which `--help` and usage errors must not pay.
+    from uwf_git.store.store import Store
 
 
 def run(
@@ -34,21 +33,28 @@ def run(
 
     *session* replaces the one read from *environ*: tests bring their own clock and ids.
     """
-    hold_standard_streams()
-    _let_documents_nest()
-    try:
-        return _invoke(group, words, prog=prog, session=session or read_session(environ))
-    except ReaderGone:
-        return READER_GONE
-    except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 (this is the boundary)
-        failure = describe(error, environ)
-        tell(failure, as_json=explicit_format(words) == "json")
-        return failure.exit_status
+    opened: list[Store] = []
+
+    def invoke() -> int:
+        given = (session or read_session(environ))._replace(opened=opened)
+        return _invoke(group, words, prog=prog, session=given)
+
+    def as_json() -> bool:
+        return explicit_format(words) == "json"
+
+    status = run_guarded(invoke, environ=environ, as_json=as_json)
+    if opened:
+        # Also of what a command did that failed: an attempt is a transition. It is done by now, so
+        # nothing here changes its status.
+        run_guarded(lambda: _tell(opened, environ), environ=environ, as_json=as_json)
+    return status
 
 
-def _let_documents_nest() -> None:
-    """Make room for values as deep as nodes may hold: reading and printing takes frames a level."""
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES))
+def _tell(opened: "list[Store]", environ: Mapping[str, str]) -> int:
+    from uwf_git.cli.on_event import tell_of_opened  # noqa: PLC0415 (not for `--help`)
+
+    tell_of_opened(opened, environ)
+    return 0
 
 
 def _invoke(group: click.Group, words: Sequence[str], *, prog: str, session: Session) -> int:

@@ -24,9 +24,8 @@ _WORD_OF_YAML_1_1 = re.compile(r"(?i:y|n|yes|no|on|off)|=|<<")
 _NUMBER_OF_YAML_1_1 = re.compile(r"[-+.]*[0-9][-+.:_0-9a-fA-FxotTzZ ]*")
 
 # Everything that may not stand in a file as it is, or that some reader takes for a line break.
-_UNWRITABLE = re.compile(
-    "[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-)
+# Said by what it is: compiled from what may stand there, up to U+10FFFF, it takes 4 ms more.
+_UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 # A simple key may not be longer than 1,024 characters (YAML 1.2.2 section 7.4.3).
 _LONGEST_SIMPLE_KEY = 500

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from agentkit.conftest import Turn
+from agentkit.traces import find_odd
 
 from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.adapters.acp import AcpAdapter
@@ -136,11 +137,12 @@ def test_last_message_is_the_answer_and_the_rest_is_trace(agent: Agent) -> None:
             "type": "tool",
             "name": "Reading src/auth.py",
             "kind": "read",
-            "status": "completed",
             "input": {"path": "src/auth.py"},
             "output": "def login()",
+            "ok": True,
         },
     )
+    assert find_odd(answer.trace) == []
 
 
 def test_agent_stands_in_the_work_directory_and_sees_only_what_it_may(agent: Agent) -> None:
@@ -197,6 +199,25 @@ def test_session_of_an_older_process_is_loaded_and_its_story_left_out(
     assert agent.told(method)[0]["sessionId"] == "old"
 
 
+def test_turn_without_an_answer_tells_its_own_cost_alone(agent: Agent) -> None:
+    cost = {"sessionUpdate": "usage_update", "cost": {"amount": 0.75, "currency": "USD"}}
+    more = {"sessionUpdate": "usage_update", "cost": {"amount": 0.875, "currency": "USD"}}
+    refused = {"result": {"stopReason": "refusal"}}
+    command = agent.command(
+        [{"update": cost}, refused],
+        [{"say": "x"}, {"update": more}, END],
+        initialize={"protocolVersion": 1, "agentCapabilities": {"loadSession": True}},
+    )
+    resumed = agent.asked(command, session="old", spent={"costUsd": 0.5})
+
+    with pytest.raises(NoAnswer) as caught:
+        agent.adapter.ask(resumed)
+
+    assert caught.value.partial is not None
+    assert caught.value.partial.usage == {"costUsd": 0.25}
+    assert agent.adapter.ask(resumed).usage == {"costUsd": 0.125}
+
+
 @pytest.mark.parametrize(
     "script",
     [
@@ -234,6 +255,7 @@ def test_permission_is_answered_as_the_setting_says(
     assert got.trace == (
         {"type": "permission", "name": "rm -r build", "kind": "execute", "allowed": allowed},
     )
+    assert find_odd(got.trace) == []
 
 
 def test_permission_without_a_fitting_option_is_cancelled(agent: Agent) -> None:

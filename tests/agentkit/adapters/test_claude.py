@@ -183,7 +183,8 @@ def test_refused_tool_is_no_failure_but_told() -> None:
     answer = read(ADAPTER, "refused")
 
     assert answer.text == FRONT
-    assert answer.trace[-1]["message"] == "not allowed: Bash"
+    refused = answer.trace[-1]
+    assert (refused["type"], refused["name"], refused["allowed"]) == ("permission", "Bash", False)
     assert answer.trace[0]["ok"] is False
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from agentkit.adapters.reading import list_situations, make_ended, read, read_failure
 from agentkit.adapters.replay import FRONT, SCHEMA
+from agentkit.traces import find_odd
 
 from uwf_git.agentkit.adapter import Asked, NoAnswer
 from uwf_git.agentkit.adapters.codex import ADAPTER, build, parse
@@ -219,7 +220,9 @@ def test_tools_of_all_kinds_are_traced() -> None:
     trace = parse(make_ended(events)).trace
 
     assert [event["type"] for event in trace] == ["tool", "message"]
-    assert trace[0].items() >= {"name": "mcp_tool_call", "tool": "read_thread", "ok": False}.items()
+    assert trace[0].items() >= {"name": "mcp_tool_call", "ok": False}.items()
+    assert trace[0]["details"] == {"server": "uwf", "tool": "read_thread"}
+    assert find_odd(trace) == []
 
 
 @pytest.mark.parametrize(

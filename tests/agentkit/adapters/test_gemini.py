@@ -173,5 +173,5 @@ def test_help_says_what_each_permission_means() -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
 
-    for word in ("Usage: uwf-gemini", "auto_edit", "yolo", "plan"):
+    for word in ("Usage: uwf-gemini", "auto_edit", "yolo", "plan", "gemini mcp add"):
         assert word in ran.stdout

@@ -1,4 +1,5 @@
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,10 @@ from agentkit.adapters.replay import FRONT, SCHEMA, end, lines
 
 from uwf_git.agentkit.adapter import Asked, NoAnswer
 from uwf_git.agentkit.adapters.goose import ADAPTER, build, parse
+from uwf_git.agentkit.role_object import GUIDE
+from uwf_git.agentkit.step_files import PROMPT, write_prompt
 
+TURN = {"UWF_REPO": "/srv/store.git", "UWF_THREAD_ID": "01J7K9M2XNPQR5VWBCDF8G3H4T"}
 COMPLETE = {"type": "complete", "total_tokens": 18, "input_tokens": 11, "output_tokens": 7}
 REQUEST = {
     "type": "toolRequest",
@@ -81,6 +85,36 @@ def test_correction_and_the_wish_for_words_need_no_recipe(
     tmp_path: Path, asked: dict[str, Any]
 ) -> None:
     assert "--recipe" not in build(Asked(prompt="", schema=SCHEMA, **asked), str(tmp_path)).argv
+
+
+def test_prompt_that_is_kept_is_the_whole_of_what_the_recipe_tells(tmp_path: Path) -> None:
+    write_prompt(str(tmp_path), "Review it.\n")
+
+    build(Asked(prompt="Review it.\n", schema=SCHEMA, step_dir=str(tmp_path)), str(tmp_path))
+
+    recipe = json.loads((tmp_path / "recipe.json").read_text())
+    assert (tmp_path / PROMPT).read_text() == recipe["prompt"] == f"Review it.\n\n{GUIDE}\n"
+
+
+@pytest.mark.parametrize("schema", [None, SCHEMA], ids=["words", "recipe"])
+def test_our_tools_are_offered_for_a_turn(tmp_path: Path, schema: dict[str, Any] | None) -> None:
+    asked = Asked(prompt="", environ=TURN, schema=schema)
+
+    argv = build(asked, str(tmp_path)).argv
+
+    command = argv[argv.index("--with-extension") + 1]
+    assert command == f"{sys.executable} -P -m uwf_git mcp"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"environ": {}}, {"settings": {"mcp": "off"}}, {"session": "uwf-1"}],
+    ids=["no turn", "off", "a session has them"],
+)
+def test_our_tools_are_not_offered(tmp_path: Path, asked: dict[str, Any]) -> None:
+    argv = build(Asked(**{"prompt": "", "environ": TURN} | asked), str(tmp_path)).argv
+
+    assert "--with-extension" not in argv
 
 
 def test_what_was_said_after_the_last_tool_is_the_answer(tmp_path: Path) -> None:
@@ -161,3 +195,9 @@ def test_unknown_session_is_told_as_such(tmp_path: Path) -> None:
     stderr = "Error: No session found with name 'uwf-1'\n"
 
     assert fail(tmp_path, status=1, stderr=stderr, session="uwf-1").kind == "no-session"
+
+
+def test_session_that_it_would_not_go_on_with_is_begun_anew(tmp_path: Path) -> None:
+    failure = fail(tmp_path, "Resume cancelled.", session="uwf-1")
+
+    assert failure.kind == "no-session"

@@ -32,13 +32,14 @@ def test_first_question_is_asked_at_once() -> None:
 
 
 def test_session_goes_on_in_a_chat_since_the_other_form_would_ignore_it() -> None:
-    settings = {"model": "m", "provider": "custom", "permission": "ask", "args": "--ignore-rules"}
+    settings = {"model": "m", "provider": "custom", "permission": "file", "args": "--ignore-rules"}
 
     command = build(Asked(prompt="again", session="s-1", settings=settings), "/step")
 
     assert command.argv == (
-        "hermes", "chat", "-Q", "--source", "tool", "--no-restore-cwd", "--model", "m",
-        "--provider", "custom", "--ignore-rules", "--resume=s-1", "--query=again",
+        "hermes", "chat", "-Q", "--source", "tool", "--no-restore-cwd", "--yolo", "--toolsets",
+        "file", "--model", "m", "--provider", "custom", "--ignore-rules", "--resume=s-1",
+        "--query=again",
     )  # fmt: skip
 
 
@@ -56,9 +57,20 @@ def test_zero_bytes_and_broken_characters_do_not_keep_it_from_starting() -> None
     assert build(Asked(prompt="a\0b\ud800"), "/step").argv[-1] == "--oneshot=ab?"
 
 
-def test_permission_that_it_does_not_have_is_refused() -> None:
+@pytest.mark.parametrize("permission", ["all", "ask"])
+def test_permission_that_it_does_not_have_is_refused(permission: str) -> None:
     with pytest.raises(BadUsage):
-        build(Asked(prompt="", settings={"permission": "all"}), "/step")
+        build(Asked(prompt="", settings={"permission": permission}), "/step")
+
+
+@pytest.mark.parametrize("session", [None, "s-1"])
+@pytest.mark.parametrize("permission", ["yolo", "file"])
+def test_it_never_waits_for_somebody_to_permit_a_command(
+    permission: str, session: str | None
+) -> None:
+    settings = {"permission": permission}
+
+    assert "--yolo" in build(Asked(prompt="", session=session, settings=settings), "/step").argv
 
 
 def test_marks_of_a_hermes_around_us_are_kept_from_it() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from agentkit.conftest import MakeContext, Turn
 from agentkit.endpoints import Odd, chat, hasty, odd, scripted
+from agentkit.traces import find_odd
 
 from uwf_git.agentkit.adapter import Asked, NoAnswer
 from uwf_git.agentkit.adapters.llm import LlmAdapter, main
@@ -34,6 +35,7 @@ def test_an_answer_has_its_text_its_fields_and_what_it_cost(api: str, way: str) 
     assert answer.usage["turns"] == 1
     assert answer.trace[0]["type"] == "turn"
     assert answer.trace[0]["way"] == way
+    assert find_odd(answer.trace) == []
 
 
 def test_prompt_is_kept_with_what_the_model_was_told_after_it(tmp_path: Path) -> None:

@@ -28,7 +28,32 @@ def test_prompt_goes_to_stdin_and_nobody_is_asked() -> None:
         *("opencode", "run", "--format", "json", "--title", "uwf", "--auto"),
     )  # fmt: skip
     assert command.given == ("Tú\n" * 100_000).encode()
-    assert command.environ == {"OPENCODE_DISABLE_AUTOUPDATE": "true"}
+    assert command.environ["OPENCODE_DISABLE_AUTOUPDATE"] == "true"
+
+
+def test_files_elsewhere_are_denied_but_for_temporary_ones() -> None:
+    rules = build(Asked(prompt="", environ={"TMPDIR": "/t"}), "/step").environ[
+        "OPENCODE_PERMISSION"
+    ]
+
+    # Of two that fit the later one counts.
+    assert list(json.loads(rules)["external_directory"].items()) == [
+        ("*", "deny"),
+        ("/t/*", "allow"),
+    ]
+
+
+@pytest.mark.parametrize("permission", ["auto", "ask"])
+def test_other_permissions_leave_the_rules_to_its_configuration(permission: str) -> None:
+    command = build(Asked(prompt="", settings={"permission": permission}), "/step")
+
+    assert "OPENCODE_PERMISSION" not in command.environ
+
+
+def test_rules_of_the_user_are_left_alone() -> None:
+    environ = {"OPENCODE_PERMISSION": '{"bash": "deny"}'}
+
+    assert "OPENCODE_PERMISSION" not in build(Asked(prompt="", environ=environ), "/step").environ
 
 
 def test_settings_and_session_become_arguments() -> None:

@@ -42,7 +42,7 @@ def test_a_model_with_tools_plays_a_role(tmp_path: Path, api: str) -> None:
     assert (answer.text, answer.structured) == ("Three.", {"words": 3})
     assert answer.usage["turns"] == 2
     shell = next(event for event in answer.trace if event["type"] == "tool")
-    assert shell["tool"] == "shell"
+    assert shell["name"] == "shell"
 
 
 def test_the_shell_does_not_see_our_keys(tmp_path: Path) -> None:

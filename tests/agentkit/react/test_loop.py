@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from agentkit.endpoints import Odd, Served, chat, model, odd, scripted
+from agentkit.traces import find_odd
 
 from uwf_git.agentkit.adapter import NoAnswer
 from uwf_git.agentkit.endpoint import Api
@@ -65,12 +66,13 @@ def test_a_model_works_and_hands_in_its_answer(tmp_path: Path, api: Api) -> None
     assert ended.answer.usage["turns"] == 3
     assert ended.answer.usage["inputTokens"] == 33
     tools = [event for event in ended.answer.trace if event["type"] == "tool"]
-    assert [(event["tool"], event["ok"]) for event in tools] == [
+    assert [(event["name"], event["ok"]) for event in tools] == [
         ("write_file", True),
         ("patch_file", True),
         ("submit_result", True),
     ]
-    assert tools[0]["arguments"] == {"path": "a", "content": "one"}
+    assert tools[0]["input"] == {"path": "a", "content": "one"}
+    assert find_odd(ended.answer.trace) == []
 
 
 def test_a_turn_of_words_alone_is_the_answer(tmp_path: Path) -> None:

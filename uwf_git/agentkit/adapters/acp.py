@@ -10,13 +10,10 @@ trace. A turn counts as finished only when the agent said why it stopped.
 """
 
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any
 
 from uwf_git.agentkit.acp_client import AcpClient, Patience, RequestFailed, WaitingEnded
@@ -42,6 +39,7 @@ from uwf_git.agents.companion import (
     CompanionSaysTooMuch,
 )
 from uwf_git.agents.nested_environment import allowed_environment
+from uwf_git.agents.noted_signals import noted_signals
 from uwf_git.agents.one_line import on_one_line
 from uwf_git.errors import BadUsage
 
@@ -101,7 +99,7 @@ class AcpAdapter:
         """
         patience = Patience(asked.timeout_s, asked.silence_s)
         turn = AcpTurn()
-        with _noted_signals(patience.signals):
+        with noted_signals(patience.signals):
             try:
                 return self._ask(asked, turn, patience)
             except WaitingEnded as stopped:
@@ -127,7 +125,7 @@ class AcpAdapter:
         client = self._connect(asked, patience)
         client.on_permission = lambda request: _permit(request, asked.settings, turn)
         session = self._open_session(client, asked, patience)
-        turn.session = session
+        turn.session, turn.cost_before = session, self._costs[session]
         client.on_update = turn.take
         prompt = {"sessionId": session, "prompt": [{"type": "text", "text": asked.prompt}]}
         try:
@@ -139,9 +137,10 @@ class AcpAdapter:
         except WaitingEnded:
             _cancel(client, session, turn)
             raise
-        answer = turn.build_answer(cost_before=self._costs[session])
-        self._costs[session] = turn.cost or self._costs[session]
-        return _checked(answer, turn, asked)
+        finally:
+            # What a turn without an answer has cost is told with its failure, and only there.
+            self._costs[session] = turn.cost or self._costs[session]
+        return _checked(turn.build_answer(), turn, asked)
 
     def _connect(self, asked: Asked, patience: Patience) -> AcpClient:
         if self._client is not None:
@@ -316,25 +315,6 @@ def _checked(answer: Answer, turn: AcpTurn, asked: Asked) -> Answer:
     if not answer.text.strip() and read_submitted(asked.step_dir) is None:
         raise NoAnswer("no-result", "the agent ended its turn without a word", partial=answer)
     return answer
-
-
-@contextmanager
-def _noted_signals(noted: list[int]) -> Iterator[None]:
-    """Take note of signals that ask us to end, so that there is time to end the agent."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        noted.append(number)
-
-    asked = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    before = [(each, signal.signal(each, note)) for each in asked]
-    try:
-        yield
-    finally:
-        for number, action in before:
-            signal.signal(number, signal.SIG_DFL if action is None else action)
 
 
 def main() -> int:

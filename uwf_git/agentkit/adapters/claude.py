@@ -211,7 +211,7 @@ def _read_trace(records: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
 def _read_refusals(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for denial in find(result, list, "permission_denials") or []:
         tool, given = find(denial, str, "tool_name"), find(denial, dict, "tool_input")
-        yield {"type": "warning", "message": f"not allowed: {tool}", "input": given}
+        yield {"type": "permission", "name": tool, "allowed": False, "input": given}
 
 
 def _explain_nothing(result: Mapping[str, Any], answer: Answer) -> NoAnswer:

@@ -165,7 +165,7 @@ def _read_tool(kind: str, item: Mapping[str, Any]) -> dict[str, Any]:
         "input": item.get("command"),
         "output": item.get("aggregated_output"),
         "ok": item.get("status") == "completed",
-        **{key: value for key, value in told.items() if key not in {"name", "input", "output"}},
+        **({"details": told} if told else {}),
     }
 
 

@@ -5,8 +5,12 @@ Knows nothing of: running it.
 Always true: only its record ``result`` is the verdict; when it fails there is none, and stderr
 says why. The result repeats all that was said from the beginning, so the answer is what was said
 after the last tool, if the result ends with it.
-Source: cursor.com/docs/cli/reference/output-format and /parameters. Written from these documents;
-the program itself, which needs an account, has not been run with it.
+`uwf mcp` is not attached: cursor-agent takes MCP servers from .cursor/mcp.json alone, the
+project's or the user's (`--approve-mcps` only approves what stands there), and a run may write into
+neither. It has a sandbox for commands (`--sandbox`), of which no document says what holds with
+`--force`, and without that it only proposes changes when nobody is there: so it may do everything.
+Source: cursor.com/docs/cli/reference/output-format, /parameters and /docs/cli/mcp. Written from
+these; the program itself, which needs an account, has not been run with it.
 """
 
 import sys
@@ -26,9 +30,14 @@ login (`cursor-agent login`), or CURSOR_API_KEY. Written from its documentation,
 tried against the program.
 
 What it may do without asking, since nobody is there to be asked (--permission):
-  force     everything that its configuration does not deny. The default.
+  force     everything that its configuration does not deny. The default, since
+            otherwise it only proposes its changes.
   default   what its configuration allows
   plan      read only, and make a plan; ask: read only
+It has a sandbox for commands: --args '--sandbox enabled'.
+
+It takes MCP servers from mcp.json alone. To let it use the tools of `uwf mcp`, put `uwf mcp`
+into ~/.cursor/mcp.json yourself, and say --args --approve-mcps.
 """
 
 _LOGIN = "cursor-agent login, or CURSOR_API_KEY"

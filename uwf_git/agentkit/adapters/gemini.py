@@ -4,6 +4,12 @@ Owns: how `gemini` is called, and what its records mean.
 Knows nothing of: running it.
 Always true: only the record `result` is the verdict. When it was asked to end it leaves with exit
 status 0 and none; when the endpoint failed, with that one's HTTP status modulo 256.
+`uwf mcp` is not attached: gemini takes MCP servers from its settings alone. Of these the variables
+GEMINI_CLI_SYSTEM_SETTINGS_PATH and GEMINI_CLI_SYSTEM_DEFAULTS_PATH could name a file of a run, but
+gemini (0.61) skips one that is not root's, with all folders above it, so it would work for root
+alone; it would also stand in for the administrator's. GEMINI_CLI_HOME moves the login and the
+sessions along. What is left is said in the help: an entry that the user makes once, whose server
+sees the variables of every turn, and `uwf-acp`, which hands servers over with the session.
 """
 
 import sys
@@ -26,6 +32,11 @@ What it may do without asking, since nobody is there to be asked (--permission):
   yolo       everything that you may do, commands as well
   plan       read only
   default    read only: whatever else would have to be asked for
+For a role that has to run commands: uwf.gemini.ROLE.permission yolo.
+
+It takes MCP servers from its settings alone. To let it use the tools of `uwf mcp` in every
+turn, say once:  gemini mcp add --scope user --trust uwf uwf mcp
+Or call it by  uwf-acp 'gemini --acp',  which attaches them to the turn.
 """
 
 _PERMISSION = "auto_edit"

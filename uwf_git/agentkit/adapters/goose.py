@@ -4,9 +4,12 @@ Owns: how `goose run` is called, its recipes, and what its events mean.
 Knows nothing of: running it.
 Always true: only its event ``complete`` is the verdict, and only without an ``error`` before it:
 some versions go on to it after a failure, which they tell as if the model had said it. Its tokens
-count on over a resumed session.
-Source: goose-docs.ai (running tasks, recipe reference) and the event types in goose-cli. Written
-from these; the program itself has not been run with it.
+count on over a resumed session. A session keeps the tools of `uwf mcp` with which it was begun.
+It has no mode between answering only and everything: `approve` and `smart_approve` wait for a
+person, and nothing holds its files or its commands to the work directory.
+Source: goose-docs.ai (running tasks, recipe reference), and goose-cli: the event types,
+``parse_stdio_extension``, ``collect_extension_configs``. Written from these; the program itself has
+not been run with it.
 """
 
 import json
@@ -19,17 +22,19 @@ from typing import Any
 from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
 from uwf_git.agentkit.failure_words import explain_no_record, explain_words
+from uwf_git.agentkit.mcp_config import find_mcp_entry, mcp_command_line
 from uwf_git.agentkit.provider_variables import PROVIDER_VARIABLES
 from uwf_git.agentkit.records import build_usage, find, parse_last, parse_lines
 from uwf_git.agentkit.role_object import GUIDE, read_answer, wanted_of
 from uwf_git.agentkit.settings import split_args
+from uwf_git.agentkit.step_files import extend_prompt
 
 _ABOUT = """\
 Play roles with goose (`goose run`), in the thread's work directory. Written from its
 documentation, and not yet tried against the program.
 
 What it may do without asking, since nobody is there to be asked (--permission):
-  auto   everything that you may do. The default.
+  auto   everything that you may do. The default: it knows nothing in between.
   chat   nothing: it only answers
 """
 
@@ -38,6 +43,7 @@ _LOGIN = "goose configure, or the key of its provider in the environment"
 _KEYS = {
     "provider": "the provider of the model, as goose names it",
     "schema": "words: ask for the fields in words, not by a recipe's response",
+    "mcp": "off: do not offer it the tools of `uwf mcp`",
 }
 
 _PERMISSION = "auto"
@@ -48,6 +54,8 @@ _RECIPE_FILE = "recipe.json"
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _FAILURE = "Ran into this error:"
 _UNKNOWN_SESSION = re.compile(rb"no session .{0,40}found|session .{0,80}not found", re.IGNORECASE)
+# Some versions ask whether tools that are in no configuration may be used again.
+_NOT_RESUMED = b"Resume cancelled"
 
 Record = Mapping[str, Any]
 
@@ -65,14 +73,20 @@ def build(asked: Asked, folder: str) -> Command:
     for key in ("provider", "model"):
         if settings.get(key):
             argv += [f"--{key}", settings[key]]
-    given = b""
     if asked.session is not None:
         argv.append("--resume")
+    elif settings.get("mcp") != "off" and find_mcp_entry(asked.environ) is not None:
+        # A session that goes on has it already; it would be offered twice.
+        argv += ["--with-extension", mcp_command_line(asked.environ)]
+    given = b""
     if asked.schema is None or asked.session is not None or settings.get("schema") == "words":
         argv += ["--instructions", "-"]
         given = asked.prompt.encode(errors="replace")
     else:
-        argv += ["--recipe", _write(folder, _RECIPE_FILE, _build_recipe(asked))]
+        prompt = f"{asked.prompt}\n{GUIDE}\n"
+        # It is not told this by stdin, where it would be found.
+        extend_prompt(asked.step_dir, asked.prompt, prompt)
+        argv += ["--recipe", _write(folder, _RECIPE_FILE, _build_recipe(asked, prompt))]
     mode = settings.get("permission") or _PERMISSION
     return Command((*argv, *split_args(settings)), given, {"GOOSE_MODE": mode})
 
@@ -107,7 +121,7 @@ def parse(ended: Ended) -> Answer:
     return answer
 
 
-def _build_recipe(asked: Asked) -> str:
+def _build_recipe(asked: Asked, prompt: str) -> str:
     """Write the recipe that asks for the answer as an object.
 
     Recipes are templates before they are JSON: no brace of the prompt may stand in it as such.
@@ -116,7 +130,7 @@ def _build_recipe(asked: Asked) -> str:
         "version": "1.0.0",
         "title": "uwf",
         "description": "One turn of a role.",
-        "prompt": f"{asked.prompt}\n{GUIDE}\n",
+        "prompt": prompt,
         "response": {"json_schema": wanted_of(asked.schema or True).schema},
     }
     text = json.dumps(recipe, ensure_ascii=False)
@@ -205,6 +219,9 @@ def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
 def _explain_end(ended: Ended, answer: Answer) -> NoAnswer:
     if ended.asked.session is not None and _UNKNOWN_SESSION.search(ended.run.stderr):
         message = f"goose does not know the session {ended.asked.session:.60} any more"
+        return NoAnswer("no-session", message)
+    if ended.asked.session is not None and _NOT_RESUMED in ended.run.stdout:
+        message = f"goose would not go on with the session {ended.asked.session:.60}"
         return NoAnswer("no-session", message)
     return explain_no_record("goose", ended, login=_LOGIN, partial=answer)
 

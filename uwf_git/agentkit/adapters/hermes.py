@@ -6,6 +6,9 @@ Always true: a first question is asked by `hermes -z`, which prints errors as if
 and ends with exit status 0, but writes down whether it ``completed``; that is the verdict. It
 ignores ``--resume`` silently, so whoever goes on is asked by `hermes chat -Q -q`, whose exit
 status and whose line ``session_id:`` together are the verdict, and which tells no usage.
+Both have to be told that nobody is there to be asked: `-z` asks for nothing anyway, and `chat`
+would wait for ever. So everything is permitted; nothing of its own holds files or commands to the
+work directory. Only its commands can be taken away.
 """
 
 import os
@@ -28,15 +31,18 @@ thread's work directory. Its prompt is an argument, which holds 128 KiB: for lon
 before it has finished: a --silence would stop it.
 
 What it may do without asking, since nobody is there to be asked (--permission):
-  yolo   everything that you may do. The default.
-  ask    commands that it takes to be dangerous are refused
+  yolo   everything that you may do. The default: it knows nothing in between.
+  file   read and edit files, anywhere; it is offered no commands
 """
 
 _LOGIN = "hermes setup, or the key of its provider in the environment"
 
 _KEYS = {"provider": "the provider of the model, as hermes names it"}
 
-_PERMISSIONS: dict[str, tuple[str, ...]] = {"yolo": ("--yolo",), "ask": ()}
+_PERMISSIONS: dict[str, tuple[str, ...]] = {
+    "yolo": ("--yolo",),
+    "file": ("--yolo", "--toolsets", "file"),
+}
 
 # Linux: 128 KiB with the zero byte at the end.
 _LONGEST_ARGUMENT_BYTES = 131_071
@@ -64,7 +70,7 @@ def build(asked: Asked, folder: str) -> Command:
         raise NoAnswer("too-long", message, hint="use `uwf-acp hermes-acp`, which has no limit")
     permission = settings.get("permission") or "yolo"
     if permission not in _PERMISSIONS:
-        raise BadUsage(f"permission is {permission!r:.100}", hint="permission=yolo, or ask")
+        raise BadUsage(f"permission is {permission!r:.100}", hint="permission=yolo, or file")
     more = [*_PERMISSIONS[permission]]
     for key in ("model", "provider"):
         if settings.get(key):

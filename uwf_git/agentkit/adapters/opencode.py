@@ -4,10 +4,11 @@ Owns: how `opencode run` is called, and what its events mean.
 Knows nothing of: running it.
 Always true: there is no record that closes its events, so the answer is what was said in the last
 step, if that ended with the reason "stop". Its exit status is 0 as well when a tool was refused
-and the work lies half done.
+and the work lies half done: a refusal by a person ends it, one by a rule it works around.
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -26,15 +27,24 @@ Play roles with opencode (`opencode run`), in the thread's work directory. Model
 opencode names them: provider/model.
 
 What it may do without asking, since nobody is there to be asked (--permission):
-  auto    everything that its configuration does not deny. The default.
-  ask     only what its configuration allows; all else is refused, and ends the attempt
+  workdir   everything that its configuration does not deny, on files in the work directory
+            and the temporary one; it looks for paths in commands too, but finds not all.
+            The default. With a variable OPENCODE_PERMISSION of your own: as auto.
+  auto      everything that its configuration does not deny
+  ask       only what its configuration allows; all else is refused, and ends the attempt
 """
 
 _LOGIN = "opencode auth login, or the key of its provider in the environment"
 
 _KEYS = {"mcp": "off: do not offer it the tools of `uwf mcp`"}
 
-_PERMISSIONS: dict[str, tuple[str, ...]] = {"auto": ("--auto",), "ask": ()}
+_PERMISSIONS: dict[str, tuple[str, ...]] = {
+    "workdir": ("--auto",),
+    "auto": ("--auto",),
+    "ask": (),
+}
+_PERMISSION = "workdir"
+_RULES = "OPENCODE_PERMISSION"
 
 Record = Mapping[str, Any]
 
@@ -46,9 +56,10 @@ def build(asked: Asked, _folder: str) -> Command:
         BadUsage: a setting is wrong.
     """
     settings = asked.settings
-    permission = settings.get("permission") or "auto"
+    permission = settings.get("permission") or _PERMISSION
     if permission not in _PERMISSIONS:
-        raise BadUsage(f"permission is {permission!r:.100}", hint="permission=auto, or ask")
+        hint = "permission=workdir, or auto, ask"
+        raise BadUsage(f"permission is {permission!r:.100}", hint=hint)
     # Without a title it asks the model for one.
     argv = ["opencode", "run", "--format", "json", "--title", "uwf", *_PERMISSIONS[permission]]
     if settings.get("model"):
@@ -56,6 +67,8 @@ def build(asked: Asked, _folder: str) -> Command:
     if asked.session is not None:
         argv += ["--session", asked.session]
     environ = {"OPENCODE_DISABLE_AUTOUPDATE": "true", **_build_config(asked)}
+    if permission == _PERMISSION and not asked.environ.get(_RULES):
+        environ[_RULES] = _build_rules(asked.environ)
     given = asked.prompt.encode(errors="replace")
     return Command((*argv, *split_args(settings)), given, environ)
 
@@ -108,6 +121,13 @@ def _build_config(asked: Asked) -> dict[str, str]:
         # It is the user's; opencode itself tells what is wrong with it.
         return {}
     return {"OPENCODE_CONFIG_CONTENT": json.dumps(config)}
+
+
+def _build_rules(environ: Mapping[str, str]) -> str:
+    """Deny what lies elsewhere; of two rules that fit, the later one counts."""
+    temporary = environ.get("TMPDIR") or "/tmp"  # noqa: S108 (nothing is written there by us)
+    elsewhere = {"*": "deny", os.path.join(temporary, "*"): "allow"}
+    return json.dumps({"external_directory": elsewhere})
 
 
 def _text_of(records: list[dict[str, Any]], message: str | None) -> str:

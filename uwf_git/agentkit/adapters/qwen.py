@@ -4,6 +4,9 @@ Owns: how `qwen` is called without a terminal, and what its records mean.
 Knows nothing of: running it.
 Always true: only its record ``result`` is the verdict; a run that used up its budget, or was
 stopped, has none. Its tokens count on over a resumed session, its turns do not.
+Everything is permitted by default: none of its modes holds files to the work directory (tried with
+0.24.4: in `auto-edit` it writes anywhere), and all but `yolo` offer no commands when nobody is
+there to be asked. Its sandbox is a matter of its settings (`tools.executionSandbox`).
 """
 
 import json
@@ -27,10 +30,10 @@ its own settings, or OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL with --arg
 openai'.
 
 What it may do without asking, since nobody is there to be asked (--permission):
-  yolo        everything that you may do. The default.
-  auto        what a check by its model lets pass
-  auto-edit   edit files; no commands
-  default     read only; plan as well
+  yolo        everything that you may do, or what its sandbox lets it, if its settings
+              have one. The default.
+  auto-edit   read and edit files, anywhere; it is offered no commands
+  default     read only; plan and auto as well
 """
 
 _LOGIN = "run qwen and use its /auth, or set OPENAI_API_KEY"

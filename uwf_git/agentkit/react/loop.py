@@ -161,10 +161,10 @@ class Loop:
         self._note(
             {
                 "type": "tool",
-                "tool": call.name,
-                "arguments": call.arguments,
-                "ok": not outcome.is_error,
+                "name": call.name,
+                "input": call.arguments,
                 "output": outcome.text,
+                "ok": not outcome.is_error,
                 "durationMs": round((time.monotonic() - started) * 1000),
             }
         )
