@@ -30,8 +30,10 @@ MAX_SLEEP_S = 0.05
 BANNED = {"util", "helper", "manager", "handler", "service", "processor"}
 BANNED |= {"common", "misc", "base", "core", "data", "info"}
 
-# Who prints and reads the environment: the command line, and what agent authors build on.
+# Who prints: the command line, and what agent authors build on.
 SHELL = (f"{PACKAGE}/cli/", f"{PACKAGE}/agentkit/")
+# Who reads the environment: they, and what other programs have for a part.
+OUTSIDE = (*SHELL, f"{PACKAGE}/library/")
 
 # A package that many modules of one directory may import.
 WIDE_DOORS = {
@@ -50,7 +52,6 @@ PARTS_OF = {"referencing": "jsonschema", "jsonschema_specifications": "jsonschem
 
 WITHOUT_TESTS = {
     f"{PACKAGE}/commands/trouble.py": "six fields and no behaviour",
-    f"{PACKAGE}/model/problem.py": "three fields and no behaviour",
     f"{PACKAGE}/store/signature_verdict.py": "six fields and no behaviour",
 }
 
@@ -68,6 +69,8 @@ _SUPPRESSION = re.compile(
     r"|type:\s*ignore(?P<ignore>\[[\w-]+(?:,\s*[\w-]+)*\])?"
     r"|pragma:\s*no\s*(?:cover|branch)(?P<pragma>))"
 )
+# Crockford's Base32, which has no I, L, O and U.
+_TAG = re.compile(r"[0-9A-HJKMNP-TV-Z]{8}")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
@@ -236,7 +239,7 @@ def only_the_shell_reads_the_environment(root: Path) -> list[str]:
     return [
         f"{path}:{line}: os.{name}"
         for path, tree in _trees(root, PACKAGE)
-        if not path.startswith(SHELL)
+        if not path.startswith(OUTSIDE)
         for line, name in _taken_from(tree, "os")
         if name in readers
     ]
@@ -248,6 +251,33 @@ def _taken_from(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.attr
         elif isinstance(node, ast.ImportFrom) and node.module == module:
             yield from ((node.lineno, alias.name) for alias in node.names)
+
+
+def tags_lead_to_their_call(root: Path) -> list[str]:
+    """Let each call of the debug log have a tag, and words, that no other call has."""
+    complaints = []
+    seen: dict[str, str] = {}
+    for path, tree in _trees(root, PACKAGE):
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) != "debug":
+                continue
+            place = f"{path}:{node.lineno}"
+            tag, content = ([*map(_literal, node.args), "", ""])[:2]
+            if not _TAG.fullmatch(tag):
+                complaints.append(f"{place}: {tag!r} is no tag: 8 of Crockford's Base32, as text")
+            if not content:
+                complaints.append(f"{place}: what happens is not said in words of its own")
+            complaints += [
+                f"{place}: {word!r} is said at {seen[word]} as well"
+                for word in (tag, content)
+                if word in seen
+            ]
+            seen |= dict.fromkeys([word for word in (tag, content) if word], place)
+    return complaints
+
+
+def _literal(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def suppressions_give_code_and_reason(root: Path) -> list[str]:
@@ -346,6 +376,7 @@ RULES: tuple[Rule, ...] = (
     each_dependency_has_one_door,
     only_the_shell_prints,
     only_the_shell_reads_the_environment,
+    tags_lead_to_their_call,
     suppressions_give_code_and_reason,
     tests_mirror_modules,
     no_path_of_a_machine,

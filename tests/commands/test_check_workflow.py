@@ -5,6 +5,8 @@ from commands.forging import find_blob, forge, holds, place, says, tip_of
 from commands.world import DEMO, World
 
 from uwf_git.commands.check_workflow import check_workflow
+from uwf_git.commands.workflow_remove import remove_workflow
+from uwf_git.commands.workflow_rollback import rollback_workflow
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.node_blob import decode_node
@@ -36,7 +38,9 @@ def test_versions_as_they_are_put_are_whole(world: World, workflow: NodeHash) ->
     [
         ("Uwf-Workflow-Name: demo", "Uwf-Workflow-Name: other", "is 'other', and the ref is of 'd"),
         ("Uwf-Workflow: ", "Uwf-Workflow: x", "the commit names no workflow"),
-        ("Uwf-Event: put", "Uwf-Event: step", "Uwf-Event is step, and must be put"),
+        ("Uwf-Event: put", "Uwf-Event: step", "must be put or rollback or remove"),
+        ("Uwf-Event: put", "Uwf-Event: remove", "it removes a version, and has not the tree of"),
+        ("Uwf-Event: put", "Uwf-Event: rollback", "it restores a version that there never was"),
     ],
 )
 def test_trailer_that_lies_is_told(
@@ -47,6 +51,40 @@ def test_trailer_that_lies_is_told(
     (found,) = told(world.store)
     assert message in found
     assert told(world.store, known=Oid(tip_of(world.store, REF))) == []
+
+
+def test_removals_and_rollbacks_as_they_are_made_are_whole(
+    world: World, workflow: NodeHash
+) -> None:
+    first = tip_of(world.store, REF)
+    rollback_workflow(world.store, world.caller, "demo")
+    second = tip_of(world.store, REF)
+    remove_workflow(world.store, world.caller, "demo")
+    third = tip_of(world.store, REF)
+    rollback_workflow(world.store, world.caller, "demo")
+
+    for known in (None, first, second, third):
+        assert told(world.store, known=known) == []
+
+
+def test_removal_that_changes_something_is_told(world: World, workflow: NodeHash) -> None:
+    remove_workflow(world.store, world.caller, "demo")
+    forge(world.store, REF, {-1: holds(world.store, "workflow.yaml", b"name: other")})
+
+    assert told(world.store) == ["it removes a version, and has not the tree of the one before"]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_rollback_to_what_never_was_is_told(
+    world: World, workflow: NodeHash, *, is_known: bool
+) -> None:
+    known = tip_of(world.store, REF) if is_known else None
+    rollback_workflow(world.store, world.caller, "demo")
+    forge(world.store, REF, {-1: holds(world.store, "workflow.yaml", b"name: other")})
+
+    assert told(world.store, known=known) == [
+        "it restores a version that there never was before it"
+    ]
 
 
 @pytest.mark.parametrize("other", ["8FWKR3TN5V1QA", TEXT])

@@ -4,7 +4,9 @@ import pytest
 from cas_nodes import keep_alone
 from commands.world import DEMO, World
 
-from uwf_git.commands.find_workflow import find_workflow
+from uwf_git.commands.find_workflow import find_shadowed, find_workflow
+from uwf_git.commands.workflow_local import BadLocalWorkflow
+from uwf_git.commands.workflow_remove import remove_workflow
 from uwf_git.store.node_lookup import AmbiguousNode
 from uwf_git.store.node_tree import MissingNode
 from uwf_git.store.registry import NoSuchWorkflow
@@ -109,3 +111,69 @@ def test_workflow_that_has_lost_a_part_is_told_by_the_part(world: World) -> None
     with pytest.raises(MissingNode) as caught:
         find_workflow(store, workflow.hash)
     assert caught.value.facts["node"] in {part.hash for part in parts}
+
+
+def local(folder: Path, text: str, name: str = "demo") -> Path:
+    path = folder / ".workflows" / f"{name}.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_file_of_the_project_stands_before_the_registered_workflow(
+    world: World, tmp_path: Path
+) -> None:
+    put = world.put()
+    path = local(tmp_path, DEMO.replace("Writes.", "Writes here."))
+
+    found = find_workflow(world.store, "demo", cwd=str(tmp_path))
+
+    assert (found.file, found.shadows) == (str(path), put.workflow)
+    assert found.workflow.hash != put.workflow
+    assert found.closure[0].hash == found.workflow.hash
+    assert find_workflow(world.store, "demo").workflow.hash == put.workflow
+    assert find_workflow(world.store, put.workflow, cwd=str(tmp_path)).file is None
+
+
+def test_broken_file_of_the_project_is_told_and_not_passed_over(
+    world: World, tmp_path: Path
+) -> None:
+    world.put()
+    local(tmp_path, "name: demo\n")
+
+    with pytest.raises(BadLocalWorkflow):
+        find_workflow(world.store, "demo", cwd=str(tmp_path))
+
+
+def test_hash_of_a_file_of_the_project_is_understood_as_the_list_shows_it(
+    world: World, tmp_path: Path
+) -> None:
+    local(tmp_path, "name: broken\n", "broken")
+    path = local(tmp_path, DEMO)
+    hash_ = find_workflow(world.store, "demo", cwd=str(tmp_path)).workflow.hash
+
+    assert find_workflow(world.store, hash_[:9], cwd=str(tmp_path)).file == str(path)
+    with pytest.raises(NoSuchWorkflow):
+        find_workflow(world.store, hash_)
+
+
+def test_name_of_a_file_of_the_project_is_offered(world: World, tmp_path: Path) -> None:
+    local(tmp_path, DEMO)
+
+    with pytest.raises(NoSuchWorkflow) as caught:
+        find_workflow(world.store, "dmeo", cwd=str(tmp_path))
+
+    assert "did you mean demo?" in (caught.value.hint or "")
+
+
+def test_removed_or_damaged_workflow_is_nothing_that_a_file_stands_before(
+    world: World, tmp_path: Path
+) -> None:
+    world.put()
+    remove_workflow(world.store, world.caller, "demo")
+    local(tmp_path, DEMO)
+
+    assert find_workflow(world.store, "demo", cwd=str(tmp_path)).shadows is None
+    Path(world.store.path, "refs", "workflows", "demo").write_text("garbage\n")
+    assert find_shadowed(world.store, "demo") is None
+    assert find_workflow(world.store, "demo", cwd=str(tmp_path)).shadows is None

@@ -51,3 +51,23 @@ def test_damaged_workflow_is_one_row_that_says_so(world: World, git: Callable[..
     assert set(rows) == {"demo", "other", "bare", "nothing", "garbage"}
     assert all(rows[name]["error"] for name in ("bare", "nothing", "garbage"))
     assert all("error" not in rows[name] for name in ("demo", "other"))
+
+
+def test_files_of_the_project_come_first_and_tell_what_they_stand_before(
+    world: World, tmp_path: Path
+) -> None:
+    put = world.put()
+    world.put(DEMO.replace("name: demo", "name: other"))
+    (tmp_path / ".workflows").mkdir()
+    for name, text in {"demo": DEMO + "# here\n", "broken": "name: broken\n"}.items():
+        (tmp_path / ".workflows" / f"{name}.yaml").write_text(text)
+
+    broken, demo, other = list_workflows(world.store, cwd=str(tmp_path))
+
+    assert (demo["name"], demo["workflow"]) == ("demo", put.workflow)
+    assert demo["file"] == str(tmp_path / ".workflows" / "demo.yaml")
+    assert demo["shadows"] == put.workflow
+    assert "2 problems" in broken["error"]
+    assert "shadows" not in broken
+    assert (other["name"], "file" in other) == ("other", False)
+    assert list_workflows(world.store, cwd=str(tmp_path), limit=2) == [broken, demo]

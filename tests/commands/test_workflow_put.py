@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 from commands.world import DEMO, World
 
-from uwf_git.commands.workflow_put import CaseTwin, put_workflow
+from uwf_git.commands.workflow_put import CaseTwin, PutWorkflow, put_workflow
+from uwf_git.model.bad_yaml import BadIncludes
 from uwf_git.model.definition_findings import InvalidWorkflow
 from uwf_git.model.yaml_text import BadYaml
 from uwf_git.store.registry import WorkflowMoved, list_names, list_versions
@@ -167,3 +168,84 @@ def test_agents_of_a_workflow_that_was_put_here_may_run_here(world: World) -> No
     trusted = world.store.config.get_all("uwf.trustedAgent")
 
     assert trusted == ['{"command":"cc","timeout":9}', '{"command":"uwf-x y"}']
+
+
+INCLUDING = DEMO.replace("systemPrompt: Check.", "systemPrompt: !include prompts/check.md")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Make a folder with a file to be included."""
+    (tmp_path / "flows" / "prompts").mkdir(parents=True)
+    (tmp_path / "flows" / "prompts" / "check.md").write_bytes(b"Check.\r\n")
+    return tmp_path / "flows"
+
+
+def put_in(world: World, folder: Path, source: str = INCLUDING) -> PutWorkflow:
+    path = str(folder / "demo.yaml")
+    return put_workflow(world.store, world.caller, source.encode(), path=path)
+
+
+def test_included_files_are_kept_byte_for_byte(
+    world: World, folder: Path, git: Callable[..., str]
+) -> None:
+    put_in(world, folder)
+
+    store = Path(world.store.path)
+    assert git("show", "refs/workflows/demo:prompts/check.md", cwd=store) == "Check.\r\n"
+    assert git("show", "refs/workflows/demo:workflow.yaml", cwd=store) == INCLUDING
+    git("fsck", "--strict", cwd=store)
+
+
+def test_changed_included_file_is_a_new_version(world: World, folder: Path) -> None:
+    first = put_in(world, folder)
+    assert put_in(world, folder) == first._replace(changed=False)
+
+    (folder / "prompts" / "check.md").write_text("Check well.\n")
+    second = put_in(world, folder)
+
+    assert second.changed
+    assert second.workflow != first.workflow
+
+
+def test_included_file_that_means_the_same_in_other_bytes_is_a_version_too(
+    world: World, folder: Path
+) -> None:
+    first = put_in(world, folder)
+    (folder / "prompts" / "check.md").write_bytes(b"Check.\n")
+
+    second = put_in(world, folder)
+
+    assert (second.changed, second.workflow) == (True, first.workflow)
+
+
+def test_tree_of_a_version_can_be_put_again(
+    world: World, folder: Path, tmp_path: Path, git: Callable[..., str]
+) -> None:
+    first = put_in(world, folder)
+    tree = ("--git-dir", world.store.path, "--work-tree", str(tmp_path / "out"))
+    (tmp_path / "out").mkdir()
+    git(*tree, "checkout", "-f", "refs/workflows/demo", "--", ".", cwd=tmp_path / "out")
+
+    source = (tmp_path / "out" / "workflow.yaml").read_text()
+    again = put_workflow(
+        world.store, world.caller, source.encode(), path=str(tmp_path / "out" / "workflow.yaml")
+    )
+
+    assert again == first._replace(changed=False)
+
+
+def test_standard_input_can_include_nothing(world: World) -> None:
+    with pytest.raises(BadIncludes, match="standard input lies in no folder"):
+        put_workflow(world.store, world.caller, INCLUDING.encode())
+    assert list_names(world.store) == []
+
+
+@pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "link", "prompts/../../secret"])
+def test_nothing_outside_of_the_folder_is_included(path: str, world: World, folder: Path) -> None:
+    (folder.parent / "secret").write_text("secret")
+    (folder / "link").symlink_to("../secret")
+
+    with pytest.raises(BadIncludes):
+        put_in(world, folder, DEMO.replace("Check.", f"!include {path}"))
+    assert list_names(world.store) == []

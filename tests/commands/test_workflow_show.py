@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from commands.world import DEMO, World
 
@@ -50,3 +52,16 @@ def test_older_version_is_shown_by_its_hash(world: World) -> None:
 def test_unknown_workflow_is_refused(world: World) -> None:
     with pytest.raises(NoSuchWorkflow):
         show_workflow(world.store, "nothing")
+
+
+def test_file_of_the_project_is_shown_with_its_path(world: World, tmp_path: Path) -> None:
+    put = world.put()
+    path = tmp_path / ".workflows" / "demo.yaml"
+    path.parent.mkdir()
+    path.write_text(DEMO.replace("Write.", "Write here."))
+
+    shown = show_workflow(world.store, "demo", cwd=str(tmp_path))
+
+    assert shown["roles"]["writer"]["systemPrompt"] == "Write here."
+    assert (shown["file"], shown["shadows"]) == (str(path), put.workflow)
+    assert "file" not in show_workflow(world.store, "demo")

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.model import yaml_text
-from uwf_git.model.yaml_text import MAX_SOURCE_BYTES, BadYaml, parse_yaml
+from uwf_git.model.include import CannotInclude, Includes
+from uwf_git.model.yaml_text import MAX_SOURCE_BYTES, BadYaml, YamlDocument, parse_yaml
 
 
 @pytest.fixture(autouse=True, params=["CSafeLoader", "SafeLoader"])
@@ -157,7 +158,7 @@ def test_aliases_cannot_multiply() -> None:
     levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
     line, problem = refused("\n".join(levels))
-    assert (line, problem) == (6, "more than 200,000 values, aliases counted")
+    assert (line, problem) == (6, "more than 200,000 values, aliases and includes counted")
 
 
 def test_aliases_cannot_nest_deeper_than_the_limit() -> None:
@@ -172,7 +173,7 @@ def test_values_are_counted_up_to_the_limit() -> None:
     assert parse_yaml(lists.format(", *a" * 198)).value
     assert refused(lists.format(", *a" * 199)) == (
         1,
-        "more than 200,000 values, aliases counted",
+        "more than 200,000 values, aliases and includes counted",
     )
 
 
@@ -309,3 +310,111 @@ def test_error_says_line_and_problem_in_one_sentence() -> None:
 def test_any_input_is_read_or_refused(source: bytes | str) -> None:
     with suppress(BadYaml):
         json.dumps(parse_yaml(source).value, allow_nan=False)
+
+
+def read_with(source: str, **files: str) -> YamlDocument:
+    named = {name.replace("__", "/").replace("_", "."): text for name, text in files.items()}
+
+    def read(path: str) -> bytes:
+        if path not in named:
+            raise CannotInclude("it is not there")
+        return named[path].encode()
+
+    return parse_yaml(source, includes=Includes(read, name="main.yaml"))
+
+
+def told(source: str, **files: str) -> list[tuple[str | None, int | None, str]]:
+    with pytest.raises(BadYaml) as caught:
+        read_with(source, **files)
+    return [(each.file, each.line, each.message) for each in caught.value.problems]
+
+
+def test_an_include_stands_for_what_is_in_the_file() -> None:
+    document = read_with(
+        "a: !include x.md\nb: [!include p/y.yaml, !include 'z.json']\nc: !include x.md",
+        x_md="two\nlines\n",
+        p__y_yaml="k: !include q.yaml\nl: !include ../x.md",
+        p__q_yaml="[1, no]",
+        z_json='{"on": null}',
+    )
+
+    assert document.value == {
+        "a": "two\nlines\n",
+        "b": [{"k": [1, "no"], "l": "two\nlines\n"}, {"on": None}],
+        "c": "two\nlines\n",
+    }
+
+
+def test_whole_document_may_be_another_file() -> None:
+    assert read_with("!include a.yaml", a_yaml="x: 1").value == {"x": 1}
+
+
+def test_an_anchor_may_be_on_an_include() -> None:
+    assert read_with("[&a !include x.md, *a]", x_md="hi").value == ["hi", "hi"]
+
+
+def test_without_files_an_include_is_a_tag_that_nobody_knows() -> None:
+    assert refused("a: !include x.md") == (1, "the tag !include is not known here")
+
+
+@pytest.mark.parametrize("source", ["!include [a]", "a: !include {b: 1}"])
+def test_an_include_takes_a_path_and_no_collection(source: str) -> None:
+    assert told(source) == [(None, 1, "!include takes the path of one file")]
+
+
+def test_a_key_cannot_be_included() -> None:
+    (problem,) = told("a: 1\n!include x.md : 2", x_md="b")
+    assert problem[:2] == (None, 2)
+    assert "only a value can be included" in problem[2]
+
+
+def test_everything_that_cannot_be_included_is_told_at_once_where_it_is() -> None:
+    assert told(
+        "a: !include no.md\nb: !include b.yaml\nc: !include c.json\nd: !include ../up.md\n"
+        "e: !include e.yaml\nf: !include b.yaml",
+        b_yaml="x:\n  y: !include gone.md",
+        c_json='{\n"a": }',
+        e_yaml="a: 1\na: 2",
+    ) == [
+        (None, 1, "!include no.md: it is not there"),
+        ("b.yaml", 2, "!include gone.md: it is not there"),
+        ("c.json", 2, "not JSON: expecting value"),
+        (None, 4, "!include ../up.md: it is not below the folder of the workflow file"),
+        ("e.yaml", 2, "the key 'a' is there twice, first on line 1"),
+    ]
+
+
+def test_files_that_include_each_other_are_told_and_do_not_hang() -> None:
+    (problem,) = told("!include a.yaml", a_yaml="\n- !include b.yaml", b_yaml="!include a.yaml")
+    assert problem[:2] == ("b.yaml", 1)
+    assert "a.yaml → b.yaml → a.yaml" in problem[2]
+    (problem,) = told("!include main.yaml", main_yaml="x")
+    assert "main.yaml → main.yaml" in problem[2]
+
+
+def test_no_more_problems_are_gathered_than_anybody_reads() -> None:
+    source = "\n".join(f"- !include {number}.md" for number in range(1000))
+
+    assert len(told(source)) == 200
+
+
+def test_included_values_count_as_often_as_they_are_included() -> None:
+    thousand = f"[{'x,' * 999}]"
+    assert len(read_with(f"[{'!include a.yaml,' * 199}]", a_yaml=thousand).value) == 199
+    (problem,) = told(f"[{'!include a.yaml,' * 200}]", a_yaml=thousand)
+    assert problem[2] == "more than 200,000 values, aliases and includes counted"
+
+
+def test_included_levels_count_too() -> None:
+    assert read_with(f"{'[' * 50}!include a.yaml{']' * 50}", a_yaml="[" * 50 + "]" * 50)
+    (problem,) = told(f"{'[' * 51}!include a.yaml{']' * 51}", a_yaml="[" * 50 + "]" * 50)
+    assert "nested more than 100 levels" in problem[2]
+
+
+def test_text_that_is_repeated_counts_for_what_it_takes() -> None:
+    # A megabyte 100 times is 100 values, and a hundred megabytes of nodes.
+    (problem,) = told(f"[{'!include a.md,' * 100}]", a_md="x" * 1_000_000)
+    assert "values, aliases and includes counted" in problem[2]
+    line, message = refused(f"- &a {'x' * 500_000}\n- [{'*a,' * 100}]")
+    assert line == 2
+    assert "values, aliases and includes counted" in message

@@ -39,6 +39,7 @@ from uwf_git.store.registry import (
     read_source,
 )
 from uwf_git.store.snapshot import read_snapshot
+from uwf_git.store.workflow_tree import Source
 
 Clock = Callable[[], int]
 Golden = Callable[[str, str | bytes], None]
@@ -286,9 +287,11 @@ def test_the_nodes_of_threads_are_found_without_naming_the_thread(
 
 def test_a_workflow_has_its_versions_newest_first(backend: Backend, clock: Clock) -> None:
     added = ("demo", WORKFLOW, CLOSURE)
-    one = add_version(backend.store, None, added=added, source=b"one", signing=signed(clock()))
+    one = add_version(
+        backend.store, None, added=added, source=Source(b"one"), signing=signed(clock())
+    )
     store = backend.settle()
-    two = add_version(store, one, added=added, source=b"two", signing=signed(clock()))
+    two = add_version(store, one, added=added, source=Source(b"two"), signing=signed(clock()))
     store = backend.settle()
     assert list_names(store) == ["demo"]
     assert find_version(store, "demo") == two
@@ -302,12 +305,16 @@ def test_a_workflow_has_its_versions_newest_first(backend: Backend, clock: Clock
 
 def test_of_two_versions_after_one_the_second_is_refused(backend: Backend, clock: Clock) -> None:
     added = ("demo", WORKFLOW, CLOSURE)
-    seen = add_version(backend.store, None, added=added, source=b"one", signing=signed(clock()))
-    two = add_version(backend.store, seen, added=added, source=b"two", signing=signed(clock()))
+    seen = add_version(
+        backend.store, None, added=added, source=Source(b"one"), signing=signed(clock())
+    )
+    two = add_version(
+        backend.store, seen, added=added, source=Source(b"two"), signing=signed(clock())
+    )
     store = backend.settle()
     for before in (None, seen):
         with pytest.raises(WorkflowMoved, match="demo"):
-            add_version(store, before, added=added, source=b"late", signing=signed(clock()))
+            add_version(store, before, added=added, source=Source(b"late"), signing=signed(clock()))
     assert find_version(store, "demo") == two
 
 

@@ -22,6 +22,7 @@ from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.packed_refs import BadPackedRefs
 from uwf_git.store.registry import Version, add_version
 from uwf_git.store.store import Store, open_store
+from uwf_git.store.workflow_tree import Source
 
 NOWHERE = build_node(TEXT, "nobody has this", timestamp=0).hash
 NOTES = [build_node(TEXT, f"note {number}", timestamp=0) for number in range(20)]
@@ -65,7 +66,7 @@ def test_a_store_in_memory_has_no_index(memory: Store) -> None:
 def test_every_kind_of_ref_is_looked_at(store: Store, clock: Callable[[], int]) -> None:
     put(store, NOTES[0])
     added = ("demo", NOTES[1], ())
-    add_version(store, None, added=added, source=b"", signing=signed(0))
+    add_version(store, None, added=added, source=Source(b""), signing=signed(0))
     active = Story(store, clock)
     ended = Story(store, clock, ThreadId(THREAD[:-1] + "V"))
     ended.step()
@@ -94,7 +95,9 @@ def test_every_version_of_a_workflow_is_looked_at(store: Store) -> None:
     version: Version | None = None
     for number, note in enumerate(NOTES[:4]):
         added = ("demo", note, (AGENT,) if number == 1 else ())
-        version = add_version(store, version, added=added, source=b"", signing=signed(number))
+        version = add_version(
+            store, version, added=added, source=Source(b""), signing=signed(number)
+        )
         if number != 2:
             assert likely(store, note) == ("refs/workflows/demo",)
     assert likely(store, NOTES[2]) == ("refs/workflows/demo",)

@@ -3,7 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dulwich.objects import Commit, ObjectID, Tree
+from dulwich.objects import Blob, Commit, ObjectID, Tree
 from store.story import Story, put_raw
 
 from uwf_git.errors import StoreDamaged
@@ -93,3 +93,34 @@ def test_submodules_are_nobody_s_objects(store: Store) -> None:
     text = f"tree {tree.id.decode()}\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nx\n"
     commit = put_raw(store, "commit", text.encode())
     assert list_needed(store.objects, Oid(commit.decode()), set()) == [commit, tree.id]
+
+
+def chain(store: Store, trees: list[dict[str, bytes]]) -> Oid:
+    """Write a commit for each tree, one after the other; a path may have one folder."""
+    tip: ObjectID | None = None
+    for files in trees:
+        top, folders = Tree(), dict[str, Tree]()
+        for path, content in files.items():
+            folder, _slash, name = path.rpartition("/")
+            blob = Blob.from_string(content)
+            store.objects.add_objects([(blob, None)])
+            into = folders.setdefault(folder, Tree()) if folder else top
+            into[name.encode()] = (0o100644, blob.id)
+        for folder, tree in folders.items():
+            store.objects.add_objects([(tree, None)])
+            top[folder.encode()] = (0o040000, tree.id)
+        store.objects.add_objects([(top, None)])
+        parent = "" if tip is None else f"parent {tip.decode()}\n"
+        text = f"tree {top.id.decode()}\n{parent}author a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nx"
+        tip = put_raw(store, "commit", f"{text}\n".encode())
+    assert tip is not None
+    return Oid(tip.decode())
+
+
+def test_a_tree_that_comes_back_is_listed_whole(store: Store, git: Git) -> None:
+    one = {"same": b"1", "other": b"2", "d/same": b"3", "d/other": b"4"}
+    two = {**one, "other": b"5", "d/other": b"6"}
+    moved = {"same": b"1", "d/other": b"6", "e/same": b"3", "e/other": b"4"}
+    for trees in ([one, two, one], [one, two, one, two, moved, one], [one, moved, two, one]):
+        tip = chain(store, trees)
+        assert walked(store, tip, set()) == by_git(git, store, tip)

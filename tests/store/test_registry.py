@@ -10,7 +10,7 @@ from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import build_node
 from uwf_git.store.commit import DamagedCommit
 from uwf_git.store.loose_nodes import NODES_REF, put_nodes
-from uwf_git.store.message import BadMessage, parse_trailers, subject_of
+from uwf_git.store.message import BadMessage, body_of, parse_trailers, subject_of
 from uwf_git.store.node_tree import MissingNode
 from uwf_git.store.refs import Oid
 from uwf_git.store.registry import (
@@ -24,8 +24,12 @@ from uwf_git.store.registry import (
     list_names,
     list_versions,
     read_source,
+    remove_version,
+    restore_version,
+    walk_versions,
 )
 from uwf_git.store.store import Store
+from uwf_git.store.workflow_tree import Source
 
 SOURCE = b"name: demo\r\n# \xc3\xa9 and no line end"
 
@@ -39,7 +43,7 @@ def put(
     source: bytes = SOURCE,
 ) -> Version:
     return add_version(
-        store, seen, added=(name, WORKFLOW, CLOSURE), source=source, signing=signed(clock())
+        store, seen, added=(name, WORKFLOW, CLOSURE), source=Source(source), signing=signed(clock())
     )
 
 
@@ -78,6 +82,48 @@ def test_a_new_version_follows_the_one_that_was_seen(
     two = put(memory, clock, one, source=b"two")
     assert two.commit.parents == (one.commit.oid,)
     assert [each.commit.oid for each in list_versions(memory)] == [two.commit.oid, one.commit.oid]
+
+
+def test_a_removal_keeps_what_it_removes(memory: Store, clock: Callable[[], int]) -> None:
+    seen = put(memory, clock, name="löse")
+
+    removal = remove_version(memory, seen, reason="no more\nof it", signing=signed(clock()))
+
+    assert find_version(memory, "löse") == removal
+    assert (removal.event, removal.is_removed, seen.is_removed) == ("remove", True, False)
+    assert (removal.workflow, removal.commit.tree) == (WORKFLOW.hash, seen.commit.tree)
+    assert removal.commit.parents == (seen.commit.oid,)
+    message = removal.commit.message
+    assert subject_of(message) == f"löse: removed {WORKFLOW.hash}"
+    assert body_of(message) == "no more\nof it"
+    assert parse_trailers(message)["Uwf-Event"] == "remove"
+    assert list_names(memory) == ["löse"]
+
+
+def test_a_rollback_is_an_earlier_version_again(memory: Store, clock: Callable[[], int]) -> None:
+    one = put(memory, clock)
+    two = put(memory, clock, one, source=b"two")
+
+    back = restore_version(memory, two, one, reason="", signing=signed(clock()))
+
+    assert (back.event, back.commit.tree) == ("rollback", one.commit.tree)
+    assert back.commit.parents == (two.commit.oid,)
+    assert read_source(memory, back) == SOURCE
+    assert subject_of(back.commit.message) == f"demo: rollback to {WORKFLOW.hash}"
+    assert list(walk_versions(memory, back)) == [back, two, one]
+
+
+def test_a_removal_or_a_rollback_of_what_is_not_the_newest_is_refused(
+    memory: Store, clock: Callable[[], int]
+) -> None:
+    one = put(memory, clock)
+    two = put(memory, clock, one)
+
+    with pytest.raises(WorkflowMoved):
+        remove_version(memory, one, reason="", signing=signed(clock()))
+    with pytest.raises(WorkflowMoved):
+        restore_version(memory, one, one, reason="", signing=signed(clock()))
+    assert find_version(memory, "demo") == two
 
 
 def test_versions_are_listed_by_name(memory: Store, clock: Callable[[], int]) -> None:

@@ -23,6 +23,7 @@ from uwf_git.store.registry import (
     read_source,
 )
 from uwf_git.store.store import Store, open_store
+from uwf_git.store.workflow_tree import Source
 
 PUT = """
 import sys
@@ -30,6 +31,7 @@ sys.path.insert(0, sys.argv[3])
 from store.story import CLOSURE, WORKFLOW, signed
 from uwf_git.store.registry import WorkflowMoved, add_version, find_version
 from uwf_git.store.store import open_store
+from uwf_git.store.workflow_tree import Source
 store = open_store(sys.argv[1])
 for number in range(5):
     source = f"{sys.argv[2]} {number}".encode()
@@ -37,7 +39,11 @@ for number in range(5):
         seen = find_version(store, "demo")
         try:
             add_version(
-                store, seen, added=("demo", WORKFLOW, CLOSURE), source=source, signing=signed(0)
+                store,
+                seen,
+                added=("demo", WORKFLOW, CLOSURE),
+                source=Source(source),
+                signing=signed(0),
             )
             break
         except WorkflowMoved:
@@ -47,7 +53,7 @@ for number in range(5):
 
 def put(store: Store, seen: Version | None, source: bytes) -> Version:
     added = ("demo", WORKFLOW, CLOSURE)
-    return add_version(store, seen, added=added, source=source, signing=signed(0))
+    return add_version(store, seen, added=added, source=Source(source), signing=signed(0))
 
 
 def test_of_many_who_put_at_once_none_is_lost(store: Store, git: Git) -> None:

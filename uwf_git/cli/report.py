@@ -39,7 +39,7 @@ def _fact(fact: Any) -> Any:
     """Give problems as objects: JSON would take the tuples that they are for arrays."""
     if not isinstance(fact, list | tuple):
         return fact
-    return [each._asdict() if isinstance(each, Problem) else each for each in fact]
+    return [each.as_document() if isinstance(each, Problem) else each for each in fact]
 
 
 def _as_text(failure: Failure) -> str:
@@ -64,5 +64,8 @@ def _problem_lines(problems: list[Any], message: str) -> Iterator[str]:
         if len(problems) == 1 and what in message:
             return
         line = problem.get("line")
-        places = [f"line {line}" if line is not None else "", str(problem.get("path") or ""), what]
+        where = f"line {line}" if line is not None else ""
+        if file := problem.get("file"):
+            where = f"{file}:{line}" if line is not None else str(file)
+        places = [where, str(problem.get("path") or ""), what]
         yield "  " + ": ".join(one_line(place) for place in places if place)

@@ -29,6 +29,9 @@ class WhoIsMeant(NamedTuple):
     thread: str | None = None
     workflow: str | None = None
 
+    cwd: str | None = None
+    """Where the workflow may be a file of the project; None is in the registry alone."""
+
 
 class NobodyMeant(BadUsage):
     """The words name no agent."""
@@ -108,7 +111,7 @@ def find_meant(store: Store, who: WhoIsMeant) -> Agents:
     if who.thread is not None:
         return _choose(f"thread {who.thread}", _of_thread(store, who.thread), who.command)
     if who.workflow is not None:
-        return _choose(f"workflow {who.workflow}", _of_workflow(store, who.workflow), who.command)
+        return _choose(f"workflow {who.workflow}", _of_workflow(store, who), who.command)
     if who.command is None:
         raise NobodyMeant("no agent was named")
     split_command(who.command)
@@ -121,8 +124,8 @@ def _of_thread(store: Store, text: str) -> Agents:
     return [get_typed(snapshot, name, AGENT_CONFIG).payload for name in dict.fromkeys(bound)]
 
 
-def _of_workflow(store: Store, text: str) -> Agents:
-    workflow = find_workflow(store, text).workflow
+def _of_workflow(store: Store, who: WhoIsMeant) -> Agents:
+    workflow = find_workflow(store, who.workflow or "", cwd=who.cwd).workflow
     named = [workflow.default_agent, *workflow.agent_overrides.values()]
     found: Agents = []
     for agent in named:

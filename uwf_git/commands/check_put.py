@@ -13,8 +13,9 @@ from uwf_git.commands.check_run import Site
 from uwf_git.commands.check_tree import NODES, Growth, TreeChecks
 from uwf_git.commands.trouble import Trouble
 from uwf_git.errors import StoreDamaged
-from uwf_git.store.commit import read_commit
+from uwf_git.store.commit import CommitView, read_commit
 from uwf_git.store.message import BadMessage, parse_trailers
+from uwf_git.store.node_files import Entry
 from uwf_git.store.refs import Oid
 from uwf_git.store.strict_commit import StrictCommit, read_strict_commit
 
@@ -28,6 +29,10 @@ class Put(NamedTuple):
     site: Site
     trailers: Mapping[str, str]
     files: Mapping[str, bytes]
+    others: Mapping[bytes, Entry]
+    """What is at the top of its tree beside what must be there."""
+
+    view: CommitView
 
 
 class PutRules(NamedTuple):
@@ -42,6 +47,12 @@ class PutRules(NamedTuple):
 
     judge: Callable[[Put], Iterator[Trouble]]
     """Gives what is wrong with one commit beyond that."""
+
+    events: tuple[str, ...] = ("put",)
+    """What may have happened."""
+
+    may_hold_more: bool = False
+    """Whether its tree may have other things at the top, which *judge* looks at."""
 
 
 def check_puts(
@@ -71,7 +82,10 @@ def check_puts(
         yield from _check_commit(site, commit, time_s)
         time_s = commit.view.time_s
         tree = bytes.fromhex(commit.view.tree.decode())
-        files, troubles = trees.open_top(site, tree, rules.top)
+        others: dict[bytes, Entry] = {}
+        files, troubles = trees.open_top(
+            site, tree, rules.top, others=others if rules.may_hold_more else None
+        )
         yield from troubles
         if NODES not in files:
             continue
@@ -79,7 +93,7 @@ def check_puts(
         growth = Growth(None if rules.may_lose else before)
         yield from trees.check_nodes(site, growth)
         before = files[NODES]
-        yield from _judge(site, commit, files, rules)
+        yield from _judge(rules, Put(site, {}, files, others, commit.view))
 
 
 def _check_commit(site: Site, commit: StrictCommit, time_s: int) -> Iterator[Trouble]:
@@ -92,21 +106,20 @@ def _check_commit(site: Site, commit: StrictCommit, time_s: int) -> Iterator[Tro
         yield site.trouble(f"its date, {view.time_s}, is before that of its parent, {time_s}")
 
 
-def _judge(
-    site: Site, commit: StrictCommit, files: Mapping[str, bytes], rules: PutRules
-) -> Iterator[Trouble]:
+def _judge(rules: PutRules, put: Put) -> Iterator[Trouble]:
+    site = put.site
     try:
-        trailers = parse_trailers(commit.view.message)
+        trailers = parse_trailers(put.view.message)
     except BadMessage as error:
         told = error.of_commit(site.commit)
         yield site.trouble(told.message, hint=told.hint)
         return
     event = trailers.get("Uwf-Event")
-    if event != "put":
-        yield site.trouble(f"Uwf-Event is {event}, and must be put")
+    if event not in rules.events:
+        yield site.trouble(f"Uwf-Event is {event}, and must be {' or '.join(rules.events)}")
     if "Uwf-Format" not in trailers:
         yield site.trouble("the commit has no Uwf-Format")
-    yield from rules.judge(Put(site, trailers, files))
+    yield from rules.judge(put._replace(trailers=trailers))
 
 
 def _nodes_of(trees: TreeChecks, oid: Oid) -> bytes | None:

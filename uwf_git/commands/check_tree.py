@@ -13,7 +13,7 @@ from uwf_git.commands.check_nodes import NodeChecks
 from uwf_git.commands.check_run import Site
 from uwf_git.commands.trouble import Trouble
 from uwf_git.errors import StoreDamaged
-from uwf_git.store.node_files import NodeFolders
+from uwf_git.store.node_files import Entry, NodeFolders
 from uwf_git.store.store import Store
 
 NODES = "nodes"
@@ -51,15 +51,27 @@ class TreeChecks:
         """How many commits were looked at."""
 
     def open_top(
-        self, site: Site, tree: bytes, wanted: Mapping[str, bytes]
+        self,
+        site: Site,
+        tree: bytes,
+        wanted: Mapping[str, bytes],
+        *,
+        others: dict[bytes, Entry] | None = None,
     ) -> tuple[dict[str, bytes], list[Trouble]]:
-        """Give what is at the top of a tree, of *wanted* (name to mode), and what is wrong."""
+        """Give what is at the top of a tree, of *wanted* (name to mode), and what is wrong.
+
+        What is not wanted is put into *others*, for the caller to judge; without it, it is wrong.
+        """
         troubles: list[Trouble] = []
         try:
             top = self.folders.get(tree)
         except StoreDamaged as error:
             return {}, [site.trouble(error.message, hint=error.hint)]
         self.folders.forget(tree)
+        if others is not None:
+            own = {name.encode() for name in wanted}
+            others |= {key: entry for key, entry in top.items() if key not in own}
+            top = {key: entry for key, entry in top.items() if key in own}
         entries = {key.decode(errors="backslashreplace"): entry for key, entry in top.items()}
         found: dict[str, bytes] = {}
         for name, (mode, raw) in entries.items():

@@ -9,20 +9,20 @@ from collections.abc import Iterator, Mapping
 
 from uwf_git.commands.check_put import Put, PutRules, check_puts
 from uwf_git.commands.check_tree import NODES, TreeChecks
+from uwf_git.commands.check_workflow_files import check_files
 from uwf_git.commands.trouble import Trouble
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import WORKFLOW
 from uwf_git.model.node_hash import NodeHash, is_node_hash
 from uwf_git.model.workflow_name import check_workflow_name
-from uwf_git.store.node_files import FILE, FOLDER, object_id
-from uwf_git.store.node_tree import get_blob
+from uwf_git.store.commit import read_commit
+from uwf_git.store.node_files import FILE, FOLDER
 from uwf_git.store.refs import Oid
-from uwf_git.store.registry import WORKFLOWS
+from uwf_git.store.registry import PUT, REMOVE, ROLLBACK, WORKFLOWS
 from uwf_git.store.store import Store
+from uwf_git.store.workflow_tree import HEAD_FILE, SOURCE_FILE
 
-_HEAD = "head.json"
-_SOURCE = "workflow.yaml"
-_TOP: Mapping[str, bytes] = {_HEAD: FILE, NODES: FOLDER, _SOURCE: FILE}
+_TOP: Mapping[str, bytes] = {HEAD_FILE: FILE, NODES: FOLDER, SOURCE_FILE: FILE}
 
 
 def check_workflow(
@@ -47,20 +47,66 @@ def check_workflow_in(
         hint = "put it under another name, then remove this one: `git update-ref -d REF`"
         yield Trouble(message, hint, WORKFLOWS + name, tip)
 
-    def judge(put: Put) -> Iterator[Trouble]:
-        return _judge(trees, name, put)
-
-    rules = PutRules(WORKFLOWS + name, _TOP, may_lose=True, judge=judge)
+    rules = PutRules(
+        WORKFLOWS + name,
+        _TOP,
+        may_lose=True,
+        judge=_Versions(trees, name, known).judge,
+        events=(PUT, ROLLBACK, REMOVE),
+        may_hold_more=True,
+    )
     yield from check_puts(trees, rules, tip, known=known)
+
+
+class _Versions:
+    """The versions of one workflow, from the oldest on."""
+
+    def __init__(self, trees: TreeChecks, name: str, known: Oid | None) -> None:
+        self._trees = trees
+        self._name = name
+        self._known = known
+        self._passed: set[bytes] = set()
+        """The trees of those that were looked at."""
+
+    def judge(self, put: Put) -> Iterator[Trouble]:
+        """Give what is wrong with one version."""
+        tree = put.view.tree
+        yield from self._check_event(put, put.trailers.get("Uwf-Event"))
+        if tree not in self._passed:
+            yield from check_files(self._trees, put)
+        self._passed.add(tree)
+        yield from _judge(self._trees, self._name, put)
+
+    def _check_event(self, put: Put, event: str | None) -> Iterator[Trouble]:
+        """Make sure of what removals and rollbacks say: that they bring nothing new."""
+        if event == REMOVE and self._tree_before(put) != put.view.tree:
+            yield put.site.trouble("it removes a version, and has not the tree of the one before")
+        elif event == ROLLBACK and put.view.tree not in self._passed:
+            self._add_known()
+            if put.view.tree not in self._passed:
+                yield put.site.trouble("it restores a version that there never was before it")
+
+    def _add_known(self) -> None:
+        """Take in the trees of the versions that are believed: once, for most are never asked."""
+        oid, self._known = self._known, None
+        while oid is not None:
+            try:
+                view = read_commit(self._trees.objects, oid)
+            except StoreDamaged:
+                # Told where it was found.
+                return
+            self._passed.add(view.tree)
+            oid = view.parents[0] if view.parents else None
+
+    def _tree_before(self, put: Put) -> bytes | None:
+        try:
+            return read_commit(self._trees.objects, put.view.parents[0]).tree
+        except (IndexError, StoreDamaged):
+            return None
 
 
 def _judge(trees: TreeChecks, name: str, put: Put) -> Iterator[Trouble]:
     site, trailers = put.site, put.trailers
-    if _SOURCE in put.files:
-        try:
-            get_blob(trees.objects, object_id(put.files[_SOURCE]))
-        except StoreDamaged as error:
-            yield site.trouble(f"{_SOURCE} cannot be read: {error.message}", hint=error.hint)
     if trailers.get("Uwf-Workflow-Name") != name:
         told = trailers.get("Uwf-Workflow-Name")
         yield site.trouble(f"Uwf-Workflow-Name is {told!r}, and the ref is of {name!r}")
@@ -81,5 +127,5 @@ def _judge(trees: TreeChecks, name: str, put: Put) -> Iterator[Trouble]:
         yield site.trouble(
             f"node {workflow} is named {told!r}, and the ref {name!r}", node=workflow
         )
-    if put.files.get(_HEAD, blob) != blob:
+    if put.files.get(HEAD_FILE, blob) != blob:
         yield site.trouble(f"head.json is not the file of node {workflow}", node=workflow)

@@ -1,6 +1,8 @@
 """Finding a workflow: by name, or by the hash of any version.
 
-Owns: what `<workflow>` on a command line means. Knows nothing of: threads.
+Owns: what `<workflow>` on a command line means: a file of the project, else a registered name,
+else a hash. Knows nothing of: threads.
+Always true: a name that was removed is found by nobody, and its versions by their hashes still.
 """
 
 import difflib
@@ -8,10 +10,19 @@ import unicodedata
 from collections.abc import Callable
 from typing import NamedTuple
 
+from uwf_git.commands.workflow_local import (
+    BadLocalWorkflow,
+    LocalFile,
+    build_local,
+    find_local,
+    list_local,
+)
+from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import WORKFLOW
 from uwf_git.model.closure import walk_closure
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash, NotANodeHash, is_node_hash, parse_node_prefix
+from uwf_git.model.time_text import render_time
 from uwf_git.model.workflow import Workflow, parse_workflow
 from uwf_git.store.node_lookup import AmbiguousNode, NodeLookup, NoSuchNode
 from uwf_git.store.node_tree import MissingNode
@@ -26,29 +37,101 @@ from uwf_git.store.registry import (
 from uwf_git.store.store import Store
 
 
+class WorkflowRemoved(Refused):
+    """The name is that of a workflow that was removed."""
+
+    code = "workflow-removed"
+
+    def __init__(self, removal: Version) -> None:
+        name, who = removal.name, removal.commit.author.decode(errors="replace")
+        super().__init__(
+            f"workflow {name} was removed {render_time(removal.commit.time_s * 1000)} by {who}",
+            hint=f"`uwf workflow rollback {name}` brings it back, and so does putting it again; "
+            f"`uwf workflow history {name}` tells why it went",
+            workflow=name,
+            version=removal.commit.oid,
+        )
+
+
 class FoundWorkflow(NamedTuple):
     """A workflow with every node that it reaches."""
 
     workflow: Workflow
     closure: tuple[Node, ...]
 
+    file: str | None = None
+    """The file of the project that it was read from; None if it was not."""
 
-def find_workflow(store: Store, text: str) -> FoundWorkflow:
+    shadows: NodeHash | None = None
+    """The registered workflow of the same name, which that file stands before; if there is one."""
+
+
+def find_workflow(store: Store, text: str, *, cwd: str | None = None) -> FoundWorkflow:
     """Find the workflow that *text* means: a name (its newest version), or a hash.
 
+    With *cwd* the files of the project around it come first; without it the registry alone counts.
+
     Raises:
-        NoSuchWorkflow: none is meant.
+        NoSuchWorkflow, WorkflowRemoved: none is meant.
+        BadLocalWorkflow: it is a file of the project, and that is not right.
         AmbiguousNode: several hashes begin so.
         DamagedNode, MissingNode: it cannot be read.
     """
     name = unicodedata.normalize("NFC", text)
+    local = None if cwd is None else find_local(cwd, name)
+    if local is not None:
+        return _of_local(store, local)
     version = find_version(store, name) if name in list_names(store) else None
+    if version is not None and version.is_removed:
+        raise WorkflowRemoved(version)
     if version is not None:
         return _of_version(store, version)
     try:
         prefix = parse_node_prefix(text)
     except NotANodeHash:
-        raise _no_such(store, text) from None
+        raise _no_such(store, text, cwd) from None
+    try:
+        return _of_hash(store, text, prefix)
+    except NoSuchNode:
+        found = None if cwd is None else _of_local_hash(store, cwd, prefix)
+        if found is None:
+            raise _no_such(store, text, cwd) from None
+        return found
+
+
+def find_shadowed(store: Store, name: str) -> NodeHash | None:
+    """Give the registered workflow that a file of the project named *name* stands before."""
+    try:
+        version = find_version(store, name) if name in list_names(store) else None
+    except StoreDamaged:
+        # It is not what is meant.
+        return None
+    return None if version is None or version.is_removed else version.workflow
+
+
+def _of_local(store: Store, local: LocalFile) -> FoundWorkflow:
+    built = build_local(local)
+    return FoundWorkflow(
+        parse_workflow(built.node),
+        (built.node, *built.closure),
+        local.path,
+        find_shadowed(store, local.name),
+    )
+
+
+def _of_local_hash(store: Store, cwd: str, prefix: str) -> FoundWorkflow | None:
+    """Give the workflow of the project whose hash begins so: the list shows them, too."""
+    for local in list_local(cwd):
+        try:
+            found = _of_local(store, local)
+        except BadLocalWorkflow:
+            continue
+        if found.workflow.hash.startswith(prefix):
+            return found
+    return None
+
+
+def _of_hash(store: Store, text: str, prefix: str) -> FoundWorkflow:
     if not is_node_hash(prefix):
         versions = {
             version.workflow: version
@@ -69,12 +152,9 @@ def _of_version(store: Store, version: Version) -> FoundWorkflow:
 def _of_any_ref(store: Store, text: str, prefix: str) -> FoundWorkflow:
     """Find a workflow wherever it is kept: an old version, or that of a thread from elsewhere."""
     lookup = NodeLookup(store)
-    try:
-        node = lookup.get(lookup.resolve(prefix))
-    except NoSuchNode:
-        raise _no_such(store, text) from None
+    node = lookup.get(lookup.resolve(prefix))
     if node.type != WORKFLOW:
-        raise _no_such(store, text)
+        raise _no_such(store, text, None)
 
     def get_part(name: NodeHash) -> Node:
         part = lookup.find(name)
@@ -90,6 +170,10 @@ def _found(root: NodeHash, get_node: Callable[[NodeHash], Node]) -> FoundWorkflo
     return FoundWorkflow(parse_workflow(closure[0]), closure)
 
 
-def _no_such(store: Store, text: str) -> NoSuchWorkflow:
-    near = difflib.get_close_matches(text, list_names(store), n=3)
+def _no_such(store: Store, text: str, cwd: str | None) -> NoSuchWorkflow:
+    local = [] if cwd is None else [file.name for file in list_local(cwd)]
+    known = dict.fromkeys([*local, *list_names(store)])
+    # What is listed and cannot be meant has a name that no workflow may have.
+    known.pop(text, None)
+    near = difflib.get_close_matches(text, known, n=3)
     return NoSuchWorkflow(text, near)

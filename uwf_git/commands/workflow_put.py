@@ -1,22 +1,19 @@
 """`uwf workflow put`: a file becomes nodes, and a version in the registry.
 
-Owns: the order check, build, compare, add. Knows nothing of: files (it takes bytes), YAML.
+Owns: the order build, compare, add. Knows nothing of: YAML, what may be included.
 Always true: a file that is not right in every part adds nothing, and says all that is wrong.
 """
 
 from typing import NamedTuple
 
-from uwf_git.agents.fence import run_fenced
 from uwf_git.commands.caller import Caller
-from uwf_git.engine.expression import check_condition
+from uwf_git.commands.workflow_build import read_source
+from uwf_git.commands.workflow_files import includes_beside
 from uwf_git.errors import Refused
-from uwf_git.model.definition_source import read_definition
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.schema_check import check_schema
 from uwf_git.model.workflow import build_workflow, parse_workflow
 from uwf_git.model.workflow_name import fold_workflow_name
-from uwf_git.model.yaml_text import parse_yaml
 from uwf_git.store.node_tree import MissingNode
 from uwf_git.store.registry import (
     Version,
@@ -24,10 +21,10 @@ from uwf_git.store.registry import (
     find_version,
     get_version_node,
     list_names,
-    read_source,
 )
 from uwf_git.store.store import Store
 from uwf_git.store.trust import trust_agents
+from uwf_git.store.workflow_tree import Source, read_sources
 
 
 class CaseTwin(Refused):
@@ -56,49 +53,50 @@ class PutWorkflow(NamedTuple):
     """Whether this put added the version."""
 
 
-def put_workflow(store: Store, caller: Caller, source: bytes) -> PutWorkflow:
+def put_workflow(
+    store: Store, caller: Caller, source: bytes, *, path: str | None = None
+) -> PutWorkflow:
     """Register the workflow that the YAML file *source* describes.
 
-    Putting the same file again changes nothing; putting a changed one adds a version. Its
-    agents may run in this store from now on: they were put by someone who is here.
+    *path* is where the file lies, for what it includes; without one it can include nothing.
+    Putting the same file again changes nothing; putting a changed one, or one whose included
+    files have changed, adds a version. Its agents may run in this store from now on: they were
+    put by someone who is here.
 
     Raises:
         BadYaml: it is not YAML.
+        BadIncludes: files cannot be included.
         InvalidWorkflow: it has problems; all of them are told.
         CaseTwin: its name is taken but for case.
         WorkflowMoved: somebody else put a version at the same time.
     """
-    definition = read_definition(
-        parse_yaml(source), check_condition=_check_fenced, check_schema=check_schema
-    )
-    _check_twins(store, definition.name)
-    seen = find_version(store, definition.name)
+    includes = includes_beside(path)
+    definition = read_source(source, includes)
+    name = definition.name
+    _check_twins(store, name)
+    seen = find_version(store, name)
     workflow, closure = build_workflow(definition, timestamp=caller.now_ms())
     _trust(store, workflow)
+    files = Source(source, includes.files)
     if seen is not None:
-        if seen.workflow == workflow.hash and read_source(store, seen) == source:
-            return PutWorkflow(definition.name, seen.workflow, seen.commit.oid, changed=False)
+        if _is_same(store, seen, workflow, files):
+            return PutWorkflow(name, seen.workflow, seen.commit.oid, changed=False)
         closure = [_first_written(store, seen, node) for node in closure]
         workflow = _first_written(store, seen, workflow)
     version = add_version(
         store,
         seen,
-        added=(definition.name, workflow, closure),
-        source=source,
+        added=(name, workflow, closure),
+        source=files,
         signing=caller.signing(store),
     )
-    return PutWorkflow(definition.name, version.workflow, version.commit.oid, changed=True)
+    return PutWorkflow(name, version.workflow, version.commit.oid, changed=True)
 
 
-def _check_fenced(condition: str) -> str | None:
-    """Check a condition behind the fence: compiling a hostile regex can take for ever."""
-    try:
-        problem: str | None = run_fenced(
-            lambda: check_condition(condition), what="the check of a condition"
-        )
-    except Refused as error:
-        return error.message
-    return problem
+def _is_same(store: Store, seen: Version, workflow: Node, files: Source) -> bool:
+    if seen.is_removed or seen.workflow != workflow.hash:
+        return False
+    return read_sources(store.objects, seen.commit) == files
 
 
 def _check_twins(store: Store, name: str) -> None:

@@ -3,23 +3,41 @@
 Owns: putting its nodes together again. Always true: it reads, and changes nothing.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from uwf_git.commands.find_workflow import find_workflow
-from uwf_git.model.workflow import parse_graph, parse_role
+from uwf_git.model.node import Node
+from uwf_git.model.workflow import Workflow, parse_graph, parse_role
 from uwf_git.store.store import Store
 
 
-def show_workflow(store: Store, text: str) -> dict[str, Any]:
+def show_workflow(store: Store, text: str, *, cwd: str | None = None) -> dict[str, Any]:
     """Give the workflow that *text* (a name or a hash) means; the fields of its file and more.
 
+    With *cwd* it may be a file of the project around it, as for ``find_workflow``.
+
     Raises:
-        NoSuchWorkflow, AmbiguousNode: none is meant, or several.
+        NoSuchWorkflow, WorkflowRemoved, AmbiguousNode: none is meant, or several.
+        BadLocalWorkflow: it is a file of the project, and that is not right.
         StoreDamaged: it cannot be read.
     """
-    found = find_workflow(store, text)
-    workflow = found.workflow
-    nodes = {node.hash: node for node in found.closure}
+    found = find_workflow(store, text, cwd=cwd)
+    document = describe_workflow(found.workflow, found.closure)
+    if found.file is not None:
+        document["file"] = found.file
+    if found.shadows is not None:
+        document["shadows"] = found.shadows
+    return document
+
+
+def describe_workflow(workflow: Workflow, closure: Iterable[Node]) -> dict[str, Any]:
+    """Give what *workflow* says, put together from its *closure*.
+
+    Raises:
+        NotAWorkflow: one of its parts is none.
+    """
+    nodes = {node.hash: node for node in closure}
     roles: dict[str, Any] = {}
     for name, hash_ in workflow.roles.items():
         role = parse_role(nodes[hash_])
@@ -54,4 +72,6 @@ def show_workflow(store: Store, text: str) -> dict[str, Any]:
         document["agentOverrides"] = dict(workflow.agent_overrides)
     if workflow.initial_state is not None:
         document["initialState"] = workflow.initial_state
+    if workflow.config:
+        document["config"] = dict(workflow.config)
     return document

@@ -38,11 +38,9 @@ class InvalidWorkflow(Refused):
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems, the first"
         place = first.path or "the top"
         super().__init__(
-            f"the workflow has {count} on line {first.line} ({place}): {first.message}",
-            problems=[
-                {"path": problem.path, "message": problem.message, "line": problem.line}
-                for problem in problems
-            ],
+            f"the workflow has {count} on line {first.line}{_of(first.file)} ({place}): "
+            f"{first.message}",
+            problems=[problem.as_document() for problem in problems],
         )
         self.problems = tuple(problems)
 
@@ -60,7 +58,8 @@ class Findings:
         Raises:
             InvalidWorkflow: there are so many problems already that more would help nobody.
         """
-        self._add(Problem(dotted(path), message, self._line(path)))
+        file, line = self._place(path)
+        self._add(Problem(dotted(path), message, line, file))
 
     def add_below(self, path: Path, problem: Problem) -> None:
         """Note a *problem* that a checker found in the value at *path*, on that value's terms.
@@ -73,17 +72,20 @@ class Findings:
             value = value[part]
         inner = problem.path
         joint = "." if inner and not inner.startswith("[") else ""
-        line = self._line(path + _locate(value, inner))
-        self._add(Problem(f"{dotted(path)}{joint}{inner}", problem.message, line))
+        file, line = self._place(path + _locate(value, inner))
+        self._add(Problem(f"{dotted(path)}{joint}{inner}", problem.message, line, file))
 
     def raise_if_any(self) -> None:
         """Come back only if nothing was found.
 
         Raises:
-            InvalidWorkflow: with everything found, in the order of the file's lines.
+            InvalidWorkflow: with everything found, in the order of the file's lines; after that
+                what is in the files that it includes.
         """
         if self._problems:
-            raise InvalidWorkflow(sorted(self._problems, key=lambda problem: problem.line or 0))
+            raise InvalidWorkflow(
+                sorted(self._problems, key=lambda each: (each.file or "", each.line or 0))
+            )
 
     def read_fields(self, path: Path, value: Any, known: Sequence[str]) -> dict[str, Any] | None:
         """Give what a mapping says under its *known* keys; a key with nothing after it is absent.
@@ -115,11 +117,15 @@ class Findings:
         if len(self._problems) == _MOST_PROBLEMS:
             self.raise_if_any()
 
-    def _line(self, path: Path) -> int | None:
+    def _place(self, path: Path) -> tuple[str | None, int | None]:
         # What is missing has no line; where it should have been does.
-        while (line := self._document.line(path)) is None and path:
+        while (place := self._document.place(path)) is None and path:
             path = path[:-1]
-        return line
+        return place or (None, None)
+
+
+def _of(file: str | None) -> str:
+    return "" if file is None else f" of {file}"
 
 
 def describe(value: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from uwf_git.model.definition import Definition
 from uwf_git.model.definition_agents import read_agent, read_overrides
+from uwf_git.model.definition_config import read_config
 from uwf_git.model.definition_findings import Findings, InvalidWorkflow, describe, shown
 from uwf_git.model.definition_graph import CheckCondition, read_graph
 from uwf_git.model.definition_roles import CheckSchema, read_roles
@@ -26,8 +27,9 @@ _KEYS = (
     "defaultAgent",
     "agentOverrides",
     "initialState",
+    "config",
 )
-_CONTAINER_KEYS = ("root", "flow", "config", "version")
+_CONTAINER_KEYS = ("root", "flow", "version")
 
 
 def read_definition(
@@ -60,6 +62,7 @@ def read_definition(
         default_agent=None if default is None else read_agent(findings, ("defaultAgent",), default),
         agent_overrides=read_overrides(findings, fields.get("agentOverrides"), roles=role_names),
         initial_state=_read_state(findings, fields.get("initialState")),
+        config=read_config(findings, fields.get("config")),
     )
     findings.raise_if_any()
     return definition

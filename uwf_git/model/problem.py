@@ -18,3 +18,13 @@ class Problem(NamedTuple):
 
     line: int | None = None
     """The line in the source file, counted from 1, when there is a file."""
+
+    file: str | None = None
+    """The file that the line is in, when it is not the document itself."""
+
+    def as_document(self) -> dict[str, str | int | None]:
+        """Give it as JSON; the file only if there is one to tell."""
+        fields: dict[str, str | int | None] = self._asdict()
+        if self.file is None:
+            del fields["file"]
+        return fields

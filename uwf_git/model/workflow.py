@@ -45,6 +45,8 @@ class Workflow(NamedTuple):
     """AgentConfig payloads by role."""
 
     initial_state: dict[str, Any] | None
+    config: Mapping[str, Any]
+    """The limits that a thread begins with, and what its events tell, as far as it says."""
 
 
 class Role(NamedTuple):
@@ -69,11 +71,10 @@ def build_workflow(definition: Definition, *, timestamp: int) -> tuple[Node, lis
     closure: dict[NodeHash, Node] = {node.hash: node for node in BUILTIN_NODES}
     roles: dict[str, Any] = {}
     for name, role in definition.roles.items():
-        schema = build_node(META, role.output_schema, timestamp=timestamp)
-        node = build_node(ROLE, _role_payload(role, schema), timestamp=timestamp)
+        node, schema = build_role(role, timestamp=timestamp)
         closure[schema.hash], closure[node.hash] = schema, node
         roles[name] = reference(node.hash)
-    moderator = build_node(MODERATOR, _graph_payload(definition.graph), timestamp=timestamp)
+    moderator = build_moderator(definition.graph, timestamp=timestamp)
     closure[moderator.hash] = moderator
     payload: dict[str, Any] = {
         "name": definition.name,
@@ -82,14 +83,37 @@ def build_workflow(definition: Definition, *, timestamp: int) -> tuple[Node, lis
         "moderator": reference(moderator.hash),
     }
     if definition.default_agent is not None:
-        payload["defaultAgent"] = _agent_choice(definition.default_agent)
+        payload["defaultAgent"] = write_agent(definition.default_agent)
     if definition.agent_overrides:
         payload["agentOverrides"] = {
-            role: _agent_choice(agent) for role, agent in definition.agent_overrides.items()
+            role: write_agent(agent) for role, agent in definition.agent_overrides.items()
         }
     if definition.initial_state is not None:
         payload["initialState"] = definition.initial_state
+    if definition.config is not None:
+        payload["config"] = definition.config
     return build_node(WORKFLOW, payload, timestamp=timestamp), list(closure.values())
+
+
+def build_role(role: RoleDefinition, *, timestamp: int) -> tuple[Node, Node]:
+    """Build the Role node of *role*, and the node of its schema.
+
+    Raises:
+        NotCanonical: a text or a number in it is one no node can hold.
+    """
+    schema = build_node(META, role.output_schema, timestamp=timestamp)
+    return build_node(ROLE, _role_payload(role, schema), timestamp=timestamp), schema
+
+
+def build_moderator(graph: Graph, *, timestamp: int) -> Node:
+    """Build the Moderator node of *graph*."""
+    return build_node(MODERATOR, _graph_payload(graph), timestamp=timestamp)
+
+
+def write_agent(agent: AgentSpec) -> str | dict[str, Any]:
+    """Write an agent as seed 000 does, as a command, unless more was said of it."""
+    payload = agent.as_payload()
+    return agent.command if payload.keys() == {"command"} else payload
 
 
 def parse_workflow(node: Node) -> Workflow:
@@ -118,6 +142,7 @@ def parse_workflow(node: Node) -> Workflow:
                 for role, agent in payload.get("agentOverrides", {}).items()
             },
             initial_state=payload.get("initialState"),
+            config=payload.get("config", {}),
         )
     except (AttributeError, KeyError, TypeError) as error:
         raise NotAWorkflow(node, "workflow") from error
@@ -184,12 +209,6 @@ def _graph_payload(graph: Graph) -> dict[str, Any]:
             for position, ways in graph.items()
         ]
     }
-
-
-def _agent_choice(agent: AgentSpec) -> str | dict[str, Any]:
-    """Write an agent as seed 000 does, as a command, unless more was said of it."""
-    payload = agent.as_payload()
-    return agent.command if payload.keys() == {"command"} else payload
 
 
 def _agent_payload(choice: str | dict[str, Any]) -> dict[str, Any]:

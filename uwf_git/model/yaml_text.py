@@ -1,6 +1,7 @@
 """Reading YAML: from bytes that anybody may have written to JSON values with their lines.
 
-Owns: the only use of PyYAML, and every limit on a file. Knows nothing of: workflows.
+Owns: the only use of PyYAML, and every limit on a file. Knows nothing of: workflows, and where
+the files of `!include` come from.
 Always true: a document that parsed holds plain JSON values, no key was lost to a duplicate, and
 reading costs no more than its limits, whatever the bytes are.
 PyYAML's own constructor is not used: it follows YAML 1.1, keeps the last of two equal keys, lets
@@ -16,8 +17,21 @@ from typing import Any
 
 import yaml
 
-from uwf_git.errors import Refused
+from uwf_git.model.bad_yaml import BadIncludes, BadYaml
+from uwf_git.model.include import (
+    CannotInclude,
+    Includes,
+    NotJson,
+    decode_text,
+    is_json,
+    is_yaml,
+    json_as_yaml,
+)
+from uwf_git.model.problem import Problem
+from uwf_git.model.yaml_document import YamlDocument, YamlNode
 from uwf_git.model.yaml_scalar import resolve_plain
+
+__all__ = ["MAX_DEPTH", "MAX_NODES", "MAX_SOURCE_BYTES", "BadYaml", "YamlDocument", "parse_yaml"]
 
 MAX_SOURCE_BYTES = 1024 * 1024
 MAX_DEPTH = 100
@@ -25,7 +39,12 @@ MAX_NODES = 200_000
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
+_INCLUDE = "!include"
 _SHOWN = 60
+# Text that aliases and includes repeat has to count for what it takes: a megabyte 10,000 times
+# is one value each time, and ten gigabytes of nodes.
+_CHARACTERS_OF_ONE_VALUE = 64
+_MOST_PROBLEMS = 200
 _TAG = "tag:yaml.org,2002:"
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
@@ -38,73 +57,52 @@ _NOT_TEXT = re.compile(
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
-class BadYaml(Refused):
-    """The bytes are not one YAML document of JSON values within the limits."""
-
-    code = "bad-yaml"
-
-    def __init__(self, problem: str, *, line: int | None = None) -> None:
-        where = "" if line is None else f"line {line}: "
-        super().__init__(f"{where}{problem}", problem=problem, line=line)
-        self.problem = problem
-        self.line = line
-
-
 @dataclass(slots=True)
-class _Node:
-    """A value, where its parts stand, and how much an alias to it repeats."""
+class _Reading:
+    """What one document and the files that it includes share while they are read."""
 
-    value: Any
-    line: int
-    parts: dict[str | int, tuple[int, "_Node"]] = field(default_factory=dict)
-    size: int = 1
-    height: int = 0
-    """Levels of collections: 0 for a scalar."""
+    includes: Includes | None
+    parsed: dict[str, YamlNode] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
 
-    def add(self, key: str | int, part: "_Node", *, line: int) -> None:
-        self.parts[key] = line, part
-        self.size += part.size
-        self.height = max(self.height, part.height + 1)
+    def note(self, problem: str, *, line: int | None, file: str | None) -> None:
+        """Note what cannot be included; the reading goes on, so that all are told at once."""
+        self.problems.append(Problem("", problem, line, file))
+        if len(self.problems) == _MOST_PROBLEMS:
+            self.raise_if_any()
 
-
-@dataclass(frozen=True, slots=True)
-class YamlDocument:
-    """One parsed document. Aliases share their value: treat it as read-only."""
-
-    value: Any
-    """Plain JSON: dicts with string keys, lists, strings, finite numbers, booleans, None."""
-
-    _root: _Node = field(repr=False, compare=False)
-
-    def line(self, path: tuple[str | int, ...]) -> int | None:
-        """Give the line (from 1) of the key or the list item that *path* names.
-
-        None means that there is nothing at that path.
-        """
-        line, node = self._root.line, self._root
-        for part in path:
-            if part not in node.parts:
-                return None
-            line, node = node.parts[part]
-        return line
+    def raise_if_any(self) -> None:
+        if self.problems:
+            raise BadIncludes(tuple(self.problems))
 
 
-def parse_yaml(source: bytes | str) -> YamlDocument:
+def parse_yaml(source: bytes | str, *, includes: Includes | None = None) -> YamlDocument:
     """Read one YAML 1.2 document of JSON values.
+
+    With *includes*, `!include PATH` stands for what is in another file: the value of a YAML or
+    JSON file, the text of any other. What was read is in ``includes.files`` afterwards.
 
     Raises:
         BadYaml: *source* is too large, no text, no YAML, empty, more than one document, or
             holds what JSON cannot; the first such thing, with its line.
+        BadIncludes: files cannot be included; all that is wrong with them.
     """
-    text = _check_text(_decode(source))
+    reading = _Reading(includes)
+    chain = ("" if includes is None else includes.name,)
+    root = _parse(_decode(source), reading, chain)
+    reading.raise_if_any()
+    return YamlDocument(root.value, root)
+
+
+def _parse(source: str, reading: _Reading, chain: tuple[str, ...]) -> YamlNode:
+    text = _check_text(source)
     try:
-        root = _Builder(yaml.parse(text, Loader=_LOADER)).build_document()
+        return _Builder(yaml.parse(text, Loader=_LOADER), reading, chain).build_document()
     except yaml.MarkedYAMLError as error:
         raise _syntax_error(error, text) from error
     except (ValueError, OverflowError) as error:
         # PyYAML without libyaml lets chr() and int() speak for themselves.
         raise BadYaml("an escape or a version in the file is beyond all numbers") from error
-    return YamlDocument(root.value, root)
 
 
 def _decode(source: bytes | str) -> str:
@@ -162,12 +160,16 @@ def _line(event: Any) -> int:
 class _Builder:
     """Turns events into nodes; one recursion a level, of which there are at most MAX_DEPTH."""
 
-    def __init__(self, events: Iterator[Any]) -> None:
+    def __init__(self, events: Iterator[Any], reading: _Reading, chain: tuple[str, ...]) -> None:
         self._events = events
-        self._anchors: dict[str, _Node | None] = {}
+        self._reading = reading
+        self._chain = chain
+        # The document itself is the caller's to name.
+        self._file = chain[-1] if len(chain) > 1 else None
+        self._anchors: dict[str, YamlNode | None] = {}
         self._nodes = 0
 
-    def build_document(self) -> _Node:
+    def build_document(self) -> YamlNode:
         """Build the one document of the stream."""
         next(self._events)
         if isinstance(next(self._events), yaml.StreamEndEvent):
@@ -182,14 +184,14 @@ class _Builder:
             raise BadYaml("a second document starts here; one file holds one", line=_line(after))
         return root
 
-    def _build(self, event: Any, *, depth: int) -> _Node:
+    def _build(self, event: Any, *, depth: int) -> YamlNode:
         if isinstance(event, yaml.AliasEvent):
             return self._resolve_alias(event, depth=depth)
         self._count(1, event)
         if event.anchor is not None:
             self._anchors[event.anchor] = None
         if isinstance(event, yaml.ScalarEvent):
-            node = _Node(_scalar(event), _line(event))
+            node = self._build_scalar(event, depth=depth)
         else:
             self._check_depth(depth + 1, event)
             if isinstance(event, yaml.MappingStartEvent):
@@ -200,12 +202,53 @@ class _Builder:
             self._anchors[event.anchor] = node
         return node
 
-    def _build_mapping(self, start: Any, *, depth: int) -> _Node:
+    def _build_scalar(self, event: Any, *, depth: int) -> YamlNode:
+        if event.tag == _INCLUDE and self._reading.includes is not None:
+            node = self._include(event, self._reading.includes)
+            self._check_depth(depth + node.height, event)
+        else:
+            value = _scalar(event)
+            node = YamlNode(value, _line(event), size=_weight(value))
+        self._count(node.size - 1, event)
+        return node
+
+    def _include(self, event: Any, includes: Includes) -> YamlNode:
+        """Give what another file holds; what cannot be had is noted, and empty for now."""
+        line, file = _line(event), self._file
+        try:
+            path = includes.resolve(event.value, self._chain)
+            if path not in self._reading.parsed:
+                # Whatever comes of it, it is told once.
+                self._reading.parsed[path] = YamlNode(None, line)
+                self._reading.parsed[path] = self._read_file(path, includes.read(path))
+            return self._reading.parsed[path]
+        except NotJson as error:
+            self._reading.note(error.problem, line=error.line, file=path)
+        except CannotInclude as error:
+            shown = f"{_INCLUDE} {repr(event.value[:_SHOWN])[1:-1]}".rstrip()
+            self._reading.note(f"{shown}: {error.problem}", line=line, file=file)
+        except BadYaml as error:
+            if isinstance(error, BadIncludes):
+                raise
+            self._reading.note(error.problem, line=error.line, file=error.file or path)
+        return YamlNode(None, line)
+
+    def _read_file(self, path: str, content: bytes) -> YamlNode:
+        if is_json(path):
+            return _parse(json_as_yaml(content), self._reading, (*self._chain, path))
+        if is_yaml(path):
+            return _parse(_decode(content), self._reading, (*self._chain, path))
+        text = decode_text(content)
+        return YamlNode(text, 1, size=_weight(text), file=path)
+
+    def _build_mapping(self, start: Any, *, depth: int) -> YamlNode:
         _check_tag(start, "map")
         fields: dict[str, Any] = {}
-        node = _Node(fields, _line(start), height=1)
+        node = YamlNode(fields, _line(start), height=1, file=self._file)
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             line = _line(event)
+            if getattr(event, "tag", None) == _INCLUDE:
+                raise BadYaml("a key stands where it is; only a value can be included", line=line)
             key = self._build(event, depth=depth).value
             if not isinstance(key, str):
                 raise BadYaml(_bad_key(event), line=line)
@@ -219,17 +262,17 @@ class _Builder:
             node.add(key, item, line=line)
         return node
 
-    def _build_sequence(self, start: Any, *, depth: int) -> _Node:
+    def _build_sequence(self, start: Any, *, depth: int) -> YamlNode:
         _check_tag(start, "seq")
         items: list[Any] = []
-        node = _Node(items, _line(start), height=1)
+        node = YamlNode(items, _line(start), height=1, file=self._file)
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             item = self._build(event, depth=depth)
             node.add(len(items), item, line=_line(event))
             items.append(item.value)
         return node
 
-    def _resolve_alias(self, event: Any, *, depth: int) -> _Node:
+    def _resolve_alias(self, event: Any, *, depth: int) -> YamlNode:
         if event.anchor not in self._anchors:
             name = event.anchor[:_SHOWN]
             raise BadYaml(f"the alias *{name} has no anchor before it", line=_line(event))
@@ -244,7 +287,10 @@ class _Builder:
     def _count(self, nodes: int, event: Any) -> None:
         self._nodes += nodes
         if self._nodes > MAX_NODES:
-            raise BadYaml(f"more than {MAX_NODES:,} values, aliases counted", line=_line(event))
+            raise BadYaml(
+                f"more than {MAX_NODES:,} values, aliases and includes counted",
+                line=_line(event),
+            )
 
     def _check_depth(self, depth: int, event: Any) -> None:
         if depth > MAX_DEPTH:
@@ -261,6 +307,10 @@ def _is_nothing(event: Any) -> bool:
     )
 
 
+def _weight(value: Any) -> int:
+    return 1 + len(value) // _CHARACTERS_OF_ONE_VALUE if isinstance(value, str) else 1
+
+
 def _bad_key(event: Any) -> str:
     if isinstance(event, yaml.ScalarEvent) and event.value:
         return f'the key {event.value} is not text; write "{event.value}"'
@@ -268,6 +318,8 @@ def _bad_key(event: Any) -> str:
 
 
 def _check_tag(event: Any, kind: str) -> None:
+    if event.tag == _INCLUDE:
+        raise BadYaml(f"{_INCLUDE} takes the path of one file", line=_line(event))
     if event.tag not in {None, "!", _TAG + kind}:
         raise BadYaml(f"the tag {_short_tag(event.tag)} is not known here", line=_line(event))
 

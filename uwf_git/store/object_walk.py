@@ -46,15 +46,23 @@ def list_needed(
 def _walk_commits(
     objects: ObjectStore, tip: Oid, had: Container[Oid], known: Container[ObjectID]
 ) -> Iterator[CommitView]:
-    waiting, seen = [tip], set()
+    """Give the commits, each after all of its parents.
+
+    What of a tree is listed is what its commit's parent has not. Were the newest first, a tree
+    that comes back (A, B, A again) would be listed without what A and B share, and the older A
+    then be passed over as if that were all of it.
+    """
+    waiting: list[tuple[Oid, CommitView | None]] = [(tip, None)]
+    seen: set[Oid] = set()
     while waiting:
-        oid = waiting.pop()
-        if oid in seen or oid in had or ObjectID(oid.encode()) in known:
-            continue
-        seen.add(oid)
-        commit = read_commit(objects, oid)
-        yield commit
-        waiting += commit.parents
+        oid, commit = waiting.pop()
+        if commit is not None:
+            yield commit
+        elif oid not in seen and oid not in had and ObjectID(oid.encode()) not in known:
+            seen.add(oid)
+            commit = read_commit(objects, oid)
+            waiting.append((oid, commit))
+            waiting += [(parent, None) for parent in commit.parents]
 
 
 def _tree_before(objects: ObjectStore, commit: CommitView) -> ObjectID | None:

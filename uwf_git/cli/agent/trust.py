@@ -38,7 +38,7 @@ def command(
     allowed it. COMMAND alone means the command without further settings; --thread or --workflow
     mean its agents as they are, environment and all. Read what is printed: it is what may run.
     """
-    who = WhoIsMeant(_text(command), thread, workflow)
+    who = WhoIsMeant(_text(command), thread, workflow, session.cwd)
     emit(session, {"trusted": trust(session.open_store(create=True), who)})
 
 

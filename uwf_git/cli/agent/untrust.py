@@ -24,5 +24,6 @@ def command(
     `uwf agent trusted` shows it. What `--agent` or the default names may run all the same.
     """
     named = None if command is None else text_argument(command, "the command")
-    gone = untrust(session.open_store(create=True), WhoIsMeant(named, thread, workflow))
+    who = WhoIsMeant(named, thread, workflow, session.cwd)
+    gone = untrust(session.open_store(create=True), who)
     emit(session, {"untrusted": [trusted_row(each) for each in gone]})

@@ -16,20 +16,23 @@ _COLUMNS = ("name", "workflow", "description")
 @verb("uwf workflow list", "uwf workflow list --format text")
 @click.option("--limit", type=click.IntRange(min=1), help="How many at most.")
 def command(session: Session, limit: int | None) -> None:
-    """List the registered workflows.
+    """List the workflows that can be started here.
 
-    The one that was put last comes first.
+    First those of the project: the files in .workflows, of the current directory and those above
+    it up to the root of the git repository. Then the registered ones, the one put last first. A
+    file stands before a registered workflow of the same name.
     """
-    rows = list_workflows(session.open_store(create=True), limit=limit)
+    rows = list_workflows(session.open_store(create=True), cwd=session.cwd, limit=limit)
     width = session.text_width()
     emit(session, rows, text=lambda rows: _table(rows, width))
 
 
 def _table(rows: list[dict[str, Any]], width: int | None) -> str:
+    columns = (*_COLUMNS, "file") if any("file" in row for row in rows) else _COLUMNS
     shown = [
         {
             name: row.get(name, row.get("error") if name == "description" else None)
-            for name in _COLUMNS
+            for name in columns
         }
         for row in rows
     ]

@@ -1,5 +1,7 @@
 """`uwf workflow put`."""
 
+import os
+
 import click
 
 from uwf_git.cli.auto_gc import pack_when_due
@@ -10,6 +12,9 @@ from uwf_git.cli.settings import Session
 from uwf_git.cli.verb import verb
 from uwf_git.commands.workflow_put import PutWorkflow, put_workflow
 from uwf_git.model.yaml_text import MAX_SOURCE_BYTES
+
+MOST_BYTES = 64 * MAX_SOURCE_BYTES
+"""More than a workflow may have, so that the refusal is the workflow's own."""
 
 
 @verb(
@@ -22,6 +27,9 @@ def command(session: Session, file: Input) -> None:
 
     Its name is the one in the file. Putting the same file again changes nothing; putting a
     changed one adds a version. Threads that run keep the version they began with.
+
+    `!include PATH` in the file stands for another file below its folder: what a YAML or JSON
+    file says, or the text of any other. PATH is relative to the file that it stands in.
     """
     put = put_file(session, file)
     emit(
@@ -42,6 +50,6 @@ def put_file(session: Session, file: Input) -> PutWorkflow:
     Raises:
         What ``Input.read_bytes`` and ``put_workflow`` raise.
     """
-    # One byte more than a workflow may have, so that the refusal is the workflow's own.
-    source = file.read_bytes(limit_bytes=64 * MAX_SOURCE_BYTES)
-    return put_workflow(session.open_store(create=True), caller_of(session), source)
+    source = file.read_bytes(limit_bytes=MOST_BYTES)
+    path = None if file.path == "-" else os.path.join(session.cwd, file.path)
+    return put_workflow(session.open_store(create=True), caller_of(session), source, path=path)

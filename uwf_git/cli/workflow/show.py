@@ -5,6 +5,7 @@ import click
 from uwf_git.cli.render import emit
 from uwf_git.cli.settings import Session
 from uwf_git.cli.verb import verb
+from uwf_git.cli.workflow.local import note_local
 from uwf_git.commands.workflow_show import show_workflow
 
 
@@ -13,6 +14,9 @@ from uwf_git.commands.workflow_show import show_workflow
 def command(session: Session, workflow: str) -> None:
     """Show a workflow.
 
-    WORKFLOW is a name (its newest version) or the hash of any version.
+    WORKFLOW is a name (that of a file in .workflows, else of a registered one, whose newest
+    version is meant) or the hash of any version.
     """
-    emit(session, show_workflow(session.open_store(create=True), workflow))
+    document = show_workflow(session.open_store(create=True), workflow, cwd=session.cwd)
+    note_local(document["name"], document.get("file"), document.get("shadows"))
+    emit(session, document)

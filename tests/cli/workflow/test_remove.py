@@ -1,0 +1,77 @@
+from cli.program import Uwf
+from cli.sharing import clone, make_hub
+
+from uwf_git.store.store import open_store
+
+
+def test_removed_workflow_is_gone_and_can_come_back(uwf: Uwf) -> None:
+    put = uwf.json("workflow", "put", uwf.file())
+
+    ran = uwf("workflow", "remove", "demo", "-m", "It was bad.")
+
+    assert ran.status == 0
+    assert ran.err == "`uwf workflow rollback demo` brings it back\n"
+    assert uwf.json("workflow", "list") == []
+    for words in (["workflow", "show", "demo"], ["thread", "start", "demo", "-p", "x"]):
+        refused = uwf(*words)
+        assert refused.status == 1
+        assert refused.err.startswith("error: workflow demo was removed ")
+        assert "`uwf workflow rollback demo` brings it back" in refused.err
+    uwf.json("workflow", "rollback", "demo")
+    assert uwf.json("workflow", "list")[0]["workflow"] == put["workflow"]
+
+
+def test_threads_that_run_go_on(uwf: Uwf) -> None:
+    thread = uwf.begun()
+
+    removed = uwf.json("workflow", "remove", "demo")
+
+    assert (removed["name"], removed["removed"]) == ("demo", True)
+    assert uwf.json("thread", "step", thread)["role"] == "writer"
+
+
+def test_what_is_not_there_cannot_be_removed(uwf: Uwf) -> None:
+    assert uwf("workflow", "remove", "demo").status == 1
+    uwf.json("workflow", "put", uwf.file())
+    uwf.json("workflow", "remove", "demo")
+    assert uwf("workflow", "remove", "demo").err.startswith("error: workflow demo was removed")
+
+
+def test_removal_and_rollback_travel_like_any_version(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file())
+    hub = make_hub(uwf)
+    uwf.json("push")
+    there = clone(uwf, hub)
+    assert len(uwf.json("workflow", "list", **there)) == 1
+
+    uwf.json("workflow", "remove", "demo")
+    uwf.json("push")
+    uwf.json("fetch", **there)
+    assert uwf.json("workflow", "list", **there) == []
+    assert uwf.json("verify", **there)["problems"] == []
+
+    uwf.json("workflow", "rollback", "demo", **there)
+    uwf.json("push", **there)
+    uwf.json("fetch")
+    assert len(uwf.json("workflow", "list")) == 1
+    tips = {open_store(path).refs.find("refs/workflows/demo") for path in (hub, there["repo"])}
+    assert len(tips) == 1
+
+
+def test_removed_here_and_changed_there_keeps_both(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file())
+    hub = make_hub(uwf)
+    uwf.json("push")
+    there = clone(uwf, hub)
+    uwf.json("workflow", "put", uwf.file() + "", **there)
+    uwf.json("workflow", "remove", "demo", **there)
+    uwf.json("push", **there)
+    with open(uwf.file(), "a", encoding="utf-8") as file:
+        file.write("# mine\n")
+
+    uwf.json("workflow", "put", file.name)
+    ran = uwf("fetch", "--format", "text")
+
+    assert ran.status == 4
+    assert "diverged  refs/workflows/demo" in ran.out
+    assert len(uwf.json("workflow", "list")) == 1

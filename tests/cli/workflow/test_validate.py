@@ -1,0 +1,84 @@
+import json
+import os
+
+import pytest
+from cli.program import Uwf
+from commands.world import DEMO
+
+WRONG = """\
+name: demo
+roles:
+  writer: {outputSchema: {type: strin}}
+moderator:
+  - {from: $START, to: nobody}
+  - {from: writer, to: $END, when: 'meta.ok = '}
+"""
+
+
+def test_right_file_is_told_what_it_is(uwf: Uwf) -> None:
+    path = uwf.file()
+
+    document = uwf.json("workflow", "validate", path)
+
+    assert (document["file"], document["valid"], document["name"]) == (path, True, "demo")
+    assert (document["includes"], document["problems"]) == ([], [])
+    assert document["workflow"] == uwf.json("workflow", "put", path)["workflow"]
+    text = uwf("workflow", "validate", path, "--format", "text").out
+    assert text == f"{path}: ok: workflow demo\n"
+
+
+def test_all_problems_are_on_standard_output_with_file_and_line(uwf: Uwf) -> None:
+    path = uwf.file(WRONG)
+
+    ran = uwf("workflow", "validate", path)
+
+    assert ran.status == 1
+    assert ran.err == f"error: {path} has 3 problems\n"
+    problems = json.loads(ran.out)["problems"]
+    assert [(each["file"], each["line"]) for each in problems] == [(path, 3), (path, 5), (path, 6)]
+    lines = uwf("workflow", "validate", path, "--format", "text").out.splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [f"{path}:{n}" for n in (3, 5, 6)]
+
+
+def test_included_files_are_checked_and_named(uwf: Uwf) -> None:
+    (uwf.place / "parts").mkdir()
+    (uwf.place / "parts" / "schema.json").write_text('{\n  "type": "objec"\n}')
+    (uwf.place / "a.md").write_text("Check.")
+    text = DEMO.replace(
+        "outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}",
+        "outputSchema: !include parts/schema.json",
+    ).replace("Prompt: Check.", "Prompt: !include a.md")
+    path = uwf.file(text)
+
+    ran = uwf("workflow", "validate", path, "--format", "text")
+    assert (ran.status, len(ran.out.splitlines())) == (1, 1)
+    assert ran.out.startswith(f"{uwf.place}/parts/schema.json:2: roles.checker.outputSchema.type")
+    put = uwf("workflow", "put", path)
+    assert "on line 2 of parts/schema.json" in put.err
+
+    (uwf.place / "parts" / "schema.json").write_text('{"type": "object"}')
+    ran = uwf("workflow", "validate", path, "--format", "text")
+    assert ran.out == f"{path}: ok: workflow demo, with 2 included files\n"
+    os.unlink(uwf.place / "a.md")
+    ran = uwf("workflow", "validate", path, "--format", "text")
+    assert ran.out == f"{path}:10: !include a.md: No such file or directory\n"
+
+
+def test_no_store_is_needed_and_none_is_made(uwf: Uwf) -> None:
+    environ = {**uwf.session.environ, "HOME": str(uwf.place / "home")}
+
+    for repo in (None, "/nowhere"):
+        ran = uwf("workflow", "validate", uwf.file(), repo=repo, environ=environ)
+        assert (ran.status, ran.err) == (0, "")
+    assert not (uwf.place / "home").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [(["nowhere.yaml"], 1), (["."], 1), ([""], 2), ([], 2), (["a\0b"], 1)],
+)
+def test_file_that_cannot_be_read_is_named(words: list[str], status: int, uwf: Uwf) -> None:
+    ran = uwf("workflow", "validate", *words)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert ran.err.startswith("error: ")

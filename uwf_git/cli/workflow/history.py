@@ -1,0 +1,71 @@
+"""`uwf workflow history`."""
+
+from typing import Any
+
+import click
+
+from uwf_git.cli.render import emit
+from uwf_git.cli.render_text import render_table
+from uwf_git.cli.settings import Session
+from uwf_git.cli.verb import verb
+from uwf_git.commands.workflow_history import list_history
+from uwf_git.model.time_text import render_time
+
+_MOST_CHANGES = 6
+_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+# As many as `git log --oneline` shows of a commit in a large repository.
+_SHORT = 12
+
+
+@verb(
+    "uwf workflow history solve-issue --format text",
+    "uwf workflow history solve-issue | jq -r '.[1].workflow'",
+    exits={1: "there never was such a workflow"},
+)
+@click.argument("name")
+@click.option("--limit", type=click.IntRange(min=1), help="How many at most.")
+def command(session: Session, name: str, limit: int | None) -> None:
+    """List the versions of a workflow.
+
+    The newest comes first, with when and by whom it was put, why if that was said, and what
+    differs from the version before. A removal and a rollback are versions of their own; a
+    workflow that was removed keeps its history.
+    """
+    rows = list_history(session.open_store(), name, limit=limit)
+    width = session.text_width()
+    emit(session, rows, text=lambda rows: _table(rows, width))
+
+
+def _table(rows: list[dict[str, Any]], width: int | None) -> str:
+    shown = [
+        {
+            "workflow": row.get("workflow"),
+            "event": row.get("event"),
+            "when": None if "time" not in row else render_time(row["time"]),
+            "author": row.get("author"),
+            "version": row.get("version", "")[:_SHORT] or None,
+            "what": _what(row),
+        }
+        for row in rows
+    ]
+    return "\n".join(render_table(shown, width=width))
+
+
+def _what(row: dict[str, Any]) -> str:
+    parts = [row["reason"].replace("\n", " ")] if "reason" in row else []
+    if "error" in row:
+        parts.append(row["error"])
+    elif "restored" in row:
+        parts.append(f"again as in {row['restored'][:_SHORT]}")
+    elif "changes" in row:
+        parts += _changes(row["changes"])
+    elif row["before"] is None:
+        parts.append("the first version")
+    return "; ".join(parts)
+
+
+def _changes(changes: list[dict[str, str]]) -> list[str]:
+    told = [f"{_SIGNS[each['kind']]} {each['path']}" for each in changes[:_MOST_CHANGES]]
+    if len(changes) > _MOST_CHANGES:
+        told.append(f"and {len(changes) - _MOST_CHANGES} more")
+    return [", ".join(told)] if told else []

@@ -1,0 +1,77 @@
+"""`uwf workflow validate`."""
+
+import os
+from typing import Any
+
+import click
+
+from uwf_git.cli.parameters import INPUT, Input
+from uwf_git.cli.render import emit
+from uwf_git.cli.settings import Session
+from uwf_git.cli.verb import verb
+from uwf_git.cli.visible import one_line
+from uwf_git.cli.workflow.put import MOST_BYTES
+from uwf_git.commands.workflow_validate import Validated, validate_workflow
+from uwf_git.errors import Refused
+
+
+class InvalidFile(Refused):
+    """The file is no workflow; all that is wrong is listed on standard output."""
+
+    code = "invalid-file"
+
+    def __init__(self, name: str, count: int) -> None:
+        some = "1 problem" if count == 1 else f"{count} problems"
+        super().__init__(f"{name} has {some}", path=name, count=count)
+
+
+@verb(
+    "uwf workflow validate solve-issue.yaml --format text",
+    "uwf workflow validate - < solve-issue.yaml | jq -r '.problems[].message'",
+    exits={1: "the file is not right; every problem is listed"},
+)
+@click.argument("file", type=INPUT)
+def command(session: Session, file: Input) -> None:
+    """Check a workflow file.
+
+    Every problem is listed with its file and line, those of included files as well. Nothing is
+    written, and no store is needed.
+    """
+    source = file.read_bytes(limit_bytes=MOST_BYTES)
+    path = None if file.path == "-" else os.path.join(session.cwd, file.path)
+    validated = validate_workflow(source, path=path, shown=file.name)
+    emit(session, _document(file.name, validated), text=_text)
+    if validated.problems:
+        raise InvalidFile(file.name, len(validated.problems))
+
+
+def _document(name: str, validated: Validated) -> dict[str, Any]:
+    document: dict[str, Any] = {"file": name, "valid": validated.built is not None}
+    if validated.built is not None:
+        document |= {
+            "name": validated.built.name,
+            "workflow": validated.built.node.hash,
+            "includes": list(validated.built.included),
+        }
+    document["problems"] = [
+        {"file": each.file, "line": each.line, "path": each.path, "message": each.message}
+        for each in validated.problems
+    ]
+    return document
+
+
+def _text(document: dict[str, Any]) -> str:
+    if document["valid"]:
+        included = len(document["includes"])
+        files = {0: "", 1: ", with 1 included file"}.get(
+            included, f", with {included} included files"
+        )
+        return f"{document['file']}: ok: workflow {document['name']}{files}"
+    return "\n".join(one_line(_line(problem)) for problem in document["problems"])
+
+
+def _line(problem: dict[str, Any]) -> str:
+    place = problem["file"]
+    if problem["line"] is not None:
+        place += f":{problem['line']}"
+    return ": ".join(filter(None, (place, problem["path"], problem["message"])))
