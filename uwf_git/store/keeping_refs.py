@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.heads import ACTIVE, ARCHIVE
 from uwf_git.store.loose_nodes import NODES_REF
-from uwf_git.store.packed_refs import PackedRefs
-from uwf_git.store.ref_listing import loose_names
+from uwf_git.store.packed_refs import PackedRefs, read_packed_refs
 from uwf_git.store.ref_lock import PACKED_REFS
-from uwf_git.store.refs import Oid, is_oid
+from uwf_git.store.refs import Oid, is_oid, loose_names
 from uwf_git.store.registry import WORKFLOWS
 from uwf_git.store.store import Store
 
@@ -52,11 +51,7 @@ def list_packed(store: Store) -> Iterator[tuple[str, Oid]]:
     """
     path = os.path.join(store.path, PACKED_REFS)
     PackedRefs(path)
-    try:
-        with open(path, "rb") as file:
-            content = file.read()
-    except FileNotFoundError:
-        return
+    content = read_packed_refs(path)
     # Backwards and without a list of the lines: there may be hundreds of thousands.
     end = content.rfind(b"\n")
     while end > 0:

@@ -35,6 +35,15 @@ class BadPackedRefs(StoreDamaged):
         )
 
 
+def read_packed_refs(path: str) -> bytes:
+    """Read all of the file at *path*; none at all is an empty one."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
 class PackedRefs:
     """A packed-refs file as it was when it was opened; none at all is an empty one."""
 

@@ -11,11 +11,10 @@ import os
 import re
 from collections.abc import Iterator
 
+from uwf_git.store.packed_refs import read_packed_refs
 from uwf_git.store.ref_lock import PACKED_REFS
-from uwf_git.store.refs import Oid
+from uwf_git.store.refs import Oid, loose_names, read_loose
 from uwf_git.store.store import Store
-
-_OID = re.compile(rb"([0-9a-f]{40})\s*")
 
 
 def list_refs(store: Store, prefix: str) -> dict[str, Oid]:
@@ -36,16 +35,6 @@ def list_bad_files(store: Store, prefix: str) -> list[str]:
     return sorted(prefix + name for name, oid in found if oid is None)
 
 
-def loose_names(folder: str) -> list[str]:
-    """List the refs that have a file of their own in *folder*, in no order."""
-    try:
-        with os.scandir(folder) as entries:
-            names = [each.name for each in entries if each.is_file()]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return [name for name in names if not name.endswith(".lock")]
-
-
 def _read_loose(folder: str) -> dict[str, Oid]:
     return {name: oid for name, oid in _read_files(folder) if oid is not None}
 
@@ -53,19 +42,14 @@ def _read_loose(folder: str) -> dict[str, Oid]:
 def _read_files(folder: str) -> Iterator[tuple[str, Oid | None]]:
     for name in loose_names(folder):
         try:
-            with open(os.path.join(folder, name), "rb") as file:
-                oid = _OID.fullmatch(file.read(100))
+            oid = read_loose(os.path.join(folder, name))
         except FileNotFoundError:
             continue
-        yield name, Oid(oid[1].decode()) if oid is not None else None
+        yield name, oid
 
 
 def _read_packed(git_dir: str, prefix: str) -> dict[str, Oid]:
-    try:
-        with open(os.path.join(git_dir, PACKED_REFS), "rb") as file:
-            content = file.read()
-    except FileNotFoundError:
-        return {}
+    content = read_packed_refs(os.path.join(git_dir, PACKED_REFS))
     line = re.compile(
         rb"^([0-9a-f]{40}) " + re.escape(os.fsencode(prefix)) + rb"([^/\n]+)\n", re.MULTILINE
     )

@@ -9,13 +9,12 @@ Source: git-update-ref(1), git-pack-refs(1), gitrepository-layout(5).
 
 import os
 import re
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import NewType, Protocol
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.durable import remove, replace_file, sync_directories
-from uwf_git.store.packed_refs import PackedRefs
+from uwf_git.store.packed_refs import PackedRefs, read_packed_refs
 from uwf_git.store.ref_lock import PACKED_REFS, hold_ref_lock, hold_ref_locks, markers
 
 Oid = NewType("Oid", str)
@@ -27,6 +26,28 @@ _OID = re.compile(rb"[0-9a-f]{40}")
 def is_oid(text: str) -> bool:
     """Tell whether *text* is a git object id in full."""
     return _OID.fullmatch(os.fsencode(text)) is not None
+
+
+def read_loose(path: str) -> Oid | None:
+    """Read the ref that has the file at *path*; None if that holds no object id.
+
+    Raises:
+        OSError: there is no such file, or no reading it.
+    """
+    with open(path, "rb") as file:
+        content = file.read(1000).rstrip()
+    return Oid(content.decode()) if _OID.fullmatch(content) else None
+
+
+def loose_names(folder: str) -> list[str]:
+    """List the refs that have a file of their own in *folder*, in no order."""
+    try:
+        with os.scandir(folder) as entries:
+            return [
+                each.name for each in entries if not each.name.endswith(".lock") and each.is_file()
+            ]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 class BadRef(StoreDamaged):
@@ -84,18 +105,16 @@ class RefFiles:
             BadPackedRefs: git could not read packed-refs either.
         """
         try:
-            with open(os.path.join(self._git_dir, name), "rb") as file:
-                content = file.read(1000)
+            oid = read_loose(os.path.join(self._git_dir, name))
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             return self._find_packed(name)
-        oid = content.rstrip()
-        if _OID.fullmatch(oid) is None:
+        if oid is None:
             raise BadRef(name)
-        return Oid(oid.decode())
+        return oid
 
     def names(self, prefix: str) -> list[str]:
         """List the names below *prefix* (which ends in a slash), sorted, prefix left off."""
-        loose = set(self._loose_names(prefix))
+        loose = set(loose_names(os.path.join(self._git_dir, prefix)))
         packed = self._open_packed().names(prefix)
         # Each run of names that is in order already costs next to nothing to sort.
         return sorted([*packed, *loose.difference(packed)])
@@ -174,22 +193,6 @@ class RefFiles:
             folder = os.path.dirname(folder)
         sync_directories(folders)
 
-    def _loose_names(self, prefix: str) -> Iterator[str]:
-        try:
-            with os.scandir(os.path.join(self._git_dir, prefix)) as entries:
-                for entry in entries:
-                    if not entry.name.endswith(".lock") and entry.is_file():
-                        yield entry.name
-        except FileNotFoundError:
-            return
-
-    def _read_packed(self) -> bytes:
-        try:
-            with open(os.path.join(self._git_dir, PACKED_REFS), "rb") as file:
-                return file.read()
-        except FileNotFoundError:
-            return b""
-
     def _find_packed(self, name: str) -> Oid | None:
         oid = self._open_packed().find(name)
         if oid is None:
@@ -208,7 +211,7 @@ class RefFiles:
             rb"^[0-9a-f]{40} " + re.escape(os.fsencode(name)) + rb"\n(?:\^[0-9a-f]{40}\n)?",
             re.MULTILINE,
         )
-        content = line.sub(b"", self._read_packed())
+        content = line.sub(b"", read_packed_refs(os.path.join(self._git_dir, PACKED_REFS)))
         replace_file(
             os.path.join(self._git_dir, PACKED_REFS),
             content,
