@@ -6,6 +6,7 @@ from uwf_git.errors import (
     StoreDamaged,
     StoreFailed,
     UwfError,
+    name_some,
 )
 
 BASES: tuple[type[UwfError], ...] = (
@@ -44,3 +45,8 @@ def test_every_base_has_a_code_of_its_own() -> None:
     kinds: list[type[UwfError]] = [UwfError, *BASES]
     codes = [kind.code for kind in kinds]
     assert len(set(codes)) == len(codes)
+
+
+def test_names_beyond_the_most_are_counted() -> None:
+    assert name_some(["a", "b"]) == name_some(["a", "b"], most=2) == "a, b"
+    assert name_some(["a", "b", "c", "d"], most=2) == "a, b and 2 more"

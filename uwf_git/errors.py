@@ -5,6 +5,7 @@ Knows nothing of: any concrete failure; those live beside the code that raises t
 Always true: a message is one line, lower case, and holds the id of the thing it speaks of.
 """
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 GIVEN_BACK = (
@@ -13,6 +14,12 @@ GIVEN_BACK = (
 )
 """What to try when something that git keeps is lost: a plain fetch asks for nothing that a ref
 here says we have."""
+
+
+def name_some(names: Sequence[str], *, most: int = 10) -> str:
+    """Name the first *most* of *names*, and say how many more there are: a message is one line."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 class UwfError(Exception):

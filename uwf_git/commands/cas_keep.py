@@ -9,7 +9,7 @@ therefore not walked again.
 from collections import deque
 
 from uwf_git.commands.caller import Caller
-from uwf_git.errors import Refused
+from uwf_git.errors import Refused, name_some
 from uwf_git.model.builtin import BUILTIN
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
@@ -17,8 +17,6 @@ from uwf_git.store.keeper import open_keeper
 from uwf_git.store.loose_nodes import NODES_REF, put_nodes
 from uwf_git.store.node_lookup import NodeLookup
 from uwf_git.store.store import Store
-
-_MOST_NAMED = 10
 
 
 class DanglingReferences(Refused):
@@ -31,11 +29,9 @@ class DanglingReferences(Refused):
             name if holder == node else f"{name} (from {holder})"
             for name, holder in missing.items()
         ]
-        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
         what = "a node that is" if len(named) == 1 else f"{len(named)} nodes that are"
         super().__init__(
-            f"node {node} refers to {what} not in this store: "
-            f"{', '.join(named[:_MOST_NAMED])}{more}",
+            f"node {node} refers to {what} not in this store: {name_some(named)}",
             hint="put what it refers to first",
             node=node,
             missing=list(missing),

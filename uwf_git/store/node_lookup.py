@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.errors import Refused, StoreDamaged, name_some
 from uwf_git.model.builtin import BUILTIN
 from uwf_git.model.closure import direct_references
 from uwf_git.model.node import Node
@@ -28,8 +28,6 @@ _MOST_CHECKED = 32
 
 # Refs that stay open; a commit is a kilobyte, and there may be hundreds of thousands.
 _MOST_OPEN = 1000
-
-_MOST_LISTED = 10
 
 
 class NoSuchNode(Refused):
@@ -51,10 +49,8 @@ class AmbiguousNode(Refused):
     code = "ambiguous-node"
 
     def __init__(self, text: str, matches: list[NodeHash]) -> None:
-        shown = ", ".join(matches[:_MOST_LISTED])
-        more = f" and {len(matches) - _MOST_LISTED} more" if len(matches) > _MOST_LISTED else ""
         super().__init__(
-            f"{len(matches)} nodes begin with {text}: {shown}{more}",
+            f"{len(matches)} nodes begin with {text}: {name_some(matches)}",
             hint="give more of the hash",
             matches=matches,
         )
