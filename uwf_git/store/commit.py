@@ -85,16 +85,21 @@ def read_commit(objects: ObjectStore, oid: Oid) -> CommitView:
     Raises:
         DamagedCommit: it is missing, or no commit.
     """
-    found = _HEADERS.match(content := read_raw_commit(objects, oid))
+    found = _HEADERS.match(read_raw_commit(objects, oid))
     if found is None:
         raise DamagedCommit(oid, "is no commit that git would write")
+    return build_view(oid, found)
+
+
+def build_view(oid: Oid, headers: re.Match[bytes]) -> CommitView:
+    """Give the commit *oid* by its *headers*: tree, parents, author, time; a message follows."""
     return CommitView(
         oid=oid,
-        parents=tuple(Oid(parent) for parent in found[2].decode().split()[1::2]),
-        tree=ObjectID(found[1]),
-        message=content[found.end() :],
-        author=found[3],
-        time_s=int(found[4]),
+        parents=tuple(Oid(parent) for parent in headers[2].decode().split()[1::2]),
+        tree=ObjectID(headers[1]),
+        message=headers.string[headers.end() :],
+        author=headers[3],
+        time_s=int(headers[4]),
     )
 
 

@@ -10,9 +10,7 @@ Source: fsck_commit and fsck_ident in git's fsck.c.
 import re
 from typing import NamedTuple
 
-from dulwich.objects import ObjectID
-
-from uwf_git.store.commit import CommitView, read_commit, read_raw_commit
+from uwf_git.store.commit import CommitView, build_view, read_commit, read_raw_commit
 from uwf_git.store.objects import ObjectStore
 from uwf_git.store.refs import Oid
 
@@ -60,14 +58,7 @@ def read_strict_commit(objects: ObjectStore, oid: Oid) -> StrictCommit:
         problem = _header_problem(content[: -len(view.message)] if view.message else content)
     else:
         problem = None
-        view = CommitView(
-            oid=oid,
-            parents=tuple(Oid(parent) for parent in found[2].decode().split()[1::2]),
-            tree=ObjectID(found[1]),
-            message=content[found.end() :],
-            author=found[3],
-            time_s=int(found[4]),
-        )
+        view = build_view(oid, found)
     if problem is None and _ENCODING.search(content, 0, len(content) - len(view.message)):
         problem = "says that its message is in another encoding than UTF-8"
     if problem is None and view.time_s >= _END_OF_TIME_S:
