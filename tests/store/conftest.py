@@ -4,9 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from store.signing_keys import key
 
 from uwf_git.store.git_config import set_config
 from uwf_git.store.store import Store, create_store, memory_store, open_store
+
+__all__ = ["key"]
 
 BACKENDS = ["memory", "bare", "packed", "project", "worktree"]
 

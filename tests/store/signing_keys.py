@@ -40,6 +40,12 @@ def make_ssh_key(path: Path, *, passphrase: str = "") -> Path:
     return path
 
 
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    """Give an ssh key that can be used without a passphrase."""
+    return make_ssh_key(tmp_path / "key")
+
+
 def public_half(key: Path) -> str:
     """Give the public key as a line of text."""
     return key.with_name(f"{key.name}.pub").read_text().strip()
@@ -68,6 +74,13 @@ def trusting(store: Store, place: Path, *lines: str, name: str = "signers") -> S
     file = place / name
     file.write_text("".join(f"{line}\n" for line in lines))
     return with_settings(store, gpg__ssh__allowedSignersFile=str(file))
+
+
+def signed_and_trusted(
+    store: Store, key: Path, place: Path, *, signer: str = "ada@example.com"
+) -> Store:
+    """Let the commits of *store* be signed by *key*, and *store* trust it as that of *signer*."""
+    return trusting(signed_by(store, key), place, f"{signer} {public_half(key)}")
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from uwf_git.store.keeper import keeps_versions, open_keeper, open_keepers
 from uwf_git.store.node_tree import get_tree
 from uwf_git.store.registry import add_version
 from uwf_git.store.store import Store, open_store
+from uwf_git.store.workflow_tree import Source
 
 REF = f"refs/threads/{THREAD}"
 OTHER = build_node(TEXT, "other", timestamp=0)
@@ -34,9 +35,9 @@ def test_a_thread_is_asked_at_its_tip(memory: Store, clock: Callable[[], int]) -
 
 def test_each_version_of_a_workflow_keeps_its_own(memory: Store) -> None:
     first = add_version(
-        memory, None, added=("demo", WORKFLOW, [AGENT]), source=b"1", signing=signed(0)
+        memory, None, added=("demo", WORKFLOW, [AGENT]), source=Source(b"1"), signing=signed(0)
     )
-    add_version(memory, first, added=("demo", OTHER, []), source=b"2", signing=signed(1))
+    add_version(memory, first, added=("demo", OTHER, []), source=Source(b"2"), signing=signed(1))
     newest, oldest = open_keepers(memory, "refs/workflows/demo")
     assert [each.find(AGENT.hash) for each in (newest, oldest)] == [None, AGENT]
     assert [each.find(OTHER.hash) for each in (newest, oldest)] == [OTHER, None]
@@ -91,13 +92,17 @@ def test_a_damaged_folder_hides_only_what_might_be_in_it(
 
 def test_a_version_behind_a_damaged_one_cannot_be_asked(store: Store) -> None:
     versions = [
-        add_version(store, None, added=("demo", WORKFLOW, []), source=b"1", signing=signed(0))
+        add_version(
+            store, None, added=("demo", WORKFLOW, []), source=Source(b"1"), signing=signed(0)
+        )
     ]
     for number in (1, 2):
         node = build_node(TEXT, str(number), timestamp=0)
         added = ("demo", node, ())
         signing = signed(number)
-        versions.append(add_version(store, versions[-1], added=added, source=b"2", signing=signing))
+        versions.append(
+            add_version(store, versions[-1], added=added, source=Source(b"2"), signing=signing)
+        )
     spoil(store, versions[1].commit.oid.encode())
     keepers = open_keepers(open_store(store.path), "refs/workflows/demo")
     assert [keeper.commit.oid for keeper in keepers] == [versions[2].commit.oid]

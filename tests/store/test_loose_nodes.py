@@ -18,6 +18,7 @@ from uwf_git.store.node_tree import NodeCollision
 from uwf_git.store.refs import Oid
 from uwf_git.store.registry import add_version
 from uwf_git.store.store import Store
+from uwf_git.store.workflow_tree import Source
 
 ONE, TWO = (build_node(TEXT, text, timestamp=5) for text in ("one", "two"))
 
@@ -114,7 +115,7 @@ def test_a_node_is_found_in_threads_archives_and_workflows(
     ended = tell_small_story(memory, clock).snapshot.get_head_node()
     active = Story(memory, clock, ThreadId(THREAD[:-1] + "V"))
     active.step(text="only here")
-    add_version(memory, None, added=("demo", WORKFLOW, []), source=b"", signing=signed(0))
+    add_version(memory, None, added=("demo", WORKFLOW, []), source=Source(b""), signing=signed(0))
     for node in (ended, active.snapshot.get_head_node(), WORKFLOW):
         assert NodeLookup(memory).get(node.hash) == node
         assert NodeLookup(memory).resolve(node.hash[:9]) == node.hash

@@ -17,9 +17,9 @@ from store.signing_keys import (
     needs_gpg,
     needs_ssh,
     public_half,
+    signed_and_trusted,
     signed_by,
     ssh_agent,
-    trusting,
     with_settings,
 )
 from store.story import COMMITTER, Story
@@ -37,14 +37,9 @@ def judge(git: Git, store: Store, oid: str) -> str:
 
 
 @pytest.fixture
-def key(tmp_path: Path) -> Path:
-    return make_ssh_key(tmp_path / "key")
-
-
-@pytest.fixture
 def ssh_store(store: Store, key: Path, tmp_path: Path) -> Store:
     """Give a store whose commits are signed by an ssh key that it trusts."""
-    return trusting(signed_by(store, key), tmp_path, f"ada@example.com {public_half(key)}")
+    return signed_and_trusted(store, key, tmp_path)
 
 
 @needs_ssh
@@ -120,11 +115,12 @@ def test_locked_key_is_an_error_that_says_how_to_unlock_it(store: Store, tmp_pat
 
 
 @needs_ssh
-def test_locked_key_is_unlocked_by_the_agent(store: Store, tmp_path: Path, git: Git) -> None:
-    key = make_ssh_key(tmp_path / "key")
+def test_locked_key_is_unlocked_by_the_agent(
+    store: Store, key: Path, tmp_path: Path, git: Git
+) -> None:
     with ssh_agent(tmp_path / "s", key) as environ:
         key.write_text("nobody reads this, as the agent has it\n")
-        store = trusting(signed_by(store, key), tmp_path, f"ada {public_half(key)}")
+        store = signed_and_trusted(store, key, tmp_path, signer="ada")
         store = signed_by(store, f"{key}.pub")
         assert judge(git, store, sign_commit(store, environ)) == "G ada"
 

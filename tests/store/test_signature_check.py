@@ -19,10 +19,8 @@ from store.signed_commits import (
 )
 from store.signing_keys import (
     Git,
-    make_ssh_key,
     needs_ssh,
-    public_half,
-    signed_by,
+    signed_and_trusted,
     trusting,
     with_settings,
 )
@@ -36,10 +34,9 @@ HEAD = b"tree 1\nparent 2\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n"
 
 
 @pytest.fixture
-def trusted(store: Store, tmp_path: Path) -> Store:
+def trusted(store: Store, key: Path, tmp_path: Path) -> Store:
     """Give a store whose commits are signed by a key that it trusts."""
-    key = make_ssh_key(tmp_path / "key")
-    return trusting(signed_by(store, key), tmp_path, f"ada {public_half(key)}")
+    return signed_and_trusted(store, key, tmp_path, signer="ada")
 
 
 @pytest.mark.parametrize(

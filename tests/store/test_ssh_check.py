@@ -24,6 +24,7 @@ from store.signing_keys import (
     make_ssh_key,
     needs_ssh,
     public_half,
+    signed_and_trusted,
     signed_by,
     trusting,
     with_settings,
@@ -41,11 +42,6 @@ BEFORE, AFTER = "20250101", "20260101"
 
 
 @pytest.fixture
-def key(tmp_path: Path) -> Path:
-    return make_ssh_key(tmp_path / "key")
-
-
-@pytest.fixture
 def other(tmp_path: Path) -> Path:
     return make_ssh_key(tmp_path / "other")
 
@@ -53,7 +49,7 @@ def other(tmp_path: Path) -> Path:
 @pytest.fixture
 def trusted(store: Store, key: Path, tmp_path: Path) -> Store:
     """Give a store whose commits are signed by a key that it trusts."""
-    return trusting(signed_by(store, key), tmp_path, f"ada@example.com {public_half(key)}")
+    return signed_and_trusted(store, key, tmp_path)
 
 
 def fingerprint(key: Path) -> str:

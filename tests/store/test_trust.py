@@ -23,6 +23,7 @@ from uwf_git.store.trust import (
     trust_agents,
     untrust_agents,
 )
+from uwf_git.store.workflow_tree import Source
 
 AGENT_CONFIG: dict[str, Any] = {
     "command": "uwf-cursor --model x",
@@ -208,7 +209,7 @@ def test_what_was_fetched_is_not_trusted(
     trust_agents(store, [AGENT.payload])
     story = Story(store, clock)
     added = ("demo", story.snapshot.get_start(), ())
-    add_version(store, None, added=added, source=b"", signing=signed(clock()))
+    add_version(store, None, added=added, source=Source(b""), signing=signed(clock()))
     git("clone", "--quiet", "--mirror", store.path, tmp_path / "clone.git", cwd=tmp_path)
     clone = open_store(str(tmp_path / "clone.git"))
     assert clone.refs.names("refs/threads/") == [story.thread]
