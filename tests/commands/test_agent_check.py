@@ -5,7 +5,13 @@ import pytest
 from commands.world import World
 
 from uwf_git.agents.command_line import BadCommand
-from uwf_git.commands.agent_check import Checked, CheckFailed, CheckRequest, check_agent
+from uwf_git.commands.agent_check import (
+    Checked,
+    CheckFailed,
+    CheckRequest,
+    NothingRuns,
+    check_agent,
+)
 from uwf_git.store.git_config import GitConfig
 
 HEARS = """\
@@ -100,3 +106,9 @@ def test_nothing_is_left(world: World, tmp_path: Path) -> None:
     where = (tmp_path / "where").read_text().strip()
     assert where.endswith("/work")
     assert not Path(where).exists()
+
+
+def test_person_cannot_be_tried(world: World) -> None:
+    with pytest.raises(NothingRuns) as caught:
+        check(world, "human")
+    assert "--agent ROLE=human" in (caught.value.hint or "")

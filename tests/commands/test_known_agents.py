@@ -6,6 +6,7 @@ import pytest
 
 from uwf_git.agentkit.command_adapter import CommandAdapter
 from uwf_git.agents.command_line import BadCommand
+from uwf_git.commands.choose_agent import PERSON
 from uwf_git.commands.known_agents import KNOWN, KnownAgent, find_agents, name_agent
 
 ADAPTERS = Path(importlib.import_module("uwf_git.agentkit.adapters").__path__[0])
@@ -18,7 +19,10 @@ def program(folder: Path, name: str, text: str) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("agent", KNOWN, ids=lambda agent: agent.command)
+ADAPTED = [agent for agent in KNOWN if agent.command != PERSON]
+
+
+@pytest.mark.parametrize("agent", ADAPTED, ids=lambda agent: agent.command)
 def test_table_says_what_the_adapters_say(agent: KnownAgent) -> None:
     name = agent.command.removeprefix("uwf-")
     module = importlib.import_module(f"uwf_git.agentkit.adapters.{name}")
@@ -39,7 +43,7 @@ def test_every_adapter_is_in_the_table() -> None:
         if hasattr(importlib.import_module(f"uwf_git.agentkit.adapters.{name}"), "main")
     }
 
-    assert {f"uwf-{name}" for name in mains} == {agent.command for agent in KNOWN}
+    assert {f"uwf-{name}" for name in mains} == {agent.command for agent in ADAPTED}
 
 
 def test_programs_are_found_with_their_versions(tmp_path: Path) -> None:
@@ -59,6 +63,13 @@ def test_programs_are_found_with_their_versions(tmp_path: Path) -> None:
     assert found["uwf-llm"].is_here
 
 
+def test_person_is_always_here() -> None:
+    found = {each.agent.command: each for each in find_agents({}, with_versions=True)}
+
+    assert found[PERSON].is_here
+    assert (found[PERSON].path, found[PERSON].version) == (None, None)
+
+
 def test_nothing_is_run_when_versions_are_not_asked_for(tmp_path: Path) -> None:
     program(tmp_path, "claude", f"touch {tmp_path}/ran")
 
@@ -74,6 +85,9 @@ def test_nothing_is_run_when_versions_are_not_asked_for(tmp_path: Path) -> None:
         ("uwf-claude", "uwf-claude"),
         ("claude --model opus", "uwf-claude --model opus"),
         ("acp 'gemini --acp'", "uwf-acp 'gemini --acp'"),
+        ("human", "human"),
+        (" human ", "human"),
+        ("human --slow", "uwf-human --slow"),
         ("./mine --fast", "./mine --fast"),
         ("/usr/bin/claude", "/usr/bin/claude"),
     ],

@@ -1,9 +1,16 @@
+import os
+
 import pytest
 from commands.world import World, fails, says
 
 from uwf_git.commands.thread_kill import kill_thread
+from uwf_git.commands.thread_patch import patch_thread
+from uwf_git.commands.thread_pause import pause_thread
+from uwf_git.commands.thread_retry import retry_thread
 from uwf_git.commands.thread_show import show_thread
 from uwf_git.commands.thread_step import TurnFailed
+from uwf_git.commands.turn import Played, Turn
+from uwf_git.store.thread_lock import lock_drive
 
 
 def test_new_thread_stands_at_its_start(world: World) -> None:
@@ -50,7 +57,7 @@ def test_failed_try_is_shown_with_its_output(world: World) -> None:
     assert shown["attempts"] == 1
     attempt = shown["lastAttempt"]
     assert (attempt["exitCode"], attempt["content"], attempt["stderr"]) == (7, "half", "why")
-    assert (shown["status"], shown["depth"], shown["step"]) == ("ready", 0, None)
+    assert (shown["status"], shown["depth"], shown["step"]) == ("failed", 0, None)
 
 
 def test_ended_thread_is_shown_with_its_end_and_the_reason(world: World) -> None:
@@ -79,3 +86,68 @@ def test_no_thread_was_updated_before_it_began(world: World) -> None:
     shown = show_thread(world.store, world.begun())
 
     assert shown["lastUpdateTime"] == shown["startTime"] == 1_760_000_000_999
+
+
+def test_thread_that_waits_for_a_person_shows_the_question(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, command="human")
+
+    shown = show_thread(world.store, thread)
+
+    asked = world.snapshot(thread).commit.time_s * 1000
+    assert (shown["status"], shown["waiting"]) == ("waiting", {"role": "writer", "since": asked})
+    assert shown["question"]["command"] == f"uwf thread answer {thread}"
+    # The words of the wait are the question's own.
+    assert "reason" not in shown
+
+
+def test_thread_that_is_at_work_is_running(world: World) -> None:
+    thread = world.begun()
+    seen = []
+
+    def play(turn: Turn) -> Played:
+        seen.append(show_thread(world.store, thread))
+        return says({"text": "x"})(turn)
+
+    world.step(thread, play)
+
+    assert seen[0]["status"] == "running"
+    running = seen[0]["running"]
+    assert (running["role"], running["agent"], running["driven"]) == ("writer", "nobody", False)
+    assert running["pid"] == os.getpid()
+    after = show_thread(world.store, thread)
+    assert after["status"] == "ready"
+    assert "running" not in after
+
+
+def test_thread_that_is_driven_is_running_between_two_steps(world: World) -> None:
+    thread = world.begun()
+
+    with lock_drive(world.store, thread, since_ms=1):
+        shown = show_thread(world.store, thread)
+
+    assert (shown["status"], shown["running"]["driven"]) == ("running", True)
+
+
+def test_paused_thread_says_why_whatever_came_since(world: World) -> None:
+    thread = world.begun()
+    pause_thread(world.store, world.caller, thread, reason="Wait for Ann.")
+    patch_thread(world.store, world.caller, thread, {"a": 1}, reason="Ann said so.")
+
+    shown = show_thread(world.store, thread)
+
+    assert (shown["status"], shown["pausedFrom"]) == ("paused", "ready")
+    assert shown["reason"] == "Wait for Ann."
+
+
+def test_failed_thread_counts_what_counted_and_keeps_what_it_is_told(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    assert show_thread(world.store, thread)["failures"] == 1
+
+    retry_thread(world.store, world.caller, thread, hint="Use the other door.")
+
+    shown = show_thread(world.store, thread)
+    assert (shown["failures"], shown["hint"]) == (0, "Use the other door.")
+    assert (shown["executionTime"], shown["limits"]) == (500, {})

@@ -1,6 +1,7 @@
-"""Failure words: what a program's own words about its failure mean.
+"""Failure words: what a program's own words about its failure mean, and our words for it.
 
-Owns: the words by which agent programs tell of limits, logins, permissions and sessions.
+Owns: the words by which agent programs tell of limits, logins, permissions and sessions; the
+sentences for ends that all of them may come to.
 Knows nothing of: any one program, how its words were found.
 Always true: a message is one line, names the program, and holds what that said, so that a time at
 which a limit ends is never lost.
@@ -98,6 +99,33 @@ def explain_no_record(
         kind = "usage" if status and not ended.run.stdout.strip() else "no-result"
     hint = login if kind == "auth" else None
     return NoAnswer(kind, f"{message}: {words}", hint=hint, partial=partial)
+
+
+def explain_unknown_session(name: str, ended: Ended) -> NoAnswer:
+    """Tell that the program *name* had nothing to go on with."""
+    session = ended.asked.session or ""
+    return NoAnswer("no-session", f"{name} does not know the session {session:.60} any more")
+
+
+def require_good_end(name: str, ended: Ended, answer: Answer, *, after: str) -> None:
+    """See to it that a program whose terminal record, *after*, is fine also ended well.
+
+    Raises:
+        NoAnswer: its exit status says otherwise.
+    """
+    if ended.run.exit_code:
+        message = f"{name} ended with exit status {ended.run.exit_code} after its {after}"
+        raise NoAnswer("crashed", message, partial=answer)
+
+
+def require_words(name: str, answer: Answer) -> None:
+    """See to it that a program that ended well has answered.
+
+    Raises:
+        NoAnswer: it said nothing.
+    """
+    if not answer.text.strip() and answer.structured is None:
+        raise NoAnswer("no-result", f"{name} ended well, but said nothing", partial=answer)
 
 
 def find_last_words(stderr: bytes) -> tuple[str, bool]:

@@ -24,8 +24,15 @@ def mcp_entry(environ: Mapping[str, str]) -> dict[str, Any]:
     return {"command": sys.executable, "args": ["-P", "-m", "uwf_git", "mcp"], "env": env}
 
 
-def find_mcp_entry(environ: Mapping[str, str]) -> dict[str, Any] | None:
-    """Give the entry; None without a turn, whose thread the server would read."""
+def find_mcp_entry(
+    environ: Mapping[str, str], settings: Mapping[str, str]
+) -> dict[str, Any] | None:
+    """Give the entry; None without a turn, whose thread the server would read.
+
+    None as well if the setting ``mcp`` is off.
+    """
+    if settings.get("mcp") == "off":
+        return None
     if not (environ.get("UWF_REPO") and environ.get("UWF_THREAD_ID")):
         return None
     return mcp_entry(environ)

@@ -1,4 +1,4 @@
-"""Records: JSON that a program printed, among whatever else it printed.
+"""Records: JSON that a program printed, or left in a file, among whatever else it told.
 
 Owns: finding the objects, and looking into them without trusting their shape.
 Knows nothing of: any program's records.
@@ -47,6 +47,15 @@ def parse_last(output: bytes) -> Any:
         found = found if value is None else value
         match = _BEGINNING.search(text, end)
     return found
+
+
+def read_last(path: str) -> Any:
+    """Give the last JSON object or array in the file at *path*; None if there is no such file."""
+    try:
+        with open(path, "rb") as file:
+            return parse_last(file.read())
+    except OSError:
+        return None
 
 
 def find(record: Any, kind: type[Kind], *path: str) -> Kind | None:

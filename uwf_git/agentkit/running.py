@@ -71,6 +71,7 @@ def complete(function: AgentFunction, context: AgentContext) -> AgentResult:
 
 def run_as_agent(produce: Callable[[], AgentResult], *, is_debug: bool) -> int:
     """Print what *produce* gives, or say in one line why there is nothing; give the exit status."""
+    _log_to_file()
     try:
         with _rare_collections(), _kept_stdout() as stdout:
             _print_outcome(produce, stdout)
@@ -86,6 +87,19 @@ def run_as_agent(produce: Callable[[], AgentResult], *, is_debug: bool) -> int:
             f"{type(error).__name__}: {error}", hint=None, status=_FAILED, is_debug=is_debug
         )
     return 0
+
+
+def _log_to_file() -> None:
+    """Keep the debug log if UWF_DEBUG names a file for it.
+
+    Never on stderr: that is recorded, and read for its last line.
+    """
+    if os.environ.get("UWF_DEBUG", "") not in {"", "0", "1"}:
+        from uwf_git.commands.debug_output import (  # noqa: PLC0415 (10 ms, and few ask for it)
+            log_as_asked,
+        )
+
+        log_as_asked(os.environ, cwd=os.getcwd())
 
 
 def _print_outcome(produce: Callable[[], AgentResult], stdout: IO[bytes]) -> None:

@@ -14,7 +14,7 @@ git config is the store's over the user's. A fetched thread or workflow cannot s
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from uwf_git.errors import BadUsage
 
@@ -101,6 +101,20 @@ def parse_seconds(settings: Mapping[str, str], key: str) -> float | None:
     if not 0 < seconds < float("inf"):
         raise BadUsage(f"{key} is {text!r:.100}, not a number of seconds", hint=f"{key}=600")
     return seconds
+
+
+def choose_permission(settings: Mapping[str, str], known: Collection[str]) -> str:
+    """Give the setting ``permission``, one of the *known* ones; the first of them is the default.
+
+    Raises:
+        BadUsage: it is another.
+    """
+    first, *others = known
+    permission = settings.get("permission") or first
+    if permission not in known:
+        hint = f"permission={first}, or {', '.join(others)}"
+        raise BadUsage(f"permission is {permission!r:.100}", hint=hint)
+    return permission
 
 
 def split_args(settings: Mapping[str, str]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from uwf_git.agents.command_line import (
     split_command,
 )
 from uwf_git.agents.tool import ToolRequest, run_tool
+from uwf_git.commands.choose_agent import PERSON
 
 _VERSION = re.compile(rb"\d+(?:\.\d+)+[\w.+-]*")
 _VERSION_TIMEOUT_S = 10.0
@@ -27,7 +28,7 @@ class KnownAgent(NamedTuple):
     """An agent that uwf has an adapter for."""
 
     command: str
-    """The adapter's own command, as it is bound to a role."""
+    """The adapter's own command, as it is bound to a role; a person needs no adapter."""
 
     about: str
     programs: tuple[str, ...] = ()
@@ -69,6 +70,7 @@ KNOWN: tuple[KnownAgent, ...] = (
         "uwf-acp", "any agent of the Agent Client Protocol", example="uwf-acp 'gemini --acp'"
     ),
     KnownAgent("uwf-cli", "any command: prompt in, text out", example="uwf-cli 'my-tool --ask'"),
+    KnownAgent(PERSON, "a person, for whose `uwf thread answer` the thread waits"),
     KnownAgent("uwf-human", "a person at the terminal"),
     KnownAgent("uwf-shell", "a shell command", example="uwf-shell 'make test'"),
     KnownAgent("uwf-mock", "a script, for trying workflows out", example="uwf-mock script.yaml"),
@@ -108,11 +110,15 @@ def find_agents(environ: Mapping[str, str], *, with_versions: bool) -> list[Foun
 def name_agent(text: str) -> str:
     """Give the command that *text* means: ``claude`` is ``uwf-claude``; a command is itself.
 
+    ``human`` is itself too: whom a thread waits for, and not who is asked at the terminal.
+
     Raises:
         BadCommand: it is neither.
     """
     words = split_command(text)
     front = f"uwf-{words[0]}"
+    if text.strip() == PERSON:
+        return PERSON
     if any(agent.command == front for agent in KNOWN):
         return f"uwf-{text.lstrip()}"
     return text

@@ -4,7 +4,7 @@ Owns: the document that says it. Always true: it reads, and changes nothing.
 Source: seed 000 section 1.4; the names of seed 004's TaskHandle.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uwf_git.commands.step_view import (
     get_command,
@@ -13,20 +13,26 @@ from uwf_git.commands.step_view import (
     view_step,
     view_steps,
 )
+from uwf_git.commands.work_traces import has_traces
 from uwf_git.model.references import reference
-from uwf_git.model.thread import ENDED
+from uwf_git.model.thread import ENDED, Present
+from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import START
 from uwf_git.store.heads import get_head, resolve_thread
+from uwf_git.store.history import walk_history
 from uwf_git.store.snapshot import Snapshot, read_snapshot
 from uwf_git.store.store import Store
 from uwf_git.store.workdirs import find_workdir
+
+if TYPE_CHECKING:
+    from uwf_git.commands.running import Running
 
 
 def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any]:
     """Give the present of the thread that *text* means, with its newest step.
 
-    If tries have failed since then, the newest of them is there with what it printed. *full*
-    adds every step, oldest first.
+    If tries have failed since then, the newest of them is there with what it printed; if it waits
+    for a person, what is asked. *full* adds every step, oldest first.
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: no thread is meant.
@@ -39,11 +45,12 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
     start = snapshot.get_start()
     # git counts in seconds, so that the second in which a thread began is before its beginning.
     updated_at = max(snapshot.commit.time_s * 1000, present.started_at)
+    status, running = _find_work(store, head.thread, record.status)
     document: dict[str, Any] = {
         "thread": head.thread,
         "workflow": record.workflow,
         "workflowName": record.workflow_name,
-        "status": record.status,
+        "status": status,
         "head": record.node,
         "depth": record.depth,
         "prompt": start.payload["prompt"],
@@ -53,17 +60,13 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
         "lastUpdateTime": updated_at,
         "endTime": updated_at if record.status in ENDED else None,
         "error": view_error(snapshot, present.last_attempt),
-        "attempts": present.attempts,
-        "visits": dict(present.visits),
-        "state": dict(present.state),
-        "usage": dict(present.usage),
+        **_view_account(present),
         "agents": _agents(snapshot),
         "workdir": find_workdir(store, head.thread),
         "commit": head.commit,
         "said": snapshot.subject,
     }
-    if snapshot.body:
-        document["reason"] = snapshot.body
+    document |= _view_now(store, snapshot, present, running)
     if full:
         document["steps"] = view_steps(snapshot)
     else:
@@ -71,6 +74,87 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
         document["step"] = view_step(snapshot, newest) if record.depth else None
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
     return document
+
+
+def _view_account(present: Present) -> dict[str, Any]:
+    """Tell what was tried and spent, and how much may be."""
+    return {
+        "attempts": present.attempts,
+        "failures": present.failures,
+        "visits": dict(present.visits),
+        "state": dict(present.state),
+        "usage": dict(present.usage),
+        "executionTime": present.execution_ms,
+        "limits": dict(present.limits),
+    }
+
+
+def _find_work(store: Store, thread: ThreadId, status: str) -> "tuple[str, Running | None]":
+    """Give the status as people mean it, and who is at work."""
+    if not has_traces(store, thread):
+        return status, None
+    from uwf_git.commands.running import (  # noqa: PLC0415 (costs 20 ms, and few get here)
+        find_running,
+        show_status,
+    )
+
+    running = find_running(store, thread)
+    return show_status(status, running), running
+
+
+def _view_now(
+    store: Store, snapshot: Snapshot, present: Present, running: "Running | None"
+) -> dict[str, Any]:
+    """Tell what keeps the thread where it is, as far as something does."""
+    view: dict[str, Any] = {}
+    if running is not None:
+        view["running"] = _view_running(running)
+    if present.waiting is not None:
+        view |= _view_wait(store, snapshot, present)
+    if present.paused_from is not None:
+        view["pausedFrom"] = present.paused_from
+    if present.hint:
+        view["hint"] = present.hint
+    reason = _find_reason(store, snapshot)
+    if reason:
+        view["reason"] = reason
+    return view
+
+
+def _view_wait(store: Store, snapshot: Snapshot, present: Present) -> dict[str, Any]:
+    from uwf_git.commands.question import (  # noqa: PLC0415 (few threads wait)
+        view_question,
+        view_waiting,
+    )
+
+    view: dict[str, Any] = {"waiting": view_waiting(store, snapshot, present)}
+    question = view_question(snapshot, present)
+    return view if question is None else {**view, "question": question}
+
+
+def _view_running(running: "Running") -> dict[str, Any]:
+    return {
+        "role": running.role,
+        "agent": running.agent,
+        "pid": running.pid,
+        "group": running.group,
+        "since": running.since,
+        "driven": running.is_driven,
+    }
+
+
+def _find_reason(store: Store, snapshot: Snapshot) -> str:
+    """Give why the thread is as it is, in the words of whoever made it so."""
+    if snapshot.record.event == "wait":
+        # Its words are the question, which is there in full.
+        return ""
+    if snapshot.record.status != "paused":
+        return snapshot.body
+    for each in walk_history(store, snapshot.commit.oid):
+        # A step that was under way, or a patch, may have come after the pause.
+        if each.record.event == "pause":
+            return each.body
+    return ""
 
 
 def _agents(snapshot: Snapshot) -> dict[str, str]:

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agentkit.conftest import MakeContext, Turn
+from agentkit.conftest import Turn
 from agentkit.person import Person
-
-from uwf_git.agentkit.adapters.human import ask_person, build_page
 
 HUMAN = f"{sys.executable} -m uwf_git.agentkit.adapters.human"
 Start = Callable[..., Person]
@@ -224,50 +222,3 @@ def test_program_explains_itself(turn: Turn) -> None:
 
     assert ran.status == 0
     assert ran.out.startswith("Usage: uwf-human THREAD-ID\n")
-
-
-class Answers:
-    """Somebody whose answers are known beforehand."""
-
-    def __init__(self, *answers: str | None) -> None:
-        self.answers = list(answers)
-        self.shown = ""
-
-    def say(self, text: str) -> None:
-        self.shown += text
-
-    def read_line(self, prompt: str = "> ") -> str | None:
-        self.shown += prompt
-        return self.answers.pop(0)
-
-
-def test_page_shows_the_last_step_and_the_last_error(context: MakeContext) -> None:
-    failed = {"kind": "schema", "message": "approved is missing"}
-    page = build_page(context(lastError=failed))
-
-    assert "The last step, by developer" in page
-    assert '"summary": "fixed the redirect loop"' in page
-    assert "They pass." in page
-    assert "First read, then fix." not in page
-    assert "The last attempt failed: approved is missing" in page
-
-
-def test_page_of_a_long_step_says_where_the_rest_is(context: MakeContext) -> None:
-    long = context()
-    steps = [{**each, "content": "x" * 50_000} for each in json.loads(json.dumps(STEPS))]
-    page = build_page(context(steps=steps))
-
-    assert len(page) < 30_000
-    assert "`uwf thread read` shows all of it" in page
-    assert long.depth == 2
-
-
-STEPS = [{"hash": "8FWKR3TN5V1QA", "role": "developer", "meta": {}, "agent": "a", "timestamp": 1}]
-
-
-def test_edited_text_is_the_text(context: MakeContext) -> None:
-    me = Answers("y", "", "", ":e", "")
-
-    result = ask_person(me, context(), edit=lambda text: f"{text}Written.\n\n")
-
-    assert (result.meta, result.content, result.rung) == ({"approved": True}, "Written.", "asked")

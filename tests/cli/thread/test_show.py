@@ -1,4 +1,8 @@
+from typing import Any
+
 from cli.program import Uwf
+
+from uwf_git.cli.thread.show import describe_limits, describe_status
 
 
 def test_show_says_where_a_thread_stands(uwf: Uwf) -> None:
@@ -59,3 +63,63 @@ def test_text_tells_of_a_failed_try(uwf: Uwf) -> None:
     told = uwf("thread", "show", thread, "--format", "text").out
 
     assert "error     1. try: exit status 1" in told
+
+
+def test_text_names_what_a_step_has_kept_besides(uwf: Uwf) -> None:
+    kept = 'echo told >"$UWF_STEP_DIR/prompt.md"; echo \'{"type": "turn"}\' >"$UWF_TRACE"'
+    answer = """echo '{"meta": {"text": "x"}, "content": "", "rung": "native"}'"""
+    thread = uwf.begun(uwf.agent(f"{kept}; {answer}"))
+    uwf.json("thread", "step", thread)
+    shown = uwf.json("thread", "show", thread)["step"]
+
+    told = uwf("thread", "show", thread, "--format", "text").out
+
+    for name in ("prompt", "trace"):
+        assert f"   {name:8}{shown[name]}\n" in told
+    assert told.endswith("   rung    native\n")
+
+
+def test_text_has_the_question_of_a_thread_that_waits(uwf: Uwf) -> None:
+    thread = uwf.begun(uwf.agent(), "checker=human")
+    for _ in range(2):
+        uwf.json("thread", "step", thread)
+
+    told = uwf("thread", "show", thread, "--format", "text").out
+
+    assert "status    waiting since " in told
+    assert " for a person, who plays checker\n" in told
+    assert told.endswith(
+        "question for checker:\n\n   Checks.\n\n   Check.\n\n   writer said: What was said.\n\n"
+        f"   - `ok` (required): true or false\n\nanswer it with `uwf thread answer {thread}`\n"
+    )
+
+
+def test_text_says_what_holds_a_thread(uwf: Uwf) -> None:
+    document: dict[str, Any] = {
+        "status": "paused",
+        "failures": 2,
+        "pausedFrom": "waiting",
+        "waiting": {"role": "writer", "since": 0},
+    }
+    running = {"role": "writer", "agent": "uwf-mock", "pid": 7, "since": 1000, "driven": True}
+    idle = {"role": None, "agent": None, "pid": None, "since": None, "driven": True}
+
+    assert describe_status(document) == "paused, and was waiting, after 2 failed tries"
+    document |= {"status": "waiting", "pausedFrom": None, "failures": 1}
+    document["waiting"]["until"] = 60_000
+    assert describe_status(document) == (
+        "waiting until 1970-01-01 00:01:00 UTC: writer hit a limit, after 1 failed try"
+    )
+    document |= {"status": "running", "failures": 0, "running": running}
+    assert describe_status(document) == (
+        "running; at work: writer (uwf-mock), process 7, since 1970-01-01 00:00:01 UTC"
+    )
+    document["running"] = idle
+    assert describe_status(document) == "running; at work: the driver"
+
+
+def test_text_has_the_limits_and_what_of_them_is_used(uwf: Uwf) -> None:
+    document = {"depth": 2, "executionTime": 1500, "limits": {"maxSteps": 9, "maxCost": 3}}
+
+    assert describe_limits(document) == "maxSteps 2 of 9, maxCost 3"
+    assert describe_limits(document | {"limits": {}}) is None

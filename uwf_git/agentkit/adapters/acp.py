@@ -238,8 +238,8 @@ def _build_request(asked: Asked) -> CompanionRequest:
 
 
 def _mcp_servers(asked: Asked) -> list[dict[str, Any]]:
-    entry = find_mcp_entry(asked.environ)
-    if entry is None or asked.settings.get("mcp") == "off":
+    entry = find_mcp_entry(asked.environ, asked.settings)
+    if entry is None:
         return []
     env = [{"name": name, "value": value} for name, value in entry["env"].items()]
     return [{"name": "uwf", "command": entry["command"], "args": entry["args"], "env": env}]

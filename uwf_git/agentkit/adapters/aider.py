@@ -19,8 +19,7 @@ from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, ada
 from uwf_git.agentkit.failure_words import explain_no_record, explain_words
 from uwf_git.agentkit.provider_variables import PROVIDER_VARIABLES
 from uwf_git.agentkit.records import build_usage
-from uwf_git.agentkit.settings import split_args
-from uwf_git.errors import BadUsage
+from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\
 Play roles with aider, in the thread's work directory. It edits files without asking, commits
@@ -66,9 +65,7 @@ def build(asked: Asked, folder: str) -> Command:
         BadUsage: a setting is wrong.
     """
     settings = asked.settings
-    permission = settings.get("permission") or "edit"
-    if permission not in _PERMISSIONS:
-        raise BadUsage(f"permission is {permission!r:.100}", hint="permission=edit, or dry-run")
+    permission = choose_permission(settings, _PERMISSIONS)
     own = os.path.abspath(folder)
     message = os.path.join(own, _MESSAGE_FILE)
     with open(message, "w", encoding="utf-8", errors="replace") as file:

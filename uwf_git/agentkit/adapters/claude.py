@@ -14,7 +14,12 @@ from typing import Any
 
 from uwf_git.agentkit.adapter import Answer, Asked, FailureKind, NoAnswer
 from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
-from uwf_git.agentkit.failure_words import explain_no_record, explain_words, with_reset
+from uwf_git.agentkit.failure_words import (
+    explain_no_record,
+    explain_words,
+    require_good_end,
+    with_reset,
+)
 from uwf_git.agentkit.mcp_config import SERVER, find_mcp_entry, mcp_servers_json
 from uwf_git.agentkit.records import build_usage, find, parse_lines
 from uwf_git.agentkit.role_object import GUIDE, read_answer, wanted_of
@@ -78,7 +83,7 @@ def build(asked: Asked, _folder: str) -> Command:
     schema = _build_schema(asked)
     if schema is not None:
         argv += ["--json-schema", schema]
-    if settings.get("mcp") != "off" and find_mcp_entry(asked.environ) is not None:
+    if find_mcp_entry(asked.environ, settings) is not None:
         argv += ["--mcp-config", mcp_servers_json(asked.environ, alwaysLoad=True)]
         argv += ["--allowedTools", f"mcp__{SERVER}"]
     prompt = asked.prompt if schema is None else f"{asked.prompt}\n{GUIDE}\n"
@@ -101,9 +106,7 @@ def parse(ended: Ended) -> Answer:
     answer = _read_answer(result, records, ended.asked)
     if result.get("is_error") is not False or result.get("subtype") != "success":
         raise _explain_failure(result, records, answer)
-    if ended.run.exit_code:
-        message = f"claude ended with exit status {ended.run.exit_code} after its result"
-        raise NoAnswer("crashed", message, partial=answer)
+    require_good_end("claude", ended, answer, after="result")
     if not answer.text.strip() and answer.structured is None:
         raise _explain_nothing(result, answer)
     return answer

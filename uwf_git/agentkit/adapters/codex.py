@@ -15,7 +15,12 @@ from typing import Any
 
 from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
-from uwf_git.agentkit.failure_words import explain_no_record, explain_words
+from uwf_git.agentkit.failure_words import (
+    explain_no_record,
+    explain_words,
+    require_good_end,
+    require_words,
+)
 from uwf_git.agentkit.mcp_config import find_mcp_entry, mcp_toml
 from uwf_git.agentkit.records import build_usage, find, parse_last, parse_lines
 from uwf_git.agentkit.role_object import GUIDE, read_answer, wanted_of
@@ -62,7 +67,7 @@ def build(asked: Asked, folder: str) -> Command:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(strict.schema, file)
         argv += ["--output-schema", path]
-    if settings.get("mcp") != "off" and find_mcp_entry(asked.environ) is not None:
+    if find_mcp_entry(asked.environ, settings) is not None:
         argv += ["-c", mcp_toml(asked.environ)]
     argv += split_args(settings)
     if asked.session is not None:
@@ -84,11 +89,8 @@ def parse(ended: Ended) -> Answer:
         raise _explain_none(ended, answer)
     if ends[-1]["type"] == "turn.failed":
         raise explain_words("codex", _read_error(ends[-1]), login=_LOGIN, partial=answer)
-    if ended.run.exit_code:
-        message = f"codex ended with exit status {ended.run.exit_code} after its turn"
-        raise NoAnswer("crashed", message, partial=answer)
-    if not answer.text.strip() and answer.structured is None:
-        raise NoAnswer("no-result", "codex ended well, but said nothing", partial=answer)
+    require_good_end("codex", ended, answer, after="turn")
+    require_words("codex", answer)
     return answer
 
 

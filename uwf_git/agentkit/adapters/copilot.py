@@ -14,11 +14,14 @@ from typing import Any
 
 from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
-from uwf_git.agentkit.failure_words import explain_no_record, explain_words
+from uwf_git.agentkit.failure_words import (
+    explain_no_record,
+    explain_unknown_session,
+    explain_words,
+)
 from uwf_git.agentkit.mcp_config import find_mcp_entry, mcp_servers_json
-from uwf_git.agentkit.records import build_usage, find, parse_last, parse_lines
-from uwf_git.agentkit.settings import split_args
-from uwf_git.errors import BadUsage
+from uwf_git.agentkit.records import build_usage, find, parse_lines, read_last
+from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\
 Play roles with GitHub Copilot CLI, in the thread's work directory. It needs a login (`copilot
@@ -53,10 +56,7 @@ def build(asked: Asked, folder: str) -> Command:
         BadUsage: a setting is wrong.
     """
     settings = asked.settings
-    permission = settings.get("permission") or "allow-all-tools"
-    if permission not in _PERMISSIONS:
-        hint = "permission=allow-all-tools, or allow-all, or none"
-        raise BadUsage(f"permission is {permission!r:.100}", hint=hint)
+    permission = choose_permission(settings, _PERMISSIONS)
     usage_file = os.path.abspath(os.path.join(folder, _USAGE_FILE))
     argv = ["copilot", "--output-format", "json", *_PERMISSIONS[permission]]
     argv += ["--no-ask-user", "--no-auto-update", "--usage-output-file", usage_file]
@@ -64,7 +64,7 @@ def build(asked: Asked, folder: str) -> Command:
         argv += ["--model", settings["model"]]
     if asked.session is not None:
         argv.append(f"--resume={asked.session}")
-    if settings.get("mcp") != "off" and find_mcp_entry(asked.environ) is not None:
+    if find_mcp_entry(asked.environ, settings) is not None:
         config = mcp_servers_json(asked.environ, type="stdio", tools=["*"])
         argv += ["--additional-mcp-config", config]
     return Command((*argv, *split_args(settings)), asked.prompt.encode(errors="replace"))
@@ -107,11 +107,7 @@ def _text(record: Record) -> str:
 
 def _read_usage(folder: str) -> dict[str, Any]:
     """Read what it has written down of its whole session, so far."""
-    try:
-        with open(os.path.join(folder, _USAGE_FILE), "rb") as file:
-            told = parse_last(file.read())
-    except OSError:
-        return {}
+    told = read_last(os.path.join(folder, _USAGE_FILE))
     models = [each for each in (find(told, dict, "modelMetrics") or {}).values() if each]
     if not models:
         return {}
@@ -158,8 +154,7 @@ def _is_final(record: Record) -> bool:
 
 def _explain_failure(ended: Ended, records: list[dict[str, Any]], answer: Answer) -> NoAnswer:
     if ended.asked.session is not None and b"No session, task, or name matched" in ended.run.stderr:
-        message = f"copilot does not know the session {ended.asked.session:.60} any more"
-        return NoAnswer("no-session", message)
+        return explain_unknown_session("copilot", ended)
     errors = [record for record in records if record.get("type") == "session.error"]
     failures = [record for record in records if record.get("type") == "model.call_failure"]
     if not errors and not failures:

@@ -17,12 +17,16 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
+from uwf_git.agentkit.adapter import Answer, Asked
 from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
-from uwf_git.agentkit.failure_words import explain_no_record, explain_words
+from uwf_git.agentkit.failure_words import (
+    explain_no_record,
+    explain_words,
+    require_good_end,
+    require_words,
+)
 from uwf_git.agentkit.records import build_usage, find, parse_lines
-from uwf_git.agentkit.settings import split_args
-from uwf_git.errors import BadUsage
+from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\
 Play roles with the Cursor CLI (`cursor-agent -p`), in the thread's work directory. It needs a
@@ -61,12 +65,8 @@ def build(asked: Asked, _folder: str) -> Command:
         BadUsage: a setting is wrong.
     """
     settings = asked.settings
-    permission = settings.get("permission") or "force"
-    if permission not in _PERMISSIONS:
-        hint = "permission=force, or default, plan, ask"
-        raise BadUsage(f"permission is {permission!r:.100}", hint=hint)
     argv = ["cursor-agent", "-p", "--output-format", "stream-json", "--trust"]
-    argv += _PERMISSIONS[permission]
+    argv += _PERMISSIONS[choose_permission(settings, _PERMISSIONS)]
     if settings.get("model"):
         argv += ["--model", settings["model"]]
     if asked.session is not None:
@@ -96,11 +96,8 @@ def parse(ended: Ended) -> Answer:
     result = results[-1]
     if result.get("is_error") is not False or result.get("subtype") != "success":
         raise explain_words("cursor", whole or "", login=_LOGIN, partial=answer)
-    if ended.run.exit_code:
-        message = f"cursor ended with exit status {ended.run.exit_code} after its result"
-        raise NoAnswer("crashed", message, partial=answer)
-    if not answer.text.strip():
-        raise NoAnswer("no-result", "cursor ended well, but said nothing", partial=answer)
+    require_good_end("cursor", ended, answer, after="result")
+    require_words("cursor", answer)
     return answer
 
 

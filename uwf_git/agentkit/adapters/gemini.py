@@ -18,7 +18,12 @@ from typing import Any
 
 from uwf_git.agentkit.adapter import Answer, Asked, FailureKind, NoAnswer
 from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
-from uwf_git.agentkit.failure_words import explain_no_record, explain_words
+from uwf_git.agentkit.failure_words import (
+    explain_no_record,
+    explain_words,
+    require_good_end,
+    require_words,
+)
 from uwf_git.agentkit.records import build_usage, find, parse_lines
 from uwf_git.agentkit.settings import split_args
 
@@ -87,11 +92,8 @@ def parse(ended: Ended) -> Answer:
         raise _explain_none(ended, answer)
     if result.get("status") != "success":
         raise _explain_failure(result, ended.run.exit_code, answer)
-    if ended.run.exit_code:
-        message = f"gemini ended with exit status {ended.run.exit_code} after its result"
-        raise NoAnswer("crashed", message, partial=answer)
-    if not answer.text.strip():
-        raise NoAnswer("no-result", "gemini ended well, but said nothing", partial=answer)
+    require_good_end("gemini", ended, answer, after="result")
+    require_words("gemini", answer)
     return answer
 
 

@@ -21,7 +21,12 @@ from typing import Any
 
 from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
-from uwf_git.agentkit.failure_words import explain_no_record, explain_words
+from uwf_git.agentkit.failure_words import (
+    explain_no_record,
+    explain_unknown_session,
+    explain_words,
+    require_words,
+)
 from uwf_git.agentkit.mcp_config import find_mcp_entry, mcp_command_line
 from uwf_git.agentkit.provider_variables import PROVIDER_VARIABLES
 from uwf_git.agentkit.records import build_usage, find, parse_last, parse_lines
@@ -75,7 +80,7 @@ def build(asked: Asked, folder: str) -> Command:
             argv += [f"--{key}", settings[key]]
     if asked.session is not None:
         argv.append("--resume")
-    elif settings.get("mcp") != "off" and find_mcp_entry(asked.environ) is not None:
+    elif find_mcp_entry(asked.environ, settings) is not None:
         # A session that goes on has it already; it would be offered twice.
         argv += ["--with-extension", mcp_command_line(asked.environ)]
     given = b""
@@ -116,8 +121,7 @@ def parse(ended: Ended) -> Answer:
         raise explain_words("goose", failure, login=_LOGIN, partial=answer)
     if not completes or ended.run.exit_code:
         raise _explain_end(ended, answer)
-    if not answer.text.strip() and answer.structured is None:
-        raise NoAnswer("no-result", "goose ended well, but said nothing", partial=answer)
+    require_words("goose", answer)
     return answer
 
 
@@ -218,8 +222,7 @@ def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
 
 def _explain_end(ended: Ended, answer: Answer) -> NoAnswer:
     if ended.asked.session is not None and _UNKNOWN_SESSION.search(ended.run.stderr):
-        message = f"goose does not know the session {ended.asked.session:.60} any more"
-        return NoAnswer("no-session", message)
+        return explain_unknown_session("goose", ended)
     if ended.asked.session is not None and _NOT_RESUMED in ended.run.stdout:
         message = f"goose would not go on with the session {ended.asked.session:.60}"
         return NoAnswer("no-session", message)

@@ -14,15 +14,18 @@ work directory. Only its commands can be taken away.
 import os
 import re
 import sys
-from typing import Any
 
 from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
-from uwf_git.agentkit.failure_words import explain_no_record, explain_words
+from uwf_git.agentkit.failure_words import (
+    explain_no_record,
+    explain_unknown_session,
+    explain_words,
+    require_good_end,
+)
 from uwf_git.agentkit.provider_variables import PROVIDER_VARIABLES
-from uwf_git.agentkit.records import build_usage, find, parse_last
-from uwf_git.agentkit.settings import split_args
-from uwf_git.errors import BadUsage
+from uwf_git.agentkit.records import build_usage, find, read_last
+from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\
 Play roles with the Hermes agent (`hermes -z`; `hermes chat` to correct an answer), in the
@@ -68,10 +71,7 @@ def build(asked: Asked, folder: str) -> Command:
     if len(os.fsencode(_clean(asked.prompt))) > _LONGEST_ARGUMENT_BYTES:
         message = "the prompt is too long for hermes, which takes it as an argument (128 KiB)"
         raise NoAnswer("too-long", message, hint="use `uwf-acp hermes-acp`, which has no limit")
-    permission = settings.get("permission") or "yolo"
-    if permission not in _PERMISSIONS:
-        raise BadUsage(f"permission is {permission!r:.100}", hint="permission=yolo, or file")
-    more = [*_PERMISSIONS[permission]]
+    more = [*_PERMISSIONS[choose_permission(settings, _PERMISSIONS)]]
     for key in ("model", "provider"):
         if settings.get(key):
             more += [f"--{key}", settings[key]]
@@ -104,7 +104,7 @@ def _clean(prompt: str) -> str:
 
 
 def _parse_once(ended: Ended) -> Answer:
-    told = _read_usage_file(ended.folder)
+    told = find(read_last(os.path.join(ended.folder, _USAGE_FILE)), dict)
     text = ended.run.stdout.decode(errors="replace")
     answer = Answer(
         text=text,
@@ -123,9 +123,7 @@ def _parse_once(ended: Ended) -> Answer:
         raise explain_no_record("hermes", ended, login=_LOGIN, partial=answer)
     if told.get("failed") is not False or told.get("completed") is not True:
         raise explain_words("hermes", text, login=_LOGIN, partial=answer)
-    if ended.run.exit_code:
-        message = f"hermes ended with exit status {ended.run.exit_code} after its answer"
-        raise NoAnswer("crashed", message, partial=answer)
+    require_good_end("hermes", ended, answer, after="answer")
     return answer
 
 
@@ -134,22 +132,12 @@ def _parse_chat(ended: Ended) -> Answer:
     text = _WARNINGS.sub("", ended.run.stdout.decode(errors="replace"))
     answer = Answer(text=text, session=sessions[-1] if sessions else None)
     if _UNKNOWN_SESSION in ended.run.stderr:
-        message = f"hermes does not know the session {ended.asked.session or '':.60} any more"
-        raise NoAnswer("no-session", message)
+        raise explain_unknown_session("hermes", ended)
     if not sessions:
         raise explain_no_record("hermes", ended, login=_LOGIN, partial=answer)
     if ended.run.exit_code:
         raise explain_words("hermes", text, login=_LOGIN, partial=answer)
     return answer
-
-
-def _read_usage_file(folder: str) -> dict[str, Any] | None:
-    try:
-        with open(os.path.join(folder, _USAGE_FILE), "rb") as file:
-            told = parse_last(file.read())
-    except OSError:
-        return None
-    return told if isinstance(told, dict) else None
 
 
 # One by one: by others it tells what it starts that everything is allowed.

@@ -15,12 +15,17 @@ from typing import Any
 
 from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
-from uwf_git.agentkit.failure_words import explain_no_record, explain_words
+from uwf_git.agentkit.failure_words import (
+    explain_no_record,
+    explain_unknown_session,
+    explain_words,
+    require_good_end,
+    require_words,
+)
 from uwf_git.agentkit.mcp_config import SERVER, find_mcp_entry
 from uwf_git.agentkit.provider_variables import PROVIDER_VARIABLES
 from uwf_git.agentkit.records import build_usage, find, parse_lines
-from uwf_git.agentkit.settings import split_args
-from uwf_git.errors import BadUsage
+from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\
 Play roles with opencode (`opencode run`), in the thread's work directory. Models are named as
@@ -43,7 +48,6 @@ _PERMISSIONS: dict[str, tuple[str, ...]] = {
     "auto": ("--auto",),
     "ask": (),
 }
-_PERMISSION = "workdir"
 _RULES = "OPENCODE_PERMISSION"
 
 Record = Mapping[str, Any]
@@ -56,10 +60,7 @@ def build(asked: Asked, _folder: str) -> Command:
         BadUsage: a setting is wrong.
     """
     settings = asked.settings
-    permission = settings.get("permission") or _PERMISSION
-    if permission not in _PERMISSIONS:
-        hint = "permission=workdir, or auto, ask"
-        raise BadUsage(f"permission is {permission!r:.100}", hint=hint)
+    permission = choose_permission(settings, _PERMISSIONS)
     # Without a title it asks the model for one.
     argv = ["opencode", "run", "--format", "json", "--title", "uwf", *_PERMISSIONS[permission]]
     if settings.get("model"):
@@ -67,7 +68,7 @@ def build(asked: Asked, _folder: str) -> Command:
     if asked.session is not None:
         argv += ["--session", asked.session]
     environ = {"OPENCODE_DISABLE_AUTOUPDATE": "true", **_build_config(asked)}
-    if permission == _PERMISSION and not asked.environ.get(_RULES):
+    if permission == "workdir" and not asked.environ.get(_RULES):
         environ[_RULES] = _build_rules(asked.environ)
     given = asked.prompt.encode(errors="replace")
     return Command((*argv, *split_args(settings)), given, environ)
@@ -95,18 +96,15 @@ def parse(ended: Ended) -> Answer:
     reason = find(steps[-1], str, "part", "reason") if steps else None
     if reason != "stop":
         raise _explain_stop(ended, reason, answer)
-    if ended.run.exit_code:
-        message = f"opencode ended with exit status {ended.run.exit_code} after its answer"
-        raise NoAnswer("crashed", message, partial=answer)
-    if not answer.text.strip():
-        raise NoAnswer("no-result", "opencode ended well, but said nothing", partial=answer)
+    require_good_end("opencode", ended, answer, after="answer")
+    require_words("opencode", answer)
     return answer
 
 
 def _build_config(asked: Asked) -> dict[str, str]:
     """Add our MCP server to the configuration that the environment may hold."""
-    entry = find_mcp_entry(asked.environ)
-    if entry is None or asked.settings.get("mcp") == "off":
+    entry = find_mcp_entry(asked.environ, asked.settings)
+    if entry is None:
         return {}
     try:
         config = json.loads(asked.environ.get("OPENCODE_CONFIG_CONTENT") or "{}")
@@ -185,8 +183,7 @@ def _explain_error(record: Record, answer: Answer) -> NoAnswer:
 
 def _explain_stop(ended: Ended, reason: str | None, answer: Answer) -> NoAnswer:
     if ended.asked.session is not None and b"Session not found" in ended.run.stderr:
-        message = f"opencode does not know the session {ended.asked.session:.60} any more"
-        return NoAnswer("no-session", message)
+        return explain_unknown_session("opencode", ended)
     refused = [event for event in answer.trace if _is_refusal(event)]
     if refused and not ended.run.exit_code:
         message = f"opencode stopped because the tool {refused[-1]['name']} was refused"

@@ -17,7 +17,11 @@ from typing import Any
 
 from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
-from uwf_git.agentkit.failure_words import explain_no_record, explain_words
+from uwf_git.agentkit.failure_words import (
+    explain_no_record,
+    explain_unknown_session,
+    explain_words,
+)
 from uwf_git.agentkit.mcp_config import find_mcp_entry, mcp_servers_json
 from uwf_git.agentkit.provider_variables import PROVIDER_VARIABLES
 from uwf_git.agentkit.records import build_usage, find, parse_lines
@@ -73,7 +77,7 @@ def build(asked: Asked, folder: str) -> Command:
             json.dump(wanted_of(asked.schema).schema, file)
         argv += ["--json-schema", f"@{path}"]
         prompt = f"{prompt}\n{GUIDE}\n"
-    if settings.get("mcp") != "off" and find_mcp_entry(asked.environ) is not None:
+    if find_mcp_entry(asked.environ, settings) is not None:
         argv += ["--mcp-config", mcp_servers_json(asked.environ, alwaysLoadTools=True)]
     environ = {"QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
     return Command((*argv, *split_args(settings)), prompt.encode(errors="replace"), environ)
@@ -189,8 +193,7 @@ def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
 
 def _explain_no_result(ended: Ended, partial: Answer) -> NoAnswer:
     if ended.asked.session is not None and _UNKNOWN_SESSION in ended.run.stderr:
-        message = f"qwen does not know the session {ended.asked.session:.60} any more"
-        return NoAnswer("no-session", message)
+        return explain_unknown_session("qwen", ended)
     if ended.run.exit_code == _BUDGET_STATUS:
         lines = ended.run.stderr.decode(errors="replace").strip().splitlines()
         message = f"qwen used up its budget: {lines[-1]:.200}" if lines else "qwen ran too long"

@@ -11,6 +11,7 @@ from uwf_git.commands.thread_show import show_thread
 from uwf_git.model.time_text import render_time
 
 _LONGEST_VALUE = 100
+_LONGEST_QUESTION = 4_000
 
 
 @verb("uwf thread show 01J7K9M2", "uwf thread show 01J7K9M2 --full --format text")
@@ -19,7 +20,8 @@ _LONGEST_VALUE = 100
 def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 (click's way)
     """Show where a thread stands.
 
-    With the newest step, or with --full every one, oldest first.
+    With the newest step, or with --full every one, oldest first. Of a thread that waits for a
+    person it shows what is asked; of one that is at work, who works.
     """
     emit(session, show_thread(session.open_store(), thread, full=full), text=_text)
 
@@ -30,7 +32,9 @@ def _text(document: dict[str, Any]) -> str:
     facts = {
         "thread": document["thread"],
         "workflow": f"{document['workflowName']} {document['workflow']}",
-        "status": document["status"],
+        "status": describe_status(document),
+        "because": document.get("reason"),
+        "told": document.get("hint"),
         "head": document["head"],
         "prompt": document["prompt"],
         "steps": document["depth"],
@@ -38,19 +42,85 @@ def _text(document: dict[str, Any]) -> str:
         "started": render_time(document["startTime"]),
         "updated": render_time(document["lastUpdateTime"]),
         "workdir": document["workdir"],
+        "limits": describe_limits(document),
     }
     lines = [f"{name:10}{_short(value)}" for name, value in facts.items() if value is not None]
     if document["error"]:
         lines.append(f"{'error':10}{document['attempts']}. try: {document['error']['message']}")
     for number, step in enumerate(steps, document["depth"] - len(steps) + 1):
         if step is not None:
-            lines += ["", f"{number}. {step['role']} {step['hash']}", *_meta(step["meta"])]
+            lines += ["", f"{number}. {step['role']} {step['hash']}"]
+            lines += [*_meta(step["meta"]), *_behind(step)]
+    if "question" in document:
+        lines += ["", *_question(document["question"])]
     return "\n".join(lines)
+
+
+def describe_status(document: dict[str, Any]) -> str:
+    """Give the status, with what it is that holds the thread there and who is at work."""
+    waiting = document.get("waiting")
+    told = str(document["status"])
+    if document.get("pausedFrom"):
+        told += f", and was {document['pausedFrom']}"
+    elif told == "waiting" and waiting is not None:
+        if "until" in waiting:
+            told += f" until {render_time(waiting['until'])}: {waiting['role']} hit a limit"
+        else:
+            since = render_time(waiting["since"])
+            told += f" since {since} for a person, who plays {waiting['role']}"
+    if document["failures"]:
+        told += f", after {_count(document['failures'], 'failed try', 'failed tries')}"
+    running = document.get("running")
+    return told if running is None else f"{told}; at work: {_worker(running)}"
+
+
+def _worker(running: dict[str, Any]) -> str:
+    """Say who is at work, as far as anybody can tell."""
+    told = running["role"] or "the driver"
+    told += f" ({running['agent']})" if running["agent"] else ""
+    told += f", process {running['pid']}" if running["pid"] is not None else ""
+    return told + (f", since {render_time(running['since'])}" if running["since"] else "")
+
+
+def describe_limits(document: dict[str, Any]) -> str | None:
+    """List the limits, and what of them is used; tokens and cost are in the usage."""
+    limits = document["limits"]
+    used = {"maxSteps": document["depth"], "maxExecutionTime": document["executionTime"]}
+    told = [
+        f"{name} {f'{used[name]} of ' if name in used else ''}{limit}"
+        for name, limit in limits.items()
+    ]
+    return ", ".join(told) or None
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _question(question: dict[str, Any]) -> list[str]:
+    """Tell what a person is asked, and what to type."""
+    lines = [f"question for {question['role']}:", ""]
+    for part in (question.get("description"), question.get("systemPrompt")):
+        text = (part or "").strip()
+        if len(text) > _LONGEST_QUESTION:
+            text = f"{text[:_LONGEST_QUESTION]}\n[… --format json shows all of it]"
+        lines += [*(f"   {line}".rstrip() for line in text.splitlines()), ""] if text else []
+    if question["lastStep"] is not None:
+        newest = question["lastStep"]
+        lines += [f"   {newest['role']} said: {_short(newest['said'])}", ""]
+    lines += [f"   {line}" for line in question.get("fields", [])]
+    return [*lines, "", f"answer it with `{question['command']}`"]
 
 
 def _meta(meta: Any) -> list[str]:
     fields = meta.items() if isinstance(meta, dict) else [("meta", meta)]
     return [f"   {name}: {_short(value)}" for name, value in fields]
+
+
+def _behind(step: dict[str, Any]) -> list[str]:
+    """Name what the step has kept besides; `json-cas get` prints what a hash names."""
+    names = ("prompt", "trace", "rung")
+    return [f"   {name:8}{step[name]}" for name in names if step.get(name) is not None]
 
 
 def _short(value: Any) -> str:

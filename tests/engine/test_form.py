@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from uwf_git.agentkit.fitting import find_misfit
-from uwf_git.agentkit.form import fill_form
+from uwf_git.engine.form import fill_form, list_questions
 
 
 class Answers:
@@ -19,6 +19,10 @@ class Answers:
     def read_line(self, prompt: str = "> ") -> str | None:
         self.shown += prompt
         return self.answers.pop(0)
+
+
+def fill(asker: Answers, schema: Any) -> Any:
+    return fill_form(asker, schema, check=find_misfit)
 
 
 def fields(*required: str, **properties: Any) -> dict[str, Any]:
@@ -64,14 +68,14 @@ TWO = [{"a": 1}, {"b": 2}]
 def test_field_is_asked_until_it_fits(schema: dict[str, Any], typed: list[Any], value: Any) -> None:
     me = Answers(*typed)
 
-    assert fill_form(me, fields("it", it=schema)) == {"it": value}
+    assert fill(me, fields("it", it=schema)) == {"it": value}
     assert me.answers == []
 
 
 def test_optional_field_may_be_skipped_and_a_needed_one_not() -> None:
     me = Answers("", None, "yes", "")
 
-    assert fill_form(me, fields("must", must=BOOLEAN, may=STRING)) == {"must": True}
+    assert fill(me, fields("must", must=BOOLEAN, may=STRING)) == {"must": True}
     assert me.shown.count("this is needed") == 2
     assert "may (optional, Enter skips it): text." in me.shown
 
@@ -80,15 +84,15 @@ def test_constant_is_told_and_not_asked() -> None:
     me = Answers("y")
 
     schema = fields("kind", "ok", kind={"const": "review"}, ok=BOOLEAN)
-    assert fill_form(me, schema) == {"kind": "review", "ok": True}
+    assert fill(me, schema) == {"kind": "review", "ok": True}
     assert 'kind: "review"' in me.shown
 
 
 def test_optional_constant_is_said_only_by_who_says_it() -> None:
     schema = fields(done={"const": True})
 
-    assert fill_form(Answers(""), schema) == {}
-    assert fill_form(Answers("false", "true"), schema) == {"done": True}
+    assert fill(Answers(""), schema) == {}
+    assert fill(Answers("false", "true"), schema) == {"done": True}
 
 
 def test_one_of_several_forms_is_chosen_first() -> None:
@@ -96,7 +100,7 @@ def test_one_of_several_forms_is_chosen_first() -> None:
     reject = fields("status", "why", status={"const": "rejected"}, why=STRING)
     me = Answers("3", "2", "it is late")
 
-    value = fill_form(me, {"oneOf": [accept, reject]})
+    value = fill(me, {"oneOf": [accept, reject]})
     assert value == {"status": "rejected", "why": "it is late"}
     assert '  1  status = "accepted"\n  2  status = "rejected", why\n' in me.shown
 
@@ -105,14 +109,14 @@ def test_reference_into_the_definitions_is_followed() -> None:
     schema = fields("level", level={"$ref": "#/$defs/level"})
     schema["$defs"] = {"level": {"enum": ["a", "b"]}}
 
-    assert fill_form(Answers("c", "b"), schema) == {"level": "b"}
+    assert fill(Answers("c", "b"), schema) == {"level": "b"}
 
 
 def test_fields_that_do_not_fit_together_are_asked_again_and_kept_by_enter() -> None:
     schema = fields("a", a=INTEGER, b=INTEGER) | {"dependentRequired": {"a": ["b"]}}
     me = Answers("1", "", "", "2")
 
-    assert fill_form(me, schema) == {"a": 1, "b": 2}
+    assert fill(me, schema) == {"a": 1, "b": 2}
     assert "That does not fit together" in me.shown
     assert "[1] > " in me.shown
 
@@ -122,12 +126,41 @@ def test_fields_that_do_not_fit_together_are_asked_again_and_kept_by_enter() -> 
     [(STRING, ["x"], "x"), (True, ["{a: 1}", ""], {"a": 1}), ({"enum": [1, 2]}, ["2"], 2)],
 )
 def test_schema_without_fields_is_one_question(schema: Any, typed: list[Any], value: Any) -> None:
-    assert fill_form(Answers(*typed), schema) == value
+    assert fill(Answers(*typed), schema) == value
     assert find_misfit(value, schema) == ""
 
 
 def test_descriptions_are_shown() -> None:
     me = Answers("y")
-    fill_form(me, fields("ok", ok=BOOLEAN | {"description": "Whether it may\n be merged."}))
+    fill(me, fields("ok", ok=BOOLEAN | {"description": "Whether it may\n be merged."}))
 
     assert "ok: true or false. Whether it may be merged.\n" in me.shown
+
+
+def test_questions_are_listed_with_what_they_take() -> None:
+    schema = fields("ok", ok=BOOLEAN | {"description": "May it\nbe merged?"}, why=STRING)
+
+    assert list_questions(schema) == [
+        "- `ok` (required): true or false. May it be merged?",
+        "- `why` (optional): text",
+    ]
+
+
+def test_questions_of_several_forms_are_listed_form_by_form() -> None:
+    accept = fields("status", status={"const": "accepted"}) | {"title": "All is well"}
+    reject = fields("status", "why", status={"const": "rejected"}, why=STRING)
+
+    assert list_questions({"oneOf": [accept, reject]}) == [
+        "1. All is well",
+        '- `status` (required): exactly "accepted"',
+        "2.",
+        '- `status` (required): exactly "rejected"',
+        "- `why` (required): text",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"), [(STRING, ["text"]), (True, ["any value"]), ({"enum": [1]}, ["one of 1"])]
+)
+def test_schema_without_fields_is_listed_as_one_question(schema: Any, told: list[str]) -> None:
+    assert list_questions(schema) == told

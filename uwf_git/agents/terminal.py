@@ -1,4 +1,4 @@
-"""The terminal: where somebody can be asked, from an agent that was started without one.
+"""The terminal: where somebody can be asked, also from an agent that was started without one.
 
 Owns: finding it, and reading lines.
 Knows nothing of: what is asked.
@@ -12,8 +12,7 @@ the engine, which ends the agent.
 
 import os
 import re
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from uwf_git.errors import Refused
 
@@ -56,8 +55,10 @@ def visible(text: str) -> str:
 class Terminal:
     """A terminal that we hold until it is closed."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], *, note: Callable[[str], object]) -> None:
         """Open the terminal that UWF_TTY names, else our own, and wait until nobody else asks.
+
+        *note* is told if there is somebody to wait for.
 
         Raises:
             NoTerminal: there is none.
@@ -72,16 +73,16 @@ class Terminal:
             os.close(self._file)
             raise NoTerminal(f"{path} is no terminal")
         self._ends = 0
-        self._await_turn()
+        self._await_turn(note)
 
-    def _await_turn(self) -> None:
+    def _await_turn(self, note: Callable[[str], object]) -> None:
         # Windows has no fcntl, and no terminals of this kind: we do not come here.
         import fcntl  # noqa: PLC0415 (see above)
 
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            sys.stderr.write("somebody else asks at this terminal; waiting\n")
+            note("somebody else asks at this terminal; waiting")
             fcntl.flock(self._file, fcntl.LOCK_EX)
 
     @property

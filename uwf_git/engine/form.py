@@ -1,14 +1,15 @@
 """Forms: the fields of a JSON Schema, asked of a person one by one.
 
-Owns: which question a field is, and what an answer means.
-Knows nothing of: terminals (it is given something that asks), roles.
+Owns: which question a field is, what an answer means, and the list of the questions.
+Knows nothing of: terminals (it is given something that asks), roles, how a value is held against
+a schema (it is given that too).
 Always true: what it gives fits the schema; a value that a person did not give is left out, but for
 constants, which are the schema's own word.
 """
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
-from uwf_git.agentkit.fitting import find_misfit
 from uwf_git.engine.schema_words import SchemaWords, literal
 
 _YES, _NO = {"y", "yes", "true"}, {"n", "no", "false"}
@@ -28,20 +29,36 @@ class Asker(Protocol):
         """Read a line; None when there is none (Ctrl-D)."""
 
 
+Check = Callable[[Any, Any], str]
+"""Tells what keeps a value from fitting a schema; "" if it fits."""
+
+
 class Unfit(Exception):
     """An answer that cannot be taken; its text says why."""
 
 
-def fill_form(asker: Asker, schema: dict[str, Any] | bool, *, before: Any = None) -> Any:  # noqa: FBT001 (true is a schema, no switch)
+def list_questions(schema: Any) -> list[str]:
+    """Give a line for each field that a value of *schema* may have; one if it has no fields."""
+    words = SchemaWords(schema)
+    resolved = words.resolve(schema)
+    shapes = _find_shapes(words, resolved) or [resolved]
+    for number, shape in enumerate(shapes, 1):
+        if len(shapes) > 1:
+            words.lines.append(f"{number}. {_title(shape)}".rstrip(" :"))
+        words.list_fields(shape, depth=0)
+    return words.lines or [words.phrase(resolved)]
+
+
+def fill_form(asker: Asker, schema: Any, *, check: Check, before: Any = None) -> Any:
     """Ask for a value that fits *schema*, until there is one.
 
     *before* is what was answered last time; an empty answer keeps it.
     """
-    form = _Form(asker, schema)
+    form = _Form(asker, schema, check)
     value = before
     while True:
         value = form.ask(value)
-        problem = find_misfit(value, schema)
+        problem = check(value, schema)
         if not problem:
             return value
         asker.say(f"That does not fit together: {problem}\nOnce more; Enter keeps a value.\n")
@@ -50,9 +67,10 @@ def fill_form(asker: Asker, schema: dict[str, Any] | bool, *, before: Any = None
 class _Form:
     """One schema's questions."""
 
-    def __init__(self, asker: Asker, schema: Any) -> None:
+    def __init__(self, asker: Asker, schema: Any, check: Check) -> None:
         self._asker = asker
         self._schema = schema
+        self._check = check
         self._words = SchemaWords(schema)
 
     def ask(self, before: Any) -> Any:
@@ -60,7 +78,8 @@ class _Form:
         shape = self._choose_shape(resolved)
         if not shape.get("properties"):
             self._asker.say(f"The answer: {self._words.phrase(shape)}\n")
-            return self._ask_value(shape, is_required=True, before=before or _UNSET)
+            kept = _UNSET if before is None else before
+            return self._ask_value(shape, is_required=True, before=kept)
         known = before if isinstance(before, dict) else {}
         answers = {
             name: self._ask_field(name, part, shape, known.get(name, _UNSET))
@@ -70,16 +89,12 @@ class _Form:
 
     def _choose_shape(self, resolved: dict[str, Any]) -> dict[str, Any]:
         """Give the schema itself, or the one of its alternatives that a person wants to fill."""
-        choices = resolved.get("oneOf") or resolved.get("anyOf")
-        if resolved.get("properties") or not isinstance(choices, list):
-            return resolved
-        shapes = [self._words.resolve(choice) for choice in choices]
-        if not all(shape.get("properties") for shape in shapes):
+        shapes = _find_shapes(self._words, resolved)
+        if not shapes:
             return resolved
         for number, shape in enumerate(shapes, 1):
             fields = ", ".join(_summary(name, part) for name, part in shape["properties"].items())
-            title = shape.get("description") or shape.get("title") or ""
-            self._asker.say(f"  {number}  {f'{title}: ' if title else ''}{fields}\n")
+            self._asker.say(f"  {number}  {_title(shape)}{fields}\n")
         while True:
             line = (self._asker.read_line("which? ") or "").strip()
             if line.isdecimal() and 1 <= int(line) <= len(shapes):
@@ -119,7 +134,7 @@ class _Form:
             except Unfit as unfit:
                 self._asker.say(f"{unfit}\n")
                 continue
-            problem = find_misfit(value, self._with_definitions(schema))
+            problem = self._check(value, self._with_definitions(schema))
             if not problem:
                 return value
             self._asker.say(f"{problem}\n")
@@ -141,6 +156,20 @@ class _Form:
         root = self._schema if isinstance(self._schema, dict) else {}
         kept = {name: root[name] for name in ("$defs", "definitions") if name in root}
         return {**kept, **schema}
+
+
+def _find_shapes(words: SchemaWords, resolved: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give the alternatives, if *resolved* is nothing but a choice between kinds of objects."""
+    choices = resolved.get("oneOf") or resolved.get("anyOf")
+    if resolved.get("properties") or not isinstance(choices, list):
+        return []
+    shapes = [words.resolve(choice) for choice in choices]
+    return shapes if all(shape.get("properties") for shape in shapes) else []
+
+
+def _title(shape: dict[str, Any]) -> str:
+    title = " ".join(str(shape.get("description") or shape.get("title") or "").split())
+    return f"{title}: " if title else ""
 
 
 def _summary(name: str, part: Any) -> str:

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from uwf_git.agentkit.terminal import Left, NoTerminal, Terminal, visible
+from uwf_git.agents.terminal import Left, NoTerminal, Terminal, visible
 
 
 @pytest.fixture
 def screen() -> Iterator[tuple[int, Terminal]]:
     """Give a terminal, and our end of it."""
     ours, theirs = pty.openpty()
-    terminal = Terminal({"UWF_TTY": os.ttyname(theirs)})
+    terminal = Terminal({"UWF_TTY": os.ttyname(theirs)}, note=print)
     os.close(theirs)
     yield ours, terminal
     terminal.close()
@@ -37,7 +37,7 @@ def test_end_of_input_is_told_a_few_times(screen: tuple[int, Terminal]) -> None:
 
 def test_terminal_that_is_gone_is_told() -> None:
     ours, theirs = pty.openpty()
-    terminal = Terminal({"UWF_TTY": os.ttyname(theirs)})
+    terminal = Terminal({"UWF_TTY": os.ttyname(theirs)}, note=print)
     os.close(theirs)
     os.close(ours)
 
@@ -57,4 +57,4 @@ def test_text_of_others_cannot_move_the_cursor(screen: tuple[int, Terminal]) -> 
 @pytest.mark.parametrize("name", ["/dev/null", "/no/such"])
 def test_what_is_no_terminal_is_refused(name: str) -> None:
     with pytest.raises(NoTerminal, match=name):
-        Terminal({"UWF_TTY": name})
+        Terminal({"UWF_TTY": name}, note=print)

@@ -1,0 +1,46 @@
+import os
+import pty
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from uwf_git.agents.editor import edit_text
+from uwf_git.agents.terminal import Terminal
+
+
+@pytest.fixture
+def screen() -> Iterator[tuple[int, Terminal]]:
+    """Give a terminal, and our end of it."""
+    ours, theirs = pty.openpty()
+    terminal = Terminal({"UWF_TTY": os.ttyname(theirs)}, note=print)
+    os.close(theirs)
+    yield ours, terminal
+    terminal.close()
+    os.close(ours)
+
+
+def editor(tmp_path: Path, script: str) -> dict[str, str]:
+    path = tmp_path / "editor"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return {"EDITOR": f"{path} --wait", "PATH": os.environ["PATH"]}
+
+
+def test_text_is_what_the_editor_left(screen: tuple[int, Terminal], tmp_path: Path) -> None:
+    environ = editor(tmp_path, 'test -t 0 && test "$1" = --wait && echo " and more" >>"$2"')
+
+    assert edit_text(screen[1], "grün", environ=environ) == "grün and more\n"
+
+
+def test_visual_comes_before_editor(screen: tuple[int, Terminal], tmp_path: Path) -> None:
+    environ = editor(tmp_path, "exit 1") | {"VISUAL": "true"}
+
+    assert edit_text(screen[1], "as it was", environ=environ) == "as it was"
+
+
+def test_editor_that_fails_is_told(screen: tuple[int, Terminal], tmp_path: Path) -> None:
+    ours, terminal = screen
+
+    assert edit_text(terminal, "lost?", environ=editor(tmp_path, "exit 7")) is None
+    assert b"failed with exit status 7" in os.read(ours, 1000)

@@ -1,0 +1,275 @@
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agentkit.person import Person
+from cli.program import Uwf
+
+GOOD = '{"ok": true}'
+
+HOSTILE = """\
+name: demo
+roles:
+  writer:
+    description: "\\e[2JWrites\\u202e."
+    systemPrompt: "Say \\e]0;owned\\a it."
+    outputSchema:
+      type: object
+      properties: {text: {type: string, description: "\\e[1mbold"}}
+      required: [text]
+moderator:
+  - {from: $START, to: writer}
+  - {from: writer, to: $END}
+"""
+
+Start = Callable[..., Person]
+
+
+@pytest.fixture
+def person(uwf: Uwf) -> Iterator[Start]:
+    """Start `uwf …` in front of a person."""
+    started: list[Person] = []
+
+    def start(*words: str, **environ: str) -> Person:
+        store = {"UWF_REPO": str(uwf.session.repo)}
+        started.append(Person("-m", "uwf_git", *words, cwd=uwf.place, **store, **environ))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.leave()
+
+
+def waiting(uwf: Uwf) -> str:
+    """Give a thread that waits for a person to play the checker."""
+    thread = uwf.begun(uwf.agent(), "checker=human")
+    for status in ("ready", "waiting"):
+        assert uwf.json("thread", "step", thread)["status"] == status
+    return thread
+
+
+def newest(uwf: Uwf, thread: str) -> dict[str, Any]:
+    step: dict[str, Any] = uwf.json("thread", "show", thread)["step"]
+    return step
+
+
+def events(uwf: Uwf, thread: str, git: Callable[..., str]) -> list[str]:
+    form = "--format=%(trailers:key=Uwf-Event,valueonly)"
+    log = git("log", form, f"refs/threads/{thread}", cwd=Path(str(uwf.session.repo)))
+    return log.split()
+
+
+def test_answer_is_recorded_and_told(uwf: Uwf, git: Callable[..., str]) -> None:
+    thread = waiting(uwf)
+
+    told = uwf.json(
+        "thread", "answer", thread, "--meta", GOOD, "--content", "Fine.", "-m", "After lunch."
+    )
+
+    assert list(told) == ["workflow", "thread", "head", "status", "role"]
+    assert (told["status"], told["role"]) == ("ready", "checker")
+    step = newest(uwf, thread)
+    assert (step["hash"], step["meta"], step["content"]) == (told["head"], {"ok": True}, "Fine.")
+    where = Path(str(uwf.session.repo))
+    log = git("log", "-1", "--format=%an <%ae> %cn%n%B", f"refs/threads/{thread}", cwd=where)
+    assert log.startswith("C O Mitter <committer@example.com> C O Mitter\nchecker: Fine.\n")
+    assert "\n    After lunch.\n" in log
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "state"),
+    [
+        ('{"meta": {"ok": true}, "content": "Fine."}', "Fine.", {}),
+        ('{"meta": {"ok": true}, "state": {"a": 1}, "rung": "x", "session": "y"}', "", {"a": 1}),
+        ('{"ok": true}', "", {}),
+        ("---\nok: true\n---\nFine.\n", "Fine.\n", {}),
+    ],
+)
+def test_file_holds_what_an_agent_may_print(
+    text: str, content: str, state: dict[str, Any], uwf: Uwf
+) -> None:
+    thread = waiting(uwf)
+
+    uwf.json("thread", "answer", thread, "--file", uwf.file(text, name="answer.md"))
+
+    step = newest(uwf, thread)
+    assert (step["meta"], step["content"]) == ({"ok": True}, content)
+    assert not step.keys() & {"rung", "session"}
+    assert uwf.json("thread", "show", thread)["state"] == state
+
+
+def test_text_may_stand_in_a_file_of_its_own(uwf: Uwf) -> None:
+    thread = waiting(uwf)
+    meta, text = uwf.file(GOOD, name="meta.json"), uwf.file("Grün.\n", name="text.md")
+
+    uwf.json("thread", "answer", thread, "--file", meta, "--content-file", text)
+
+    assert newest(uwf, thread)["content"] == "Grün.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        ((), 2, "there is no answer; checker is asked for `ok` (required): true or false"),
+        (("--content", "x"), 2, "a text and no fields"),
+        (("--meta", GOOD, "--file", "-"), 2, "given twice, by --meta and by --file"),
+        (("--meta", GOOD, "--content", "x", "--content-file", "-"), 2, "the text of the answer"),
+        (("--meta", "{ok: true}"), 2, "--meta is not JSON"),
+        (("--meta", "true"), 1, "meta: True is not of type 'object'"),
+        (("--meta", '{"ok": 1}'), 1, "meta.ok: 1 is not of type 'boolean'"),
+        (("--meta", GOOD, "--content", "\udcff"), 1, "the text is not UTF-8 text"),
+        (("--meta", GOOD, "-m", "\udcff"), 1, "the note is not UTF-8 text"),
+        (("--meta", GOOD, "--head", "?"), 2, "?"),
+        (("--meta", GOOD, "--head", "0000000000000"), 4, "moved on while this was under way"),
+        (("--file", "/no/such"), 1, "/no/such cannot be read"),
+    ],
+)
+def test_what_is_no_answer_leaves_nothing(
+    words: tuple[str, ...], status: int, told: str, uwf: Uwf, git: Callable[..., str]
+) -> None:
+    thread = waiting(uwf)
+
+    ran = uwf("thread", "answer", thread, *words)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert told in ran.err
+    assert len(ran.err.splitlines()) == 2
+    assert events(uwf, thread, git)[0] == "wait"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("  \n", "answer.md holds no answer: it is empty"),
+        ("Looks good to me.", "neither a JSON object nor text with front matter"),
+        ('{"meta": ', "holds no answer: the output is"),
+        ("---\nok: [\n---\n", "the front matter is not YAML"),
+        ('{"meta": {}, "content": 3}', '"content" in the output is not a string'),
+    ],
+)
+def test_file_that_is_no_answer_is_told_with_its_name(text: str, told: str, uwf: Uwf) -> None:
+    thread = waiting(uwf)
+
+    ran = uwf("thread", "answer", thread, "--file", uwf.file(text, name="answer.md"))
+
+    assert ran.status == 1
+    assert told in ran.err
+    assert "agent" not in ran.err
+
+
+def test_text_that_is_given_twice_is_refused(uwf: Uwf) -> None:
+    file = uwf.file('{"meta": {"ok": true}, "content": "a"}', name="a.json")
+
+    ran = uwf("thread", "answer", waiting(uwf), "--file", file, "--content", "b")
+
+    assert ran.status == 2
+    assert "the text of the answer is given twice, by --content and by --file" in ran.err
+
+
+def test_answer_to_the_newest_step_may_insist_on_it(uwf: Uwf) -> None:
+    thread = waiting(uwf)
+    head = newest(uwf, thread)["hash"]
+
+    uwf.json("thread", "answer", thread, "--meta", GOOD, "--head", head[:5].lower())
+
+    assert newest(uwf, thread)["role"] == "checker"
+
+
+def test_programs_get_the_schema_with_the_refusal(uwf: Uwf) -> None:
+    ran = uwf("thread", "answer", waiting(uwf), "--format", "json")
+
+    error = json.loads(ran.err)["error"]
+    assert (error["code"], error["role"]) == ("no-answer", "checker")
+    assert error["outputSchema"]["required"] == ["ok"]
+
+
+def test_human_can_be_the_default_agent(uwf: Uwf) -> None:
+    uwf.json("config", "set", "agent", "human")
+    uwf.json("workflow", "put", uwf.file())
+    thread = uwf.json("thread", "start", "demo", "-p", "Do it.")["thread"]
+
+    assert uwf.json("thread", "step", thread)["status"] == "waiting"
+    row = next(row for row in uwf.json("agent", "list") if row["agent"] == "human")
+    assert (row["default"], row["installed"]) == (True, True)
+
+
+def test_person_at_a_terminal_is_asked_for_each_field(uwf: Uwf, person: Start) -> None:
+    thread = waiting(uwf)
+    me = person("thread", "answer", thread)
+
+    shown = me.answer("> ", "perhaps")
+    assert "Your turn as checker (step 2 of demo" in shown
+    assert "Do it." in shown
+    assert "The last step, by writer" in shown
+    assert "ok: true or false." in shown
+    me.answer("yes or no, please", "y")
+    me.answer("| ", "I read it.")
+    me.answer("| ", ".")
+    me.answer("[Y/n] ", "")
+    status, shown = me.end()
+
+    assert status == 0
+    assert '"status": "ready"' in shown
+    step = newest(uwf, thread)
+    assert (step["meta"], step["content"]) == ({"ok": True}, "I read it.")
+
+
+def test_person_who_leaves_has_recorded_nothing(uwf: Uwf, person: Start) -> None:
+    thread = waiting(uwf)
+    me = person("thread", "answer", thread)
+    me.answer("> ", "y")
+    me.wait_for("| ")
+    me.type("\x03")
+
+    assert me.end()[0] == 130
+    assert uwf.json("thread", "show", thread)["status"] == "waiting"
+
+
+def test_person_who_was_too_slow_keeps_what_was_typed(uwf: Uwf, person: Start) -> None:
+    thread = waiting(uwf)
+    me = person("thread", "answer", thread)
+    me.answer("> ", "y")
+    me.answer("| ", "I read it.")
+    me.answer("| ", ".")
+    me.wait_for("[Y/n] ")
+    uwf.json("thread", "answer", thread, "--meta", '{"ok": false}')
+    me.type("\n")
+    status, shown = me.end()
+
+    assert status in {1, 4}
+    assert '{"meta": {"ok": true}, "content": "I read it."}' in shown
+    assert "this was your answer" in shown
+    assert newest(uwf, thread)["meta"] == {"ok": False}
+
+
+def test_question_of_others_cannot_write_on_the_terminal(uwf: Uwf, person: Start) -> None:
+    uwf.json("workflow", "put", uwf.file(HOSTILE))
+    thread = uwf.json("thread", "start", "demo", "-p", "Do\x1b[31m it.", "--agent", "human")[
+        "thread"
+    ]
+    me = person("thread", "answer", thread)
+    shown = me.answer("> ", "x")
+    shown += me.answer("| ", ".")
+    me.answer("[Y/n] ", "")
+    shown += me.end()[1]
+
+    assert not set(shown) & set("\x1b\x07\u202e")
+    uwf.json("thread", "step", thread)
+    for words in (("thread", "read", thread), ("thread", "list", "--all", "--format", "text")):
+        assert not set(uwf(*words).out) & set("\x1b\x07\u202e")
+
+
+def test_hostile_question_is_shown_without_its_controls(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file(HOSTILE))
+    thread = uwf.json("thread", "start", "demo", "-p", "Do it.", "--agent", "human")["thread"]
+    uwf.json("thread", "step", thread)
+
+    for words in (
+        ("thread", "show", thread, "--format", "text"),
+        ("thread", "list", "--format", "text"),
+        ("thread", "answer", thread),
+    ):
+        ran = uwf(*words)
+        assert not set(ran.out + ran.err) & set("\x1b\x07\u202e")
