@@ -32,8 +32,13 @@ def test_entry_names_the_turn_and_nothing_else() -> None:
 
 
 def test_without_a_turn_there_is_none() -> None:
-    assert find_mcp_entry({"UWF_REPO": "/r"}) is None
-    assert find_mcp_entry(TURN) == mcp_entry(TURN)
+    assert find_mcp_entry({"UWF_REPO": "/r"}, {}) is None
+    assert find_mcp_entry(TURN, {}) == mcp_entry(TURN)
+
+
+def test_it_can_be_switched_off() -> None:
+    assert find_mcp_entry(TURN, {"mcp": "off"}) is None
+    assert find_mcp_entry(TURN, {"mcp": "on"}) == mcp_entry(TURN)
 
 
 def test_json_is_what_programs_take() -> None:

@@ -1,10 +1,11 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.records import build_usage, find, parse_last, parse_lines
+from uwf_git.agentkit.records import build_usage, find, parse_last, parse_lines, read_last
 
 
 def test_lines_that_are_no_objects_are_left_out() -> None:
@@ -86,3 +87,11 @@ def test_numbers_that_were_not_told_are_left_out() -> None:
         "inputTokens": 3,
         "costUsd": 0,
     }
+
+
+def test_file_that_was_not_left_holds_nothing(tmp_path: Path) -> None:
+    (tmp_path / "usage.json").write_bytes(b'warning: x\n{"a": 1}\n')
+
+    assert read_last(f"{tmp_path}/usage.json") == {"a": 1}
+    assert read_last(f"{tmp_path}/other.json") is None
+    assert read_last(str(tmp_path)) is None

@@ -4,6 +4,7 @@ import pytest
 
 from uwf_git.agentkit.settings import (
     KEYS,
+    choose_permission,
     load_settings,
     parse_seconds,
     parse_words,
@@ -119,3 +120,18 @@ def test_arguments_are_split_as_a_shell_would() -> None:
     assert split_args({}) == ()
     with pytest.raises(BadUsage, match="args"):
         split_args({"args": "'open"})
+
+
+def test_first_permission_is_the_default() -> None:
+    known = {"edit": (), "plan": ("--plan",), "ask": ()}
+
+    assert choose_permission({}, known) == choose_permission({"permission": ""}, known) == "edit"
+    assert choose_permission({"permission": "ask"}, known) == "ask"
+
+
+def test_unknown_permission_is_told_of_the_known_ones() -> None:
+    with pytest.raises(BadUsage) as caught:
+        choose_permission({"permission": "all"}, ("edit", "plan", "ask"))
+
+    assert caught.value.message == "permission is 'all'"
+    assert caught.value.hint == "permission=edit, or plan, ask"

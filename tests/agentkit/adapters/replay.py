@@ -1,7 +1,7 @@
 """Recorded runs of real programs, given to an adapter as if they had just ended.
 
 Owns: reading recorded/<program>/<situation>.json. Knows nothing of: how they came about
-(tests/realcli/record.py and record_others.py).
+(tests/realcli/record.py).
 """
 
 import json
