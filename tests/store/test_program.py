@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.store.program import ProgramFailed, find_program, run_program, start_detached
+from uwf_git.store.program import (
+    ProgramFailed,
+    Ran,
+    find_program,
+    run_listener,
+    run_program,
+    start_detached,
+)
 
 ENVIRON = {"PATH": os.defpath}
 
@@ -67,3 +74,41 @@ def test_a_detached_program_is_nobodys_child_and_leads_no_session_of_ours(tmp_pa
 def test_one_that_cannot_be_started_detached_is_an_error() -> None:
     with pytest.raises(ProgramFailed, match="could not be started"):
         start_detached(["true"], {"NUL": "\0"})
+
+
+def listen(script: str, *, cwd: Path, timeout_s: float = 30) -> Ran:
+    argv = ["/bin/sh", "-c", script]
+    return run_listener(argv, ENVIRON, given=b"told\n", cwd=str(cwd), timeout_s=timeout_s)
+
+
+def test_listener_hears_what_it_is_told_and_stands_where_it_should(tmp_path: Path) -> None:
+    ran = listen("cat; pwd; echo no >&2; exit 3", cwd=tmp_path)
+
+    assert (ran.status, ran.stdout, ran.last_line) == (3, f"told\n{tmp_path}\n".encode(), "no")
+
+
+def test_listener_that_reads_nothing_is_no_error(tmp_path: Path) -> None:
+    assert listen("exec <&-", cwd=tmp_path).status == 0
+
+
+def test_what_a_listener_leaves_in_the_background_keeps_nobody_waiting(tmp_path: Path) -> None:
+    began = time.monotonic()
+    ran = listen(f"sleep 60 & echo $! >{tmp_path}/pid", cwd=tmp_path)
+    assert time.monotonic() - began < 30
+    os.kill(int((tmp_path / "pid").read_text()), 9)
+    assert ran.status == 0
+
+
+def test_listener_that_takes_too_long_is_ended_with_all_of_its_own(tmp_path: Path) -> None:
+    with pytest.raises(ProgramFailed, match=r"sh was ended after 0\.3 s"):
+        listen(f"sleep 60 & echo $! >{tmp_path}/pid; wait", cwd=tmp_path, timeout_s=0.3)
+    pid = int((tmp_path / "pid").read_text())
+    deadline = time.monotonic() + 10
+    while os.path.exists(f"/proc/{pid}/fd/0"):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_listener_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ProgramFailed, match="could not be started"):
+        run_listener(["/nowhere"], ENVIRON, given=b"", cwd=str(tmp_path), timeout_s=1)

@@ -74,6 +74,9 @@ class Session(NamedTuple):
     stdout_is_tty: bool = False
     stderr_is_tty: bool = False
 
+    opened: list["Store"] | None = None
+    """Where the stores go that were opened, for what is done when the command is; None: nowhere."""
+
     def open_store(self, *, create: bool = False) -> "Store":
         """Open the store of this session; *create* makes the default one if there is none.
 
@@ -83,7 +86,10 @@ class Session(NamedTuple):
         """
         from uwf_git.store.discover import find_store  # noqa: PLC0415 (costs 60 ms, see above)
 
-        return find_store(self.repo, self.cwd, self.environ, create=create)
+        store = find_store(self.repo, self.cwd, self.environ, create=create)
+        if self.opened is not None:
+            self.opened.append(store)
+        return store
 
     def text_width(self) -> int | None:
         """Give the columns of the terminal that text goes to; None if it goes anywhere else."""

@@ -9,7 +9,8 @@ Format: FORMAT.md, "Refs".
 
 from typing import NamedTuple
 
-from uwf_git.errors import Conflict, Refused
+from uwf_git.debug_log import debug
+from uwf_git.errors import Conflict, Refused, name_some
 from uwf_git.model.thread_id import ThreadId, is_thread_id, parse_thread_prefix
 from uwf_git.store.refs import BadRef, Oid
 from uwf_git.store.store import Store
@@ -18,7 +19,6 @@ ACTIVE = "refs/threads/"
 ARCHIVE = "refs/archive/"
 
 _FULL_LENGTH = 26
-_MOST_LISTED = 10
 
 
 class Head(NamedTuple):
@@ -48,10 +48,8 @@ class AmbiguousThread(Refused):
     code = "ambiguous-thread"
 
     def __init__(self, text: str, matches: list[ThreadId]) -> None:
-        shown = ", ".join(matches[:_MOST_LISTED])
-        more = f" and {len(matches) - _MOST_LISTED} more" if len(matches) > _MOST_LISTED else ""
         super().__init__(
-            f"{len(matches)} threads begin with {text}: {shown}{more}",
+            f"{len(matches)} threads begin with {text}: {name_some(matches)}",
             hint="give more of the id",
             matches=matches,
         )
@@ -149,6 +147,8 @@ def create_head(store: Store, thread: ThreadId, commit: Oid) -> Head:
         ACTIVE + thread, commit
     ):
         raise ThreadExists(thread)
+    debug("PJN95M8Q", "thread begun", thread=thread, commit=commit)
+    _note(store, commit)
     return Head(thread, commit, archived=False)
 
 
@@ -164,7 +164,10 @@ def advance_head(store: Store, head: Head, to: Oid) -> Head:
     if store.refs.find(ARCHIVE + head.thread) is not None or not store.refs.advance(
         ACTIVE + head.thread, seen=head.commit, to=to
     ):
+        debug("8TNTN9G3", "head lost", thread=head.thread, seen=head.commit, to=to)
         raise HeadMoved(head.thread)
+    debug("FSTR1NP8", "head moved", thread=head.thread, seen=head.commit, to=to)
+    _note(store, to)
     return Head(head.thread, to, archived=False)
 
 
@@ -180,5 +183,13 @@ def archive_head(store: Store, head: Head, to: Oid) -> Head:
         ACTIVE + head.thread, seen=head.commit, to_name=ARCHIVE + head.thread, to=to
     )
     if not moved:
+        debug("SW02V902", "archive lost", thread=head.thread, seen=head.commit, to=to)
         raise HeadMoved(head.thread)
+    debug("6FDAN8P0", "thread archived", thread=head.thread, seen=head.commit, to=to)
+    _note(store, to)
     return Head(head.thread, to, archived=True)
+
+
+def _note(store: Store, commit: Oid) -> None:
+    if store.moves is not None:
+        store.moves.note_moved(commit)

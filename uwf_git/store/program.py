@@ -1,17 +1,23 @@
 """Programs of git's: run to the end, with what they said.
 
-Owns: running `git` and what git itself would run (ssh-keygen, gpg), and nothing else.
+Owns: running `git`, what git itself would run (ssh-keygen, gpg), and what git config says is to be
+told of something; nothing else.
 Knows nothing of: what is asked of them. Agents are run by agents/, never here.
 Always true: a program never reads our terminal, and says nothing past what is given back.
 """
 
 import os
+import signal
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
+from uwf_git.debug_log import debug
 from uwf_git.errors import StoreFailed
 
+_MOST_HEARD = 100_000
 _IN_BACKGROUND = '"$@" &'
 
 
@@ -78,7 +84,53 @@ def run_program(
         raise ProgramFailed(argv[0], f"was ended after {timeout_s:g} s") from error
     except (OSError, ValueError) as error:
         raise ProgramFailed(argv[0], f"could not be started: {error}") from error
+    debug("NB3E9M6J", "program ran", program=argv[0], status=ran.returncode)
     return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
+def run_listener(
+    argv: Sequence[str], environ: Mapping[str, str], *, given: bytes, cwd: str, timeout_s: float
+) -> Ran:
+    """Run *argv*, which somebody has set to be told *given*; end it, and its own, in time.
+
+    Its streams are files: what it leaves running in the background keeps nobody waiting, and what
+    it does not read of its input is no error.
+
+    Raises:
+        ProgramFailed: it could not be started, or took too long.
+    """
+    with (
+        tempfile.TemporaryFile() as told,
+        tempfile.TemporaryFile() as stdout,
+        tempfile.TemporaryFile() as stderr,
+    ):
+        told.write(given)
+        told.seek(0)
+        try:
+            process = subprocess.Popen(
+                argv,
+                env=dict(environ),
+                cwd=cwd,
+                stdin=told,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise ProgramFailed(argv[0], f"could not be started: {error}") from error
+        try:
+            status = process.wait(timeout_s)
+        except BaseException as error:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            raise ProgramFailed(argv[0], f"was ended after {timeout_s:g} s") from error
+        debug("DHVEXRK7", "listener ran", program=argv[0], status=status)
+        stdout.seek(0)
+        stderr.seek(0)
+        return Ran(status, stdout.read(_MOST_HEARD), stderr.read(_MOST_HEARD))
 
 
 def start_detached(argv: Sequence[str], environ: Mapping[str, str]) -> None:

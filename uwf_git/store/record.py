@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from dulwich.objects import Blob, ObjectID, Tree
 
+from uwf_git.debug_log import debug
 from uwf_git.model.node import Node
 from uwf_git.model.thread import Present
 from uwf_git.model.transition_record import TransitionRecord
@@ -74,7 +75,12 @@ def _record(
         message=build_thread_message(transition.record, said=transition.said, body=transition.body),
         objects=[*growth.objects, now],
     )
-    return write_commit(objects, draft, signing)
+    commit = write_commit(objects, draft, signing)
+    record = transition.record
+    debug("BPASMJSC", "commit written", thread=record.thread, event=record.event, commit=commit)
+    if store.moves is not None:
+        store.moves.note_recorded(commit)
+    return commit
 
 
 def _tree(*, start: ObjectID | None, head: ObjectID | None, now: ObjectID, nodes: ObjectID) -> Tree:

@@ -11,11 +11,13 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from uwf_git.debug_log import debug
 from uwf_git.errors import Refused
 from uwf_git.store.durable import make_folder, replace_file
 from uwf_git.store.file_lock import hold_lock
 from uwf_git.store.git_config import GitConfig, read_config_file, read_user_config
 from uwf_git.store.memory import MemoryObjects, MemoryRefs
+from uwf_git.store.moves import Moves
 from uwf_git.store.objects import DurableObjects, ObjectStore
 from uwf_git.store.refs import RefFiles, Refs
 
@@ -58,6 +60,8 @@ class Store(NamedTuple):
     objects: ObjectStore
     refs: Refs
     config: GitConfig
+    moves: Moves | None = None
+    """The transitions that were made through it; None if nobody will ask."""
 
     @property
     def is_kept(self) -> bool:
@@ -90,7 +94,8 @@ def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
     durable = config.get_flag("uwf.fsync", default=True)
     objects = DurableObjects(os.path.join(git_dir, "objects"))
     objects.durable = durable
-    return Store(git_dir, objects, RefFiles(git_dir, durable=durable), config)
+    debug("RZN1JNHZ", "store opened", path=git_dir, durable=durable)
+    return Store(git_dir, objects, RefFiles(git_dir, durable=durable), config, Moves())
 
 
 def create_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
@@ -112,12 +117,13 @@ def create_store(path: str, *, environ: Mapping[str, str] | None = None) -> Stor
             replace_file(os.path.join(path, "config"), _CONFIG)
             # Last: git and we take a directory with a HEAD for a repository.
             replace_file(head, b"ref: refs/heads/main\n")
+            debug("H0M71E87", "store made", path=path)
     return open_store(path, environ=environ)
 
 
 def memory_store() -> Store:
     """Make a store that is not kept."""
-    return Store("", MemoryObjects(), MemoryRefs(), GitConfig({}))
+    return Store("", MemoryObjects(), MemoryRefs(), GitConfig({}), Moves())
 
 
 def find_git_dir(path: str) -> str | None:

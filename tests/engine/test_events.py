@@ -1,0 +1,145 @@
+from typing import Any
+
+import pytest
+
+from uwf_git.engine.events import (
+    Entered,
+    EventId,
+    Happened,
+    NotAnEventId,
+    build_events,
+    enter_event,
+    parse_event_id,
+    render_event_id,
+)
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread import EVENTS, Event, Status
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition_record import TransitionRecord
+
+BASE, COMMIT = "b" * 40, "c" * 40
+
+
+def record(event: Event = "step", status: Status = "ready") -> TransitionRecord:
+    return TransitionRecord(
+        thread=ThreadId("01J00000000000000000000001"),
+        event=event,
+        status=status,
+        node=NodeHash("ENXTKXNTS0831"),
+        depth=1,
+        workflow=NodeHash("31PY5YAKWQ9YD"),
+        workflow_name="demo",
+    )
+
+
+TURN = Entered(BASE, record("start"), "writer", "uwf-mock", 1000, iteration=2, attempt=1)
+
+
+def told(event: Event, status: Status = "ready", **more: Any) -> list[dict[str, Any]]:
+    return build_events(Happened(COMMIT, record(event, status), 3000, f"{event}: said", **more))
+
+
+def types(events: list[dict[str, Any]]) -> list[str]:
+    return [event["type"] for event in events]
+
+
+@pytest.mark.parametrize(
+    ("event", "more", "expected"),
+    [
+        ("start", {}, ["workflow:start"]),
+        ("fork", {}, ["workflow:start"]),
+        ("step", {"turn": TURN}, ["node:enter", "node:exit", "workflow:progress"]),
+        ("answer", {"turn": TURN, "is_new_turn": False}, ["node:exit", "workflow:progress"]),
+        ("attempt", {"turn": TURN}, ["node:enter", "node:exit", "workflow:progress"]),
+        (
+            "attempt",
+            {"turn": TURN, "has_failed": True},
+            ["node:enter", "node:exit", "workflow:error"],
+        ),
+        ("wait", {"turn": TURN}, ["node:enter", "workflow:progress"]),
+        ("pause", {}, ["workflow:progress"]),
+        ("end", {}, ["workflow:complete"]),
+        ("kill", {}, ["workflow:error"]),
+    ],
+)
+def test_each_transition_has_its_events(
+    event: Event, more: dict[str, Any], expected: list[str]
+) -> None:
+    assert types(told(event, **more)) == expected
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_each_transition_has_one_workflow_event_and_it_is_the_last(event: Event) -> None:
+    of_workflow = [kind.startswith("workflow:") for kind in types(told(event))]
+
+    assert of_workflow == [False] * (len(of_workflow) - 1) + [True]
+
+
+def test_event_is_told_whole() -> None:
+    assert told("step", turn=TURN, state={"n": 1})[1] == {
+        "id": f"{COMMIT}-exit",
+        "type": "node:exit",
+        "taskId": "01J00000000000000000000001",
+        "timestamp": 3000,
+        "payload": {
+            "nodeId": "writer",
+            "nodeName": "writer",
+            "iteration": 2,
+            "durationMs": 2000,
+            "state": {"n": 1},
+        },
+        "event": "step",
+        "status": "ready",
+        "role": None,
+        "agent": None,
+        "attempt": 1,
+        "depth": 1,
+        "node": "ENXTKXNTS0831",
+        "workflow": "31PY5YAKWQ9YD",
+        "workflowName": "demo",
+        "forkedFrom": None,
+        "commit": COMMIT,
+        "subject": "step: said",
+        "reason": None,
+    }
+
+
+def test_turn_enters_alike_while_it_is_played_and_afterwards() -> None:
+    entered = enter_event(TURN)
+
+    assert told("step", turn=TURN)[0] == entered
+    assert told("attempt", turn=TURN)[0] == entered
+    assert entered["id"] == f"{BASE}-enter"
+    assert (entered["status"], entered["event"]) == ("running", None)
+    assert (entered["role"], entered["agent"], entered["timestamp"]) == ("writer", "uwf-mock", 1000)
+
+
+def test_all_events_of_a_transition_have_the_same_members() -> None:
+    events = told("attempt", turn=TURN, error="exit status 7", more={"exitCode": 7})
+
+    assert {tuple(sorted(event)) for event in events} == {tuple(sorted(events[0]))}
+    assert [event["payload"].get("error") for event in events] == [
+        None,
+        "exit status 7",
+        "exit status 7",
+    ]
+    assert events[2]["payload"]["exitCode"] == 7
+
+
+def test_reason_and_place_are_told_where_there_are_any() -> None:
+    (event,) = told("pause", "paused", reason="lunch", where=("writer", 3))
+
+    assert event["reason"] == "lunch"
+    assert event["payload"] == {"nodeId": "writer", "nodeName": "writer", "iteration": 3}
+    assert told("pause")[0]["payload"] == {}
+
+
+@pytest.mark.parametrize("event", [EventId(COMMIT), EventId(COMMIT, "enter")])
+def test_id_reads_back(event: EventId) -> None:
+    assert parse_event_id(render_event_id(event)) == event
+
+
+@pytest.mark.parametrize("text", ["", "x", COMMIT[1:], f"{COMMIT}-", f"{COMMIT}-leave", "C" * 40])
+def test_other_text_is_no_id(text: str) -> None:
+    with pytest.raises(NotAnEventId, match="is no id of an event"):
+        parse_event_id(text)

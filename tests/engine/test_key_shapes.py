@@ -1,0 +1,67 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.engine.key_shapes import mask_keys, mask_keys_in
+
+KEYS = [
+    "sk-" + "a1" * 12,
+    "sk-ant-api03-" + "x_-9" * 8,
+    "sk_live_" + "4e" * 12,
+    "gsk_" + "Ab3" * 10,
+    "ghp_" + "Ab3" * 12,
+    "github_pat_" + "Ab3_" * 12,
+    "glpat-" + "x1" * 10,
+    "xoxb-" + "123-" * 5 + "abc",
+    "npm_" + "a" * 36,
+    "hf_" + "a" * 34,
+    "AKIA" + "ABCD1234" * 2,
+    "AIza" + "x" * 35,
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key[:12])
+def test_key_is_masked_wherever_it_stands(key: str) -> None:
+    assert mask_keys(f"it said {key}, and went on") == "it said [masked], and went on"
+    assert mask_keys_in({"a": [key, 1, None]}) == {"a": ["[masked]", 1, None]}
+
+
+def test_private_key_that_is_cut_short_is_masked_to_its_end() -> None:
+    assert mask_keys("x -----BEGIN PRIVATE KEY-----\nMIIE\nxyz") == "x [masked]"
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("Authorization: Bearer abcdefgh12345678", "Authorization: Bearer [masked]"),
+        ("OPENAI_API_KEY=hunter2hunter2 uwf", "OPENAI_API_KEY=[masked] uwf"),
+        ("https://me:hunter2@example.com/x", "https://me:[masked]@example.com/x"),
+    ],
+)
+def test_of_what_names_its_owner_only_the_key_is_masked(text: str, masked: str) -> None:
+    assert mask_keys(text) == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a task-list of tokens",
+        "risk-averse-people-everywhere",
+        "sk-learn-based-pipelines",
+        "TOKEN=short",
+        "sk-1",
+        "4f2a" * 10,
+    ],
+)
+def test_prose_and_ids_stay(text: str) -> None:
+    assert mask_keys(text) == text
+
+
+@given(st.text(), st.sampled_from(KEYS))
+def test_key_never_passes_and_masking_again_changes_nothing(text: str, key: str) -> None:
+    masked = mask_keys(f"{text} {key} {text}")
+
+    assert key not in masked
+    assert mask_keys(masked) == masked

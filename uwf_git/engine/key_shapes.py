@@ -1,0 +1,54 @@
+"""Key shapes: what looks like a key, whoever's it is.
+
+Owns: the shapes that issuers give their keys. Knows nothing of: the environment; what is a secret
+because a variable holds it is masked by its value (masking.py).
+Always true: what has none of these shapes stays as it was. A shape is long and odd enough that no
+prose has it.
+Source: the prefixes that GitHub's secret scanning lists for its partners' keys.
+"""
+
+import re
+from typing import Any
+
+from uwf_git.engine.masking import MASK
+
+_KEY = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+    # OpenAI, Anthropic, OpenRouter, DeepSeek; Stripe; Groq, xAI, Replicate, Perplexity.
+    r"|\bsk-(?=[\w-]*[0-9])[\w-]{16,}"
+    r"|\b[sr]k_(?:live|test)_\w{16,}"
+    r"|\b(?:gsk_|xai-|r8_|pplx-)\w{20,}"
+    # GitHub, GitLab, Slack, npm, PyPI, Hugging Face.
+    r"|\b(?:gh[opsur]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,})"
+    r"|\bxox[abeoprs]-[\w-]{10,}"
+    r"|\b(?:npm_\w{30,}|pypi-[\w-]{30,}|hf_\w{30,})"
+    # Amazon, Google.
+    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
+    r"|\bAIza[\w-]{35}"
+    # A JSON web token: two objects and a signature in base64url.
+    r"|\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}",
+    re.DOTALL,
+)
+
+# Here only a part is the key, and the rest says whose it was.
+_AFTER = re.compile(
+    r"(?P<keep>\bBearer[ ]+)[\w.~+/-]{16,}=*"
+    r"|(?P<name>\b[A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD)=)[^\s'\"]{8,}"
+    r"|(?P<user>\w://[^\s/:@]*:)[^\s/@]+(?=@)"
+)
+
+
+def mask_keys(text: str) -> str:
+    """Give *text* with everything in it replaced that looks like a key."""
+    return _AFTER.sub(lambda found: f"{found[found.lastgroup or 0]}{MASK}", _KEY.sub(MASK, text))
+
+
+def mask_keys_in(value: Any) -> Any:
+    """Give a JSON value with all its texts masked; names of members stay."""
+    if isinstance(value, str):
+        return mask_keys(value)
+    if isinstance(value, dict):
+        return {name: mask_keys_in(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [mask_keys_in(each) for each in value]
+    return value
