@@ -7,12 +7,13 @@ def test_payload_holds_only_what_is_set() -> None:
 
 
 def test_payload_holds_all_that_is_set() -> None:
-    agent = AgentSpec("a", protocol="flags", timeout=1.5, retries=0, env={})
+    agent = AgentSpec("a", protocol="flags", timeout=1.5, retries=0, backoff=2, env={})
     assert agent.as_payload() == {
         "command": "a",
         "protocol": "flags",
         "timeout": 1.5,
         "retries": 0,
+        "backoff": 2,
         "env": {},
     }
 

@@ -145,3 +145,18 @@ def test_override_without_an_agent_is_told() -> None:
     assert problems_of(f"{SOUND}agentOverrides: {{writer: }}\n") == [
         (20, "agentOverrides.writer", "must be a command or a mapping with one, not empty")
     ]
+
+
+@pytest.mark.parametrize("backoff", [0, 1.5, 3600])
+def test_wait_between_two_tries_is_read(backoff: float) -> None:
+    agent = read(f"{SOUND}defaultAgent: {{command: a, retries: 2, backoff: {backoff}}}\n")
+
+    assert agent.default_agent is not None
+    assert agent.default_agent.as_payload() == {"command": "a", "retries": 2, "backoff": backoff}
+
+
+@pytest.mark.parametrize("backoff", ["-1", "3601", "1m", "true", "[1]"])
+def test_wait_that_is_none_is_told(backoff: str) -> None:
+    assert problems_of(f"{SOUND}defaultAgent:\n  command: a\n  backoff: {backoff}\n") == [
+        (22, "defaultAgent.backoff", "must be a number of seconds, 0 or more, at most an hour")
+    ]

@@ -60,8 +60,12 @@ def test_file_that_is_no_mapping_is_told_alone(text: str, message: str) -> None:
         ),
         (
             "name: demo",
-            "name: demo\nconfig: {maxExecutionTime: 1}",
-            (2, "config", "'config' (container workflows) is not supported yet"),
+            "name: demo\nconfig: {maxExecutionTime: 10m}",
+            (
+                2,
+                "config.maxExecutionTime",
+                "must be a whole number of milliseconds, 1 or more, at most a year",
+            ),
         ),
         (
             "name: demo",
@@ -110,7 +114,7 @@ moderator:
           when: "meta.("
 defaultAgent: " foo"
 agentOverrides: {plannr: {command: a, timeout: 0, env: {API_KEY: x}}}
-config: {}
+config: [1]
 """
     assert [each[:2] for each in problems_of(text)] == [
         (1, "name"),

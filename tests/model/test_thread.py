@@ -156,6 +156,29 @@ def test_an_amendment_changes_what_it_says_and_nothing_else() -> None:
     assert FULL.after_amend(Amendment(workflow=ATTEMPT)).workflow == ATTEMPT
 
 
+def test_position_is_where_the_thread_stands_and_whom_it_waits_for() -> None:
+    here = FULL._replace(role="developer", waiting=None)
+    assert here.find_gone_role({"developer": 1}) is None
+    assert here.find_gone_role({"tester": 1}) == "developer"
+    assert here._replace(role="$START").find_gone_role({}) is None
+    assert here._replace(waiting=Waiting("tester")).find_gone_role({"developer"}) == "tester"
+
+
+def test_whoever_gets_the_turn_of_a_role_that_waits_ends_the_wait() -> None:
+    """Also of a thread that was paused meanwhile: it would wait for nobody when it goes on."""
+    rebound = Amendment(binding={"tester": ATTEMPT})
+    waiting = FULL._replace(waiting=Waiting("tester"))
+    paused = waiting.after_pause("waiting")
+
+    assert waiting.after_amend(rebound).status_amended("waiting") == "ready"
+    assert paused.after_amend(rebound).paused_from == "ready"
+    assert paused.after_amend(rebound).status_amended("paused") == "paused"
+    other = Amendment(binding={"developer": ATTEMPT})
+    assert waiting.after_amend(other).status_amended("waiting") == "waiting"
+    assert paused.after_amend(other).paused_from == "waiting"
+    assert FULL.after_pause("failed").after_amend(rebound).paused_from == "failed"
+
+
 @given(events)
 def test_folding_the_events_gives_what_stepping_gave(
     steps: list[tuple[str, dict[str, Any], int | None]],

@@ -24,6 +24,7 @@ agentOverrides:
     command: uwf-claude
     timeout: 60
 initialState: {round: 1}
+config: {maxSteps: 9, eventEmit: false}
 """
 
 
@@ -55,6 +56,8 @@ def test_a_definition_reads_back() -> None:
     assert workflow.default_agent == {"command": "uwf-mock"}
     assert workflow.agent_overrides == {"writer": {"command": "uwf-claude", "timeout": 60}}
     assert workflow.initial_state == {"round": 1}
+    assert workflow.config == {"maxSteps": 9, "eventEmit": False}
+    assert parse_workflow(built(SOUND)[0]).config == {}
     assert parse_graph(nodes[workflow.moderator]) == definition.graph
     for name, role_definition in definition.roles.items():
         role = parse_role(nodes[workflow.roles[name]])

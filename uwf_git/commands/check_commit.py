@@ -6,8 +6,10 @@ Always true: what cannot be read is told once, and what would have been held aga
 """
 
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
+from uwf_git.commands.check_amend import check_amend
 from uwf_git.commands.check_poke import find_poked
 from uwf_git.commands.check_present import (
     BadPresent,
@@ -28,11 +30,13 @@ from uwf_git.commands.check_record import (
     check_parents,
 )
 from uwf_git.commands.check_run import Site
+from uwf_git.commands.check_status import check_status
 from uwf_git.commands.check_tree import NODES, Growth, TreeChecks
 from uwf_git.commands.check_turn import check_attempt, check_signal, check_step
 from uwf_git.commands.trouble import Trouble
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import BUILTIN, START, WORKFLOW
+from uwf_git.model.builtin import ATTEMPT, BUILTIN, START, WORKFLOW
+from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import STEPS, Present
@@ -102,9 +106,27 @@ class CommitChecks:
             told += check_first(record)
         elif before is not None and before.record is not None:
             told += check_next(before.record, record)
+        if site.nodes and not told:
+            told += self._check_status(site, before, point)
         yield from (site.trouble(each) for each in told)
         if site.nodes:
             yield from self._check_story(site, before, point, record)
+
+    def _check_status(self, site: Site, before: Point | None, point: Point) -> Iterator[str]:
+        record, now = point.record, point.now
+        if before is None or before.record is None or before.now is None:
+            return
+        if record is None or now is None:
+            return
+        attempt: Node | None = None
+        if record.event == "attempt" and now.present.last_attempt is not None:
+            # What is wrong with it is told of the turn.
+            with suppress(StoreDamaged):
+                attempt = self._nodes.get_shared(site, now.present.last_attempt)
+        if attempt is None or attempt.type == ATTEMPT:
+            yield from check_status(
+                (before.record, before.now.present), record, now.present, attempt
+            )
 
     def _read(self, oid: Oid) -> Generator[Trouble, None, Point | None]:
         site = Site(self._ref, oid)
@@ -234,6 +256,8 @@ class CommitChecks:
         if record.event == "poke":
             poked = yield from find_poked(self._trees.objects, site, record, before.view.oid)
         steered = Steered(before.now.present, before.record.status, poked)
+        if record.event == "amend":
+            yield from check_amend(self._nodes, site, record, steered=steered, signal=signal)
         return fold_signal(steered, record.event, signal.payload)
 
     def _check_start(

@@ -20,6 +20,7 @@ from uwf_git.model.builtin import (
     META,
     MODERATOR,
     ROLE,
+    SIGNAL,
     START,
     STEP,
     TEXT,
@@ -56,12 +57,14 @@ _FIELDS: dict[NodeHash, dict[str, NodeHash]] = {
     START: {"workflow": WORKFLOW},
     WORKFLOW: {"moderator": MODERATOR},
     ROLE: {"outputSchema": META, "workflow": WORKFLOW},
+    SIGNAL: {"workflow": WORKFLOW},
 }
 """Of which type a field's target is. What reads threads and workflows relies on it."""
 
 _FIELDS_OF_MANY: dict[NodeHash, dict[str, NodeHash]] = {
     START: {"agentBinding": AGENT_CONFIG},
     WORKFLOW: {"roles": ROLE},
+    SIGNAL: {"agentBinding": AGENT_CONFIG},
 }
 
 _TEXT_START = b"---\n"

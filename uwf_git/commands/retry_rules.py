@@ -21,13 +21,14 @@ _MOST_DIGITS = 9
 
 
 class BadRetrySetting(Refused):
-    """The setting is no number."""
+    """The setting is no number, or half a retry."""
 
     code = "bad-retry-setting"
 
     def __init__(self, name: str, value: str) -> None:
+        kind = "a whole number" if name == RETRIES else "a number"
         super().__init__(
-            f"{name} is {value[:40]!r}, not a number",
+            f"{name} is {value[:40]!r}, not {kind}",
             hint=f"set it anew: `uwf config set {name} 2`",
             setting=name,
         )
@@ -66,6 +67,8 @@ def _read(config: GitConfig, name: str, default: float) -> float:
     if not text:
         return default
     plain = text.replace(".", "", 1)
+    if name == RETRIES:
+        plain = text
     if not (plain.isascii() and plain.isdecimal() and len(plain) <= _MOST_DIGITS):
         raise BadRetrySetting(name, text)
     return float(text)

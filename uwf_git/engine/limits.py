@@ -8,6 +8,7 @@ is looked at before a step, and a step that begins within it is not cut short by
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from uwf_git.model.limit import LONGEST_MS
 from uwf_git.model.thread import Present
 
 _MS = 1000
@@ -53,7 +54,8 @@ def count_tokens(usage: Mapping[str, Any]) -> int:
 def find_time_left_s(present: Present) -> float | None:
     """Give how many seconds of execution time are left; None if there is no limit."""
     limit = present.limits.get("maxExecutionTime")
-    return None if limit is None else max(0.0, (limit - present.execution_ms) / _MS)
+    # A thread from elsewhere may have any.
+    return None if limit is None else max(0.0, min(limit - present.execution_ms, LONGEST_MS) / _MS)
 
 
 def _number(value: Any) -> float:

@@ -24,6 +24,8 @@ class AgentSpec(NamedTuple):
     """Seconds."""
 
     retries: int | None = None
+    backoff: float | None = None
+    """Seconds before the first retry; each later one waits as much longer."""
 
     env: Mapping[str, str] | None = None
     """Plain settings by name, added to the inherited environment; never secrets."""
@@ -35,6 +37,7 @@ class AgentSpec(NamedTuple):
             "protocol": self.protocol,
             "timeout": self.timeout,
             "retries": self.retries,
+            "backoff": self.backoff,
             "env": None if self.env is None else dict(self.env),
         }
         return {name: value for name, value in fields.items() if value is not None}
@@ -67,3 +70,5 @@ class Definition(NamedTuple):
     """By role."""
 
     initial_state: dict[str, Any] | None
+    config: dict[str, Any] | None = None
+    """The limits that a thread begins with unless it has its own, and what its events tell."""

@@ -14,11 +14,14 @@ from typing import Any
 from uwf_git.model.definition import AgentSpec
 from uwf_git.model.definition_findings import Findings, Path, describe, shown, suggestion
 
-_KEYS = ("command", "protocol", "timeout", "retries", "env")
+_KEYS = ("command", "protocol", "timeout", "retries", "backoff", "env")
 _PROTOCOLS = ("positional", "flags")
 
 # Far longer ones overflow the system calls that wait.
 _LONGEST_TIMEOUT_S = 365 * 24 * 3600
+
+# As much as is ever waited between two tries (commands/retry_rules.py).
+_LONGEST_BACKOFF_S = 3600
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -52,6 +55,7 @@ def read_agent(findings: Findings, path: Path, value: Any) -> AgentSpec | None:
         protocol=_read_protocol(findings, path, fields),
         timeout=_read_timeout(findings, path, fields),
         retries=_read_retries(findings, path, fields),
+        backoff=_read_backoff(findings, path, fields),
         env=_read_env(findings, path, fields),
     )
     return None if command is None else agent
@@ -132,6 +136,15 @@ def _read_retries(findings: Findings, path: Path, fields: dict[str, Any]) -> int
     if retries is None or (is_integer and retries >= 0):
         return retries
     findings.add((*path, "retries"), "must be a whole number, 0 or more")
+    return None
+
+
+def _read_backoff(findings: Findings, path: Path, fields: dict[str, Any]) -> float | None:
+    backoff = fields.get("backoff")
+    is_number = isinstance(backoff, int | float) and not isinstance(backoff, bool)
+    if backoff is None or (is_number and 0 <= backoff <= _LONGEST_BACKOFF_S):
+        return backoff
+    findings.add((*path, "backoff"), "must be a number of seconds, 0 or more, at most an hour")
     return None
 
 

@@ -43,10 +43,14 @@ class GraphReading:
 
 
 def read_graph(
-    findings: Findings, value: Any, *, roles: Sequence[str], check_condition: CheckCondition
+    findings: Findings,
+    value: Any,
+    *,
+    roles: Sequence[str],
+    check_condition: CheckCondition,
+    path: Path = ("moderator",),
 ) -> GraphReading:
-    """Read what stands under ``moderator``, in either spelling."""
-    path: Path = ("moderator",)
+    """Read what stands under ``moderator``, or at *path*, in either spelling."""
     if isinstance(value, dict):
         if "$ref" in value:
             findings.add(path, "a file cannot point into the store; write the graph here")

@@ -6,7 +6,7 @@ Always true: a ``Present`` follows from the StartNode and the events in order al
 anyone can fold again and compare.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -90,7 +90,7 @@ class Present(NamedTuple):
     """What all steps and tries said they had spent."""
 
     execution_ms: int = 0
-    """How long agents and people were at work on it."""
+    """How long agents were at work on it."""
 
     limits: Mapping[str, Any] = _NOTHING
     """``maxSteps``, ``maxExecutionTime`` (ms), ``maxTokens``, ``maxCost`` (USD), where set."""
@@ -164,7 +164,19 @@ class Present(NamedTuple):
             limits=limits,
             # Somebody else has its turn now; whether that one can take it shows at the next step.
             waiting=None if rebound else self.waiting,
+            paused_from="ready" if rebound and self.paused_from else self.paused_from,
         )
+
+    def find_gone_role(self, roles: Container[str]) -> str | None:
+        """Give the role that the thread stands or waits at, and that is not one of *roles*."""
+        places = [] if self.role == START else [self.role]
+        if self.waiting is not None:
+            places.append(self.waiting.role)
+        return next((role for role in places if role not in roles), None)
+
+    def status_amended(self, status: Status) -> Status:
+        """Give the status of a thread that was *status* before an amendment led to this."""
+        return "ready" if status == "waiting" and self.waiting is None else status
 
     def after_poke(self, before: "Present", hint: str) -> "Present":
         """Give the present when the newest step is to be taken again; *before* was before it.

@@ -1,0 +1,94 @@
+import pytest
+from cli.program import Uwf
+from commands.world import DEMO
+
+
+def test_amended_thread_is_told_with_its_rules(uwf: Uwf) -> None:
+    thread = uwf.begun()
+
+    ran = uwf.json("thread", "amend", thread, "--agent", "checker=c -v", "--max-steps", "9")
+
+    assert list(ran) == [
+        "workflow",
+        "workflowName",
+        "thread",
+        "head",
+        "status",
+        "agents",
+        "limits",
+    ]
+    assert (ran["workflowName"], ran["status"]) == ("demo", "ready")
+    assert (ran["agents"], ran["limits"]) == ({"checker": "c -v"}, {"maxSteps": 9})
+
+
+def test_limits_of_a_start_are_changed_and_taken_away(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file(DEMO + "config: {maxTokens: 50}\n"))
+    words = ("--max-rounds", "3", "--max-execution-time", "10m", "--agent", "x")
+    thread = uwf.json("thread", "start", "demo", "-p", "x", *words)["thread"]
+
+    ran = uwf.json("thread", "amend", thread, "--no-max-steps", "--max-cost", "1.5")
+
+    assert ran["limits"] == {"maxExecutionTime": 600_000, "maxTokens": 50, "maxCost": 1.5}
+
+
+def test_workflow_may_be_a_file(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    better = uwf.file(DEMO.replace("Check.", "Check well."), name="better.yaml")
+
+    ran = uwf.json("thread", "amend", thread, "--workflow", better, "-m", "look closer")
+
+    assert ran["workflow"] == uwf.json("workflow", "list")[0]["workflow"]
+    assert uwf.json("thread", "show", thread)["workflow"] == ran["workflow"]
+    assert uwf.json("thread", "show", thread)["reason"] == "look closer"
+
+
+def test_what_is_still_to_be_done_is_told(uwf: Uwf) -> None:
+    thread = uwf.begun(uwf.agent("exit 1"))
+    assert uwf("thread", "step", thread).status == 3
+    roles = "  editor: {}\nmoderator:"
+    more = DEMO.replace("moderator:", roles).replace("{to: $END}", "{to: editor}") + (
+        "    - {from: editor, transitions: [{to: $END}]}\n"
+    )
+
+    ran = uwf("thread", "amend", thread, "--workflow", uwf.file(more))
+
+    assert ran.status == 0
+    assert "note: no agent is bound to editor; give one with `uwf thread amend" in ran.err
+    assert f"note: it has failed before; `uwf thread retry {thread}` has it try again" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ([], 2, "there is nothing to change"),
+        (["-m", "why"], 2, "there is nothing to change"),
+        (["--max-steps", "0"], 2, "'0' is not a whole number, 1 or more, and not none"),
+        (["--agent", "nobody=x"], 1, "workflow demo has no role nobody"),
+        (["--agent", "\udcff"], 1, "--agent is not UTF-8 text"),
+        (["--workflow", "\udcff"], 1, "--workflow is not UTF-8 text"),
+        (["--workflow", "nothing"], 1, "there is no workflow nothing"),
+        (["--workflow", "./nowhere.yaml"], 1, "nowhere.yaml cannot be read"),
+        (["--agent", "x", "-m", "\udcff"], 1, "the message is not UTF-8 text"),
+    ],
+)
+def test_wrong_words_are_told_and_change_nothing(
+    words: list[str], status: int, said: str, uwf: Uwf
+) -> None:
+    thread = uwf.begun()
+    before = uwf.json("thread", "show", thread)["commit"]
+
+    ran = uwf("thread", "amend", thread, *words)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert said in ran.err
+    assert uwf.json("thread", "show", thread)["commit"] == before
+
+
+def test_text_is_for_people(uwf: Uwf) -> None:
+    thread = uwf.begun()
+
+    ran = uwf("--format", "text", "thread", "amend", thread, "--max-steps", "4")
+
+    assert ran.status == 0
+    assert not ran.out.startswith("{")
+    assert "maxSteps" in ran.out

@@ -1,0 +1,68 @@
+import pytest
+from cli.program import Uwf
+
+DOCS = """\
+roles:
+  doc-writer: {systemPrompt: !include prompt.md}
+graph:
+  - {from: checker, to: doc-writer, when: meta.ok}
+  - {from: doc-writer, to: $END}
+agentOverrides: {doc-writer: uwf-docs}
+"""
+
+
+def test_thread_gets_more_to_do(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    uwf.file("Document it.", name="prompt.md")
+
+    ran = uwf.json("thread", "append", thread, uwf.file(DOCS, name="d.yaml"), "-m", "new API")
+
+    assert (ran["workflowName"], ran["agents"]) == ("demo", {"doc-writer": "uwf-docs"})
+    assert ran["workflow"] != uwf.json("workflow", "list")[0]["workflow"]
+    shown = uwf.json("workflow", "show", ran["workflow"])
+    assert shown["roles"]["doc-writer"]["systemPrompt"] == "Document it."
+    assert uwf.json("thread", "show", thread)["reason"] == "new API"
+
+
+def test_roles_that_nobody_plays_are_told(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    text = "roles: {x: }\ngraph: [{from: checker, to: x, when: a}, {from: x, to: $END}]\n"
+
+    ran = uwf("thread", "append", thread, uwf.file(text, name="d.yaml"))
+
+    assert ran.status == 0
+    assert ran.err.startswith("note: no agent is bound to x; give one with `uwf thread amend")
+
+
+def test_each_problem_is_told_with_its_line(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    text = "roles:\n  x: {prompt: Do.}\ngraph:\n  - {from: checkr, to: x}\n"
+
+    ran = uwf("thread", "append", thread, uwf.file(text, name="d.yaml"))
+
+    assert (ran.status, ran.out) == (1, "")
+    assert "  line 2: roles.x.prompt: unknown key 'prompt'" in ran.err
+    assert "  line 4: graph[0].from: no role is called 'checkr'; did you mean 'checker'?" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ([], 2, "missing argument 'FILE'"),
+        (["nowhere.yaml"], 1, "nowhere.yaml cannot be read"),
+        (["demo.yaml"], 1, "cannot be appended: it is the whole workflow's"),
+        (["d.yaml", "-m", "\udcff"], 1, "the message is not UTF-8 text"),
+    ],
+)
+def test_wrong_words_are_told_and_change_nothing(
+    words: list[str], status: int, said: str, uwf: Uwf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = uwf.begun()
+    monkeypatch.chdir(uwf.place)
+    before = uwf.json("thread", "show", thread)["commit"]
+
+    ran = uwf("thread", "append", thread, *words)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert said in ran.err
+    assert uwf.json("thread", "show", thread)["commit"] == before

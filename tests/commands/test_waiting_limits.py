@@ -1,0 +1,181 @@
+"""A usage limit that an agent hits: the thread waits for its end, and no longer."""
+
+import sys
+
+import pytest
+from commands.forging import troubles
+from commands.world import World, content_player, fails
+from seal import START_MS
+
+from uwf_git.commands.play_agent import agent_player
+from uwf_git.commands.thread_errors import ThreadNotReady, WrongStatus
+from uwf_git.commands.thread_pause import pause_thread
+from uwf_git.commands.thread_resume import resume_thread
+from uwf_git.commands.thread_step import TurnFailed
+from uwf_git.commands.turn import Left, Played, Player, Turn
+from uwf_git.model.thread import Waiting
+from uwf_git.model.thread_id import ThreadId
+
+LATER_MS = START_MS + 24 * 3600 * 1000
+
+# An agent as its author writes it, whose model is tired until a certain second.
+TIRED = """\
+import sys
+
+from uwf_git.agentkit.adapter import NoAnswer
+from uwf_git.agentkit.failure_words import with_reset
+from uwf_git.agentkit.playing import adapter_main
+
+
+class Tired:
+    name, takes_schema, resumes = "tired", False, False
+
+    def ask(self, asked):
+        raise with_reset(NoAnswer("rate-limit", "429 slow down"), {until_s})
+
+
+sys.exit(adapter_main(Tired())())
+"""
+
+
+def hit(world: World, thread: ThreadId, until: int = LATER_MS) -> TurnFailed:
+    """Let a try fail because of a limit that ends at *until*."""
+    with pytest.raises(TurnFailed) as caught:
+        world.step(thread, limited(until))
+    return caught.value
+
+
+def limited(until: int) -> Player:
+    return fails("slow down", left=Left(kind="rate-limit", reset_at=until))
+
+
+def come(world: World, now_ms: int) -> None:
+    """Let it be *now_ms* for whoever calls."""
+    world.caller = world.caller._replace(now_ms=lambda: now_ms)
+
+
+def test_thread_waits_for_the_end_of_the_limit_and_says_so(world: World) -> None:
+    thread = world.begun()
+
+    failure = hit(world, thread)
+
+    snapshot = world.snapshot(thread)
+    assert failure.facts["status"] == snapshot.record.status == "waiting"
+    assert "--wait` sleeps until then" in (failure.hint or "")
+    assert snapshot.get_present().waiting == Waiting("writer", LATER_MS)
+    with pytest.raises(ThreadNotReady) as caught:
+        world.step(thread)
+    assert "waits until 2025-10-10 08:53:20 UTC: the agent of writer hit" in caught.value.message
+    assert f"`uwf thread resume {thread}` lets it try now" in (caught.value.hint or "")
+    assert troubles(world) == []
+
+
+def test_thread_can_be_stepped_from_the_moment_on_at_which_the_limit_ends(world: World) -> None:
+    thread = world.begun()
+    hit(world, thread)
+
+    come(world, LATER_MS - 1)
+    with pytest.raises(ThreadNotReady):
+        world.step(thread)
+    come(world, LATER_MS)
+    assert world.step(thread).status == "ready"
+
+    present = world.snapshot(thread).get_present()
+    assert (present.waiting, present.attempts) == (None, 0)
+    assert troubles(world) == []
+
+
+def test_limit_does_not_count_against_the_retries(world: World) -> None:
+    thread = world.begun()
+    for day in (1, 2, 3):
+        hit(world, thread, START_MS + day * 24 * 3600 * 1000)
+        come(world, START_MS + day * 24 * 3600 * 1000)
+
+    present = world.snapshot(thread).get_present()
+    assert (present.attempts, present.failures) == (3, 0)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    assert world.snapshot(thread).record.status == "failed"
+    assert troubles(world) == []
+
+
+def test_limit_that_ends_at_another_time_after_all_is_believed_anew(world: World) -> None:
+    thread = world.begun()
+    hit(world, thread)
+    come(world, LATER_MS)
+    hit(world, thread, LATER_MS + 5000)
+
+    assert world.snapshot(thread).get_present().waiting == Waiting("writer", LATER_MS + 5000)
+    come(world, LATER_MS + 4999)
+    with pytest.raises(ThreadNotReady):
+        world.step(thread)
+    assert troubles(world) == []
+
+
+def test_resume_lets_it_try_at_once(world: World) -> None:
+    thread = world.begun()
+    hit(world, thread)
+
+    assert resume_thread(world.store, world.caller, thread).status == "ready"
+
+    assert world.step(thread).depth == 1
+    assert troubles(world) == []
+
+
+def test_pause_outlasts_the_limit(world: World) -> None:
+    thread = world.begun()
+    hit(world, thread)
+    pause_thread(world.store, world.caller, thread)
+    come(world, LATER_MS + 1000)
+
+    with pytest.raises(ThreadNotReady, match="is paused"):
+        world.step(thread)
+    assert resume_thread(world.store, world.caller, thread).status == "waiting"
+    assert world.step(thread).status == "ready"
+    assert troubles(world) == []
+
+
+def test_limit_that_was_hit_while_it_was_paused_is_waited_for_afterwards(world: World) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        pause_thread(world.store, world.caller, thread)
+        return limited(LATER_MS)(turn)
+
+    with pytest.raises(TurnFailed) as caught:
+        world.step(thread, play)
+    assert caught.value.facts["status"] == "paused"
+    assert resume_thread(world.store, world.caller, thread).status == "waiting"
+    with pytest.raises(ThreadNotReady, match="waits until"):
+        world.step(thread)
+    assert troubles(world) == []
+
+
+def test_wait_for_a_person_is_not_resumed(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, command="human")
+
+    with pytest.raises(WrongStatus):
+        resume_thread(world.store, world.caller, thread)
+
+
+def test_agent_of_the_kit_that_reports_a_limit_makes_the_thread_wait(world: World) -> None:
+    """From the words of a model to the status of a thread."""
+    tired = world.place / "tired.py"
+    tired.write_text(TIRED.format(until_s=LATER_MS // 1000))
+    world.put()
+    thread = world.start(f"{sys.executable} {tired}")
+
+    with pytest.raises(TurnFailed, match="429 slow down") as caught:
+        world.step(thread, agent_player(None))
+
+    assert (caught.value.facts["kind"], caught.value.facts["status"]) == ("rate-limit", "waiting")
+    snapshot = world.snapshot(thread)
+    name = snapshot.get_present().last_attempt
+    assert name is not None
+    attempt = snapshot.get_node(name).payload
+    assert attempt["resetAt"] == LATER_MS
+    assert snapshot.get_present().waiting == Waiting("writer", LATER_MS)
+    come(world, LATER_MS)
+    assert world.step(thread, content_player).depth == 1
+    assert troubles(world) == []

@@ -1,0 +1,61 @@
+from typing import Any
+
+import pytest
+
+from uwf_git.engine.limits import count_tokens, find_spent, find_time_left_s
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread import Present
+
+PRESENT = Present(
+    NodeHash("8FWKR3TN5V1QA"),
+    {},
+    0,
+    depth=3,
+    usage={"inputTokens": 100, "outputTokens": 20, "costUsd": 0.5, "turns": 7},
+    execution_ms=61_500,
+)
+
+
+def limited(**limits: float) -> Present:
+    return PRESENT._replace(limits=limits)
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ({"maxSteps": 3}, "3 of 3 steps are taken"),
+        ({"maxExecutionTime": 61_000}, "61.5 s of 61.0 s of execution time are used"),
+        ({"maxTokens": 120}, "120 of 120 tokens are used"),
+        ({"maxCost": 0.5}, "$0.5000 of $0.5000 are spent"),
+        ({"maxCost": 0.1, "maxSteps": 1}, "3 of 1 steps are taken"),
+    ],
+)
+def test_limit_that_is_reached_is_told(limits: dict[str, float], told: str) -> None:
+    spent = find_spent(limited(**limits))
+
+    assert spent is not None
+    assert spent.told == told
+    assert spent.used >= spent.limit
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{}, {"maxSteps": 4, "maxExecutionTime": 61_501, "maxTokens": 121, "maxCost": 0.51}],
+)
+def test_limit_that_leaves_room_is_not(limits: dict[str, float]) -> None:
+    assert find_spent(limited(**limits)) is None
+
+
+@pytest.mark.parametrize("usage", [{}, {"inputTokens": "many", "costUsd": True}, {"turns": 9}])
+def test_what_is_no_number_counts_for_nothing(usage: dict[str, Any]) -> None:
+    present = limited(maxTokens=1, maxCost=0.01)._replace(usage=usage)
+
+    assert find_spent(present) is None
+    assert count_tokens(usage) == 0
+
+
+def test_time_that_is_left_is_never_negative_and_never_longer_than_a_year() -> None:
+    assert find_time_left_s(PRESENT) is None
+    assert find_time_left_s(limited(maxExecutionTime=62_000)) == 0.5
+    assert find_time_left_s(limited(maxExecutionTime=1)) == 0
+    assert find_time_left_s(limited(maxExecutionTime=10**300)) == 365 * 24 * 3600

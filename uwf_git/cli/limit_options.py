@@ -1,0 +1,136 @@
+"""The options that say what a thread may use up: `--max-steps` and its like.
+
+Owns: their words, and how they become the limits of a StartNode or a Signal.
+Knows nothing of: what limits do. Always true: an option that is not given says nothing; `none`, or
+the option with `--no-` before it, says that there is no such limit.
+"""
+
+import re
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, NamedTuple
+
+import click
+
+from uwf_git.model.limit import find_limit_problem
+
+_NONE = "none"
+_MS = 1000
+_DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([smhdw]?)")
+_UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
+_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
+_WHOLE = re.compile(r"[0-9]{1,16}")
+
+
+class Limit(NamedTuple):
+    """A limit that was typed."""
+
+    value: float | None
+    """As it is kept; None is no limit."""
+
+
+class LimitWords(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 only
+    """The type of an option that takes a limit; its value is a `Limit`."""
+
+    name = "limit"
+
+    def __init__(self, limit: str, words: str) -> None:
+        self._limit, self._words = limit, words
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Limit:
+        """Read the words."""
+        if isinstance(value, Limit):
+            return value
+        text = str(value).strip()
+        if text == _NONE:
+            return Limit(None)
+        number = _read(self._limit, text)
+        if number is None or find_limit_problem(self._limit, number) is not None:
+            self.fail(f"{text[:40]!r} is not {self._words}, and not none", param, ctx)
+        return Limit(number)
+
+
+class _Kind(NamedTuple):
+    option: str
+    metavar: str
+    words: str
+    help: str
+    also: tuple[str, ...] = ()
+
+
+_KINDS = {
+    "maxSteps": _Kind(
+        "--max-steps",
+        "N",
+        "a whole number, 1 or more",
+        "The thread takes at most so many steps, whoever drives it.",
+        # Seed 003 calls steps rounds.
+        ("--max-rounds",),
+    ),
+    "maxExecutionTime": _Kind(
+        "--max-execution-time",
+        "SECONDS",
+        "a time above 0 and at most a year: type seconds, or as 30m, 2h, 1d",
+        "Its agents and people work at most so long, all steps together; 30m, 2h and 1d do too.",
+    ),
+    "maxTokens": _Kind(
+        "--max-tokens",
+        "N",
+        "a whole number, 1 or more",
+        "No step begins when its agents have reported so many tokens, in and out.",
+    ),
+    "maxCost": _Kind(
+        "--max-cost",
+        "USD",
+        "a number of US dollars above 0",
+        "No step begins when its agents have reported so much cost.",
+    ),
+}
+
+
+def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the argument ``limits: dict[str, Any]``: those that were typed, None for none."""
+
+    def with_limits(*args: Any, **given: Any) -> Any:
+        limits: dict[str, Any] = {}
+        for name, kind in _KINDS.items():
+            typed, is_taken = given.pop(name), given.pop(_no(name))
+            if typed is not None and is_taken:
+                told = f"{kind.option} and {_with_no(kind.option)} exclude each other"
+                raise click.UsageError(told)
+            if typed is not None or is_taken:
+                limits[name] = None if is_taken else typed.value
+        return function(*args, limits=limits, **given)
+
+    wrapped: Any = update_wrapper(with_limits, function)
+    for name, kind in reversed(_KINDS.items()):
+        wrapped = click.option(_with_no(kind.option), _no(name), is_flag=True, hidden=True)(wrapped)
+        wrapped = click.option(
+            kind.option,
+            *kind.also,
+            name,
+            type=LimitWords(name, kind.words),
+            metavar=kind.metavar,
+            help=kind.help,
+        )(wrapped)
+    made: Callable[..., Any] = wrapped
+    return made
+
+
+def _read(limit: str, text: str) -> float | None:
+    if limit == "maxExecutionTime":
+        match = _DURATION.fullmatch(text)
+        return None if match is None else round(float(match[1]) * _UNITS_S[match[2]] * _MS)
+    if limit == "maxCost":
+        return float(text) if _NUMBER.fullmatch(text) else None
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def _with_no(option: str) -> str:
+    return f"--no-{option.removeprefix('--')}"
+
+
+def _no(name: str) -> str:
+    return f"no_{name}"

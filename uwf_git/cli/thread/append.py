@@ -1,0 +1,48 @@
+"""`uwf thread append`."""
+
+import os
+
+import click
+
+from uwf_git.cli.auto_gc import pack_when_due
+from uwf_git.cli.calling import caller_of
+from uwf_git.cli.parameters import INPUT, Input, text_argument
+from uwf_git.cli.render import emit
+from uwf_git.cli.settings import Session
+from uwf_git.cli.thread.amend import amended_document, note_amended
+from uwf_git.cli.thread.steered import reason_option
+from uwf_git.cli.verb import verb
+from uwf_git.cli.workflow.put import MOST_BYTES
+from uwf_git.commands.thread_append import AppendRequest, append_to_thread
+
+
+@verb(
+    "uwf thread append 01J7K9M2 doc-writer.yaml -m 'the API changed, so the docs must'",
+    exits={
+        1: "the file is not right (each problem is told with its line), or the thread not active",
+        4: "a step is under way",
+    },
+)
+@click.argument("thread")
+@click.argument("file", type=INPUT)
+@reason_option
+def command(session: Session, thread: str, file: Input, message: str) -> None:
+    """Add roles and transitions to a running thread, and to no other.
+
+    FILE is YAML as in a workflow: `roles`, `moderator` (or `graph`) and `agentOverrides`, whatever
+    is to be added. From a position that the file names, its transitions are asked before the
+    workflow's; one without a condition always holds, so that it takes their place. A role that
+    is there already is replaced. `!include` works as in a workflow file.
+
+    What comes of it must be right as a whole. It is a workflow of its own, kept in the thread:
+    the registered one stays as it is.
+    """
+    reason = text_argument(message, "the message")
+    store = session.open_store()
+    source = file.read_bytes(limit_bytes=MOST_BYTES)
+    path = None if file.path == "-" else os.path.join(session.cwd, file.path)
+    request = AppendRequest(thread, source, path, reason, session.agent)
+    amended = append_to_thread(store, caller_of(session), request)
+    note_amended(amended)
+    emit(session, amended_document(amended))
+    pack_when_due(session, store)
