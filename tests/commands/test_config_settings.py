@@ -14,6 +14,10 @@ from uwf_git.commands.config_settings import (
     list_settings,
     set_setting,
 )
+from uwf_git.commands.receive_limits import BadLimit
+from uwf_git.commands.retry_rules import BadRetrySetting
+from uwf_git.commands.running_slots import BadMaxRunning
+from uwf_git.errors import UwfError
 
 
 @pytest.mark.parametrize("name", ["agent", "uwf.agent", "UWF.Agent", "AGENT"])
@@ -79,3 +83,31 @@ def test_list_has_every_setting_with_its_meaning(world: World) -> None:
     assert [each.name for each in listed] == list(SETTINGS)
     assert all(each.meaning for each in listed)
     assert listed[0].value == "uwf-mock x"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("maxRunning", "2"), ("maxRunning", "0"), ("retries", "3"), ("backoff", "0.5")],
+)
+def test_number_that_means_something_is_set(name: str, value: str, world: World) -> None:
+    assert set_setting(world.store, name, value).value == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("maxRunning", "two", BadMaxRunning),
+        ("maxRunning", "-1", BadMaxRunning),
+        ("retries", "often", BadRetrySetting),
+        ("backoff", "-1", BadRetrySetting),
+        ("maxBlobSize", "big", BadLimit),
+    ],
+)
+def test_number_that_means_nothing_is_refused_when_it_is_set(
+    name: str, value: str, error: type[UwfError], world: World
+) -> None:
+    with pytest.raises(error):
+        set_setting(world.store, name, value)
+    world.reopen()
+    with pytest.raises(NotSet):
+        get_setting(world.store, name)

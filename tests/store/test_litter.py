@@ -16,6 +16,7 @@ from uwf_git.store.ref_lock import hold_ref_lock, markers
 from uwf_git.store.refs import Oid
 from uwf_git.store.store import Store, memory_store
 from uwf_git.store.thread_lock import lock_thread
+from uwf_git.store.thread_log import log_path
 from uwf_git.store.workdirs import find_workdir, set_workdir
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
@@ -96,6 +97,43 @@ def test_what_belongs_to_a_thread_goes_when_it_has_ended(
     assert sweep_litter(store) == is_ended
     assert [run.exists(), lock.exists()] == [not is_ended] * 2
     assert (find_workdir(store, THREAD) is None) == is_ended
+
+
+@pytest.mark.parametrize("suffix", [".drive", ".stop"])
+def test_other_locks_of_a_thread_go_when_it_has_ended(
+    store: Store, clock: Callable[[], int], suffix: str
+) -> None:
+    story = Story(store, clock)
+    lock = leave(f"{store.path}/uwf/locks/{THREAD}{suffix}")
+    assert sweep_litter(store) == 0
+    story.end()
+    assert sweep_litter(store) == 1
+    assert not lock.exists()
+
+
+def test_the_log_of_a_thread_that_has_ended_is_left_for_a_day(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(store, clock)
+    log = leave(log_path(store, THREAD))
+    assert sweep_litter(store) == 0
+    story.end()
+    leave(log, is_old=False)
+    os.utime(log)
+    # What else there is goes at once.
+    leave(f"{store.path}/uwf/locks/{THREAD}")
+    assert sweep_litter(store) == 1
+    assert log.exists()
+    os.utime(log, LONG_AGO)
+    assert sweep_litter(store) == 1
+    assert not log.exists()
+    assert sweep_litter(store) == 0
+
+
+def test_a_file_beside_the_logs_that_is_no_threads_is_left(store: Store) -> None:
+    path = leave(f"{store.path}/uwf/logs/notes.log")
+    assert sweep_litter(store) == 0
+    assert path.exists()
 
 
 def test_a_work_directory_that_waits_for_its_thread_is_left_for_a_day(store: Store) -> None:

@@ -98,14 +98,18 @@ def _read_group(run_dir: str) -> int | None:
 
 def _is_of_run(group: int, alive_path: str) -> bool | None:
     """Tell whether a member of *group* has the lock open; None where there is no /proc."""
-    members = list_members(group)
-    if members is None:
-        return None
     try:
         lock = os.stat(alive_path)
     except OSError:
-        return False
-    return any(_has_open(pid, lock) for pid in members)
+        lock = None
+    # The shell that leads the group is there as long as the agent is: it need not be searched for
+    # among all processes, which whoever looks at hundreds of runs would do hundreds of times.
+    if lock is not None and _has_open(group, lock):
+        return True
+    members = list_members(group)
+    if members is None:
+        return None
+    return lock is not None and any(_has_open(pid, lock) for pid in members)
 
 
 def _find_births(group: int) -> Mapping[int, str]:

@@ -23,6 +23,7 @@ from uwf_git.store.heads import ACTIVE, ARCHIVE
 from uwf_git.store.ref_lock import break_dead_locks, markers
 from uwf_git.store.store import Store
 from uwf_git.store.thread_lock import ThreadBusy, forget_lock, lock_thread
+from uwf_git.store.thread_log import LOG_SUFFIX, LOGS, forget_log, log_path
 from uwf_git.store.workdirs import forget_workdir, workdirs_folder
 
 _OLD_S = 24 * 3600
@@ -67,10 +68,17 @@ def _traces(store: Store) -> set[ThreadId]:
     """Give the threads that have something that only an active one needs, and are none."""
     found: set[ThreadId] = set()
     found.update(
-        ThreadId(entry.name)
+        ThreadId(thread)
         for folder in (store.local_path("locks"), store.local_path("run"))
         for entry in _entries(folder)
-        if is_thread_id(entry.name)
+        # A thread has several locks: <id>, <id>.drive.
+        if is_thread_id(thread := entry.name.partition(".")[0])
+    )
+    # For a day whoever wants to know why a thread ended can read what was logged.
+    found.update(
+        ThreadId(thread)
+        for entry in _entries(store.local_path(LOGS))
+        if is_thread_id(thread := entry.name.removesuffix(LOG_SUFFIX)) and _is_old(entry)
     )
     # The work directory of a thread is there before the thread is.
     found.update(
@@ -93,6 +101,7 @@ def _sweep_thread(store: Store, thread: ThreadId) -> int:
             if not _sweep_runs(store, thread):
                 return 0
             forget_workdir(store, thread)
+            _sweep_log(store, thread)
             forget_lock(store, thread)
             return 1
     except ThreadBusy:
@@ -127,6 +136,14 @@ def _sweep_runs(store: Store, thread: ThreadId) -> bool:
     return True
 
 
+def _sweep_log(store: Store, thread: ThreadId) -> None:
+    try:
+        if _is_long_ago(os.stat(log_path(store, thread)).st_mtime):
+            forget_log(store, thread)
+    except FileNotFoundError:
+        return
+
+
 def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
@@ -137,6 +154,10 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
 
 def _is_old(entry: os.DirEntry[str]) -> bool:
     try:
-        return time.time() - entry.stat(follow_symlinks=False).st_mtime > _OLD_S
+        return _is_long_ago(entry.stat(follow_symlinks=False).st_mtime)
     except FileNotFoundError:
         return False
+
+
+def _is_long_ago(time_s: float) -> bool:
+    return time.time() - time_s > _OLD_S

@@ -1,0 +1,131 @@
+"""An agent at work: a step that is under way in a process of its own, to be stopped by a test.
+
+Owns: beginning it, and telling what of it lives. Knows nothing of: what is done to it.
+Always true: every process that a script writes into the file `pids` is gone when the test ends.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from commands.forging import messages
+from commands.world import World
+
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.snapshot import Snapshot
+
+SAY_PID = "echo $$ >>pids\n"
+RESULT = """echo '{"meta": {"text": "x", "ok": true}, "content": "What was said."}'\n"""
+HANG = "while :; do sleep 0.05; done\n"
+BEGUN = "echo begun >begun\n"
+
+LONGEST_S = 60
+
+
+@dataclass(slots=True)
+class AtWork:
+    """A thread whose step is under way."""
+
+    world: World
+    thread: ThreadId
+    engine: "subprocess.Popen[bytes]"
+
+    def finish(self) -> tuple[int, str]:
+        """Wait for the engine's end; give its status and what it said on standard error."""
+        _out, err = self.engine.communicate(timeout=LONGEST_S)
+        return self.engine.returncode, err.decode()
+
+    def lose_engine(self) -> None:
+        """Kill the engine; its agent works on."""
+        self.engine.kill()
+        self.engine.communicate(timeout=LONGEST_S)
+
+    def snapshot(self) -> Snapshot:
+        """Read where the thread stands now."""
+        self.world.reopen()
+        return self.world.snapshot(self.thread)
+
+    def attempt(self) -> dict[str, Any]:
+        """Give the newest Attempt, with the texts that it refers to."""
+        self.world.reopen()
+        return newest_attempt(self.world, self.thread)
+
+    def living(self) -> list[int]:
+        """List those who wrote their numbers down, and live."""
+        return [pid for pid in pids(self.world) if is_alive(pid)]
+
+    def check_whole(self) -> None:
+        """See that the store holds what it says."""
+        self.world.reopen()
+        assert messages(self.world) == []
+
+
+def newest_attempt(world: World, thread: ThreadId) -> dict[str, Any]:
+    """Give the newest Attempt of a thread, with the texts that it refers to."""
+    snapshot = world.snapshot(thread)
+    name = snapshot.get_present().last_attempt
+    assert name is not None
+    payload = dict(snapshot.get_node(name).payload)
+    for part in ("content", "stderr"):
+        if part in payload:
+            payload[part] = snapshot.get_node(payload[part]["$ref"]).payload
+    return payload
+
+
+def begin(world: World, script: str, *words: str, workflow: str | None = None) -> AtWork:
+    """Let an agent begin that does *script*, which has to write the file `begun`."""
+    program = world.program(SAY_PID + script)
+    thread = world.start(program, workflow=workflow or world.put().workflow)
+    return at_work(world, thread, *words)
+
+
+def at_work(world: World, thread: ThreadId, *words: str) -> AtWork:
+    """Let the next step of *thread* begin, whose agent has to write the file `begun`."""
+    begun = world.place / "begun"
+    begun.unlink(missing_ok=True)
+    engine = world.process("thread", "step", thread, *words)
+    wait_for(begun, engine)
+    return AtWork(world, thread, engine)
+
+
+def wait_for(path: Path, engine: "subprocess.Popen[bytes] | None" = None) -> None:
+    """Wait until *path* has content."""
+    deadline = time.monotonic() + LONGEST_S
+    while not (path.exists() and path.read_bytes()):
+        assert engine is None or engine.poll() is None, engine.communicate()
+        assert time.monotonic() < deadline, f"nobody wrote {path.name}"
+        time.sleep(0.01)
+
+
+def wait_until_gone(pid: int) -> None:
+    """Wait until a process has ended."""
+    deadline = time.monotonic() + LONGEST_S
+    while is_alive(pid):
+        assert time.monotonic() < deadline, f"{pid} lives on"
+        time.sleep(0.01)
+
+
+def pids(world: World) -> list[int]:
+    """List the numbers that agents wrote down."""
+    path = world.place / "pids"
+    return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process still does something."""
+    command = ["ps", "-o", "stat=", "-p", str(pid)]
+    state = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    return bool(state) and not state.startswith("Z")
+
+
+def end_all(world: World) -> None:
+    """Kill whoever is left."""
+    for pid in pids(world):
+        if is_alive(pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
