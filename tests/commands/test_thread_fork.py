@@ -139,3 +139,16 @@ def test_reading_a_fork_tells_how_it_came_to_where_it_begins(world: World) -> No
         "## 2. checker: What was said.",
     ]
     assert "Let us try something else." in told
+
+
+def test_fork_from_a_role_lets_it_take_its_step_again(world: World) -> None:
+    thread = world.begun()
+    for _ in range(3):
+        world.step(thread)
+
+    forked = fork(world, thread, from_role="checker")
+
+    assert (forked.depth, forked.forked_from) == (1, thread)
+    assert world.step(forked.thread).role == "checker"
+    # The history of a fork is its own as well.
+    assert fork(world, forked.thread, from_role="writer").depth == 0

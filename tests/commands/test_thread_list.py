@@ -4,11 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import DEMO, World
+from commands.world import DEMO, World, fails
 
 from uwf_git.commands.thread_kill import kill_thread
 from uwf_git.commands.thread_list import ListRequest, list_rows
+from uwf_git.commands.thread_step import TurnFailed
+from uwf_git.commands.turn import Left
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.thread_lock import lock_drive, lock_thread
 
 Git = Callable[..., str]
 
@@ -51,9 +54,9 @@ def test_workflow_is_asked_for_by_name_or_hash(world: World, three: list[ThreadI
 
 
 def test_status_is_asked_for(world: World, three: list[ThreadId]) -> None:
-    assert listed(world, archived=True, status="killed") == [three[1]]
-    assert listed(world, archived=True, status="ready") == [three[2], three[0]]
-    assert listed(world, archived=True, status="completed") == []
+    assert listed(world, archived=True, statuses=frozenset({"killed"})) == [three[1]]
+    assert listed(world, archived=True, statuses=frozenset({"ready"})) == [three[2], three[0]]
+    assert listed(world, archived=True, statuses=frozenset({"completed"})) == []
 
 
 def test_row_tells_where_a_thread_stands(world: World) -> None:
@@ -167,7 +170,7 @@ def test_damaged_thread_is_one_row_that_says_so(damage: Damage, world: World, gi
     assert [row["thread"] for row in rows] == [after, spoiled, before]
     assert [row["status"] for row in rows] == ["ready", "damaged", "ready"]
     assert rows[1]["error"]
-    assert listed(world, status="damaged") == [spoiled]
+    assert listed(world, statuses=frozenset({"damaged"})) == [spoiled]
 
 
 def test_what_is_no_thread_is_not_listed(world: World) -> None:
@@ -179,3 +182,94 @@ def test_what_is_no_thread_is_not_listed(world: World) -> None:
     (folder / "01ARZ3NDEKTSV4RRFFQ69G5FAV").mkdir()
 
     assert listed(world, archived=True) == [thread]
+
+
+def test_several_statuses_are_asked_for(world: World, three: list[ThreadId]) -> None:
+    asked = frozenset({"killed", "ready"})
+
+    assert listed(world, archived=True, statuses=asked) == three[::-1]
+    assert listed(world, statuses=asked) == [three[2], three[0]]
+
+
+def test_offset_leaves_the_first_ones_out(world: World, three: list[ThreadId]) -> None:
+    assert listed(world, archived=True, offset=1) == [three[1], three[0]]
+    assert listed(world, archived=True, offset=1, limit=1) == [three[1]]
+    assert listed(world, offset=1, limit=5, workflow="demo") == [three[0]]
+    assert listed(world, archived=True, offset=3) == []
+
+
+def test_time_of_the_last_event_is_asked_for(world: World, three: list[ThreadId]) -> None:
+    world.step(three[0])
+    updated = {row["thread"]: row["lastUpdateTime"] for row in list_rows(
+        world.store, ListRequest(archived=True)
+    )}  # fmt: skip
+    oldest, between, newest = sorted(updated, key=lambda thread: updated[thread])
+
+    def asked(**times: int) -> set[str]:
+        return set(listed(world, archived=True, **times))
+
+    assert newest == three[0]
+    assert asked(after_ms=updated[newest] + 999) == {newest}
+    assert asked(after_ms=updated[newest] + 1000) == set()
+    assert asked(before_ms=updated[newest]) == {oldest, between}
+    assert asked(after_ms=updated[between], before_ms=updated[newest]) == {between}
+
+
+def test_damaged_thread_is_of_no_time(world: World) -> None:
+    thread = world.begun()
+    Path(world.store.path, "refs", "threads", thread).write_bytes(b"")
+
+    assert listed(world) == [thread]
+    assert listed(world, before_ms=10**15) == []
+
+
+def test_row_of_a_thread_that_waits_for_a_person_says_what_is_asked(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, command="human")
+
+    rows = list_rows(world.store, ListRequest(statuses=frozenset({"waiting"})))
+
+    assert [(row["thread"], row["waiting"], row["question"]) for row in rows] == [
+        (thread, {"role": "writer"}, "Write.")
+    ]
+
+
+def test_row_of_a_thread_that_waits_for_a_limit_says_until_when(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("limit", left=Left(reset_at=4_000_000_000_000)))
+
+    row = list_rows(world.store, ListRequest())[0]
+
+    assert row["waiting"] == {"role": "writer", "until": 4_000_000_000_000}
+    assert "question" not in row
+
+
+def test_thread_at_work_is_running_and_no_longer_ready(world: World) -> None:
+    resting, driven, stepped = (world.begun() for _ in range(3))
+    with (
+        lock_drive(world.store, driven, since_ms=1),
+        lock_thread(world.store, stepped, since_ms=1),
+    ):
+        assert listed(world, statuses=frozenset({"running"})) == [stepped, driven]
+        assert listed(world, statuses=frozenset({"ready"})) == [resting]
+        rows = list_rows(world.store, ListRequest())
+    assert [row["status"] for row in rows] == ["running", "running", "ready"]
+    assert listed(world, statuses=frozenset({"running"})) == []
+
+
+def test_thread_that_waits_is_waiting_though_its_driver_sleeps(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, command="human")
+
+    with lock_drive(world.store, thread, since_ms=1):
+        assert listed(world, statuses=frozenset({"waiting"})) == [thread]
+
+
+def test_ended_thread_is_never_running(world: World) -> None:
+    thread = world.begun()
+    kill_thread(world.store, world.caller, thread)
+    with lock_thread(world.store, thread, since_ms=1):
+        rows = list_rows(world.store, ListRequest(archived=True))
+
+    assert [row["status"] for row in rows] == ["killed"]

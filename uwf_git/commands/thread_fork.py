@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.find_workdir import existing_directory
-from uwf_git.commands.fork_point import find_fork_point
+from uwf_git.commands.fork_point import find_fork_point, find_turn_of
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.heads import create_head, get_head, resolve_thread
+from uwf_git.store.heads import Head, create_head, get_head, resolve_thread
 from uwf_git.store.kept import let_go
 from uwf_git.store.record import Transition, record_next
 from uwf_git.store.refs import Oid
@@ -30,6 +30,9 @@ class ForkRequest(NamedTuple):
 
     at: str | None = None
     """A step's number or hash, or a commit; None is where the thread is now."""
+
+    from_role: str | None = None
+    """Whose newest step is to be taken again; it stands in the place of *at*."""
 
     reason: str = ""
     workdir: str | None = None
@@ -59,15 +62,12 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: no thread is meant.
-        NoSuchStep, AmbiguousStep: no commit of it is meant.
+        NoSuchStep, AmbiguousStep, RoleNeverActed: no commit of it is meant.
         NotADirectory: the work directory is not there.
         ThreadExists: the new id is taken.
     """
     head = get_head(store, resolve_thread(store, request.thread))
-    if request.at is None:
-        point = read_snapshot(store, head.commit)
-    else:
-        point = find_fork_point(store, head, request.at)
+    point = _find_point(store, head, request)
     workdir = request.workdir or find_workdir(store, head.thread) or caller.cwd
     set_workdir(store, thread, existing_directory(workdir, caller.cwd))
     commit = record_next(store, point, _transition(point, thread, request), caller.signing(store))
@@ -83,6 +83,14 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
     return Forked(record.workflow, thread, record.node, record.depth, record.thread, at, follows)
 
 
+def _find_point(store: Store, head: Head, request: ForkRequest) -> Snapshot:
+    if request.from_role is not None:
+        return find_turn_of(store, head, request.from_role)
+    if request.at is not None:
+        return find_fork_point(store, head, request.at)
+    return read_snapshot(store, head.commit)
+
+
 def _transition(point: Snapshot, thread: ThreadId, request: ForkRequest) -> Transition:
     record = point.record
     steps = f"{record.depth} {'step' if record.depth == 1 else 'steps'}"
@@ -95,8 +103,9 @@ def _transition(point: Snapshot, thread: ThreadId, request: ForkRequest) -> Tran
             agent=None,
             attempt=None,
             forked_from=record.thread,
+            signal=None,
         ),
         said=f"from {record.thread} after {steps}",
-        present=point.get_present(),
+        present=point.get_present().after_fork(),
         body=request.reason,
     )

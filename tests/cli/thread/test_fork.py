@@ -31,3 +31,34 @@ def test_step_that_is_not_there_is_told(uwf: Uwf) -> None:
     assert (ran.status, ran.out) == (1, "")
     assert f"error: thread {thread} has no step '7'" in ran.err
     assert "hint: name a step by its number or its hash" in ran.err
+
+
+def test_fork_from_a_role_is_its_turn_again(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    for _ in range(2):
+        uwf.json("thread", "step", thread)
+
+    forked = uwf.json("thread", "fork", thread, "--from-role", "checker")
+
+    assert forked["depth"] == 1
+    assert uwf.json("thread", "step", forked["thread"])["role"] == "checker"
+
+
+def test_role_that_never_acted_and_one_that_is_none_are_told(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "step", thread)
+
+    never, unknown = (
+        uwf("thread", "fork", thread, "--from-role", role) for role in ("checker", "boss")
+    )
+
+    assert (never.status, unknown.status) == (1, 1)
+    assert "role checker has taken no step in thread" in never.err
+    assert "hint: its roles are writer, checker" in unknown.err
+
+
+def test_fork_begins_at_one_place(uwf: Uwf) -> None:
+    ran = uwf("thread", "fork", uwf.begun(), "--at", "0", "--from-role", "writer")
+
+    assert (ran.status, ran.out) == (2, "")
+    assert "--at and --from-role both say where the fork begins" in ran.err

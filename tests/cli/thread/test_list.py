@@ -2,6 +2,10 @@ from pathlib import Path
 
 from cli.program import Uwf
 
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import open_store
+from uwf_git.store.thread_lock import lock_thread
+
 
 def test_rows_are_the_newest_first_and_ended_ones_on_demand(uwf: Uwf) -> None:
     threads = [uwf.begun() for _ in range(3)]
@@ -59,3 +63,61 @@ def test_empty_list_is_a_list(uwf: Uwf) -> None:
 def test_limit_and_status_are_checked(uwf: Uwf) -> None:
     assert uwf("thread", "list", "--limit", "0").status == 2
     assert uwf("thread", "list", "--status", "bogus").status == 2
+
+
+def test_several_statuses_and_an_offset_are_taken(uwf: Uwf) -> None:
+    threads = [uwf.begun() for _ in range(3)]
+    uwf.json("thread", "kill", threads[1])
+
+    def listed(*words: str) -> list[str]:
+        return [row["thread"] for row in uwf.json("thread", "list", "--all", *words)]
+
+    assert listed("--status", "killed", "--status", "ready") == threads[::-1]
+    assert listed("--offset", "1") == [threads[1], threads[0]]
+    told = uwf("thread", "list", "--all", "--offset", "1", "--limit", "1")
+    assert "more than 2; see them with --limit N, or the next ones with --offset 2" in told.err
+
+
+def test_times_go_by_the_last_event(uwf: Uwf) -> None:
+    thread = uwf.begun()
+
+    assert len(uwf.json("thread", "list", "--after", "1h")) == 1
+    assert uwf.json("thread", "list", "--before", "1h") == []
+    assert len(uwf.json("thread", "list", "--after", "2025-10-09", "--before", "2025-10-10")) == 1
+    assert uwf.json("thread", "list", "--after", "2025-10-09T09:00") == []
+    late = uwf.json("thread", "list", "--after", "1m", now_ms=lambda: 1_770_000_000_000)
+    assert late == []
+    assert (
+        uwf.json("thread", "list", "--before", "1m", now_ms=lambda: 1_770_000_000_000)[0]["thread"]
+        == thread
+    )
+
+
+def test_times_that_are_none_are_wrong_usage(uwf: Uwf) -> None:
+    word = uwf("thread", "list", "--after", "yesterday")
+    twisted = uwf("thread", "list", "--after", "1d", "--before", "7d")
+
+    assert (word.status, twisted.status) == (2, 2)
+    assert "'yesterday' is no time: type how long ago" in word.err
+    assert "nothing is after 1d and before 7d" in twisted.err
+    assert uwf("thread", "list", "--offset", "-1").status == 2
+
+
+def test_text_says_what_is_asked_of_whom(uwf: Uwf) -> None:
+    thread = uwf.begun("human")
+    uwf.json("thread", "step", thread)
+
+    told = uwf("thread", "list", "--status", "waiting", "--format", "text").out
+
+    assert told.splitlines()[1].endswith("writer is asked: Write.")
+
+
+def test_what_is_at_work_is_found_by_its_status(uwf: Uwf) -> None:
+    threads = [uwf.begun() for _ in range(2)]
+    with lock_thread(open_store(str(uwf.session.repo)), ThreadId(threads[0]), since_ms=1):
+        rows = uwf.json("thread", "list", "--status", "running")
+        told = uwf("thread", "list", "--format", "text").out
+
+    assert [(row["thread"], row["status"]) for row in rows] == [(threads[0], "running")]
+    assert f"{threads[0]}  running" in told
+    assert f"{threads[1]}  ready" in told

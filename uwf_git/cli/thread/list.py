@@ -7,22 +7,52 @@ import click
 from uwf_git.cli.render import emit, note
 from uwf_git.cli.render_text import render_text
 from uwf_git.cli.settings import Session
+from uwf_git.cli.time_words import MOMENT, Moment
 from uwf_git.cli.verb import verb
 from uwf_git.commands.thread_list import DAMAGED, ListRequest, list_rows
+from uwf_git.commands.work_traces import RUNNING
+from uwf_git.errors import BadUsage
 from uwf_git.model.thread import STATUSES
 
 _DEFAULT_LIMIT = 50
 _COLUMNS = ("thread", "status", "workflowName", "depth", "said")
 
 
+class NoTimeBetween(BadUsage):
+    """Nothing can be after the one moment and before the other."""
+
+    code = "no-time-between"
+
+    def __init__(self, after: Moment, before: Moment) -> None:
+        super().__init__(
+            f"nothing is after {after.text} and before {before.text}",
+            hint="--after takes the earlier of the two: `--after 7d --before 1d`",
+        )
+
+
 @verb(
     "uwf thread list",
-    "uwf thread list --all --workflow solve-issue --status completed --limit 10",
+    "uwf thread list --all --workflow solve-issue --status completed --status killed",
+    "uwf thread list --all --after 7d --before 2026-11-01 --offset 50 --limit 50",
 )
 @click.option("--all", "archived", is_flag=True, help="The archived ones as well.")
 @click.option("--workflow", metavar="NAME", help="Only threads of this workflow (name or hash).")
 @click.option(
-    "--status", type=click.Choice([*STATUSES, DAMAGED]), help="Only threads with this status."
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice([*STATUSES, RUNNING, DAMAGED]),
+    help="Only threads with this status; may be given several times.",
+)
+@click.option(
+    "--after",
+    type=MOMENT,
+    metavar="WHEN",
+    help="Only threads whose last event was then or later: 30m, 12h, 7d, 2w (ago), a date, "
+    "or an ISO time; UTC unless it says otherwise.",
+)
+@click.option(
+    "--before", type=MOMENT, metavar="WHEN", help="Only threads whose last event was before."
 )
 @click.option(
     "--limit",
@@ -31,30 +61,56 @@ _COLUMNS = ("thread", "status", "workflowName", "depth", "said")
     show_default=True,
     help="How many at most.",
 )
-def command(
-    session: Session,
-    archived: bool,  # noqa: FBT001 (click passes flags so)
-    workflow: str | None,
-    status: str | None,
-    limit: int,
-) -> None:
+@click.option(
+    "--offset",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="How many to leave out first.",
+)
+def command(session: Session, *, limit: int, offset: int, **asked: Any) -> None:
     """List the threads.
 
-    The newest first. A status of ended threads (completed, killed) needs --all.
+    The newest first: the order is that of their starts. --after and --before go by the last
+    event (lastUpdateTime), be it a step, a pause or the end. A status of ended threads
+    (completed, killed) needs --all; `--status waiting` is what waits for somebody's answer, and
+    `--status running` what would be ready if nobody were at work on it.
     """
     # One more than is shown, to know whether there are more.
-    request = ListRequest(archived, workflow, status, limit + 1)
+    request = _request(session, asked)._replace(limit=limit + 1, offset=offset)
     rows = list_rows(session.open_store(create=True), request)
     if len(rows) > limit:
         rows = rows[:limit]
-        note(f"note: there are more than {limit}; see them with --limit N")
+        ways = f"--limit N, or the next ones with --offset {offset + limit}"
+        note(f"note: there are more than {offset + limit}; see them with {ways}")
     width = session.text_width()
     emit(session, rows, text=lambda rows: _table(rows, width))
 
 
+def _request(session: Session, asked: dict[str, Any]) -> ListRequest:
+    after, before = asked["after"], asked["before"]
+    now_ms = session.now_ms() if after or before else 0
+    request = ListRequest(
+        asked["archived"],
+        asked["workflow"],
+        frozenset(asked["statuses"]),
+        None if after is None else after.at(now_ms),
+        None if before is None else before.at(now_ms),
+    )
+    after_ms, before_ms = request.after_ms, request.before_ms
+    if after_ms is not None and before_ms is not None and after_ms >= before_ms:
+        raise NoTimeBetween(after, before)
+    return request
+
+
 def _table(rows: list[dict[str, Any]], width: int | None) -> str:
-    shown = [
-        {name: row.get(name, row.get("error") if name == "said" else None) for name in _COLUMNS}
-        for row in rows
-    ]
+    shown = [{name: row.get(name) for name in _COLUMNS} | {"said": _said(row)} for row in rows]
     return render_text(shown, width=width)
+
+
+def _said(row: dict[str, Any]) -> str | None:
+    """Give what happened last, or what is asked, or what is wrong with the thread."""
+    if "question" in row:
+        return f"{row['waiting']['role']} is asked: {row['question']}"
+    told: str | None = row.get("said", row.get("error"))
+    return told

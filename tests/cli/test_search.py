@@ -1,0 +1,103 @@
+import json
+from pathlib import Path
+
+import pytest
+from cli.program import Uwf, make_uwf
+
+from uwf_git.cli.settings import Session
+
+
+@pytest.fixture
+def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
+    """Run `uwf` on a store of the test's own."""
+    return make_uwf(tmp_path, session, capsys)
+
+
+def test_rows_are_one_json_list_a_line_each(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "step", thread)
+
+    told = uwf("search", "-i", "what|DO", "--regex").out
+
+    assert [(row["step"], row["field"]) for row in json.loads(told)] == [
+        (1, "content"),
+        (0, "prompt"),
+    ]
+    assert told.count("\n") == 2
+    pretty = uwf("search", "What", stdout_is_tty=True).out
+    assert json.loads(pretty) == [json.loads(told)[0]]
+    assert uwf("search", "What", "--format", "yaml").out.startswith("- thread: ")
+
+
+def test_nothing_found_is_an_empty_list(uwf: Uwf) -> None:
+    uwf.begun()
+
+    assert uwf.json("search", "what|DO") == []
+    assert uwf("search", "nowhere", "--format", "text").out == ""
+
+
+def test_lines_are_for_people(uwf: Uwf) -> None:
+    agent = uwf.agent("""printf '%s' '{"meta": {}, "content": "a\\n\\u001b[31mneedle needle"}'""")
+    source = "name: one\nroles: {w: {systemPrompt: W.}}\nmoderator:\n"
+    source += "  - {from: $START, to: w}\n  - {from: w, to: $END}\n"
+    uwf.json("workflow", "put", uwf.file(source))
+    thread = uwf.json("thread", "start", "one", "-p", "x needle", "--agent", agent)["thread"]
+    uwf.json("thread", "step", thread)
+
+    assert uwf("search", "needle", "--format", "text").out.splitlines() == [
+        f"{thread}  1. w  content: a \\x1b[31mneedle needle (and 1 more)",
+        f"{thread}  start  prompt: x needle",
+    ]
+    narrow = uwf("search", "x needle", "--format", "text", stdout_is_tty=True, environ={
+        **uwf.session.environ, "COLUMNS": "40",
+    })  # fmt: skip
+    assert narrow.out == f"{thread}  start  prom…\n"
+
+
+def test_damaged_thread_is_a_line_too(uwf: Uwf) -> None:
+    whole, spoiled = uwf.begun(), uwf.begun()
+    Path(f"{uwf.session.repo}/refs/threads/{spoiled}").write_text("garbage\n")
+
+    ran = uwf("search", "Do it", "--format", "text")
+
+    assert ran.status == 0
+    assert ran.out.splitlines()[0].startswith(f"{spoiled}  damaged: ref refs/threads/")
+    assert ran.out.splitlines()[1].startswith(f"{whole}  start")
+
+
+def test_rows_beyond_the_limit_are_told_of(uwf: Uwf) -> None:
+    for _ in range(2):
+        uwf.begun()
+
+    cut, whole = (uwf("search", "Do", "--limit", limit) for limit in ("1", "2"))
+
+    assert (len(json.loads(cut.out)), "more than 1" in cut.err) == (1, True)
+    assert (len(json.loads(whole.out)), whole.err) == (2, "")
+
+
+def test_role_workflow_and_active_are_asked_for(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "step", thread)
+    uwf.json("thread", "kill", thread)
+
+    assert len(uwf.json("search", "What", "--role", "writer", "--workflow", "demo")) == 1
+    assert uwf.json("search", "What", "--role", "checker") == []
+    assert uwf.json("search", "What", "--workflow", "other") == []
+    assert uwf.json("search", "What", "--active") == []
+
+
+def test_key_in_the_environment_is_masked(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file())
+    uwf.json("thread", "start", "demo", "-p", "use sk-Live-12345 now")
+    environ = {**uwf.session.environ, "SOME_API_KEY": "sk-Live-12345"}
+
+    assert uwf.json("search", "use", environ=environ)[0]["excerpt"] == "use [masked] now"
+    assert uwf.json("search", "Live", environ=environ)[0]["excerpt"] == "[masked]"
+
+
+@pytest.mark.parametrize("words", [["("], ["", "--limit", "1"]])
+def test_bad_pattern_is_wrong_usage(words: list[str], uwf: Uwf) -> None:
+    ran = uwf("search", "--regex", *words)
+
+    assert (ran.status, ran.out) == (2, "")
+    assert "cannot be looked for" in ran.err

@@ -1,0 +1,93 @@
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.engine.masking import MASK
+from uwf_git.engine.text_search import BadPattern, Found, compile_pattern, find_in, walk_texts
+
+
+def found(text: str, within: str, **how: Any) -> Found | None:
+    asked = {"ignore_case": False, "is_regex": False} | how
+    secrets = asked.pop("secrets", ())
+    return find_in(compile_pattern(text, **asked), within, secrets)
+
+
+@given(st.text(min_size=1), st.text(), st.text())
+def test_what_stands_in_a_text_is_found(needle: str, before: str, after: str) -> None:
+    assert found(needle, before + needle + after) is not None
+
+
+@given(st.text(min_size=1), st.text())
+def test_what_does_not_is_not(needle: str, text: str) -> None:
+    assert (found(needle, text) is None) is (needle not in text)
+
+
+def test_every_hit_is_counted_and_the_first_is_shown() -> None:
+    assert found("a.c", "xx a.c\n\n  abc  a.c") == Found("xx a.c abc a.c", 2)
+
+
+def test_excerpt_is_cut_on_both_sides() -> None:
+    told = found("needle", "b" * 100 + "needle" + "a" * 100)
+
+    assert told == Found(f"…{'b' * 40}needle{'a' * 74}…", 1)
+
+
+def test_long_hit_is_cut_too() -> None:
+    told = found("x+", "x" * 1000, is_regex=True)
+
+    assert told is not None
+    assert told.excerpt == "x" * 160 + "…"
+
+
+def test_capitals_count_unless_they_shall_not() -> None:
+    assert found("Straße", "STRAẞE") is None
+    assert found("Éa", "éA", ignore_case=True) == Found("éA", 1)
+
+
+def test_regular_expression_has_ends_of_lines() -> None:
+    assert found("^b$", "a\nb\nc", is_regex=True) == Found("a b c", 1)
+    assert found("x*", "abc", is_regex=True) is None
+
+
+@pytest.mark.parametrize("text", ["(", "a{99999999999}", "(?P<a>x)(?P<a>y)", "*"])
+def test_what_is_no_regular_expression_is_told(text: str) -> None:
+    with pytest.raises(BadPattern, match="cannot be looked for"):
+        compile_pattern(text, ignore_case=False, is_regex=True)
+    assert found(text, f"- {text} -") is not None
+
+
+def test_nothing_is_not_looked_for() -> None:
+    with pytest.raises(BadPattern):
+        compile_pattern("", ignore_case=True, is_regex=False)
+
+
+def test_odd_set_is_no_warning() -> None:
+    assert found("[[a]", "a", is_regex=True) is not None
+
+
+def test_secret_is_masked_whole_wherever_the_excerpt_is_cut() -> None:
+    secret = "sk-Abc123" * 4
+    text = "key " + secret + " and a needle, " + secret
+
+    told = found("needle", text, secrets=(secret,))
+
+    assert told == Found(f"key {MASK} and a needle, {MASK}", 1)
+    assert found("Abc", text, secrets=(secret,)) == Found(MASK, 8)
+
+
+def test_texts_and_numbers_of_a_value_are_looked_at_with_their_places() -> None:
+    value = {"a": ["x", {"b": 1.5}], "c": True, "d": None, "e": "y"}
+
+    assert list(walk_texts(value)) == [
+        (("a", 0), "x"),
+        (("a", 1, "b"), "1.5"),
+        (("e",), "y"),
+    ]
+    assert list(walk_texts("alone")) == [((), "alone")]
+
+
+def test_pattern_is_pythons() -> None:
+    assert isinstance(compile_pattern("a", ignore_case=False, is_regex=True), re.Pattern)

@@ -1,0 +1,99 @@
+"""`uwf search`."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import click
+
+from uwf_git.cli.json_text import render_json
+from uwf_git.cli.parameters import text_argument
+from uwf_git.cli.render import emit, note
+from uwf_git.cli.settings import Session
+from uwf_git.cli.streams import stdout_is_utf8, write_stdout
+from uwf_git.cli.text_width import shorten
+from uwf_git.cli.verb import verb
+from uwf_git.cli.visible import visible_line
+from uwf_git.commands.search_threads import SearchRequest, search_threads
+from uwf_git.engine.masking import find_secrets
+from uwf_git.engine.text_search import compile_pattern
+
+_DEFAULT_LIMIT = 100
+
+
+@verb(
+    "uwf search 'race condition' --format text",
+    "uwf search -i timeout --workflow solve-issue --role reviewer",
+    "uwf search --regex 'TODO|FIXME' --active",
+)
+@click.argument("text")
+@click.option("-i", "--ignore-case", is_flag=True, help="Capitals count as small letters.")
+@click.option("--regex", "is_regex", is_flag=True, help="TEXT is a regular expression (Python's).")
+@click.option("--workflow", metavar="NAME", help="Only threads of this workflow (name or hash).")
+@click.option("--role", metavar="ROLE", help="Only steps of this role.")
+@click.option("--active", is_flag=True, help="Only active threads, not the archived ones.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=_DEFAULT_LIMIT,
+    show_default=True,
+    help="How many rows at most.",
+)
+def command(session: Session, text: str, *, limit: int, **asked: Any) -> None:
+    """Search prompts, meta and content of all threads.
+
+    A row for each prompt, field of meta and content in which TEXT stands, newest thread first;
+    step 0 is the prompt that a thread was started with. A step that forks share is told once,
+    under the thread that took it. Rows are printed as they are found. What looks like a key in
+    the environment is masked.
+    """
+    rows = _search(session, text_argument(text, "the text"), asked)
+    shown = _counted(rows, limit)
+    if session.output_format == "text":
+        width = session.text_width()
+        for row in shown:
+            write_stdout(_line(row, width) + "\n")
+    elif session.output_format == "json":
+        _stream_json(session, shown)
+    else:
+        emit(session, list(shown))
+
+
+def _search(session: Session, text: str, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    pattern = compile_pattern(text, ignore_case=asked["ignore_case"], is_regex=asked["is_regex"])
+    request = SearchRequest(
+        pattern,
+        asked["workflow"],
+        asked["role"],
+        archived=not asked["active"],
+        secrets=find_secrets(session.environ),
+    )
+    return search_threads(session.open_store(), request)
+
+
+def _counted(rows: Iterator[dict[str, Any]], limit: int) -> Iterator[dict[str, Any]]:
+    """Give no more rows than asked for, and tell if there are more."""
+    yield from islice(rows, limit)
+    if next(rows, None) is not None:
+        note(f"note: there are more than {limit}; see them with --limit N")
+
+
+def _stream_json(session: Session, rows: Iterable[dict[str, Any]]) -> None:
+    """Write one list, each row when it is found."""
+    before = "["
+    for row in rows:
+        text = render_json(row, pretty=session.stdout_is_tty, ascii_only=not stdout_is_utf8())
+        write_stdout(before + text.removesuffix("\n"))
+        before = ",\n"
+    write_stdout("[]\n" if before == "[" else "]\n")
+
+
+def _line(row: dict[str, Any], width: int | None) -> str:
+    if "error" in row:
+        line = f"{row['thread']}  {row['status']}: {row['error']}"
+    else:
+        who = "start" if row["role"] is None else f"{row['step']}. {row['role']}"
+        more = f" (and {row['hits'] - 1} more)" if row["hits"] > 1 else ""
+        line = f"{row['thread']}  {who}  {row['field']}: {row['excerpt']}{more}"
+    line = visible_line(line)
+    return line if width is None else shorten(line, width)

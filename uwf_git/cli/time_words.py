@@ -1,0 +1,73 @@
+"""Moments as people type them: `7d`, `2026-11-01`, `2026-11-01T12:00+02:00`.
+
+Owns: the words, and what is said of those that mean no moment.
+Knows nothing of: what happened then. Always true: without a zone a time is in UTC, as in all that
+is printed; what counts from now is counted when the verb asks, not while words are parsed.
+"""
+
+import re
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import click
+
+_AGO = re.compile(r"([0-9]{1,9})([smhdw])")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:$|[T ])")
+_MS = 1000
+_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Moment(NamedTuple):
+    """A moment that was typed."""
+
+    text: str
+    ago_ms: int | None = None
+    """How long before now; None if it does not depend on now."""
+
+    time_ms: int = 0
+    """Milliseconds since 1970, if it does not depend on now."""
+
+    def at(self, now_ms: int) -> int:
+        """Give milliseconds since 1970 (never before) when it is *now_ms*."""
+        return max(self.time_ms if self.ago_ms is None else now_ms - self.ago_ms, 0)
+
+
+class MomentWords(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 only
+    """The type of an option that takes a moment; its value is a `Moment`."""
+
+    name = "when"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Moment:
+        """Read the words."""
+        if isinstance(value, Moment):
+            return value
+        moment = _parse(str(value).strip())
+        if moment is None:
+            self.fail(
+                f"{str(value)[:40]!r} is no time: type how long ago (30m, 12h, 7d, 2w), a date "
+                "(2026-11-01) or a time (2026-11-01T12:00, in UTC unless it says otherwise)",
+                param,
+                ctx,
+            )
+        return moment
+
+
+MOMENT = MomentWords()
+
+
+def _parse(text: str) -> Moment | None:
+    ago = _AGO.fullmatch(text)
+    if ago is not None:
+        return Moment(text, ago_ms=int(ago[1]) * _UNITS_S[ago[2]] * _MS)
+    # Python takes other spellings as well, as 20261101, which could be meant as anything.
+    if _DATE.match(text) is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    zoned = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    return Moment(text, time_ms=int((zoned - _EPOCH).total_seconds() * _MS))
