@@ -12,7 +12,7 @@ import pytest
 from agents.conftest import Lives, Program, WaitFor
 
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, WorkdirMissing, run_agent
-from uwf_git.agents.request import AgentRequest, AgentRun
+from uwf_git.agents.request import AgentRequest, AgentRun, Listener, OnOutput
 from uwf_git.agents.spool import AlreadyBegun, SpoolFailed
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -28,14 +28,17 @@ def ignore(_chunk: bytes) -> None:
 def run(tmp_path: Path) -> Run:
     """Run an argv as an agent, in tmp_path; options go to the request."""
 
-    def start(*argv: str, on_stderr: Callable[[bytes], None] = ignore, **options: Any) -> AgentRun:
+    def start(
+        *argv: str, on_stderr: OnOutput = ignore, on_stdout: OnOutput | None = None, **options: Any
+    ) -> AgentRun:
         settings: dict[str, Any] = {
             "environment": dict(os.environ),
             "workdir": str(tmp_path),
             "run_dir": str(tmp_path / "run"),
             "grace_s": 5,
         }
-        return run_agent(AgentRequest(argv=argv, **settings | options), on_stderr=on_stderr)
+        request = AgentRequest(argv=argv, **settings | options)
+        return run_agent(request, Listener(on_stderr, on_stdout))
 
     return start
 
@@ -182,7 +185,7 @@ def test_clock_is_the_callers(clock: Callable[[], int], tmp_path: Path) -> None:
         argv=("/bin/true",), environment={}, workdir="/", run_dir=str(tmp_path / "run")
     )
 
-    ran = run_agent(request, on_stderr=ignore, clock=clock)
+    ran = run_agent(request, Listener(), clock=clock)
 
     assert (ran.started_ms, ran.duration_ms) == (1_760_000_000_000, 1000)
 
@@ -202,6 +205,41 @@ def test_log_is_forwarded_while_the_agent_runs(run: Run, program: Program, tmp_p
 
     assert ran.outcome == "exited"
     assert b"".join(heard) == b"ready\ndone\n" == ran.stderr
+
+
+def test_reply_is_forwarded_while_the_agent_runs_if_somebody_wants_it(
+    run: Run, program: Program, tmp_path: Path
+) -> None:
+    heard = []
+
+    def answer(chunk: bytes) -> None:
+        heard.append(chunk)
+        (tmp_path / "heard").touch()
+
+    ran = run(
+        program("echo ready; until [ -e heard ]; do sleep 0.01; done; echo done"),
+        on_stdout=answer,
+        timeout_s=10,
+    )
+
+    assert ran.outcome == "exited"
+    assert b"".join(heard) == b"ready\ndone\n" == ran.stdout
+
+
+def test_listener_ticks_while_an_agent_says_nothing(
+    run: Run, program: Program, tmp_path: Path
+) -> None:
+    request = AgentRequest(
+        argv=(program("until [ -e ticked ]; do sleep 0.01; done"),),
+        environment=dict(os.environ),
+        workdir=str(tmp_path),
+        run_dir=str(tmp_path / "run"),
+        timeout_s=10,
+    )
+
+    ran = run_agent(request, Listener(on_tick=(tmp_path / "ticked").touch))
+
+    assert ran.outcome == "exited"
 
 
 def test_log_that_is_written_by_name_is_not_torn(run: Run, program: Program) -> None:
@@ -318,6 +356,14 @@ def test_interrupt_ends_the_agent_and_hands_over_what_it_left(
     assert (ran.outcome, ran.exit_code, ran.stdout) == ("interrupted", 143, b"partly\n")
     pids = (tmp_path / "pids").read_text().split()
     assert [pid for pid in pids if lives(int(pid))] == []
+
+
+def test_shell_says_nothing_of_an_agent_that_was_stopped(run: Run, program: Program) -> None:
+    heard: list[bytes] = []
+    ran = run(program("echo log >&2; exec sleep 60"), timeout_s=0.3, on_stderr=heard.append)
+
+    assert ran.outcome == "timed-out"
+    assert ran.stderr == b"".join(heard) == b"log\n"
 
 
 def test_second_interrupt_does_not_wait_for_a_stubborn_agent(run: Run, program: Program) -> None:

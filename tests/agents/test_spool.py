@@ -27,10 +27,10 @@ pytestmark = pytest.mark.usefixtures("tidy")
 ENGINE = """
 import sys
 from uwf_git.agents.process import run_agent
-from uwf_git.agents.request import AgentRequest
+from uwf_git.agents.request import AgentRequest, Listener
 argv, workdir, run_dir = sys.argv[1:]
 request = AgentRequest(argv=(argv,), environment={}, workdir=workdir, run_dir=run_dir)
-run_agent(request, on_stderr=lambda chunk: None)
+run_agent(request, Listener())
 """
 
 Place = Callable[..., str]

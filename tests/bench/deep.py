@@ -34,6 +34,9 @@ class Scale(NamedTuple):
     crowd: int
     """How many archived threads."""
 
+    drivers: int
+    """How many threads in the background."""
+
 
 FULL = Scale(
     rounds=20,
@@ -44,6 +47,7 @@ FULL = Scale(
     large=(1_000, 10_000),
     read_rounds=3,
     crowd=100_000,
+    drivers=200,
 )
 QUICK = Scale(
     rounds=5,
@@ -54,6 +58,7 @@ QUICK = Scale(
     large=(500,),
     read_rounds=1,
     crowd=5_000,
+    drivers=10,
 )
 
 

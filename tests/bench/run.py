@@ -19,6 +19,7 @@ from bench.cold import measure_cold  # noqa: E402 - the path above has to come f
 from bench.crowd import measure_crowd  # noqa: E402 - as above
 from bench.deep import FULL, QUICK, Bench  # noqa: E402 - as above
 from bench.depth import measure_depth  # noqa: E402 - as above
+from bench.drivers import measure_drivers  # noqa: E402 - as above
 from bench.kit import measure_kit  # noqa: E402 - as above
 from bench.machine import describe_machine  # noqa: E402 - as above
 from bench.rate import measure_rate  # noqa: E402 - as above
@@ -35,6 +36,7 @@ PARTS: dict[str, Callable[[Bench], list[Table]]] = {
     "depth": measure_depth,
     "read": measure_read,
     "crowd": measure_crowd,
+    "drivers": measure_drivers,
     "kit": measure_kit,
 }
 

@@ -10,10 +10,13 @@ from typing import IO, Any
 import pytest
 from cli.demo import DEMO
 from cli.ran import Ran
+from store.signing_keys import key
 
 from uwf_git.cli.boundary import run
 from uwf_git.cli.settings import Session
 from uwf_git.model.thread_id import ThreadId
+
+__all__ = ["key"]
 
 TESTS = Path(__file__).parent.parent
 

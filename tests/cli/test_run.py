@@ -1,4 +1,10 @@
 import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,8 +23,9 @@ def test_file_is_registered_started_and_driven_to_its_end(uwf: Uwf) -> None:
 
     document = json.loads(ran.out)
     thread = document["thread"]
-    assert list(document) == ["workflow", "thread", "head", "status", "role", "steps"]
+    assert list(document) == ["workflow", "thread", "head", "status", "role", "steps", "stopped"]
     assert (document["status"], document["role"], document["steps"]) == ("completed", None, 2)
+    assert document["stopped"] == "end"
     progress = ran.err.splitlines()
     assert progress[0] == f"thread {thread}"
     assert progress[1].startswith("step 1 writer: What was said. (")
@@ -41,13 +48,34 @@ def test_registered_workflow_is_run_by_its_name(uwf: Uwf) -> None:
     assert uwf.json("run", "demo", "-p", "x", "--agent", uwf.agent())["status"] == "completed"
 
 
-def test_run_stops_after_so_many_steps(uwf: Uwf) -> None:
-    ran = uwf("run", uwf.file(), "-p", "x", "--agent", uwf.agent(), "--max-steps", "1")
+@pytest.mark.parametrize("option", ["--max-steps", "--max-rounds"])
+def test_most_steps_are_recorded_and_last(option: str, uwf: Uwf) -> None:
+    ran = uwf("run", uwf.file(), "-p", "x", "--agent", uwf.agent(), option, "1")
 
     document = json.loads(ran.out)
-    assert (document["status"], document["role"], document["steps"]) == ("ready", "writer", 1)
-    assert f"refs/threads/{document['thread']}" in ran.err
-    assert uwf.json("thread", "step", document["thread"])["role"] == "checker"
+    thread = document["thread"]
+    assert (ran.status, document["status"], document["role"]) == (0, "ready", "writer")
+    assert (document["steps"], document["stopped"]) == (1, "limit")
+    assert f"refs/threads/{thread}" in ran.err
+    for verb in ("step", "run"):
+        refused = uwf("thread", verb, thread)
+        assert (refused.status, refused.out) == (1, "")
+        assert f"thread {thread} is at its limit: 1 of 1 steps are taken" in refused.err
+
+
+def test_run_stops_after_the_step_of_a_role(uwf: Uwf) -> None:
+    told = uwf.json("run", uwf.file(), "-p", "x", "--agent", uwf.agent(), "--until", "writer")
+
+    assert (told["stopped"], told["role"], told["steps"]) == ("until", "writer", 1)
+    assert uwf.json("thread", "step", told["thread"])["role"] == "checker"
+
+
+def test_run_until_a_role_that_is_not_there_does_not_begin(uwf: Uwf) -> None:
+    ran = uwf("run", uwf.file(), "-p", "x", "--agent", uwf.agent(), "--until", "reviewer")
+
+    assert (ran.status, ran.out) == (1, "")
+    assert "has no role reviewer" in ran.err
+    assert uwf.json("thread", "list", "--all") == []
 
 
 def test_failing_agent_ends_the_run_and_says_how_to_go_on(uwf: Uwf) -> None:
@@ -55,10 +83,99 @@ def test_failing_agent_ends_the_run_and_says_how_to_go_on(uwf: Uwf) -> None:
 
     ran = uwf("run", uwf.file(), "-p", "x", "--agent", uwf.agent(script))
 
-    thread = uwf.json("thread", "list")[0]["thread"]
-    assert (ran.status, ran.out) == (3, "")
+    document = json.loads(ran.out)
+    thread = document["thread"]
+    assert (ran.status, document["status"], document["stopped"]) == (3, "failed", "failed")
+    assert (document["role"], document["steps"]) == ("checker", 1)
     assert "error: checker failed (agent): exit status 1: no key\n" in ran.err
-    assert f"`uwf thread step {thread}` tries again" in ran.err
+    assert f"`uwf thread retry {thread}` lets it be tried again" in ran.err
+
+
+def test_run_stops_at_the_turn_of_a_person(uwf: Uwf) -> None:
+    told = uwf.json(
+        "run", uwf.file(), "-p", "x", "--agent", "checker=human", "--agent", uwf.agent()
+    )
+
+    assert (told["stopped"], told["status"], told["steps"]) == ("waiting", "waiting", 1)
+    assert told["waiting"] == {"role": "checker"}
+
+
+def test_run_in_the_background_returns_when_it_is_driven(uwf: Uwf) -> None:
+    script = f"until [ -e go ]; do sleep 0.01; done; {ANSWER}"
+
+    driver = uwf.json("run", uwf.file(), "-p", "x", "--agent", uwf.agent(script), "--background")
+
+    assert list(driver) == ["workflow", "thread", "pid", "log"]
+    again = uwf("thread", "run", driver["thread"], "--background")
+    assert (again.status, again.out) == (4, "")
+    assert f"pid {driver['pid']}" in again.err
+    late = uwf("thread", "wait", driver["thread"], "--timeout", "0")
+    (uwf.place / "go").touch()
+    [rest] = uwf.json("thread", "wait", driver["thread"], "--timeout", "30")
+    assert (late.status, rest["status"]) == (4, "completed")
+    with open(driver["log"], encoding="utf-8") as log:
+        told = log.read()
+    assert re.search(r"^\S+Z step 2 checker: What was said\.", told, re.MULTILINE)
+
+
+def test_modules_in_the_work_directory_are_not_imported_by_a_driver(uwf: Uwf) -> None:
+    (uwf.place / "click.py").write_text("raise SystemExit('not this one')")
+
+    driver = uwf.json("run", uwf.file(), "-p", "x", "--agent", uwf.agent(), "--background")
+
+    [rest] = uwf.json("thread", "wait", driver["thread"], "--timeout", "30")
+    assert rest["status"] == "completed"
+
+
+STUBBORN = """\
+trap 'touch asked' TERM
+(trap '' TERM; echo $$ >>pids; while :; do sleep 60; done) &
+echo $! >>pids
+echo $$ >>pids
+echo "partly done"
+touch begun
+while :; do sleep 60 & wait; done
+"""
+
+
+def test_interrupt_ends_all_of_a_stubborn_agent_and_the_thread_goes_on(uwf: Uwf) -> None:
+    # PAINS 22: the agent was orphaned, and kept editing files.
+    words = ["run", uwf.file(), "-p", "x", "--agent", uwf.agent(STUBBORN)]
+    engine = subprocess.Popen(
+        [sys.executable, "-m", "uwf_git", *words],
+        env={**os.environ, "UWF_REPO": str(uwf.session.repo)},
+        cwd=uwf.place,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for name in ("begun", "asked"):
+        # The second one is pressed by somebody in a hurry, while the first is being obeyed.
+        wait_for(uwf.place / name, engine)
+        engine.send_signal(signal.SIGINT)
+    out, err = engine.communicate(timeout=30)
+
+    assert (engine.returncode, out) == (130, ""), err
+    pids = (uwf.place / "pids").read_text().split()
+    assert len(pids) >= 3
+    assert [pid for pid in pids if lives(pid)] == []
+    [row] = uwf.json("thread", "list")
+    assert row["status"] == "ready"
+    told = uwf.json("thread", "run", row["thread"], "--agent", uwf.agent(name="other"))
+    assert (told["status"], told["steps"]) == ("completed", 2)
+
+
+def wait_for(path: Path, engine: "subprocess.Popen[str]") -> None:
+    deadline = time.monotonic() + 20
+    while not path.exists():
+        assert engine.poll() is None
+        assert time.monotonic() < deadline, f"nobody made {path.name}"
+        time.sleep(0.01)
+
+
+def lives(pid: str) -> bool:
+    told = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, check=False)
+    return told.stdout.strip()[:1] not in {b"", b"Z"}
 
 
 @pytest.mark.parametrize(
@@ -71,6 +188,7 @@ def test_failing_agent_ends_the_run_and_says_how_to_go_on(uwf: Uwf) -> None:
         (["-", "-p", "x"], 1, "the file is empty"),
         (["demo"], 2, "there is no prompt"),
         (["demo", "-p", "x", "--max-steps", "0"], 2, "'--max-steps'"),
+        (["demo", "-p", "x", "--until", "\udcff"], 1, "--until is not UTF-8 text"),
         (["demo", "-p", "x", "--agent", "\udcff"], 1, "--agent is not UTF-8 text"),
     ],
 )

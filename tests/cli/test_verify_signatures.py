@@ -11,7 +11,7 @@ from store.signing_keys import (
     Git,
     make_ssh_key,
     needs_ssh,
-    public_half,
+    signed_and_trusted,
     signed_by,
     trusting,
     with_settings,
@@ -28,18 +28,13 @@ def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) ->
     return make_uwf(tmp_path, session, capsys)
 
 
-@pytest.fixture
-def key(tmp_path: Path) -> Path:
-    return make_ssh_key(tmp_path / "key")
-
-
 def store_of(uwf: Uwf) -> Store:
     return open_store(str(uwf.session.repo), environ=os.environ)
 
 
 @pytest.fixture
 def signing(uwf: Uwf, key: Path, tmp_path: Path) -> Uwf:
-    trusting(signed_by(store_of(uwf), key), tmp_path, f"ada {public_half(key)}")
+    signed_and_trusted(store_of(uwf), key, tmp_path, signer="ada")
     return uwf
 
 

@@ -5,12 +5,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands.sharing import hub, shared, sites
 from commands.world import World
+from store.signing_keys import key
 
 from uwf_git.commands.caller import Caller
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git_config import set_config
-from uwf_git.store.store import create_store, open_store
+from uwf_git.store.store import Store, create_store, memory_store, open_store
+
+__all__ = ["hub", "key", "shared", "sites", "store", "world"]
+
+
+@pytest.fixture
+def store() -> Store:
+    """Give a store that is not kept."""
+    return memory_store()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ Owns: the shortest way from one store to another. Knows nothing of: transports.
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from commands.world import DEMO, World, replied
 
 from uwf_git.commands.clone_store import clone_store
@@ -93,6 +94,18 @@ def share(world: World, hub: str) -> tuple[Site, ThreadId]:
     return site, thread
 
 
+@pytest.fixture
+def hub(tmp_path: Path) -> Path:
+    """Give an empty bare repository, for others to push to."""
+    return make_hub(tmp_path)
+
+
+@pytest.fixture
+def shared(world: World, hub: Path) -> tuple[Site, ThreadId]:
+    """Give a site that knows the hub and has pushed nothing, and its thread."""
+    return share(world, str(hub))
+
+
 def another(world: World, hub: str, *, name: str = "b") -> Site:
     """Clone *hub*."""
     path = world.place.parent / f"{name}.git"
@@ -104,3 +117,11 @@ def another(world: World, hub: str, *, name: str = "b") -> Site:
     store = open_store(str(path), environ=world.caller.environ)
     caller = world.caller._replace(cwd=str(place))
     return Site(World(place, store, caller, world.new_id))
+
+
+@pytest.fixture
+def sites(world: World, hub: Path) -> tuple[Site, Site, ThreadId]:
+    """Give two stores that have one thread, shared by a hub."""
+    site, thread = share(world, str(hub))
+    site.push()
+    return site, another(world, str(hub)), thread

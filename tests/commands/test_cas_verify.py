@@ -26,6 +26,7 @@ from uwf_git.store.node_lookup import NoSuchNode
 from uwf_git.store.refs import Oid
 from uwf_git.store.registry import add_version
 from uwf_git.store.store import Store, create_store, memory_store, open_store
+from uwf_git.store.workflow_tree import Source
 
 THREAD = "refs/threads/01J00000000000000000000001"
 
@@ -163,7 +164,7 @@ def test_file_that_several_versions_of_a_workflow_have_is_told_once() -> None:
     for number in range(3):
         node = build_node(TEXT, f"version {number}", timestamp=0)
         added = ("demo", node, [wrong])
-        version = add_version(store, version, added=added, source=b"", signing=SIGNING)
+        version = add_version(store, version, added=added, source=Source(b""), signing=SIGNING)
 
     (finding,) = verify_nodes(store, [NOWHERE]).findings
     assert finding.ref == "refs/workflows/demo"

@@ -24,17 +24,11 @@ from uwf_git.store.heads import ACTIVE, ARCHIVE
 from uwf_git.store.node_blob import encode_json
 from uwf_git.store.refs import Oid
 from uwf_git.store.snapshot import read_snapshot
-from uwf_git.store.store import Store, memory_store
+from uwf_git.store.store import Store
 
 REF = ACTIVE + THREAD
 OTHER = "01J7K9M2XNPQR5VWBCDF8G3H4V"
 NOWHERE = "8FWKR3TN5V1QA"
-
-
-@pytest.fixture
-def store() -> Store:
-    """Give a store that is not kept."""
-    return memory_store()
 
 
 @pytest.fixture
@@ -56,7 +50,13 @@ LIES = [
     (1, f"Uwf-Thread: {THREAD}", f"Uwf-Thread: {OTHER}", f"Uwf-Thread is {OTHER}, and this is"),
     (1, "Uwf-Depth: 1", "Uwf-Depth: 5", "Uwf-Depth is 5, and must be 1 after 0"),
     (2, "Uwf-Depth: 1", "Uwf-Depth: 2", "Uwf-Depth is 2, and must be 1 after 1"),
-    (1, "Uwf-Status: ready", "Uwf-Status: paused", "Uwf-Status is paused, and step leads to ready"),
+    (
+        1,
+        "Uwf-Status: ready",
+        "Uwf-Status: paused",
+        "Uwf-Status is paused, and step leads to ready h",
+    ),
+    (1, "Uwf-Status: ready", "Uwf-Status: failed", "Uwf-Status is failed, and step leads to paus"),
     (1, "Uwf-Event: step", "Uwf-Event: attempt", "attempt has no Uwf-Attempt"),
     (1, "Uwf-Event: step", "Uwf-Event: start", "Uwf-Event is start, and it has a parent"),
     (1, "Uwf-Event: step", "Uwf-Event: start", "start has 1 parents, and may have none"),
@@ -312,14 +312,14 @@ def test_deeds_that_nothing_writes_yet_are_not_held_against_a_thread(
 ) -> None:
     oids = forge(store, REF, {})
     before, last = (read_snapshot(store, oid) for oid in oids[-2:])
-    pause = also(
-        says("Uwf-Event: step", "Uwf-Event: pause"),
-        says("Uwf-Status: ready", "Uwf-Status: paused"),
+    split = also(
+        says("Uwf-Event: step", "Uwf-Event: split"),
+        says("Uwf-Status: ready", "Uwf-Status: split"),
         says("Uwf-Depth: 3", "Uwf-Depth: 2"),
         says(f"Uwf-Node: {last.record.node}", f"Uwf-Node: {before.record.node}"),
         points(store, "head.json", before.get_entry("head.json")),
         points(store, "now.json", before.get_entry("now.json")),
     )
-    forge(store, REF, {-1: pause})
+    forge(store, REF, {-1: split})
 
     assert messages(store) == []

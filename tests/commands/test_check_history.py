@@ -7,16 +7,10 @@ from uwf_git.commands.check_history import thread_of, walk_back
 from uwf_git.store.commit import read_commit
 from uwf_git.store.heads import ACTIVE
 from uwf_git.store.refs import Oid
-from uwf_git.store.store import Store, memory_store
+from uwf_git.store.store import Store
 
 REF = ACTIVE + THREAD
 OTHER = "01J7K9M2XNPQR5VWBCDF8G3H4V"
-
-
-@pytest.fixture
-def store() -> Store:
-    """Give a store that is not kept."""
-    return memory_store()
 
 
 @pytest.fixture

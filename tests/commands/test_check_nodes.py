@@ -24,16 +24,10 @@ from uwf_git.model.references import reference
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.heads import ACTIVE
 from uwf_git.store.node_blob import encode_json, encode_node
-from uwf_git.store.store import Store, memory_store
+from uwf_git.store.store import Store
 
 REF = ACTIVE + THREAD
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
-
-
-@pytest.fixture
-def store() -> Store:
-    """Give a store that is not kept."""
-    return memory_store()
 
 
 @pytest.fixture

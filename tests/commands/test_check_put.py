@@ -15,13 +15,7 @@ from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.loose_nodes import NODES_REF
 from uwf_git.store.node_files import FOLDER
 from uwf_git.store.refs import Oid
-from uwf_git.store.store import Store, memory_store
-
-
-@pytest.fixture
-def store() -> Store:
-    """Give a store that is not kept."""
-    return memory_store()
+from uwf_git.store.store import Store
 
 
 @pytest.fixture

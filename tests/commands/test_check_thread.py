@@ -14,17 +14,11 @@ from uwf_git.store.heads import ACTIVE, ARCHIVE
 from uwf_git.store.record import Transition, record_next
 from uwf_git.store.refs import Oid
 from uwf_git.store.snapshot import read_snapshot
-from uwf_git.store.store import Store, memory_store
+from uwf_git.store.store import Store
 
 REF = ACTIVE + THREAD
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 NOWHERE = Oid("1" * 40)
-
-
-@pytest.fixture
-def store() -> Store:
-    """Give a store that is not kept."""
-    return memory_store()
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What is at the top of a tree, and what may happen to its nodes."""
 
-import pytest
 from dulwich.objects import Blob, ObjectID, Tree
 
 from uwf_git.commands.check_run import Site
@@ -10,17 +9,11 @@ from uwf_git.model.node import Node, build_node
 from uwf_git.store.node_files import FILE, FOLDER
 from uwf_git.store.node_tree import add_nodes
 from uwf_git.store.refs import Oid
-from uwf_git.store.store import Store, memory_store
+from uwf_git.store.store import Store
 
 SITE = Site("refs/x", Oid("1" * 40))
 NOTE = build_node(TEXT, "a note", timestamp=0)
 WANTED = {"a": FILE, "nodes": FOLDER}
-
-
-@pytest.fixture
-def store() -> Store:
-    """Give a store that is not kept."""
-    return memory_store()
 
 
 def raw(oid: ObjectID) -> bytes:

@@ -3,13 +3,15 @@
 from collections.abc import Callable
 
 import pytest
-from store.story import AGENT, THREAD, WORKFLOW, Story
+from store.story import AGENT, THREAD, WORKFLOW, Story, signed
 
 from uwf_git.commands.check_run import Site
 from uwf_git.commands.check_tree import TreeChecks
-from uwf_git.commands.check_turn import check_attempt, check_step
+from uwf_git.commands.check_turn import check_attempt, check_signal, check_step
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.store.heads import ACTIVE
+from uwf_git.model.signal import Action, build_signal
+from uwf_git.store.heads import ACTIVE, advance_head
+from uwf_git.store.record import Transition, record_next
 from uwf_git.store.store import memory_store
 
 NOWHERE = NodeHash("8FWKR3TN5V1QA")
@@ -101,3 +103,44 @@ def test_failed_try_that_is_not_what_its_trailers_say_is_told(story: Story) -> N
     assert told_of_attempt(story, last_attempt=WORKFLOW.hash) == [
         f"now.json names {WORKFLOW.hash} as lastAttempt, which is no Attempt"
     ]
+
+
+def signal(story: Story, action: Action) -> None:
+    """Record a signal, as if it were a pause."""
+    before = story.snapshot
+    node = build_signal(action, timestamp=story.clock())
+    record = before.record._replace(event="pause", role=None, agent=None, signal=node.hash)
+    transition = Transition(record, "paused", before.get_present(), (node,))
+    commit = record_next(story.store, before, transition, signed(story.clock()))
+    story.head = advance_head(story.store, story.head, commit)
+
+
+def told_of_signal(story: Story, **changes: object) -> list[str]:
+    record = story.snapshot.record._replace(**changes)  # type: ignore[arg-type] # its fields
+    found = check_signal(TreeChecks(story.store).nodes, site_of(story), record)
+    return [each.message for each in found]
+
+
+def test_signal_that_is_not_what_its_trailers_say_is_told(story: Story) -> None:
+    signal(story, "pause")
+    name = story.snapshot.record.signal
+
+    assert told_of_signal(story) == []
+    assert told_of_signal(story, event="resume") == [
+        f"Uwf-Event is resume, and {name} asks for pause"
+    ]
+    assert told_of_signal(story, signal=NOWHERE) == [
+        f"Uwf-Signal is {NOWHERE}, which is not in the commit"
+    ]
+    assert told_of_signal(story, signal=WORKFLOW.hash) == [
+        f"Uwf-Signal is {WORKFLOW.hash}, which is no Signal"
+    ]
+    # What a record lacks is told of the record.
+    assert told_of_signal(story, signal=None) == []
+
+
+def test_appending_is_an_amendment(story: Story) -> None:
+    signal(story, "append")
+
+    assert told_of_signal(story, event="amend") == []
+    assert "asks for append" in told_of_signal(story)[0]

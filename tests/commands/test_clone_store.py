@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-from commands.sharing import Site, make_hub, refs_of, share
+from commands.sharing import Site, refs_of, share
 from commands.world import World
 
 from uwf_git.commands.clone_store import PlaceTaken, clone_store
@@ -11,11 +11,6 @@ from uwf_git.store.discover import find_store
 from uwf_git.store.remote_url import BadRemoteUrl
 from uwf_git.store.remotes import choose_remote
 from uwf_git.store.transport_errors import RemoteFailed
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Path:
-    return make_hub(tmp_path)
 
 
 @pytest.fixture

@@ -1,26 +1,13 @@
 from pathlib import Path
 
 import pytest
-from commands.sharing import Site, another, make_hub, refs_of, share
+from commands.sharing import Site, another, refs_of
 from commands.world import DEMO, World
 
 from uwf_git.commands.fetch_refs import RefsRefused, SidesDiverged, ThreadsBusy
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.remotes import WhichRemote
 from uwf_git.store.thread_lock import lock_thread
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Path:
-    return make_hub(tmp_path)
-
-
-@pytest.fixture
-def sites(world: World, hub: Path) -> tuple[Site, Site, ThreadId]:
-    """Give two stores that have one thread, shared by a hub."""
-    site, thread = share(world, str(hub))
-    site.push()
-    return site, another(world, str(hub)), thread
 
 
 def test_what_is_ahead_there_is_taken_over(sites: tuple[Site, Site, ThreadId]) -> None:

@@ -12,7 +12,7 @@ from commands.world import World
 from uwf_git.commands.left_running import AgentLeftRunning, check_nothing_runs
 from uwf_git.commands.thread_kill import kill_thread
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.heads import Head, get_head
+from uwf_git.store.heads import get_head
 from uwf_git.store.store import memory_store
 
 
@@ -43,7 +43,7 @@ def test_agent_that_has_not_said_its_number_yet_is_told_as_well(world: World) ->
     thread = world.begun()
 
     with run_of(world, thread), pytest.raises(AgentLeftRunning, match="still has an agent"):
-        check_nothing_runs(world.store, get_head(world.store, thread))
+        check_nothing_runs(world.store, world.snapshot(thread))
 
 
 def test_agent_that_is_gone_stands_in_nobody_s_way(world: World) -> None:
@@ -68,12 +68,13 @@ def test_daemon_of_an_agent_that_has_ended_stands_in_nobody_s_way(world: World) 
 def test_looking_makes_no_files(world: World) -> None:
     thread = world.begun()
 
-    check_nothing_runs(world.store, get_head(world.store, thread))
+    check_nothing_runs(world.store, world.snapshot(thread))
 
     assert not os.path.exists(world.store.local_path("run"))
 
 
-def test_store_in_memory_has_no_runs() -> None:
-    thread = ThreadId("01J00000000000000000000001")
+def test_store_in_memory_has_no_runs(world: World) -> None:
+    world.store = memory_store()
+    thread = world.begun()
 
-    check_nothing_runs(memory_store(), Head(thread, "0" * 40, archived=False))  # type: ignore[arg-type]  # any id will do
+    check_nothing_runs(world.store, world.snapshot(thread))

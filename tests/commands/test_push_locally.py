@@ -3,7 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.sharing import Site, another, make_hub, refs_of, share
+from commands.sharing import Site, another, refs_of, share
 from commands.world import World
 
 from uwf_git.commands.push_refs import FetchFirst, PushRefused
@@ -11,11 +11,6 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import NotAStore
 
 Git = Callable[..., str]
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Path:
-    return make_hub(tmp_path)
 
 
 @pytest.fixture

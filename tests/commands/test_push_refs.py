@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from commands.sharing import Site, another, make_hub, refs_of, share
+from commands.sharing import Site, another, refs_of
 from commands.world import World
 
 from uwf_git.commands.push_refs import FetchFirst, PushDamaged, PushDiverged
@@ -9,16 +9,6 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.heads import NoSuchThread
 from uwf_git.store.refs import BadRef
 from uwf_git.store.remotes import NoSuchRemote
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Path:
-    return make_hub(tmp_path)
-
-
-@pytest.fixture
-def shared(world: World, hub: Path) -> tuple[Site, ThreadId]:
-    return share(world, str(hub))
 
 
 def test_everything_goes_and_is_tracked(shared: tuple[Site, ThreadId], hub: Path) -> None:
@@ -49,10 +39,8 @@ def test_only_the_threads_that_are_named_go(shared: tuple[Site, ThreadId], hub: 
         site.push("7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
 
 
-def test_what_git_pushed_is_noticed(shared: tuple[Site, ThreadId], world: World, hub: Path) -> None:
-    site, thread = shared
-    site.push()
-    other = another(world, str(hub))
+def test_what_git_pushed_is_noticed(sites: tuple[Site, Site, ThreadId], hub: Path) -> None:
+    site, other, thread = sites
     site.step(thread)
     site.push()
     # This one was told of nothing, and has nothing that the hub has not had.
@@ -84,12 +72,8 @@ def test_a_store_that_is_only_behind_has_nothing_to_push(
     assert pushed.failure() is None
 
 
-def test_two_ways_are_told_with_the_command_that_helps(
-    shared: tuple[Site, ThreadId], world: World, hub: Path
-) -> None:
-    site, thread = shared
-    site.push()
-    other = another(world, str(hub))
+def test_two_ways_are_told_with_the_command_that_helps(sites: tuple[Site, Site, ThreadId]) -> None:
+    site, other, thread = sites
     other.step(thread)
     other.push()
     site.step(thread, ok=True)

@@ -6,6 +6,10 @@ from commands.world import World, content_player, fails, says
 from uwf_git.commands.thread_context import NotItsTurn, get_context, load_thread_context
 from uwf_git.commands.thread_errors import ThreadNotActive
 from uwf_git.commands.thread_kill import kill_thread
+from uwf_git.commands.thread_patch import patch_thread
+from uwf_git.commands.thread_pause import pause_thread
+from uwf_git.commands.thread_poke import poke_thread
+from uwf_git.commands.thread_retry import retry_thread
 from uwf_git.commands.thread_step import TurnFailed
 from uwf_git.commands.turn import Played, Turn
 
@@ -18,7 +22,7 @@ def test_first_turn_has_the_task_and_the_role(world: World) -> None:
 
     assert list(context) == [
         "thread", "workflow", "role", "start", "steps", "head", "depth", "visit", "attempt",
-        "lastError", "state", "workdir",
+        "lastError", "state", "hint", "workdir",
     ]  # fmt: skip
     assert context["thread"] == thread
     assert context["workflow"] == {
@@ -33,7 +37,8 @@ def test_first_turn_has_the_task_and_the_role(world: World) -> None:
     assert (context["start"]["prompt"], context["start"]["hash"]) == ("Do it.", record.node)
     assert (context["head"], context["depth"], context["steps"]) == (record.node, 0, [])
     assert (context["visit"], context["attempt"], context["lastError"]) == (1, 1, None)
-    assert (context["state"], context["workdir"]) == ({}, str(world.place))
+    assert (context["state"], context["hint"]) == ({}, None)
+    assert context["workdir"] == str(world.place)
 
 
 def test_later_turn_has_the_steps_before_it(world: World) -> None:
@@ -66,11 +71,13 @@ def test_second_try_knows_why_the_first_one_failed(world: World) -> None:
     thread = world.begun()
     with pytest.raises(TurnFailed):
         world.step(thread, fails("it broke"))
+    assert world.snapshot(thread).record.status == "failed"
 
     context = get_context(world.store, thread)
 
     assert context["attempt"] == 2
     assert context["lastError"] == {"kind": "exited", "message": "it broke"}
+    retry_thread(world.store, world.caller, thread)
     world.step(thread)
     assert get_context(world.store, thread)["lastError"] is None
 
@@ -113,3 +120,26 @@ def test_ended_thread_has_no_turn(world: World) -> None:
 
     with pytest.raises(ThreadNotActive):
         get_context(world.store, thread)
+
+
+def test_thread_that_takes_no_step_now_has_a_context_all_the_same(world: World) -> None:
+    thread = world.start("human", workflow=world.put().workflow)
+    ready = get_context(world.store, thread)
+
+    world.step(thread)
+    assert world.snapshot(thread).record.status == "waiting"
+    assert get_context(world.store, thread) == ready
+
+    pause_thread(world.store, world.caller, thread)
+    patch_thread(world.store, world.caller, thread, {"draft": 2})
+    assert get_context(world.store, thread) == {**ready, "state": {"draft": 2}}
+
+
+def test_what_was_poked_away_is_no_step_before(world: World) -> None:
+    thread = world.begun()
+    before = get_context(world.store, thread)
+    world.step(thread)
+
+    poke_thread(world.store, world.caller, thread, hint="shorter")
+
+    assert get_context(world.store, thread) == {**before, "hint": "shorter"}

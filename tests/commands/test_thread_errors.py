@@ -44,23 +44,28 @@ def test_ended_thread_is_refused_with_how_it_ended(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "status", "changes", "told", "hint"),
+    ("event", "status", "changes", "words"),
     [
-        ("pause", "paused", {"paused_from": "ready"}, "is paused", "uwf thread resume"),
-        ("attempt", "failed", {"failures": 1}, "has failed", "uwf thread retry"),
-        ("wait", "waiting", {"waiting": Waiting("writer")}, "waits for a person", "thread answer"),
+        ("pause", "paused", {"paused_from": "ready"}, ("is paused", "uwf thread resume")),
+        ("attempt", "failed", {"failures": 1}, ("has failed", "uwf thread retry")),
+        (
+            "wait",
+            "waiting",
+            {"waiting": Waiting("writer")},
+            ("waits for a person", "thread answer"),
+        ),
         (
             "attempt",
             "waiting",
             {"waiting": Waiting("writer", 4_000_000_000_000)},
-            "waits until 2096-10-02",
-            "--wait",
+            ("waits until 2096-10-02", "--wait"),
         ),
     ],
 )
-def test_thread_that_is_not_ready_takes_no_step_and_says_what_to_type(  # noqa: PLR0913
-    world: World, event: Event, status: Status, changes: dict[str, Any], told: str, hint: str
+def test_thread_that_is_not_ready_takes_no_step_and_says_what_to_type(
+    world: World, event: Event, status: Status, changes: dict[str, Any], words: tuple[str, str]
 ) -> None:
+    told, hint = words
     thread = world.begun()
     snapshot = world.snapshot(thread)
     moved = Transition(

@@ -1,15 +1,21 @@
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from commands.world import World, content_player
+from commands.forging import messages
+from commands.world import World, content_player, fails
 
+from uwf_git.agents.request import DEFAULT_GRACE_S
+from uwf_git.commands.end_thread import end_thread
 from uwf_git.commands.thread_errors import ThreadNotActive
 from uwf_git.commands.thread_kill import kill_thread
-from uwf_git.commands.thread_step import WorkKept
+from uwf_git.commands.thread_pause import pause_thread
+from uwf_git.commands.thread_step import TurnFailed, WorkKept
 from uwf_git.commands.turn import Played, Turn
 from uwf_git.store.heads import NoSuchThread, list_threads
-from uwf_git.store.thread_lock import ThreadBusy
+from uwf_git.store.history import walk_history
+from uwf_git.store.thread_lock import ThreadBusy, lock_stop
 
 
 def test_killed_thread_is_archived_with_its_history(world: World) -> None:
@@ -44,8 +50,12 @@ def test_unknown_thread_cannot_be_killed(world: World) -> None:
         kill_thread(world.store, world.caller, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
 
 
-def test_thread_at_work_cannot_be_killed(world: World) -> None:
+def test_thread_whose_engine_does_not_end_is_not_killed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is ended by a kill, and how, is in test_stop_agent.py."""
     thread = world.begun()
+    monkeypatch.setattr("uwf_git.commands.stop_agent._PATIENCE_S", -DEFAULT_GRACE_S)
 
     def play(turn: Turn) -> Played:
         with pytest.raises(ThreadBusy):
@@ -53,6 +63,61 @@ def test_thread_at_work_cannot_be_killed(world: World) -> None:
         return content_player(turn)
 
     assert world.step(thread, play).status == "ready"
+    kill_thread(world.store, world.caller, thread)
+
+
+def test_thread_that_is_steered_meanwhile_is_killed_all_the_same(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = world.begun()
+    steered: list[str] = []
+
+    def end(*args: Any, **said: Any) -> Any:
+        if not steered:
+            steered.append(pause_thread(world.store, world.caller, thread).status)
+        return end_thread(*args, **said)
+
+    monkeypatch.setattr("uwf_git.commands.thread_kill.end_thread", end)
+
+    kill_thread(world.store, world.caller, thread)
+
+    assert steered == ["paused"]
+    snapshot = world.snapshot(thread)
+    assert snapshot.record.status == "killed"
+    events = [each.record.event for each in walk_history(world.store, snapshot.commit.oid)]
+    assert events == ["kill", "pause", "start"]
+
+
+def test_paused_failed_and_waiting_threads_are_killed(world: World) -> None:
+    threads = [world.begun(), world.start("human"), world.start()]
+    pause_thread(world.store, world.caller, threads[0])
+    world.step(threads[1])
+    with pytest.raises(TurnFailed):
+        world.step(threads[2], fails())
+    assert [world.snapshot(each).record.status for each in threads] == [
+        "paused",
+        "waiting",
+        "failed",
+    ]
+
+    for thread in threads:
+        kill_thread(world.store, world.caller, thread)
+
+    assert [world.snapshot(each).record.status for each in threads] == ["killed"] * 3
+    assert messages(world) == []
+
+
+def test_step_is_refused_while_its_thread_is_being_ended(world: World) -> None:
+    thread = world.begun()
+
+    with lock_stop(world.store, thread, since_ms=1):
+        with pytest.raises(ThreadBusy) as caught:
+            world.step(thread)
+        with pytest.raises(ThreadBusy):
+            kill_thread(world.store, world.caller, thread)
+
+    assert "somebody is ending it" in str(caught.value.hint)
+    assert world.step(thread).status == "ready"
 
 
 def test_reason_is_never_a_trailer(world: World, git: Callable[..., str]) -> None:

@@ -1,8 +1,15 @@
+import re
+
 import pytest
 from commands.world import World, fails, replied, says
 
 from uwf_git.commands.thread_kill import kill_thread
+from uwf_git.commands.thread_patch import patch_thread
+from uwf_git.commands.thread_pause import pause_thread
+from uwf_git.commands.thread_poke import poke_thread
 from uwf_git.commands.thread_read import read_thread, tell_thread
+from uwf_git.commands.thread_resume import resume_thread
+from uwf_git.commands.thread_retry import retry_thread
 from uwf_git.commands.thread_step import TurnFailed
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.heads import NoSuchThread
@@ -11,11 +18,17 @@ from uwf_git.store.node_tree import get_tree
 HOSTILE = "# Broken out\n\n## 9. forged: x\n\n```\n<!--\n\nTitle\n===\n"
 
 
+def timeless(told: str) -> str:
+    """Give what is told without the times, which go on with every look at the clock."""
+    return re.sub(r"2025-10-09 08:53:\d\d UTC", "TIME", told)
+
+
 def test_thread_is_told_from_its_task_to_its_end(world: World) -> None:
     thread = world.begun()
     world.step(thread, says({"text": "a poem"}, "# A poem\n\nRoses.\n"), command="uwf-poet --fast")
     with pytest.raises(TurnFailed):
         world.step(thread, fails("no key", stdout=b"half", stderr=b"KeyError\n"))
+    retry_thread(world.store, world.caller, thread, hint="The key is in `.env`.")
     world.step(thread, says({"ok": True}, '{"meta": {"ok": true}}\n'))
     world.step(thread)
     workflow = world.snapshot(thread).record.workflow
@@ -23,26 +36,28 @@ def test_thread_is_told_from_its_task_to_its_end(world: World) -> None:
         node.hash for node in world.snapshot(thread).walk_chain() if "prev" in node.payload
     ][::-1]
 
-    told = read_thread(world.store, thread)
+    told = timeless(read_thread(world.store, thread))
 
     assert told == (
         "# Do it.\n\n"
         f"thread `{thread}` · workflow **demo** `{workflow}` · **completed** · 2 steps"
-        " · started 2025-10-09 08:53:22 UTC\n\n"
+        " · started TIME\n\n"
         "> Do it.\n\n"
         "## 1. writer: A poem\n\n"
-        f"uwf-poet · 2025-10-09 08:53:21 UTC · 1.5 s · `{first}`\n\n"
+        f"uwf-poet · TIME · 1.5 s · `{first}`\n\n"
         "- **text**: a poem\n\n"
         "### A poem\n\nRoses.\n\n"
         "## checker: attempt 1 failed\n\n"
-        "2025-10-09 08:53:27 UTC · 0.5 s\n\n"
+        "TIME · 0.5 s\n\n"
         "- **exited**: no key\n\n"
         "It printed:\n\n```text\nhalf\n```\n\nIts log:\n\n```text\nKeyError\n```\n\n"
+        "## To be tried again\n\nTIME · C O Mitter\n\n"
+        "The key is in `.env`.\n\n"
         "## 2. checker\n\n"
-        f"nobody · 2025-10-09 08:53:21 UTC · 1.5 s · `{second}`\n\n"
+        f"nobody · TIME · 1.5 s · `{second}`\n\n"
         "- **ok**: true\n\n"
         "## Completed after 2 steps\n\n"
-        "2025-10-09 08:53:31 UTC · C O Mitter\n"
+        "TIME · C O Mitter\n"
     )
 
 
@@ -51,6 +66,10 @@ def test_hostile_text_stays_where_it_was_said(world: World) -> None:
     world.step(thread, says({"text": HOSTILE, HOSTILE: [HOSTILE]}, HOSTILE))
     with pytest.raises(TurnFailed):
         world.step(thread, fails(HOSTILE, stdout=HOSTILE.encode(), stderr=HOSTILE.encode()))
+    retry_thread(world.store, world.caller, thread, hint=HOSTILE)
+    pause_thread(world.store, world.caller, thread, reason=HOSTILE)
+    patch_thread(world.store, world.caller, thread, {HOSTILE: HOSTILE}, reason=HOSTILE)
+    resume_thread(world.store, world.caller, thread, reason=HOSTILE)
     world.step(thread, says({"ok": True}, HOSTILE.replace("\n", "\r")))
     kill_thread(world.store, world.caller, thread, reason=HOSTILE)
 
@@ -68,6 +87,10 @@ def test_hostile_text_stays_where_it_was_said(world: World) -> None:
         "# Broken out",
         "## 1. writer: Broken out",
         "## checker: attempt 1 failed",
+        "## To be tried again",
+        "## Paused",
+        "## State changed by hand",
+        "## Resumed",
         "## 2. checker: Broken out",
         "## Killed after 2 steps",
     ]
@@ -158,3 +181,41 @@ def test_a_thread_is_told_as_far_as_it_can_be_read(world: World) -> None:
     assert "One." in next(pieces)
     with pytest.raises(StoreDamaged):
         next(pieces)
+
+
+def headings(world: World, thread: str, **asked: int) -> list[str]:
+    """Give the headings of a thread's events."""
+    told = read_thread(world.store, thread, **asked)
+    return [line for line in told.splitlines() if line.startswith("## ")]
+
+
+def test_step_that_was_poked_away_is_told_as_such(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "a"}, "First."))
+    poke_thread(world.store, world.caller, thread, hint="shorter")
+    world.step(thread, says({"text": "b"}, "Second."))
+    world.step(thread, says({"ok": True}, "Checked."))
+    poke_thread(world.store, world.caller, thread)
+    world.step(thread, says({"ok": True}, "Checked again."))
+
+    assert headings(world, thread) == [
+        "## 1. writer: First. (taken back)",
+        "## Newest step taken back",
+        "## 1. writer: Second.",
+        "## 2. checker: Checked. (taken back)",
+        "## Newest step taken back",
+        "## 2. checker: Checked again.",
+    ]
+    assert headings(world, thread, last=3)[0] == "## 2. checker: Checked. (taken back)"
+    told = read_thread(world.store, thread)
+    assert "C O Mitter\n\nshorter\n" in told
+    assert "\n\nFirst.\n" in told
+
+
+def test_wait_for_a_person_is_told_with_the_question(world: World) -> None:
+    thread = world.start("human", workflow=world.put().workflow)
+    world.step(thread)
+
+    told = timeless(read_thread(world.store, thread))
+
+    assert told.endswith("## writer: waits for a person\n\nTIME · C O Mitter\n\nWrite.\n")

@@ -6,10 +6,10 @@ import pytest
 from commands.world import DEMO, World
 
 from uwf_git.agents.command_line import BadCommand
+from uwf_git.commands.bind_roles import NoSuchRole
 from uwf_git.commands.find_workdir import NotADirectory
 from uwf_git.commands.thread_start import (
     EmptyPrompt,
-    NoSuchRole,
     Started,
     StartRequest,
     start_thread,

@@ -11,11 +11,11 @@ from commands.world import DEMO, World, content_player, fails, replied, says
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.choose_agent import Choice
+from uwf_git.commands.stepped import Stepped
 from uwf_git.commands.thread_context import get_context
 from uwf_git.commands.thread_errors import ThreadNotActive
 from uwf_git.commands.thread_start import StartRequest, start_thread
 from uwf_git.commands.thread_step import (
-    Stepped,
     StepRequest,
     TurnFailed,
     TurnInterrupted,

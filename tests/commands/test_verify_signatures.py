@@ -14,6 +14,7 @@ from store.signing_keys import (
     needs_gpg,
     needs_ssh,
     public_half,
+    signed_and_trusted,
     signed_by,
     ssh_agent,
     trusting,
@@ -36,15 +37,9 @@ PREFIXES = ("refs/threads/", "refs/archive/", "refs/workflows/", "refs/cas/")
 
 
 @pytest.fixture
-def key(tmp_path: Path) -> Path:
-    return make_ssh_key(tmp_path / "key")
-
-
-@pytest.fixture
 def signing(world: World, key: Path, tmp_path: Path) -> World:
     """Give a world whose commits are signed by a key that it trusts."""
-    line = f"ada@example.com {public_half(key)}"
-    world.store = trusting(signed_by(world.store, key), tmp_path, line)
+    world.store = signed_and_trusted(world.store, key, tmp_path)
     return world
 
 

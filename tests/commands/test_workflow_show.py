@@ -8,7 +8,7 @@ from uwf_git.store.registry import NoSuchWorkflow
 
 FULL = DEMO + (
     "defaultAgent: uwf-x\nagentOverrides: {checker: {command: cc, timeout: 5}}\n"
-    "initialState: {n: 1}\n"
+    "initialState: {n: 1}\nconfig: {maxSteps: 4, eventEmit: false}\n"
 )
 
 
@@ -32,12 +32,13 @@ def test_workflow_is_shown_as_its_file_says_it(world: World) -> None:
     assert shown["defaultAgent"] == {"command": "uwf-x"}
     assert shown["agentOverrides"] == {"checker": {"command": "cc", "timeout": 5}}
     assert shown["initialState"] == {"n": 1}
+    assert shown["config"] == {"maxSteps": 4, "eventEmit": False}
 
 
 def test_what_was_not_said_is_not_shown(world: World) -> None:
     world.put()
 
-    assert not {"defaultAgent", "agentOverrides", "initialState"} & set(
+    assert not {"defaultAgent", "agentOverrides", "initialState", "config"} & set(
         show_workflow(world.store, "demo")
     )
 

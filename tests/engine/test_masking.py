@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.masking import find_secrets, mask, mask_bytes, mask_value
+from uwf_git.engine.masking import find_secrets, find_unsettled, mask, mask_bytes, mask_value
 
 KEY = "sk-ant-0123456789abcdef"
 
@@ -137,3 +137,25 @@ def test_no_secret_is_left_and_nothing_else_is_lost(text: str, secrets: list[str
     assert "".join(masked.split("[masked]")).count("a") <= text.count("a")
     if not any(secret in text for secret in secrets):
         assert masked == text
+
+
+@pytest.mark.parametrize(
+    ("output", "place"),
+    [
+        (b"", 0),
+        (b"nothing of it", 13),
+        (b"key: sk-a", 5),
+        (b"key: s", 5),
+        (b"sk-ant-0123456789abcde", 0),
+        (b"sk-ant-0123456789abcdef", 23),
+        (b"sk-ant-0123456789abcdef s", 24),
+        (b"ssk-", 1),
+        (b"sk-ansk-ans", 10),
+    ],
+)
+def test_beginning_of_a_secret_at_the_end_is_unsettled(output: bytes, place: int) -> None:
+    assert find_unsettled(output, (KEY,)) == place
+
+
+def test_secret_in_which_another_one_may_begin_is_unsettled_whole() -> None:
+    assert find_unsettled(b"x abcdefgh", ("abcdefgh", "gh012345")) == 2

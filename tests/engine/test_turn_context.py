@@ -28,6 +28,8 @@ def test_document_becomes_a_context(document: Document) -> None:
     assert (context.head, context.depth) == ("8FWKR3TN5V1QA", 2)
     assert (context.visit, context.attempt, context.last_error) == (3, 1, None)
     assert (context.state, context.workdir) == ({"round": 2}, "/srv/shop")
+    # An engine that is older than hints says nothing of one.
+    assert context.hint is None
 
 
 def test_optional_parts_may_be_there(document: Document) -> None:
@@ -36,7 +38,9 @@ def test_optional_parts_may_be_there(document: Document) -> None:
     error = {"kind": "schema", "message": "approved is missing"}
 
     context = parse_context(
-        document(start=start, role=role, lastError=error, attempt=2, workdir=None, later="x")
+        document(
+            start=start, role=role, lastError=error, attempt=2, workdir=None, hint="h", later="x"
+        )
     )
 
     assert context.start.initial_state == {"a": 1}
@@ -44,6 +48,7 @@ def test_optional_parts_may_be_there(document: Document) -> None:
     assert context.current_role.output_schema is True
     assert context.last_error == LastError(kind="schema", message="approved is missing")
     assert context.workdir is None
+    assert context.hint == "h"
 
 
 @pytest.mark.parametrize(
@@ -56,6 +61,7 @@ def test_optional_parts_may_be_there(document: Document) -> None:
         ({"steps": {}}, "steps is not a list"),
         ({"steps": [DOCUMENT["steps"][0], {"role": "x"}]}, r"steps\[1\]\.meta is missing"),
         ({"steps": [1]}, r"steps\[0\] is not an object"),
+        ({"hint": 5}, "hint is not a string"),
         ({"visit": True}, "visit is not a whole number"),
         ({"depth": 1.5}, "depth is not a whole number"),
         ({"lastError": {"kind": "x"}}, "lastError.message is missing"),

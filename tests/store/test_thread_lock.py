@@ -14,8 +14,20 @@ from store.story import THREAD, Story
 
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.file_lock import hold_lock
+from uwf_git.store.process_start import read_process_start
 from uwf_git.store.store import Store, memory_store
-from uwf_git.store.thread_lock import ThreadBusy, forget_lock, lock_thread, read_holder
+from uwf_git.store.thread_lock import (
+    ThreadBusy,
+    find_driver,
+    find_holder,
+    forget_lock,
+    is_being_stopped,
+    lock_briefly,
+    lock_drive,
+    lock_stop,
+    lock_thread,
+    read_holder,
+)
 
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 
@@ -64,6 +76,11 @@ def lock_path(store: Store) -> str:
     return store.local_path("locks", THREAD)
 
 
+def lock_names(store: Store) -> list[str]:
+    """List the lock files of threads; one is of the store itself."""
+    return sorted(name for name in os.listdir(store.local_path("locks")) if name != "init")
+
+
 def locked(store: Store, thread: ThreadId = THREAD) -> AbstractContextManager[object]:
     return lock_thread(store, thread, since_ms=5)
 
@@ -82,7 +99,9 @@ def test_a_thread_that_a_living_process_holds_is_busy_and_names_it(store: Store)
     who = f"pid {process.pid}, host {host}, since 1970-01-01 00:00:01 UTC"
     assert busy.message == f"thread {THREAD} is busy ({who})"
     assert busy.facts["thread"] == THREAD
-    assert busy.facts["holder"] == {"pid": process.pid, "host": host, "since": 1234, "role": ""}
+    holder = dict(busy.facts["holder"])
+    assert holder.pop("start") > 0
+    assert holder == {"pid": process.pid, "host": host, "since": 1234, "role": "", "agent": ""}
     assert (busy.code, busy.exit_status) == ("thread-busy", 4)
 
 
@@ -305,3 +324,112 @@ def test_it_is_the_lock_that_anybody_can_look_at(store: Store) -> None:
         assert descriptor is None
     with hold_lock(lock_path(store), wait=False):
         refusal(store)
+
+
+def test_holder_is_found_while_it_lives(store: Store) -> None:
+    assert find_holder(store, THREAD) is None
+    with held(store, "lock.say('writer', 'uwf-mock')") as process:
+        found = find_holder(store, THREAD)
+        assert found is not None
+        assert (found["pid"], found["role"], found["agent"]) == (process.pid, "writer", "uwf-mock")
+        assert found["start"] == read_process_start(process.pid)
+    assert find_holder(store, THREAD) is None
+
+
+@pytest.mark.parametrize("is_reaped", [False, True], ids=["zombie", "gone"])
+def test_holder_that_was_killed_is_nobody(is_reaped: bool, store: Store) -> None:  # noqa: FBT001 (pytest passes it so)
+    with held(store) as process:
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        if is_reaped:
+            process.wait()
+        assert read_holder(lock_path(store))["pid"] == process.pid
+        assert find_holder(store, THREAD) is None
+        process.wait()
+
+
+def test_number_that_was_given_away_again_is_nobody(store: Store) -> None:
+    """A holder was killed, and this very process has its number now."""
+    with locked(store):
+        told = read_holder(lock_path(store))
+    stale = json.dumps({**told, "start": told["start"] - 1})
+    for suffix in ("", ".drive", ".stop"):
+        Path(lock_path(store) + suffix).write_text(stale)
+
+    assert find_holder(store, THREAD) is None
+    assert find_driver(store, THREAD) is None
+    assert not is_being_stopped(store, THREAD)
+    # And who comes while somebody holds it for a moment is not told that number either.
+    with hold_lock(lock_path(store), wait=False):
+        assert refusal(store).facts["holder"] == {}
+
+
+def test_who_looks_takes_no_lock(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a step that begins at this moment would be refused because somebody looked."""
+    with held(store):
+        taken: list[str] = []
+        monkeypatch.setattr("uwf_git.store.thread_lock.hold_lock", taken.append)
+        assert find_holder(store, THREAD) is not None
+        assert find_driver(store, THREAD) is None
+        assert not is_being_stopped(store, THREAD)
+        assert taken == []
+        monkeypatch.undo()
+    assert lock_names(store) == [THREAD]
+
+
+def test_holder_of_another_machine_is_told_by_the_lock_alone(store: Store) -> None:
+    with held(store) as process:
+        path = Path(lock_path(store))
+        path.write_text(json.dumps({"pid": process.pid, "start": 1, "host": "elsewhere"}))
+        assert find_holder(store, THREAD) == {"pid": process.pid, "start": 1, "host": "elsewhere"}
+    path.write_text(json.dumps({"pid": os.getpid(), "start": 1, "host": "elsewhere"}))
+    assert find_holder(store, THREAD) is None
+
+
+def test_who_drives_does_not_hold_the_steps(store: Store) -> None:
+    with lock_drive(store, THREAD, since_ms=7):
+        driver = find_driver(store, THREAD)
+        assert driver is not None
+        assert (driver["pid"], driver["since"]) == (os.getpid(), 7)
+        assert find_holder(store, THREAD) is None
+        with locked(store):
+            pass
+        with pytest.raises(ThreadBusy), lock_drive(store, THREAD, since_ms=8):
+            pytest.fail("one drives at a time")
+    assert find_driver(store, THREAD) is None
+
+
+def test_who_ends_a_thread_is_seen_and_is_one(store: Store) -> None:
+    assert not is_being_stopped(store, THREAD)
+    with lock_stop(store, THREAD, since_ms=7):
+        assert is_being_stopped(store, THREAD)
+        assert find_holder(store, THREAD) is None
+        with pytest.raises(ThreadBusy), lock_stop(store, THREAD, since_ms=8):
+            pytest.fail("one ends it at a time")
+        with locked(store):
+            forget_lock(store, THREAD)
+    assert not is_being_stopped(store, THREAD)
+    assert lock_names(store) == []
+
+
+def test_who_holds_it_for_a_moment_is_waited_for_and_not_named(store: Store) -> None:
+    with lock_briefly(store, THREAD):
+        assert find_holder(store, THREAD) is None
+        assert refusal(store).facts["holder"] == {}
+    with locked(store), pytest.raises(ThreadBusy), lock_briefly(store, THREAD):
+        pytest.fail("it is held")
+    with lock_briefly(memory_store(), THREAD):
+        pass
+
+
+def test_holder_is_never_half_said(store: Store) -> None:
+    """Whoever looks between two sentences of a holder must not take it for nobody."""
+    with lock_thread(store, THREAD, since_ms=5) as lock:
+        sizes = []
+        for role in ("a" * 90, "b", "c" * 60, ""):
+            lock.say(role, role)
+            sizes.append(os.path.getsize(lock_path(store)))
+            found = find_holder(store, THREAD)
+            assert found is not None
+            assert (found.get("role"), found.get("agent")) == (role, role)
+        assert sizes == sorted(sizes)

@@ -21,22 +21,24 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 from uwf_git.agents.group import stop_group
-from uwf_git.agents.request import AgentRequest, AgentRun, Outcome
-from uwf_git.agents.spool import EXIT, PID, Spool, SpoolFailed, create_spool
+from uwf_git.agents.request import AgentRequest, AgentRun, Listener, OnOutput, Outcome
+from uwf_git.agents.spool import EXIT, PID, STDERR, Spool, SpoolFailed, create_spool
 from uwf_git.errors import AgentFailed, Refused
 
 # The traps keep the shell alive when the group is asked to stop, so that the status is written;
 # unlike ignored signals they are not inherited. No variable is set, since a shell exports those
 # that it found in its environment. The status goes to its file in one write, newline and all.
+# The shell's own stderr is nobody's: what it says of the agent's end (`Terminated`) would be the
+# last word of the log. (Without the parentheses some shells redirect themselves as well.)
 _WRAPPER = """\
 echo $$ >{pid} || exit 125
 trap : TERM INT HUP
-"$@" </dev/null
+(exec "$@" </dev/null 2>>{stderr})
 set -- $?
 echo $1 >{exit}
 exit $1
@@ -93,14 +95,14 @@ def read_clock_ms() -> int:
 
 def run_agent(
     request: AgentRequest,
+    listener: Listener,
     *,
-    on_stderr: Callable[[bytes], None],
     clock: Callable[[], int] = read_clock_ms,
 ) -> AgentRun:
     """Run an agent to its end and give what it left.
 
-    Its stderr goes to *on_stderr* as it comes, at most as much as the request's limit, in pieces
-    that may end in the middle of a character. What *on_stderr* raises ends the agent.
+    What it prints goes to *listener* as it comes, at most as much as the request's limit, in
+    pieces that may end in the middle of a character. What *listener* raises ends the agent.
 
     Raises:
         WorkdirMissing: there is no such directory, or it may not be entered.
@@ -112,7 +114,7 @@ def run_agent(
     with closing(create_spool(request.run_dir)) as spool:
         started_ms = clock()
         with _spawned(request, spool) as (child, ended):
-            outcome = _follow(child, ended, _Watch(request, spool, on_stderr))
+            outcome = _follow(child, ended, _Watch(request, spool, listener))
         _check_begun(child, spool)
         run = AgentRun(
             outcome=outcome,
@@ -154,13 +156,20 @@ def _follow(child: "subprocess.Popen[bytes]", ended: int, watch: "_Watch") -> Ou
 
 @dataclass(slots=True)
 class _Watch:
-    """What has to be looked after while an agent runs: its log, its limits."""
+    """What has to be looked after while an agent runs: its outputs, its limits."""
 
     request: AgentRequest
     spool: Spool
-    on_stderr: Callable[[bytes], None]
-    forwarded: int = 0
-    """How much of stderr has been passed on."""
+    listener: Listener
+    heard: "list[_Heard]" = field(init=False)
+
+    def __post_init__(self) -> None:
+        limit = self.request.max_output_bytes
+        outputs = (
+            (self.spool.stderr, self.listener.on_stderr),
+            (self.spool.stdout, self.listener.on_stdout),
+        )
+        self.heard = [_Heard(file, on, limit) for file, on in outputs if on is not None]
 
     def until_ended(self, ended: int) -> Outcome:
         """Wait for the end, or for a reason to bring it about."""
@@ -170,6 +179,7 @@ class _Watch:
         poller.register(ended, select.POLLIN)
         while not poller.poll(_tick_ms(deadline)):
             self.forward(at_most=_CHUNKS_A_TICK)
+            self.listener.on_tick()
             if self._is_over_limit():
                 return "too-much-output"
             if deadline is not None and time.monotonic() >= deadline:
@@ -178,27 +188,43 @@ class _Watch:
         return "too-much-output" if self._is_over_limit() else "exited"
 
     def forward(self, *, at_most: int | None = None) -> None:
-        """Pass on what is new on stderr, at most so many chunks of it."""
-        for chunk in islice(self._new_chunks(), at_most):
-            self.on_stderr(chunk)
-
-    def _new_chunks(self) -> Iterator[bytes]:
-        size = min(os.fstat(self.spool.stderr).st_size, self.request.max_output_bytes)
-        if size < self.forwarded:
-            # `echo … >/dev/stderr` truncates the file, where it would write to a terminal.
-            self.forwarded = 0
-        while self.forwarded < size:
-            length = min(_CHUNK_BYTES, size - self.forwarded)
-            chunk = os.pread(self.spool.stderr, length, self.forwarded)
-            if not chunk:
-                return
-            self.forwarded += len(chunk)
-            yield chunk
+        """Pass on what is new, at most so many chunks of each output."""
+        for output in self.heard:
+            output.forward(at_most)
 
     def _is_over_limit(self) -> bool:
         limit = self.request.max_output_bytes
         outputs = (self.spool.stdout, self.spool.stderr)
         return any(os.fstat(output).st_size > limit for output in outputs)
+
+
+@dataclass(slots=True)
+class _Heard:
+    """An output to which somebody listens."""
+
+    file: int
+    listener: OnOutput
+    limit: int
+    forwarded: int = 0
+    """How much of it has been passed on."""
+
+    def forward(self, at_most: int | None) -> None:
+        """Pass on what is new, at most so many chunks of it."""
+        for chunk in islice(self._new_chunks(), at_most):
+            self.listener(chunk)
+
+    def _new_chunks(self) -> Iterator[bytes]:
+        size = min(os.fstat(self.file).st_size, self.limit)
+        if size < self.forwarded:
+            # `echo … >/dev/stderr` truncates the file, where it would write to a terminal.
+            self.forwarded = 0
+        while self.forwarded < size:
+            length = min(_CHUNK_BYTES, size - self.forwarded)
+            chunk = os.pread(self.file, length, self.forwarded)
+            if not chunk:
+                return
+            self.forwarded += len(chunk)
+            yield chunk
 
 
 def _tick_ms(deadline: float | None) -> float:
@@ -211,8 +237,9 @@ def _spawned(
     request: AgentRequest, spool: Spool
 ) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
     """Start the shell that runs the agent; the number is a file that breaks when it ends."""
+    files = {"pid": PID, "exit": EXIT, "stderr": STDERR}
     script = _WRAPPER.format(
-        pid=shlex.quote(str(spool.run_dir / PID)), exit=shlex.quote(str(spool.run_dir / EXIT))
+        **{name: shlex.quote(str(spool.run_dir / file)) for name, file in files.items()}
     )
     ended, held = os.pipe()
     try:
@@ -221,7 +248,7 @@ def _spawned(
                 ["/bin/sh", "-c", script, "sh", *request.argv],
                 stdin=held,
                 stdout=spool.stdout,
-                stderr=spool.stderr,
+                stderr=subprocess.DEVNULL,
                 cwd=request.workdir,
                 env=dict(request.environment),
                 pass_fds=request.kept_fds,

@@ -44,10 +44,10 @@ _PAUSE_S = 0.2
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after so many events.")
 @click.option("--state", is_flag=True, help="Tell the thread's state with each event.")
 def command(session: Session, thread: str | None, **asked: Any) -> None:
-    """Tell what happens to the threads, oldest first: one JSON object a line.
+    """Tell what happens to the threads, one JSON object a line.
 
-    The types are workflow:start, workflow:progress, workflow:complete, workflow:error,
-    node:enter and node:exit. Without THREAD it is told of all threads, in the order in which
+    The oldest comes first. The types are workflow:start, workflow:progress, workflow:complete,
+    workflow:error, node:enter and node:exit. Without THREAD it is told of all threads, in the order in which
     this machine has seen them move. An event's id is the same everywhere; what comes after it
     is asked for with --since, and neither missed nor doubled.
 

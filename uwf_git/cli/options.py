@@ -1,7 +1,7 @@
 """The options that every command takes, before and after its name.
 
-Owns: `--repo` and `--format`: `uwf --format text thread list` and `uwf thread list --format text`
-are the same, and of two the one nearer to the end counts.
+Owns: `--repo`, `--format` and `--debug`: `uwf --format text thread list` and `uwf thread list
+--format text` are the same, and of two the one nearer to the end counts.
 Knows nothing of: any command. The values go into the session, never into a command's arguments.
 """
 
@@ -30,6 +30,14 @@ def shared_options() -> list[click.Option]:
             type=click.Choice(FORMATS),
             help="How the result is printed.  [default: json]",
             callback=_choose_format,
+            expose_value=False,
+        ),
+        click.Option(
+            ["--debug", "shared_debug"],
+            is_flag=True,
+            help="Tell on standard error what goes on inside, a JSON object a line.  [default: "
+            "$UWF_DEBUG: 1, or a file to append to]",
+            callback=_log_debug,
             expose_value=False,
         ),
         # Click's own --help would write past `streams`.
@@ -83,6 +91,25 @@ def _choose_format(ctx: click.Context, param: click.Parameter, value: Format | N
     del param  # click passes it to every callback
     if value is not None and isinstance(ctx.obj, Session):
         ctx.obj = ctx.obj._replace(output_format=value)
+
+
+def _log_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click calls it so)
+    """Switch the debug log on, also for what is started in this session."""
+    del param  # click passes it to every callback
+    session = ctx.obj
+    if ctx.resilient_parsing or not isinstance(session, Session):
+        return
+    # The environment counts once, at the program's own options; a flag wherever it stands.
+    if value or (ctx.parent is None and session.environ.get("UWF_DEBUG")):
+        from uwf_git.commands.debug_output import (  # noqa: PLC0415 (10 ms, and few ask for it)
+            log_as_asked,
+        )
+        from uwf_git.debug_log import switch_off  # noqa: PLC0415 (see above)
+
+        environ = log_as_asked(session.environ, cwd=session.cwd, is_asked=value)
+        ctx.obj = session._replace(environ=environ)
+        # A program that has us for a part runs other commands afterwards.
+        ctx.find_root().call_on_close(switch_off)
 
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click calls it so)

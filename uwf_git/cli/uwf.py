@@ -19,17 +19,59 @@ THREAD = LazyGroup(
             "uwf_git.cli.thread.start:command", "Create a thread without running a step"
         ),
         "step": LazyCommand("uwf_git.cli.thread.step:command", "Run one step of a thread"),
+        "run": LazyCommand(
+            "uwf_git.cli.thread.run:command", "Drive a thread, step after step, until it stops"
+        ),
+        "wait": LazyCommand(
+            "uwf_git.cli.thread.wait:command", "Wait until nobody is at work on threads any more"
+        ),
         "show": LazyCommand("uwf_git.cli.thread.show:command", "Show where a thread stands"),
         "list": LazyCommand("uwf_git.cli.thread.list:command", "List the threads"),
-        "kill": LazyCommand("uwf_git.cli.thread.kill:command", "End a thread and archive it"),
-        "fork": LazyCommand(
-            "uwf_git.cli.thread.fork:command", "Begin a new thread at a step of another"
-        ),
         "read": LazyCommand(
             "uwf_git.cli.thread.read:command", "Read what was said in a thread, as text"
         ),
+        "logs": LazyCommand(
+            "uwf_git.cli.thread.logs:command", "Show what was logged while a thread was at work"
+        ),
+        "diff": LazyCommand(
+            "uwf_git.cli.thread.diff:command", "Compare two threads from their common step on"
+        ),
         "context": LazyCommand(
             "uwf_git.cli.thread.context:command", "Print what the agent whose turn it is may know"
+        ),
+        "answer": LazyCommand(
+            "uwf_git.cli.thread.answer:command", "Answer as the role that a thread waits for"
+        ),
+        "pause": LazyCommand(
+            "uwf_git.cli.thread.pause:command",
+            "Let a thread take no further step until it is resumed",
+        ),
+        "resume": LazyCommand(
+            "uwf_git.cli.thread.resume:command", "Let a paused thread go on where it was"
+        ),
+        "retry": LazyCommand(
+            "uwf_git.cli.thread.retry:command", "Let a thread that has failed be tried again"
+        ),
+        "poke": LazyCommand(
+            "uwf_git.cli.thread.poke:command", "Let the newest step of a thread be taken again"
+        ),
+        "patch": LazyCommand(
+            "uwf_git.cli.thread.patch:command", "Change the state of a thread by hand"
+        ),
+        "amend": LazyCommand(
+            "uwf_git.cli.thread.amend:command",
+            "Change the workflow, the agents or the limits of a thread",
+        ),
+        "append": LazyCommand(
+            "uwf_git.cli.thread.append:command",
+            "Add roles and transitions to a running thread, and to no other",
+        ),
+        "fork": LazyCommand(
+            "uwf_git.cli.thread.fork:command", "Begin a new thread at a step of another"
+        ),
+        "kill": LazyCommand("uwf_git.cli.thread.kill:command", "End a thread and archive it"),
+        "rm": LazyCommand(
+            "uwf_git.cli.thread.rm:command", "Remove archived threads from this store"
         ),
     },
     help_text="Start, step and look at threads, the runs of workflows.\n\n"
@@ -45,7 +87,20 @@ WORKFLOW = LazyGroup(
             "uwf_git.cli.workflow.put:command", "Register a workflow from a YAML file"
         ),
         "show": LazyCommand("uwf_git.cli.workflow.show:command", "Show a workflow"),
-        "list": LazyCommand("uwf_git.cli.workflow.list:command", "List the registered workflows"),
+        "list": LazyCommand(
+            "uwf_git.cli.workflow.list:command", "List the workflows that can be started here"
+        ),
+        "history": LazyCommand(
+            "uwf_git.cli.workflow.history:command", "List the versions of a workflow"
+        ),
+        "rollback": LazyCommand(
+            "uwf_git.cli.workflow.rollback:command",
+            "Make an older version of a workflow its newest one",
+        ),
+        "remove": LazyCommand(
+            "uwf_git.cli.workflow.remove:command", "Take a workflow out of the registry"
+        ),
+        "validate": LazyCommand("uwf_git.cli.workflow.validate:command", "Check a workflow file"),
     },
     help_text="Register and look at workflows.\n\n"
     "A workflow is data: roles, and the rules of who is next.",
@@ -107,6 +162,13 @@ UWF = LazyGroup(
         "workflow": WORKFLOW,
         "thread": THREAD,
         "run": LazyCommand("uwf_git.cli.run:command", "Start a thread and drive it to its end"),
+        "ps": LazyCommand("uwf_git.cli.ps:command", "List what runs now"),
+        "events": LazyCommand(
+            "uwf_git.cli.events:command", "Tell what happens to the threads, one JSON object a line"
+        ),
+        "search": LazyCommand(
+            "uwf_git.cli.search:command", "Search prompts, meta and content of all threads"
+        ),
         "verify": LazyCommand(
             "uwf_git.cli.verify:command", "Check that the store holds what it says"
         ),

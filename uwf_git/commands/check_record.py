@@ -32,8 +32,10 @@ _LEADS_TO: Mapping[str, frozenset[str]] = {
 """The statuses that an event may lead to, of those that are written."""
 
 _FROM: Mapping[str, frozenset[str]] = {
+    "step": frozenset({"ready", "waiting", "paused"}),
+    "attempt": frozenset({"ready", "waiting", "paused"}),
     "answer": frozenset({"waiting"}),
-    "wait": frozenset({"ready"}),
+    "wait": frozenset({"ready", "waiting"}),
     "pause": frozenset({"ready", "waiting", "failed"}),
     "resume": frozenset({"paused", "waiting"}),
     "retry": frozenset({"failed"}),

@@ -8,7 +8,9 @@ Always true: a command that only came with a fetched thread is not run.
 import json
 from typing import Any, NamedTuple
 
+from uwf_git.commands.agent_name import agent_name
 from uwf_git.commands.typed_node import get_typed
+from uwf_git.debug_log import debug
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.node import Node, build_node
@@ -84,10 +86,14 @@ def choose_agent(
         if own is None:
             raise NoAgent(role)
     if own is not None:
+        debug("PFC8BH1W", "agent named here", role=role, agent=agent_name(own))
         # Typed or configured here, so it may run here.
         return build_agent({"command": own}, timestamp=snapshot.commit.time_s * 1000)
     node = get_typed(snapshot, present.binding[role], AGENT_CONFIG)
-    if not (choice.trust or is_person(node) or is_trusted(store, node.payload)):
+    is_fit = choice.trust or is_person(node) or is_trusted(store, node.payload)
+    agent = agent_name(node.payload["command"])
+    debug("6MNHY3VE", "agent bound", role=role, agent=agent, node=node.hash, may_run=is_fit)
+    if not is_fit:
         raise AgentNotTrusted(snapshot.record.thread, role, node.payload)
     return node
 

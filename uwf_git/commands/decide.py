@@ -8,6 +8,7 @@ condition that does not reach for the history does not load it.
 from collections.abc import Callable, Iterator
 
 from uwf_git.agents.fence import run_fenced
+from uwf_git.debug_log import debug
 from uwf_git.engine.moderator import (
     Position,
     StepSummary,
@@ -36,8 +37,11 @@ def decide_next(snapshot: Snapshot, present: Present, workflow: Workflow) -> str
     head = snapshot.get_head_node()
     graph = parse_graph(snapshot.get_node(workflow.moderator))
     if not needs_conditions(graph, present.role):
-        return next_role(graph, present.role, _never_asked)
-    return _ask_conditions(graph, snapshot, present, head)
+        role = next_role(graph, present.role, _never_asked)
+    else:
+        role = _ask_conditions(graph, snapshot, present, head)
+    debug("0TYDCYW5", "decided", thread=snapshot.record.thread, after=present.role, role=role)
+    return role
 
 
 def _ask_conditions(graph: Graph, snapshot: Snapshot, present: Present, head: Node) -> str:
@@ -61,6 +65,7 @@ def _ask_conditions(graph: Graph, snapshot: Snapshot, present: Present, head: No
             raise
     # Loaded outside the fence: its limits are for what a condition does, not for long threads.
     history = _history(snapshot)
+    debug("PS45NV7E", "a condition wants the history", steps=len(history))
     return ask(lambda: history)
 
 

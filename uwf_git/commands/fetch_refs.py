@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.check_arrivals import Arrival, pass_arrivals
-from uwf_git.commands.reconcile import Settled, settle_thread, settle_workflow
+from uwf_git.commands.reconcile import Settled, settle_steered, settle_thread, settle_workflow
 from uwf_git.commands.trouble import Trouble
 from uwf_git.errors import Conflict, StoreDamaged, UwfError
 from uwf_git.model.thread_id import ThreadId
@@ -224,7 +224,11 @@ def _reconcile(store: Store, caller: Caller, received: _Received, lies: list[Set
             with lock_thread(store, thread, since_ms=caller.now_ms()):
                 settled.append(settle_thread(store, remote, thread, passed=passed))
         except Conflict as error:
-            busy.append((thread, error))
+            steered = settle_steered(store, remote, thread, passed=passed)
+            if steered is None:
+                busy.append((thread, error))
+            else:
+                settled.append(steered)
     settled += [settle_workflow(store, remote, name) for name in received.there.workflows]
     changed = [each for each in settled if each.event != "unchanged"]
     unchanged = len(threads) - len(moved) + len(settled) - len(changed)

@@ -111,7 +111,7 @@ def read_role(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     """
     context = get_context(place.open_store(), _thread(place, arguments), role=place.role)
     told = {"task": context["start"]["prompt"], **context["role"]}
-    for name in ("visit", "attempt", "lastError", "state"):
+    for name in ("visit", "attempt", "lastError", "state", "hint"):
         told[name] = context[name]
     return _as_json(told)
 

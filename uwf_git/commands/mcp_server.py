@@ -10,7 +10,6 @@ Source: modelcontextprotocol.io, specifications 2024-11-05 to 2026-07-28; JSON-R
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from uwf_git.errors import UwfError
@@ -57,9 +56,11 @@ class _Refused(Exception):
             self.error["data"] = facts
 
 
-@dataclass(frozen=True, slots=True)
-class McpServer:
-    """A server with some tools."""
+class McpServer(NamedTuple):
+    """A server with some tools.
+
+    A tuple: dataclasses bring the inspection of code along, for a fifth of the server's start.
+    """
 
     version: str
     instructions: str

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.push_batches import Answer, Done, send_units, single_units
 from uwf_git.commands.push_plan import Change, Left, Plan, Unit, plan_push, restrict
-from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError
+from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
 from uwf_git.store.heads import resolve_thread
 from uwf_git.store.object_walk import Needed, list_needed
 from uwf_git.store.refs import BadRef, Oid
@@ -101,8 +101,7 @@ class PushDamaged(StoreDamaged):
 
 
 def _named(refs: Sequence[str]) -> str:
-    more = f" and {len(refs) - _MOST_NAMED} more" if len(refs) > _MOST_NAMED else ""
-    return ", ".join(refs[:_MOST_NAMED]) + more
+    return name_some(refs, most=_MOST_NAMED)
 
 
 class Pushed(NamedTuple):

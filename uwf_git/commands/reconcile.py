@@ -15,6 +15,7 @@ was checked; an archive that descends wins; where both sides went on, both are k
 """
 
 from collections.abc import Container, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -111,6 +112,33 @@ def settle_thread(
         trouble = Trouble(error.message, error.hint or "see `git fsck`", ACTIVE + thread)
         return Settled("refused", ACTIVE + thread, trouble=trouble)
     return Settled("unchanged", ACTIVE + thread, sides.active)
+
+
+def settle_steered(
+    store: Store, remote: Remote, thread: ThreadId, *, passed: Container[Arrival] = ()
+) -> Settled | None:
+    """Take over what somebody there steered (a pause, a patch) though an agent is at work here.
+
+    Its step is recorded after that, as if it had been steered here: no lock is needed for it.
+    None if there is more to take over than that, or less, or somebody was faster.
+    """
+    with suppress(HeadMoved, StoreDamaged):
+        sides = read_sides(store, remote, thread)
+        here, there = sides.active, sides.there_active
+        if here is None or there is None or here == there or sides.archived or sides.there_archived:
+            return None
+        if not goes_on_from(store.objects, there, here):
+            return None
+        arrival = Arrival(thread, here, there, archived=False)
+        if arrival not in passed and any(
+            check_thread(store, thread, there, archived=False, known=here)
+        ):
+            return None
+        bases = {find_base(store, read_snapshot(store, each)) for each in (here, there)}
+        if len(bases) == 1:
+            advance_head(store, Head(thread, here, archived=False), there)
+            return Settled("moved", arrival.ref, here, there)
+    return None
 
 
 def _settle_archived(store: Store, thread: ThreadId, sides: Sides, archived: Oid) -> Settled:

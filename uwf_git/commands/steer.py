@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.take_over import take_over_tracked
+from uwf_git.commands.take_over import has_remotes, take_over_tracked
 from uwf_git.commands.thread_errors import read_active
 from uwf_git.engine.subject import first_line
 from uwf_git.model.builtin import BUILTIN, SIGNAL
@@ -53,9 +53,10 @@ def steer_thread(store: Store, caller: Caller, text: str, plan: Plan) -> Steered
         What *plan* raises.
     """
     thread = read_active(store, text)[0].thread
-    # An agent may be at work: what a remote has is taken over before the next step then.
-    with suppress(ThreadBusy), lock_briefly(store, thread):
-        take_over_tracked(store, thread)
+    if has_remotes(store):
+        # An agent may be at work: what a remote has is taken over before the next step then.
+        with suppress(ThreadBusy), lock_briefly(store, thread):
+            take_over_tracked(store, thread)
     for _ in range(MOST_TRIES):
         head, snapshot = read_active(store, thread)
         transition = plan(snapshot)
@@ -99,7 +100,7 @@ def signal_transition(snapshot: Snapshot, signal: Node, to: Signalled) -> Transi
             forked_from=None,
             signal=signal.hash,
         ),
-        said=first_line(reason) or to.said,
+        said=first_line(reason) or first_line(to.said),
         present=to.present,
         # A thread that began before there were signals does not have their type yet.
         nodes=(signal, BUILTIN[SIGNAL], *to.nodes),

@@ -90,9 +90,7 @@ def _stop(run_dir: str, reason: str) -> bool:
     # It was recorded and forgotten just now.
     with suppress(OSError):
         write_stop_reason(run_dir, reason)
-    return stop_run(
-        run_dir, alive, grace_s=DEFAULT_GRACE_S, is_held=lambda: _is_held(alive)
-    )
+    return stop_run(run_dir, alive, grace_s=DEFAULT_GRACE_S, is_held=lambda: _is_held(alive))
 
 
 def _is_held(path: str) -> bool:

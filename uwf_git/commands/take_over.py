@@ -7,6 +7,7 @@ Always true: a thread that has ended at a remote is not stepped here, once that 
 store without remotes pays nothing, not even for imports.
 """
 
+from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.refs import Oid
@@ -29,6 +30,12 @@ class EndedElsewhere(Conflict):
         )
 
 
+def has_remotes(store: Store) -> bool:
+    """Tell whether there may be anything to take over."""
+    names = store.config.values
+    return any(name.startswith("remote.") and name.endswith(".url") for name in names)
+
+
 def take_over_tracked(store: Store, thread: ThreadId) -> bool:
     """Take over what a fetch left in the tracking refs of *thread*, before a step of it.
 
@@ -42,9 +49,7 @@ def take_over_tracked(store: Store, thread: ThreadId) -> bool:
     Raises:
         EndedElsewhere: it has ended at a remote, without what is here.
     """
-    if not any(
-        name.startswith("remote.") and name.endswith(".url") for name in store.config.values
-    ):
+    if not has_remotes(store):
         return False
     from uwf_git.store.remotes import list_remotes  # noqa: PLC0415 (only for those who share)
     from uwf_git.store.thread_sides import read_sides  # noqa: PLC0415 (see above)
@@ -58,13 +63,18 @@ def take_over_tracked(store: Store, thread: ThreadId) -> bool:
         if sides.active is None or sides.is_settled:
             continue
         from uwf_git.commands.reconcile import (  # noqa: PLC0415 (brings all checks along; few steps need them)
+            settle_steered,
             settle_thread,
         )
 
         try:
             settled = settle_thread(store, remote, thread)
+            debug("ZV8N6BWT", "tracked", thread=thread, remote=remote.name, event=settled.event)
         except Conflict:
             # An agent's work waits to be recorded first, or somebody was faster.
+            debug("QZHR5YRJ", "tracked in vain", thread=thread, remote=remote.name)
+            if settle_steered(store, remote, thread) is not None:
+                return True
             continue
         if settled.event in {"moved", "archived"}:
             return True

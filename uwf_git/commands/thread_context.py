@@ -75,6 +75,7 @@ def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str
         "attempt": present.attempts + 1,
         "lastError": _last_error(snapshot, present),
         "state": dict(present.state),
+        "hint": present.hint or None,
         "workdir": find_workdir(store, head.thread),
     }
     return document

@@ -8,7 +8,7 @@ Always true: it reads, and changes nothing; nothing is left out of the document.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from uwf_git.commands.common_step import Parted, find_shared_commit, part_chains
+from uwf_git.commands.shared_step import Parted, find_shared_commit, part_chains
 from uwf_git.commands.step_view import Commands, get_text
 from uwf_git.commands.typed_node import check_type
 from uwf_git.engine.alignment import align

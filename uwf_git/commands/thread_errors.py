@@ -78,10 +78,11 @@ def _account(snapshot: Snapshot, present: Present) -> tuple[str, str]:
         when = render_time(waiting.until)
         return f"waits until {when}: the agent of {waiting.role} hit a limit", hint
     if status == "waiting" and waiting is not None:
-        return (
-            f"waits for a person, who plays {waiting.role}",
-            f"`uwf thread answer {thread}` asks and records the answer",
+        hint = (
+            f"`uwf thread answer {thread}` asks and records the answer; to have an agent play it: "
+            f"`uwf thread amend {thread} --agent {waiting.role}=CMD`"
         )
+        return f"waits for a person, who plays {waiting.role}", hint
     return f"is {status}, not ready", f"see why with `uwf thread show {thread}`"
 
 

@@ -36,24 +36,25 @@ def pause_thread(
         What ``steer_thread`` raises.
     """
     thread = read_active(store, text)[0].thread
-    is_paused = now and read_active(store, thread)[1].record.status == "paused"
-    if not is_paused:
-        steer_thread(store, caller, thread, lambda snapshot: _plan(caller, snapshot, reason))
+    paused_before: WrongStatus | None = None
+    try:
+        steer_thread(store, caller, thread, lambda at: _plan(caller, at, reason))
+    except WrongStatus as error:
+        if not now:
+            raise
+        paused_before = error
     stopped = now and stop_agents(store, thread, reason=reason or "the thread was paused")
-    snapshot = read_snapshot(store, get_head(store, thread).commit)
-    if is_paused and not stopped:
-        raise _paused_already(snapshot)
-    return tell_steered(snapshot.record)
+    if paused_before is not None and not stopped:
+        raise paused_before
+    # What was stopped is recorded after the pause.
+    return tell_steered(read_snapshot(store, get_head(store, thread).commit).record)
 
 
 def _plan(caller: Caller, snapshot: Snapshot, reason: str) -> Transition:
     status = snapshot.record.status
     if status == "paused":
-        raise _paused_already(snapshot)
+        hint = "`uwf thread resume {thread}` lets it go on"
+        raise WrongStatus(snapshot, "is paused already", hint)
     signal = build_signal("pause", timestamp=caller.now_ms(), reason=reason)
     present = snapshot.get_present().after_pause(status)
     return signal_transition(snapshot, signal, Signalled("pause", "paused", "paused", present))
-
-
-def _paused_already(snapshot: Snapshot) -> WrongStatus:
-    return WrongStatus(snapshot, "is paused already", "`uwf thread resume {thread}` lets it go on")

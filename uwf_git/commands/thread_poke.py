@@ -2,42 +2,58 @@
 
 Owns: where a thread stands then. Knows nothing of: agents; the step itself is one like any other.
 Always true: the old answer stays in the commits; what it cost stays in the usage; the new step goes
-on from where the old one did. A patch of the state since the old step is taken back with it.
+on from where the old one did. A patch of the state since the old step is taken back with it. Only
+one step is ever taken back at a time: who wants to go further back forks.
 """
+
+from contextlib import suppress
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.left_running import check_nothing_runs
-from uwf_git.commands.steer import Signalled, Steered, signal_transition, tell_steered
+from uwf_git.commands.steer import (
+    MOST_TRIES,
+    Signalled,
+    Steered,
+    signal_transition,
+    tell_steered,
+)
 from uwf_git.commands.take_over import take_over_tracked
 from uwf_git.commands.thread_errors import WrongStatus, read_active
 from uwf_git.model.signal import build_signal
 from uwf_git.model.thread import STEPS
-from uwf_git.store.heads import advance_head
+from uwf_git.store.heads import HeadMoved, advance_head
 from uwf_git.store.history import walk_history
 from uwf_git.store.record import Transition, record_next
 from uwf_git.store.snapshot import Snapshot, read_snapshot
 from uwf_git.store.store import Store
-from uwf_git.store.thread_lock import lock_thread
+from uwf_git.store.thread_lock import ThreadBusy, find_driver, lock_thread
 
 
 def poke_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> Steered:
     """Take the newest step of the thread that *text* means back; whose turn it is is told *hint*.
 
     Raises:
-        WrongStatus: it is paused, or has no step yet.
-        ThreadBusy, AgentLeftRunning: a step is under way.
+        WrongStatus: it is paused, has no step yet, or its newest step is taken back already.
+        ThreadBusy, AgentLeftRunning: a step is under way, or somebody drives it.
         NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: there is none.
         EndedElsewhere: it has ended at a remote, without what is here.
-        HeadMoved: somebody steered it in the meantime.
+        HeadMoved: it moves faster than it can be steered.
     """
     thread = read_active(store, text)[0].thread
     with lock_thread(store, thread, since_ms=caller.now_ms()):
+        driver = find_driver(store, thread)
+        if driver is not None:
+            raise ThreadBusy(thread, driver)
         take_over_tracked(store, thread)
-        head, snapshot = read_active(store, thread)
-        check_nothing_runs(store, snapshot)
-        transition = _transition(store, caller, snapshot, hint)
-        advance_head(store, head, record_next(store, snapshot, transition, caller.signing(store)))
-        return tell_steered(transition.record)
+        for _ in range(MOST_TRIES):
+            head, snapshot = read_active(store, thread)
+            check_nothing_runs(store, snapshot)
+            transition = _transition(store, caller, snapshot, hint)
+            commit = record_next(store, snapshot, transition, caller.signing(store))
+            with suppress(HeadMoved):
+                advance_head(store, head, commit)
+                return tell_steered(transition.record)
+        raise HeadMoved(thread)
 
 
 def _transition(store: Store, caller: Caller, snapshot: Snapshot, hint: str) -> Transition:
@@ -62,9 +78,16 @@ def _transition(store: Store, caller: Caller, snapshot: Snapshot, hint: str) -> 
     )
 
 
+_AGAIN = (
+    "`uwf thread step {thread}` takes it again; after `uwf thread retry {thread}` if that failed"
+)
+
+
 def _before_newest_step(store: Store, snapshot: Snapshot) -> Snapshot:
     node = snapshot.record.node
     for each in walk_history(store, snapshot.commit.oid, through_forks=True):
+        if each.record.event == "poke":
+            raise WrongStatus(snapshot, "has taken its newest step back already", _AGAIN)
         if each.record.event in STEPS and each.record.node == node:
             return read_snapshot(store, each.commit.parents[0])
     raise WrongStatus(

@@ -10,14 +10,17 @@ from itertools import islice
 from typing import Any
 
 from uwf_git.commands.agent_name import agent_name
+from uwf_git.commands.control_entry import CONTROL_EVENTS, tell_control
 from uwf_git.commands.step_view import Commands, get_text
 from uwf_git.commands.typed_node import get_typed
 from uwf_git.engine.markdown import Entry, fence_text, inline_text, render_document
 from uwf_git.engine.subject import first_line
 from uwf_git.model.builtin import ATTEMPT, STEP
+from uwf_git.model.thread import STEPS
 from uwf_git.model.time_text import render_time
 from uwf_git.store.heads import get_head, resolve_thread
 from uwf_git.store.history import walk_history
+from uwf_git.store.refs import Oid
 from uwf_git.store.snapshot import Snapshot, read_snapshot
 from uwf_git.store.store import Store
 
@@ -69,40 +72,59 @@ def tell_thread(store: Store, text: str, *, last: int | None = None) -> Iterator
 def _entries(story: list[Snapshot], tip: Snapshot) -> Iterator[Entry]:
     """Give what is told of *story* (newest first), oldest first; it is used up."""
     commands = Commands(tip)
+    taken_back = set(_taken_back(story))
     while story:
-        yield _entry(story.pop(), tip, commands)
+        snapshot = story.pop()
+        entry = _entry(snapshot, tip, commands)
+        is_back = snapshot.commit.oid in taken_back
+        yield entry._replace(title=f"{entry.title} (taken back)") if is_back else entry
+
+
+def _taken_back(story: list[Snapshot]) -> Iterator[Oid]:
+    """Give the commits of the steps that were poked away since; *story* is newest first."""
+    pokes = 0
+    for snapshot in story:
+        event = snapshot.record.event
+        pokes += event == "poke"
+        if event in STEPS and pokes:
+            pokes -= 1
+            yield snapshot.commit.oid
 
 
 def _entry(snapshot: Snapshot, tip: Snapshot, commands: Commands) -> Entry:
     event = snapshot.record.event
-    if event == "step":
+    if event in STEPS:
         return _step(snapshot, tip, commands)
     if event == "attempt":
         return _attempt(snapshot, tip)
+    facts = (render_time(snapshot.commit.time_s * _MS), _author(snapshot))
+    if event in CONTROL_EVENTS:
+        return tell_control(snapshot, tip, commands, facts=facts)
     said = snapshot.subject.partition(": ")[2]
-    return Entry(
-        title=_capital(f"forked {said}" if event == "fork" else said or event),
-        facts=(render_time(snapshot.commit.time_s * _MS), _committer(snapshot)),
-        text=snapshot.body,
-    )
+    title = _capital(f"forked {said}" if event == "fork" else said or event)
+    return Entry(title=title, facts=facts, text=snapshot.body)
 
 
 def _step(snapshot: Snapshot, tip: Snapshot, commands: Commands) -> Entry:
     step = get_typed(tip, snapshot.record.node, STEP)
     payload = step.payload
     said = snapshot.subject.partition(": ")[2]
+    content = _content(get_text(tip, payload["content"]), payload["meta"])
+    note = f"Note: {snapshot.body}" if snapshot.body else ""
     # A subject that is only the meta is told below, better.
     title = "" if not said or said.startswith("{") else f": {said}"
     return Entry(
         title=f"{snapshot.record.depth}. {payload['role']}{title}",
         facts=(
             inline_text(agent_name(commands.get(payload["agent"]))),
+            # Which person it was stands in the commit alone, as does their note.
+            _author(snapshot) if snapshot.record.event == "answer" else "",
             render_time(step.timestamp),
             _duration(payload),
             f"`{step.hash}`",
         ),
         meta=payload["meta"],
-        text=_content(get_text(tip, payload["content"]), payload["meta"]),
+        text="\n\n".join(part for part in (content, note) if part),
     )
 
 
@@ -144,7 +166,7 @@ def _is_only(meta: Any, content: str) -> bool:
     return said in (meta, {"meta": meta})
 
 
-def _committer(snapshot: Snapshot) -> str:
+def _author(snapshot: Snapshot) -> str:
     name = snapshot.commit.author.decode(errors="replace").partition(" <")[0]
     return "" if name == "unknown" else inline_text(name)
 

@@ -1,16 +1,17 @@
 """`uwf thread start`: a thread begins; nothing runs.
 
-Owns: who is bound to which role at the start. Knows nothing of: how agents run.
-Source: seed 000 section 1.2; the order `--agent`, the workflow's overrides, its default, the
-configured default is DESIGN 4's.
+Owns: what a thread begins with. Knows nothing of: how agents run, who plays what.
+Source: seed 000 section 1.2.
 """
 
-import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from uwf_git.agents.command_line import split_command
+from uwf_git.commands.bind_roles import NoSuchRole, bind_roles
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.choose_agent import CONFIG_NAME, NoAgent, build_agent
+from uwf_git.commands.check_limits import choose_limits
+from uwf_git.commands.choose_agent import NoAgent, build_agent
 from uwf_git.commands.find_workdir import existing_directory
 from uwf_git.commands.find_workflow import FoundWorkflow, find_workflow
 from uwf_git.engine.subject import first_line
@@ -19,6 +20,7 @@ from uwf_git.model.builtin import BUILTIN_NODES, START
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
+from uwf_git.model.signal import LIMITS
 from uwf_git.model.thread import Present
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
@@ -28,22 +30,6 @@ from uwf_git.store.record import Transition, record_start
 from uwf_git.store.store import Store
 from uwf_git.store.trust import trust_agents
 from uwf_git.store.workdirs import set_workdir
-
-_ROLE_WORD = re.compile(r"[^\s/=\"'\\]+")
-
-
-class NoSuchRole(Refused):
-    """`--agent ROLE=CMD` names a role that the workflow has not."""
-
-    code = "no-such-role"
-
-    def __init__(self, role: str, workflow: Workflow) -> None:
-        super().__init__(
-            f"workflow {workflow.name} has no role {role}",
-            hint=f"its roles are {', '.join(workflow.roles)}",
-            role=role,
-            roles=list(workflow.roles),
-        )
 
 
 class EmptyPrompt(Refused):
@@ -74,6 +60,15 @@ class StartRequest(NamedTuple):
     needs_agents: bool = False
     """Whether a role that nobody plays is refused, as when the thread is run at once."""
 
+    until: str | None = None
+    """A role that the workflow must have, as when the thread is run at once until that."""
+
+    limits: Mapping[str, Any] = MappingProxyType({})
+    """What the thread may use up, by the names that its StartNode has (``maxSteps``, …).
+
+    They come before those of the workflow's ``config``, and None takes one of those away.
+    """
+
 
 class Started(NamedTuple):
     """A thread that has begun."""
@@ -83,6 +78,9 @@ class Started(NamedTuple):
     unbound: tuple[str, ...]
     """The roles for which nobody has said an agent yet."""
 
+    found: FoundWorkflow
+    """What its name meant: perhaps a file of the project."""
+
 
 def start_thread(
     store: Store, caller: Caller, request: StartRequest, *, thread: ThreadId
@@ -90,71 +88,43 @@ def start_thread(
     """Begin the thread *thread*.
 
     Raises:
-        NoSuchWorkflow, AmbiguousNode: no workflow is meant, or several.
+        NoSuchWorkflow, WorkflowRemoved, AmbiguousNode: no workflow is meant, or several.
+        BadLocalWorkflow: a file of the project is meant, and that is not right.
         NoAgent: a role has none, and the request needs them all.
-        EmptyPrompt, NoSuchRole, BadCommand, NotADirectory: the request makes no sense.
+        EmptyPrompt, NoSuchRole, BadCommand, NotADirectory, BadLimit: the request makes no sense.
         ThreadExists: the id is taken.
     """
     if not request.prompt.strip():
         raise EmptyPrompt
-    found = find_workflow(store, request.workflow)
+    found = find_workflow(store, request.workflow, cwd=caller.cwd)
+    if request.until is not None and request.until not in found.workflow.roles:
+        raise NoSuchRole(request.until, found.workflow)
     workdir = existing_directory(request.workdir or caller.cwd, caller.cwd)
     now = caller.now_ms()
-    binding, typed = _bind(store, found.workflow, request)
-    unbound = tuple(role for role in found.workflow.roles if role not in binding)
+    limits = choose_limits(request.limits, found.workflow.config)
+    bound = bind_roles(store, found.workflow, typed=request.agents, default=request.default_agent)
+    unbound = tuple(role for role in found.workflow.roles if role not in bound.agents)
     if unbound and request.needs_agents:
         raise NoAgent(", ".join(unbound))
-    agents = {role: build_agent(agent, timestamp=now) for role, agent in binding.items()}
-    start = _start_node(found.workflow, request.prompt, agents, now)
-    trust_agents(store, typed)
+    agents = {role: build_agent(agent, timestamp=now) for role, agent in bound.agents.items()}
+    start = _start_node(found.workflow, request._replace(limits=limits), agents, now)
+    trust_agents(store, bound.typed)
     transition = _transition(thread, found, start, agents)
     # Before the thread is there: were the order reversed, a kill between would leave a thread
     # that asks for a work directory.
     set_workdir(store, thread, workdir)
     create_head(store, thread, record_start(store, transition, caller.signing(store)))
-    return Started(found.workflow.hash, thread, unbound)
+    return Started(found.workflow.hash, thread, unbound, found)
 
 
-def _bind(
-    store: Store, workflow: Workflow, request: StartRequest
-) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]]:
-    """Give the agent of each role that has one, and those that were typed here."""
-    default = request.default_agent or store.config.get(CONFIG_NAME)
-    configured = {"command": default} if default else None
-    for_all = workflow.default_agent or configured
-    binding = dict.fromkeys(workflow.roles, for_all)
-    binding |= {role: agent for role, agent in workflow.agent_overrides.items() if role in binding}
-    typed: list[dict[str, Any]] = []
-    for text in sorted(request.agents, key=lambda each: _split_role(each, workflow)[0] or ""):
-        role, command = _split_role(text, workflow)
-        split_command(command)
-        agent = {"command": command}
-        typed.append(agent)
-        binding |= dict.fromkeys(workflow.roles if role is None else [role], agent)
-    if configured and configured in binding.values():
-        split_command(configured["command"])
-        typed.append(configured)
-    return {role: agent for role, agent in binding.items() if agent is not None}, typed
-
-
-def _split_role(text: str, workflow: Workflow) -> tuple[str | None, str]:
-    """Read ``ROLE=CMD`` or ``CMD``; a command may hold a ``=`` of its own."""
-    word, equals, command = text.partition("=")
-    if not equals:
-        return None, text
-    if word in workflow.roles:
-        return word, command
-    if _ROLE_WORD.fullmatch(word):
-        # No command begins so (only a shell would read it as a setting): a role was meant.
-        raise NoSuchRole(word, workflow)
-    return None, text
-
-
-def _start_node(workflow: Workflow, prompt: str, agents: dict[str, Node], now: int) -> Node:
+def _start_node(
+    workflow: Workflow, request: StartRequest, agents: dict[str, Node], now: int
+) -> Node:
     payload: dict[str, Any] = {
         "workflow": reference(workflow.hash),
-        "prompt": prompt,
+        "prompt": request.prompt,
         "agentBinding": {role: reference(agent.hash) for role, agent in agents.items()},
+        **request.limits,
     }
     return build_node(START, payload, timestamp=now)
 
@@ -179,6 +149,7 @@ def _transition(
             binding={role: agent.hash for role, agent in agents.items()},
             started_at=start.timestamp,
             state=workflow.initial_state or {},
+            limits={name: start.payload[name] for name in LIMITS if name in start.payload},
         ),
         # The built-in schemas as well: whoever gets the thread alone can read it for ever.
         nodes=(start, *found.closure, *agents.values(), *BUILTIN_NODES),

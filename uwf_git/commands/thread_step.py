@@ -26,6 +26,7 @@ from uwf_git.commands.take_over import take_over_tracked
 from uwf_git.commands.thread_errors import ThreadNotReady, is_steppable, read_active
 from uwf_git.commands.turn import Played, Player, Turn
 from uwf_git.commands.wait_for_person import wait_for_person
+from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, Conflict, UwfError
 from uwf_git.model.node import Node
 from uwf_git.model.thread import CONTROLS, Status
@@ -159,6 +160,7 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> Stepped:
         lock.say(role, agent_name(agent.payload["command"]))
         turn = Turn(store, snapshot, present, role, agent, caller.environ, workdir)
         played = check_reply(turn, workflow, request.play(turn))
+        debug("9KYP4NAD", "turn played", thread=thread, role=role, error=played.error)
         return _recorded(caller, head, turn, played)
 
 

@@ -16,6 +16,7 @@ DEFAULT_BUDGET = 120_000
 """Characters, some 30,000 tokens: room for the agent's own work in every current model."""
 
 _LONGEST_META = 2_000
+_LONGEST_HINT = 8_000
 
 
 def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
@@ -40,6 +41,7 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
         _build_position(context),
         *history,
         *(["# The state of the thread", _mark("state", state)] if state else []),
+        *_build_hint(context),
         *_build_last_error(context),
         "# How to answer",
         build_answer_format(role),
@@ -57,6 +59,13 @@ def _build_position(context: AgentContext) -> str:
     if context.workdir:
         lines.append(f"You work in the directory {context.workdir}.")
     return "\n".join(lines)
+
+
+def _build_hint(context: AgentContext) -> list[str]:
+    if not context.hint:
+        return []
+    hint = _mark("hint", _cut(context.hint, _LONGEST_HINT, context))
+    return ["# A hint", "Somebody who watches this thread says to you:", hint]
 
 
 def _build_last_error(context: AgentContext) -> list[str]:

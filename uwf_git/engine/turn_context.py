@@ -117,6 +117,9 @@ class AgentContext(ModeratorContext):
 
     last_error: LastError | None
     state: dict[str, Any]
+    hint: str | None
+    """What somebody who watches the thread says to whoever takes this turn."""
+
     workdir: str | None
     """Where the agent runs; None if this machine was never told."""
 
@@ -154,6 +157,7 @@ def parse_context(document: Any) -> AgentContext:
         attempt=root.number("attempt"),
         last_error=None if error is None else _parse_error(_Fields(error, "lastError")),
         state=root.find_object("state") or {},
+        hint=root.find_text("hint"),
         workdir=root.find_text("workdir"),
     )
 

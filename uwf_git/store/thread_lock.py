@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
+from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.time_text import render_time
@@ -149,6 +150,7 @@ def _lock(store: Store, thread: ThreadId, suffix: str, since_ms: int) -> Iterato
         descriptor = _take(stack, thread, _path(store, thread, suffix))
         pid = os.getpid()
         told = {"pid": pid, "start": read_process_start(pid), "host": _host(), "since": since_ms}
+        debug("9D81TK6N", "lock taken", thread=thread, lock=suffix)
         lock = ThreadLock(descriptor, told)
         lock.say("")
         try:
@@ -156,6 +158,7 @@ def _lock(store: Store, thread: ThreadId, suffix: str, since_ms: int) -> Iterato
         finally:
             # Who finds it empty knows without asking for the lock that it is free.
             os.ftruncate(descriptor, 0)
+            debug("JZCNA15X", "lock let go", thread=thread, lock=suffix)
 
 
 def _take(stack: ExitStack, thread: ThreadId, path: str) -> int:
@@ -168,6 +171,7 @@ def _take(stack: ExitStack, thread: ThreadId, path: str) -> int:
         is_stale = not holder or _lives(holder) is False
         # Who only looks holds it for a moment, and says nothing of itself.
         if not is_stale or time.monotonic() >= deadline:
+            debug("BK0CW4YR", "lock is held", thread=thread, holder=holder, stale=is_stale)
             raise ThreadBusy(thread, {} if is_stale else holder)
         time.sleep(_PAUSE_S)
 

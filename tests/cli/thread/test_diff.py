@@ -27,7 +27,7 @@ def both(uwf: Uwf) -> tuple[str, str]:
     return thread, forked
 
 
-def test_text_reads_from_the_common_step_on(uwf: Uwf, both: tuple[str, str]) -> None:
+def test_text_reads_from_the_shared_step_on(uwf: Uwf, both: tuple[str, str]) -> None:
     told = uwf("thread", "diff", *both, "--format", "text").out.splitlines()
 
     assert told[0] == f"a  {both[0]}  demo  ready  3 steps"

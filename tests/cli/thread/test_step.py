@@ -80,11 +80,12 @@ def test_agent_of_the_step_beats_the_binding(uwf: Uwf) -> None:
     assert uwf("thread", "step", thread).status == 3
 
 
-def test_failing_agent_is_told_and_the_next_step_tries_again(uwf: Uwf) -> None:
+def test_failing_agent_is_told_and_the_step_can_be_tried_again(uwf: Uwf) -> None:
     flaky = 'test "$UWF_ATTEMPT" = 2 || { printf "no key" >&2; exit 7; }; '
     thread = uwf.begun(uwf.agent(flaky + """echo '{"meta": {"text": "x"}}'"""))
 
     failed = uwf("thread", "step", thread)
+    uwf.json("thread", "retry", thread)
     again = uwf.json("thread", "step", thread)
 
     assert (failed.status, failed.out) == (3, "")

@@ -13,14 +13,18 @@ from uwf_git.commands.thread_kill import kill_thread
 
 @verb(
     "uwf thread kill 01J7K9M2 -m 'the issue was closed'",
-    exits={1: "the thread is not active", 4: "a step of it is under way"},
+    exits={
+        1: "the thread is not active",
+        4: "its agent, or the process that runs it, cannot be ended from here",
+    },
 )
 @click.argument("thread")
 @click.option("-m", "--message", default="", metavar="TEXT", help="Why; it stands in the log.")
 def command(session: Session, thread: str, message: str) -> None:
     """End a thread and archive it.
 
-    Nothing is deleted: its history stays, at refs/archive/.
+    An agent that is at work on it is asked to end, and killed if it does not within seconds; what
+    it had printed is recorded first. Nothing is deleted: the history stays, at refs/archive/.
     """
     reason = text_argument(message, "the message")
     store = session.open_store()

@@ -1,13 +1,17 @@
 """`uwf thread start`."""
 
+from typing import Any
+
 import click
 
 from uwf_git.cli.auto_gc import pack_when_due
 from uwf_git.cli.calling import caller_of
+from uwf_git.cli.limit_options import limit_options
 from uwf_git.cli.parameters import prompt_options, text_argument
 from uwf_git.cli.render import emit, note
 from uwf_git.cli.settings import Session
 from uwf_git.cli.verb import verb
+from uwf_git.cli.workflow.local import note_local
 from uwf_git.commands.thread_start import Started, StartRequest, start_thread
 
 # `uwf run` takes them too: it starts a thread as well.
@@ -32,17 +36,33 @@ workdir_option = click.option(
 @prompt_options(required=True)
 @agents_option
 @workdir_option
-def command(
-    session: Session, workflow: str, prompt: str, agents: tuple[str, ...], workdir: str | None
+@limit_options
+def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
+    session: Session,
+    *,
+    workflow: str,
+    prompt: str,
+    agents: tuple[str, ...],
+    workdir: str | None,
+    limits: dict[str, Any],
 ) -> None:
     """Create a thread without running a step.
 
-    WORKFLOW is the name of a registered workflow, or the hash of any version of one.
+    WORKFLOW is the name of a file in .workflows (of the current directory, or above it in the git
+    repository), else of a registered workflow, or the hash of any version of one.
 
     Who plays a role is decided now: --agent, else the workflow's agentOverrides, else its
-    defaultAgent, else $UWF_AGENT, else the setting uwf.agent.
+    defaultAgent, else $UWF_AGENT, else the setting uwf.agent. Limits that are not given are those
+    of the workflow's config; `none` is no limit.
     """
-    request = StartRequest(workflow, prompt, text_agents(agents), session.agent, workdir)
+    request = StartRequest(
+        workflow,
+        prompt,
+        text_agents(agents),
+        session.agent,
+        workdir,
+        limits=limits,
+    )
     store = session.open_store(create=True)
     started = start_thread(
         store,
@@ -50,6 +70,7 @@ def command(
         request,
         thread=session.new_thread_id(),
     )
+    note_found(started)
     note_unbound(started)
     emit(session, {"workflow": started.workflow, "thread": started.thread})
     pack_when_due(session, store)
@@ -62,6 +83,12 @@ def text_agents(agents: tuple[str, ...]) -> tuple[str, ...]:
         NotText: one is not.
     """
     return tuple(text_argument(agent, "--agent") for agent in agents)
+
+
+def note_found(started: Started) -> None:
+    """Tell if what was started is a file of the project."""
+    found = started.found
+    note_local(found.workflow.name, found.file, found.shadows)
 
 
 def note_unbound(started: Started) -> None:

@@ -2,16 +2,10 @@
 
 import click
 
-from uwf_git.cli.agent_log import forwarded_log
 from uwf_git.cli.auto_gc import pack_when_due
-from uwf_git.cli.parameters import text_argument
-from uwf_git.cli.render import emit
 from uwf_git.cli.settings import Session
-from uwf_git.cli.terminal_caller import terminal_caller
+from uwf_git.cli.thread.stepping import Stepping, check_stepping, step_options, take_step
 from uwf_git.cli.verb import verb
-from uwf_git.commands.choose_agent import Choice
-from uwf_git.commands.play_agent import agent_player
-from uwf_git.commands.thread_step import StepRequest, step_thread
 
 
 @verb(
@@ -24,18 +18,8 @@ from uwf_git.commands.thread_step import StepRequest, step_thread
     },
 )
 @click.argument("thread")
-@click.option("--agent", metavar="[ROLE=]CMD", help="Who plays the role in this step.")
-@click.option("--workdir", metavar="PATH", help="Where the agents of this thread run from now on.")
-@click.option(
-    "--trust", is_flag=True, help="Let the thread's own command run in this store from now on."
-)
-def command(
-    session: Session,
-    thread: str,
-    agent: str | None,
-    workdir: str | None,
-    trust: bool,  # noqa: FBT001 (click passes flags so)
-) -> None:
+@step_options
+def command(session: Session, thread: str, stepping: Stepping) -> None:
     """Run one step of a thread.
 
     The moderator says whose turn it is, that role's agent runs, and its result becomes one
@@ -43,22 +27,7 @@ def command(
 
     The agent's own log comes on standard error while it runs.
     """
-    if agent is not None:
-        text_argument(agent, "--agent")
+    check_stepping(stepping)
     store = session.open_store()
-    with forwarded_log() as forward:
-        request = StepRequest(
-            thread, agent_player(forward), Choice(agent, session.agent, trust), workdir
-        )
-        stepped = step_thread(store, terminal_caller(session), request)
-    emit(
-        session,
-        {
-            "workflow": stepped.workflow,
-            "thread": stepped.thread,
-            "head": stepped.head,
-            "status": stepped.status,
-            "role": stepped.role,
-        },
-    )
+    take_step(session, store, thread, stepping)
     pack_when_due(session, store)

@@ -1,7 +1,7 @@
 import pytest
 from commands.world import World, says
 
-from uwf_git.commands.common_step import find_shared_commit, part_chains
+from uwf_git.commands.shared_step import find_shared_commit, part_chains
 from uwf_git.commands.thread_fork import ForkRequest, fork_thread
 from uwf_git.commands.thread_poke import poke_thread
 from uwf_git.model.thread_id import ThreadId

@@ -1,0 +1,115 @@
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from agents.conftest import Lives, Program, WaitFor
+
+from uwf_git.agents.detach import DetachRequest, NotDetached, start_detached
+
+STARTER = """
+import sys
+from uwf_git.agents.detach import DetachRequest, start_detached
+program, workdir, log = sys.argv[1:]
+child = start_detached(DetachRequest([program], {"A": "1"}, workdir, log))
+print(child.pid, flush=True)
+child.let_go()
+sys.stdin.read()
+"""
+
+
+def request(tmp_path: Path, *argv: str) -> DetachRequest:
+    return DetachRequest(argv, dict(os.environ), str(tmp_path), str(tmp_path / "logs" / "log"))
+
+
+def finished(asked: DetachRequest) -> tuple[int, str]:
+    """Start a program, wait for its end, and give its status and its log."""
+    child = start_detached(asked)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    status = child.find_status()
+    assert status is not None
+    return status, Path(asked.log).read_text(encoding="utf-8")
+
+
+def test_program_says_everything_to_its_log(program: Program, tmp_path: Path) -> None:
+    asked = request(tmp_path, program("pwd; echo log >&2; cat; exit 7"))
+
+    assert finished(asked) == (7, f"{tmp_path}\nlog\n")
+
+
+def test_log_is_added_to_and_nobody_elses_to_read(program: Program, tmp_path: Path) -> None:
+    asked = request(tmp_path, program("echo once"))
+    finished(asked)
+
+    assert finished(asked)[1] == "once\nonce\n"
+    assert Path(asked.log).stat().st_mode & 0o777 == 0o600
+
+
+def test_program_has_a_session_of_its_own(program: Program, tmp_path: Path) -> None:
+    told = finished(request(tmp_path, program("echo $$; ps -o sid= -p $$")))[1].split()
+
+    assert told[0] == told[1] != str(os.getsid(0))
+
+
+def test_program_lives_on_when_its_starter_and_the_terminal_have_gone(
+    program: Program, tmp_path: Path, lives: Lives, wait_for: WaitFor
+) -> None:
+    log = tmp_path / "log"
+    endless = program("echo $A; while :; do sleep 60; done")
+    starter = subprocess.Popen(
+        [sys.executable, "-c", STARTER, endless, str(tmp_path), str(log)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert starter.stdout is not None
+    pid = int(starter.stdout.readline())
+    wait_for(log)
+
+    os.killpg(starter.pid, signal.SIGHUP)
+    starter.communicate(timeout=10)
+
+    assert lives(pid)
+    os.killpg(pid, signal.SIGKILL)
+    assert log.read_text(encoding="utf-8") == "1\n"
+
+
+def test_program_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NotDetached, match="/no/such: No such file"):
+        start_detached(request(tmp_path, "/no/such"))
+
+
+def test_program_with_an_impossible_word_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NotDetached, match="embedded null byte"):
+        start_detached(request(tmp_path, "/bin/echo", "a\0b"))
+
+
+def test_log_that_cannot_be_written_is_told(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("no folder")
+
+    with pytest.raises(NotDetached, match="log"):
+        start_detached(request(tmp_path, program("true")))
+
+
+def test_log_is_not_written_through_a_link(program: Program, tmp_path: Path) -> None:
+    asked = request(tmp_path, program("echo x"))
+    (tmp_path / "logs").mkdir()
+    Path(asked.log).symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(NotDetached):
+        start_detached(asked)
+
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_child_that_was_let_go_is_not_warned_of(program: Program, tmp_path: Path) -> None:
+    child = start_detached(request(tmp_path, program("exec sleep 60")))
+
+    assert child.find_status() is None
+    child.let_go()
+
+    os.kill(child.pid, signal.SIGKILL)
+    os.waitpid(child.pid, 0)

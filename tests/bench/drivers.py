@@ -1,0 +1,107 @@
+"""Drivers: many threads in the background on one machine.
+
+Owns: starting them, counting what they did, and the memory of one that waits for its agent.
+Knows nothing of: how a thread is driven.
+Always true: all of them are there before the first agent answers, so that they finish at once.
+"""
+
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from bench.deep import Bench
+from bench.report import Limit, Row, Table
+from bench.world import Thread, World, begin_endless, begin_thread, find_program, make_store
+
+from uwf_git.store.git_config import set_config
+from uwf_git.store.heads import get_head
+from uwf_git.store.snapshot import read_snapshot
+from uwf_git.store.thread_lock import find_driver
+
+_STEPS = 3
+_AT_ONCE = 8
+_LONGEST_S = 1800
+
+# The last line is what `begin_endless` wants of a role.
+_AGENT = """\
+#!/bin/sh
+echo ran >>{ran}
+until [ -e {go} ]; do sleep 1; done
+printf '{{"meta":{{"n":1}}}}'
+"""
+
+
+def measure_drivers(bench: Bench) -> list[Table]:
+    """Drive many threads at once, each in a process of its own, and look what is lost."""
+    world, size = bench.world, bench.scale.drivers
+    store = make_store(world, "drivers", fsync=True)
+    # Packing would go on in the background when all is measured.
+    set_config(os.path.join(store.path, "config"), "gc.auto", "0")
+    first = begin_endless(world, store)
+    record = read_snapshot(store, get_head(store, first.id).commit).record
+    threads = [first, *(begin_thread(world, store, record.workflow) for _ in range(size - 1))]
+    agent = world.path("waiting-agent")
+    with open(agent, "w", encoding="utf-8") as file:
+        file.write(_AGENT.format(ran=world.path("ran"), go=world.path("go")))
+    os.chmod(agent, 0o755)
+    bench.tell(f"{size} drivers")
+    began = time.monotonic()
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(lambda thread: _start(world, thread, agent), threads))
+    started = time.monotonic()
+    memory = [_memory_kb(thread) for thread in threads]
+    with open(world.path("go"), "w", encoding="utf-8"):
+        finishing = time.monotonic()
+    _uwf(world, first, "wait", *(thread.id for thread in threads), f"--timeout={_LONGEST_S}")
+    ended = time.monotonic()
+    figures: dict[str, float | None] = {
+        "start_s": started - began,
+        "finish_s": ended - finishing,
+        "driver_kb": _mean([each for each in memory if each is not None]),
+        "steps_lost": size * _STEPS - sum(map(_depth, threads)),
+        "agents_twice": _count_lines(world.path("ran")) - size * _STEPS,
+    }
+    limits = (Limit("steps_lost", 0), Limit("agents_twice", 0))
+    return [
+        Table(
+            f"{size} threads in the background, {_STEPS} steps each",
+            [Row("all of them at once", figures, limits)],
+        )
+    ]
+
+
+def _start(world: World, thread: Thread, agent: str) -> None:
+    _uwf(
+        world, thread, "run", thread.id, f"--agent={agent}", f"--max-steps={_STEPS}", "--background"
+    )
+
+
+def _uwf(world: World, thread: Thread, *words: str) -> None:
+    argv = (find_program("uwf"), "--repo", thread.store.path, "thread", *words)
+    subprocess.run(argv, env=world.environ, check=True, stdout=subprocess.DEVNULL)
+
+
+def _memory_kb(thread: Thread) -> float | None:
+    """Give the memory that a driver has for itself alone; None where there is no /proc."""
+    driver = find_driver(thread.store, thread.id) or {}
+    try:
+        with open(f"/proc/{driver.get('pid')}/smaps_rollup", encoding="ascii") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return None
+    return float(sum(int(line.split()[1]) for line in lines if line.startswith("Private_")))
+
+
+def _depth(thread: Thread) -> int:
+    return read_snapshot(thread.store, get_head(thread.store, thread.id).commit).record.depth
+
+
+def _count_lines(path: str) -> int:
+    with open(path, "rb") as file:
+        return file.read().count(b"\n")
+
+
+def _mean(figures: Sequence[float]) -> float | None:
+    return sum(figures) / len(figures) if figures else None

@@ -1,0 +1,57 @@
+"""Many threads in the background at once; tests/bench/drivers.py does it with hundreds."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli.program import ANSWER, Uwf, make_uwf
+
+from uwf_git.cli.settings import Session
+
+CROWD = 20
+
+
+@pytest.fixture
+def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
+    return make_uwf(tmp_path, session, capsys)
+
+
+def started(uwf: Uwf, thread: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "uwf_git", "thread", "run", thread, "--background"],
+        env={**os.environ, "UWF_REPO": str(uwf.session.repo)},
+        cwd=uwf.place,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_many_threads_in_the_background_finish_with_nothing_lost(uwf: Uwf) -> None:
+    # Each agent waits until all drivers are there, so that they are at work at the same time.
+    go = uwf.place / "go"
+    once = f"echo $UWF_THREAD_ID $UWF_ROLE >>ran; until [ -e {go} ]; do sleep 0.1; done; {ANSWER}"
+    agent = uwf.agent(once)
+    threads = [uwf.begun(agent) for _ in range(CROWD)]
+    starters = [started(uwf, thread) for thread in threads]
+    drivers = []
+    for starter in starters:
+        out, err = starter.communicate(timeout=120)
+        assert starter.returncode == 0, err
+        drivers.append(json.loads(out))
+    waiting = uwf("thread", "wait", *threads, "--timeout", "0")
+
+    go.touch()
+    rows = uwf.json("thread", "wait", *threads, "--timeout", "120")
+
+    assert (waiting.status, waiting.out) == (4, "")
+    assert len({driver["pid"] for driver in drivers}) == CROWD
+    assert {row["thread"] for row in rows} == set(threads)
+    assert {row["status"] for row in rows} == {"completed"}
+    listed = uwf.json("thread", "list", "--all")
+    assert [row["depth"] for row in listed] == [2] * CROWD
+    # Nobody was paid twice.
+    assert len((uwf.place / "ran").read_text().splitlines()) == 2 * CROWD
+    assert uwf("verify").status == 0

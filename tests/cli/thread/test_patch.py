@@ -1,0 +1,81 @@
+import io
+from types import SimpleNamespace
+
+import pytest
+from cli.program import Uwf
+
+
+def state(uwf: Uwf, thread: str) -> object:
+    return uwf.json("thread", "context", thread)["state"]
+
+
+def test_patch_changes_the_state(uwf: Uwf) -> None:
+    thread = uwf.begun()
+
+    patched = uwf.json("thread", "patch", thread, '{"a": {"b": 1}, "c": 2}', "-m", "by Ann")
+
+    assert list(patched) == ["workflow", "thread", "head", "status"]
+    assert patched["status"] == "ready"
+    uwf.json("thread", "patch", thread, '{"a": {"b": null}, "d": "ü"}')
+    assert state(uwf, thread) == {"a": {}, "c": 2, "d": "ü"}
+    told = uwf("thread", "read", thread).out
+    assert "## State changed by hand" in told
+    assert "- **d**: ü" in told
+    assert "by Ann" in told
+
+
+def test_patch_is_read_from_a_file_or_from_standard_input(
+    uwf: Uwf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "patch", thread, "--file", uwf.file('{"from": "file"}', name="s.json"))
+    assert state(uwf, thread) == {"from": "file"}
+
+    for words in (["-"], ["--file", "-"]):
+        stdin = SimpleNamespace(buffer=io.BytesIO(b'{"from": "stdin"}'))
+        monkeypatch.setattr("uwf_git.cli.parameters.sys.stdin", stdin)
+        uwf.json("thread", "patch", thread, *words)
+        assert state(uwf, thread) == {"from": "stdin"}
+        uwf.json("thread", "patch", thread, '{"from": null}')
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        ([], 2, "the patch is missing"),
+        (["{}", "--file", "x"], 2, "the patch is given twice"),
+        (["{"], 2, "the patch is not JSON"),
+        (["[1]"], 2, "the patch is not an object"),
+        (["{}"], 2, "the patch is empty"),
+        (['{"a": 1, "a": 2}'], 2, "is there twice"),
+        (['{"a": NaN}'], 2, "a number in JavaScript only"),
+        (['{"a": ' + "[" * 10_000 + "]" * 10_000 + "}"], 2, "nested too deeply"),
+        (["--file", "no-such-file"], 1, "no-such-file cannot be read"),
+        (["\udcff"], 1, "the patch is not UTF-8 text"),
+        (['{"a": 1}', "-m", "\udcff"], 1, "the message is not UTF-8 text"),
+        (['{"a": "\\ud800"}'], 1, "surrogate"),
+        (['{"a": 1' + "0" * 400 + "}"], 1, ""),
+    ],
+)
+def test_what_is_no_patch_changes_nothing(
+    words: list[str], status: int, told: str, uwf: Uwf
+) -> None:
+    thread = uwf.begun()
+    before = uwf.json("thread", "show", thread)
+
+    ran = uwf("thread", "patch", thread, *words)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert told in ran.err
+    assert ran.err.startswith("error: ")
+    assert uwf.json("thread", "show", thread) == before
+
+
+def test_ended_thread_is_not_patched(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "kill", thread)
+
+    ran = uwf("thread", "patch", thread, '{"a": 1}')
+
+    assert ran.status == 1
+    assert "is not active" in ran.err

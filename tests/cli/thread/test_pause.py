@@ -1,0 +1,90 @@
+from cli.program import Uwf
+from commands.at_work import BEGUN, HANG, SAY_PID, AtWork, at_work, is_alive, pids
+from commands.world import World
+
+from uwf_git.cli.calling import caller_of
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import open_store
+
+
+def under_way(uwf: Uwf, script: str = HANG) -> AtWork:
+    """Begin a thread whose step is under way in another process."""
+    thread = ThreadId(uwf.begun(uwf.agent(f"{SAY_PID}echo thinking >&2; {BEGUN}{script}")))
+    store = open_store(str(uwf.session.repo))
+    world = World(uwf.place, store, caller_of(uwf.session), uwf.session.new_thread_id)
+    return at_work(world, thread)
+
+
+def test_pause_prints_the_thread_as_it_is_then(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    shown = uwf.json("thread", "show", thread)
+
+    paused = uwf.json("thread", "pause", thread, "-m", "wait for Ann")
+
+    assert paused == {
+        "workflow": shown["workflow"],
+        "thread": thread,
+        "head": shown["head"],
+        "status": "paused",
+    }
+    assert "wait for Ann" in uwf("thread", "read", thread).out
+
+
+def test_stepping_a_paused_thread_says_what_to_type(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "pause", thread)
+
+    ran = uwf("thread", "step", thread)
+
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err == (
+        f"error: thread {thread} is paused\nhint: `uwf thread resume {thread}` lets it go on\n"
+    )
+
+
+def test_thread_is_paused_once(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "pause", thread)
+
+    for words in ([], ["--now"]):
+        ran = uwf("thread", "pause", thread, *words)
+        assert (ran.status, ran.out) == (1, "")
+        assert "is paused already" in ran.err
+
+
+def test_pause_as_text(uwf: Uwf) -> None:
+    thread = uwf.begun()
+
+    ran = uwf("thread", "pause", thread, "--format", "text")
+
+    assert ran.status == 0
+    assert [line.split()[-1] for line in ran.out.splitlines()][1::2] == [thread, "paused"]
+
+
+def test_step_that_is_under_way_is_noted_and_now_ends_it(uwf: Uwf) -> None:
+    at = under_way(uwf)
+
+    ran = uwf("thread", "pause", at.thread)
+    assert ran.status == 0
+    assert ran.err == (
+        "note: writer is at work still, and its step will be recorded; "
+        f"`uwf thread pause {at.thread} --now` ends it\n"
+    )
+    assert is_alive(pids(at.world)[0])
+
+    ran = uwf("thread", "pause", at.thread, "--now", "-m", "it went astray")
+    assert (ran.status, ran.err) == (0, "")
+    assert at.living() == []
+    status, told = at.finish()
+    assert status == 130
+    assert told.endswith(
+        "error: writer failed (agent): it was stopped: it went astray\n"
+        f"hint: the thread is paused: `uwf thread resume {at.thread}` lets it go on\n"
+    )
+
+
+def test_reason_that_is_no_text_pauses_nothing(uwf: Uwf) -> None:
+    thread = uwf.begun()
+
+    assert uwf("thread", "pause", thread, "-m", "\udcff").status == 1
+    assert uwf.json("thread", "show", thread)["status"] == "ready"

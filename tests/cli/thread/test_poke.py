@@ -1,0 +1,68 @@
+from cli.program import Uwf
+
+
+def test_poke_takes_the_newest_step_again(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    old = uwf.json("thread", "step", thread)
+    other = uwf.agent("""echo '{"meta": {"text": "shorter"}}'; echo log >&2""", name="other")
+
+    ran = uwf("thread", "poke", thread, "-m", "too long", "--agent", other)
+
+    assert ran.status == 0
+    assert ran.err == "log\n"
+    stepped = uwf.json("thread", "show", thread)
+    assert stepped["head"] != old["head"]
+    assert (stepped["status"], stepped["currentNode"]) == ("ready", "writer")
+    told = uwf("thread", "read", thread).out
+    headings = [line for line in told.splitlines() if line.startswith("## ")]
+    assert headings == [
+        "## 1. writer: What was said. (taken back)",
+        "## Newest step taken back",
+        "## 1. writer",
+    ]
+
+
+def test_poke_prints_what_step_prints(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    stepped = uwf.json("thread", "step", thread)
+
+    poked = uwf.json("thread", "poke", thread)
+
+    assert list(poked) == list(stepped)
+    assert (poked["status"], poked["role"]) == ("ready", "writer")
+
+
+def test_poke_without_a_step_only_takes_back(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    start = uwf.json("thread", "show", thread)["head"]
+    uwf.json("thread", "step", thread)
+
+    poked = uwf.json("thread", "poke", thread, "--no-step", "-m", "shorter")
+
+    assert list(poked) == ["workflow", "thread", "head", "status"]
+    assert (poked["head"], poked["status"]) == (start, "ready")
+    assert uwf.json("thread", "context", thread)["hint"] == "shorter"
+    again = uwf("thread", "poke", thread)
+    assert again.status == 1
+    assert "has no step to take again" in again.err
+
+
+def test_agent_that_fails_then_leaves_the_step_taken_back(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "step", thread)
+
+    ran = uwf("thread", "poke", thread, "--agent", uwf.agent("exit 7", name="other"))
+
+    assert (ran.status, ran.out) == (3, "")
+    assert uwf.json("thread", "show", thread)["status"] == "failed"
+    uwf.json("thread", "retry", thread)
+    assert uwf.json("thread", "step", thread)["role"] == "writer"
+
+
+def test_words_that_are_no_text_take_nothing_back(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    head = uwf.json("thread", "step", thread)["head"]
+
+    for words in (["-m", "\udcff"], ["--agent", "\udcff"]):
+        assert uwf("thread", "poke", thread, *words).status == 1
+    assert uwf.json("thread", "show", thread)["head"] == head

@@ -1,0 +1,40 @@
+from cli.program import Uwf
+
+
+def test_hint_reaches_the_agent_and_the_log(uwf: Uwf) -> None:
+    thread = uwf.begun(uwf.agent("exit 7"))
+    assert uwf("thread", "step", thread).status == 3
+    ran = uwf("thread", "step", thread)
+    assert ran.status == 1
+    assert f"uwf thread retry {thread}" in ran.err
+
+    retried = uwf.json("thread", "retry", thread, "-m", "the key is in .env")
+
+    assert list(retried) == ["workflow", "thread", "head", "status"]
+    assert retried["status"] == "ready"
+    context = uwf.json("thread", "context", thread)
+    assert (context["hint"], context["attempt"]) == ("the key is in .env", 2)
+    prompt = uwf("thread", "context", thread, "--prompt").out
+    assert "<hint>\nthe key is in .env\n</hint>" in prompt
+    assert "## To be tried again" in uwf("thread", "read", thread).out
+
+    uwf.agent()
+    assert uwf.json("thread", "step", thread)["status"] == "ready"
+    assert uwf.json("thread", "context", thread)["hint"] is None
+
+
+def test_thread_that_has_not_failed_is_not_retried(uwf: Uwf) -> None:
+    thread = uwf.begun()
+
+    ran = uwf("thread", "retry", thread)
+
+    assert (ran.status, ran.out) == (1, "")
+    assert "has not failed" in ran.err
+
+
+def test_hint_that_is_no_text_retries_nothing(uwf: Uwf) -> None:
+    thread = uwf.begun(uwf.agent("exit 7"))
+    uwf("thread", "step", thread)
+
+    assert uwf("thread", "retry", thread, "-m", "\udcff").status == 1
+    assert uwf.json("thread", "show", thread)["status"] == "failed"

@@ -1,0 +1,64 @@
+import json
+
+import pytest
+from cli.program import Uwf
+
+
+def test_thread_at_rest_is_told_at_once(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    shown = uwf.json("thread", "show", thread)
+
+    [row] = uwf.json("thread", "wait", thread[:22])
+
+    assert row == {
+        "workflow": shown["workflow"],
+        "thread": thread,
+        "head": shown["head"],
+        "status": "ready",
+    }
+
+
+def test_thread_that_waits_for_somebody_says_for_whom(uwf: Uwf) -> None:
+    thread = uwf.begun("human")
+    uwf.json("thread", "step", thread)
+
+    [row] = uwf.json("thread", "wait", thread)
+
+    assert (row["status"], row["waiting"]) == ("waiting", {"role": "writer"})
+
+
+@pytest.mark.parametrize(
+    ("ends", "status"),
+    [(["killed"], 1), (["failed"], 3), (["ready", "killed"], 1), (["killed", "failed"], 3)],
+)
+def test_exit_status_tells_the_worst(ends: list[str], status: int, uwf: Uwf) -> None:
+    threads = []
+    for end in ends:
+        threads.append(uwf.begun(uwf.agent("exit 9") if end == "failed" else uwf.agent()))
+        if end == "killed":
+            uwf.json("thread", "kill", threads[-1])
+        if end == "failed":
+            assert uwf("thread", "step", threads[-1]).status == 3
+
+    ran = uwf("thread", "wait", *threads)
+
+    assert [row["status"] for row in json.loads(ran.out)] == ends
+    assert (ran.status, ran.err) == (status, "")
+
+
+def test_text_has_a_row_for_each(uwf: Uwf) -> None:
+    thread = uwf.begun()
+
+    ran = uwf("thread", "wait", thread, "--format", "text")
+
+    assert thread in ran.out.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "status"), [([], 2), (["01J", "--timeout", "-1"], 2), (["01J"], 1), (["7", "x y"], 1)]
+)
+def test_wrong_words_are_told(words: list[str], status: int, uwf: Uwf) -> None:
+    ran = uwf("thread", "wait", *words)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert ran.err.startswith("error: ")

@@ -1,0 +1,62 @@
+"""`uwf thread patch`."""
+
+from typing import Any
+
+import click
+
+from uwf_git.cli.auto_gc import pack_when_due
+from uwf_git.cli.calling import caller_of
+from uwf_git.cli.json_argument import read_json_argument, read_json_input
+from uwf_git.cli.parameters import INPUT, Input, text_argument
+from uwf_git.cli.settings import Session
+from uwf_git.cli.thread.steered import emit_steered, reason_option
+from uwf_git.cli.verb import verb
+from uwf_git.commands.thread_patch import patch_thread
+from uwf_git.errors import BadUsage
+
+
+class OnePatch(BadUsage):
+    """The patch was to be given and was not, or twice."""
+
+    code = "one-patch"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"the patch is {problem}",
+            hint="give it as an argument, or with --file FILE; `-` is standard input",
+        )
+
+
+@verb(
+    """uwf thread patch 01J7K9M2 '{"approved": true, "draft": null}' -m 'read by Ann'""",
+    "uwf thread patch 01J7K9M2 --file state.json",
+    exits={1: "the thread is not active", 2: "it is no JSON, or no object"},
+)
+@click.argument("thread")
+@click.argument("json", required=False)
+@click.option("--file", "file", type=INPUT, help="Read it from a file; `-` is standard input.")
+@reason_option
+def command(
+    session: Session, thread: str, *, json: str | None, file: Input | None, message: str
+) -> None:
+    """Change the state of a thread by hand.
+
+    JSON is a merge patch (RFC 7396) of the state: what it names is set, null removes, objects are
+    merged. An agent that is at work meanwhile works on with what it knew; what it hands in is
+    merged after.
+    """
+    reason = text_argument(message, "the message")
+    patch = _read(json, file)
+    store = session.open_store()
+    emit_steered(session, patch_thread(store, caller_of(session), thread, patch, reason=reason))
+    pack_when_due(session, store)
+
+
+def _read(text: str | None, file: Input | None) -> Any:
+    if text is not None and file is not None:
+        raise OnePatch("given twice, as an argument and by --file")
+    if file is not None:
+        return read_json_input(file)
+    if text is None:
+        raise OnePatch("missing")
+    return read_json_argument(text, "the patch")

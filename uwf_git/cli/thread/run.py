@@ -1,0 +1,56 @@
+"""`uwf thread run`."""
+
+import click
+
+from uwf_git.cli.driving import (
+    DRIVE_EXITS,
+    DriveOptions,
+    Driving,
+    drive_and_tell,
+    drive_options,
+)
+from uwf_git.cli.parameters import text_argument
+from uwf_git.cli.settings import Session
+from uwf_git.cli.verb import verb
+
+
+@verb(
+    "uwf thread run 01J7K9M2",
+    "uwf thread run 01J7K9M2 --until reviewer",
+    "uwf thread run 01J7K9M2 --max-steps 3 --wait --background",
+    exits=DRIVE_EXITS,
+)
+@click.argument("thread")
+@click.option("--agent", metavar="[ROLE=]CMD", help="Who plays the role, or every role, this time.")
+@click.option("--workdir", metavar="PATH", help="Where the agents of this thread run from now on.")
+@click.option(
+    "--max-steps",
+    "--max-rounds",
+    "max_steps",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Stop after so many steps of this run.",
+)
+@drive_options
+def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
+    session: Session,
+    *,
+    thread: str,
+    agent: str | None,
+    workdir: str | None,
+    max_steps: int | None,
+    how: DriveOptions,
+) -> None:
+    """Drive a thread, step after step, until it stops.
+
+    It stops at the end, at a person's turn, when somebody pauses or kills the thread, when an
+    agent has used up its retries, and at a limit. The document says which (`stopped`), and where
+    the thread stands.
+
+    Nobody else can step the thread meanwhile. Ctrl-C ends the agent that is at work, and keeps
+    what it had printed; another run goes on from there.
+    """
+    if agent is not None:
+        text_argument(agent, "--agent")
+    store = session.open_store()
+    drive_and_tell(session, store, Driving(thread, how, agent, workdir, max_steps))
