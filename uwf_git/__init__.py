@@ -1,1 +1,105 @@
-"""uwf: multi-agent workflows, one step per process, with git as the audit trail."""
+"""uwf: multi-agent workflows, one step per process, with git as the audit trail.
+
+As a library::
+
+    from uwf_git import TaskRuntime
+
+    runtime = TaskRuntime()                      # the store that `uwf` would use here
+    task = runtime.start("solve-issue", "Fix the login bug", agents={"developer": "uwf-claude"})
+    run = task.run(on_step=lambda step: print(step.role, step.said))
+    print(run.stopped, task.query().state)
+
+A task is what the command line calls a thread: `uwf thread show`, `git log`, push and fetch work
+on it. What goes wrong is a ``UwfError``: ``Refused`` (the state does not allow it), ``BadUsage``,
+``AgentFailed``, ``Conflict`` (somebody was faster; trying again is safe), ``StoreDamaged``, or
+``StoreFailed``.
+
+Owns: the names that other programs import. Knows nothing of: what is behind them.
+Always true: importing the package costs nothing; a name is loaded when somebody asks for it.
+"""
+
+# As `typing` has it; importing that would cost more than all of this.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from uwf_git.engine.turn_context import AgentContext
+    from uwf_git.errors import (
+        AgentFailed,
+        BadUsage,
+        Conflict,
+        Refused,
+        StoreDamaged,
+        StoreFailed,
+        UwfError,
+    )
+    from uwf_git.library.events import TaskEvent
+    from uwf_git.library.filter import TaskFilter
+    from uwf_git.library.handle import TaskHandle
+    from uwf_git.library.limits import Limits
+    from uwf_git.library.outcomes import BackgroundRun, TaskRun, TaskStep
+    from uwf_git.library.players import PlayerResult
+    from uwf_git.library.runtime import TaskRuntime
+    from uwf_git.library.status import TaskStatus, TaskWaiting
+
+__all__ = [
+    "AgentContext",
+    "AgentFailed",
+    "BackgroundRun",
+    "BadUsage",
+    "Conflict",
+    "Limits",
+    "PlayerResult",
+    "Refused",
+    "StoreDamaged",
+    "StoreFailed",
+    "TaskEvent",
+    "TaskFilter",
+    "TaskHandle",
+    "TaskRun",
+    "TaskRuntime",
+    "TaskStatus",
+    "TaskStep",
+    "TaskWaiting",
+    "UwfError",
+]
+
+_HOMES = {
+    "uwf_git.engine.turn_context": ("AgentContext",),
+    "uwf_git.errors": (
+        "AgentFailed",
+        "BadUsage",
+        "Conflict",
+        "Refused",
+        "StoreDamaged",
+        "StoreFailed",
+        "UwfError",
+    ),
+    "uwf_git.library.events": ("TaskEvent",),
+    "uwf_git.library.filter": ("TaskFilter",),
+    "uwf_git.library.handle": ("TaskHandle",),
+    "uwf_git.library.limits": ("Limits",),
+    "uwf_git.library.outcomes": ("BackgroundRun", "TaskRun", "TaskStep"),
+    "uwf_git.library.players": ("PlayerResult",),
+    "uwf_git.library.runtime": ("TaskRuntime",),
+    "uwf_git.library.status": ("TaskStatus", "TaskWaiting"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a name when somebody asks for it (PEP 562).
+
+    Raises:
+        AttributeError: the package has no such name.
+    """
+    for home, names in _HOMES.items():
+        if name in names:
+            from importlib import import_module  # noqa: PLC0415 (only for who asks)
+
+            found: object = getattr(import_module(home), name)
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

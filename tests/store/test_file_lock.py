@@ -165,3 +165,27 @@ def test_everything_can_be_imported_where_there_are_no_locks(tmp_path: Path) -> 
 
     assert ran.stdout == f"True the system of {path} has no file locks (flock)\n"
     assert not path.exists()
+
+
+def test_a_child_that_is_forked_meanwhile_does_not_keep_a_lock(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    (reading, writing), (heard, said) = os.pipe(), os.pipe()
+    with hold_lock(path, wait=False) as held:
+        pid = os.fork()
+        if pid == 0:
+            os.write(said, b"!")
+            os.close(writing)
+            os.read(reading, 1)
+            os._exit(0)
+        assert os.read(heard, 1) == b"!"
+        with hold_lock(path, wait=False) as again:
+            assert again is None
+    try:
+        # The child is there still, for it waits for us.
+        with hold_lock(path, wait=False) as again:
+            assert again is not None
+            assert held is not None
+    finally:
+        for descriptor in (writing, reading, heard, said):
+            os.close(descriptor)
+        os.waitpid(pid, 0)

@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, cast
 
+from uwf_git.debug_log import debug
 from uwf_git.errors import Refused, UwfError
 
 try:
@@ -219,6 +220,7 @@ def _reap(pid: int, *, kill_first: bool) -> int | None:
 
 
 def _judge(ending: _Ending, limits: FenceLimits, what: str) -> Any:
+    debug("GKA6JQE6", "fence left", what=what, status=ending.status, overrun=ending.overrun)
     if ending.overrun is not None:
         raise FenceHit(what, ending.overrun, limits)
     status = ending.status

@@ -2,7 +2,8 @@
 
 Owns: flock on small files. Knows nothing of: threads, refs.
 Always true: a lock is held by a living process, so a reused pid or a crash never blocks; what
-the file says about its holder is for people and never decides.
+the file says about its holder is for people and never decides. A child that is forked while
+another Python thread holds a lock does not keep it: it would, until it ends, for nobody.
 Only this module would change for a system without flock(2): on Windows everything can be
 imported, and the first lock is refused with a clear line.
 """
@@ -11,7 +12,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from uwf_git.errors import StoreFailed
 
@@ -20,6 +21,9 @@ try:
 except ImportError:  # pragma: no cover (Windows)
     # A module by type; None says that it is not there.
     fcntl = None  # type: ignore[assignment]
+
+_OPEN: set[int] = set()
+"""The lock files that this process has open."""
 
 
 class LockingUnsupported(StoreFailed):
@@ -67,7 +71,7 @@ def hold_lock(path: str, *, wait: bool) -> Iterator[int | None]:
     finally:
         # Closing frees it. Never LOCK_UN: a child that shares the file would lose it too.
         if descriptor is not None:
-            os.close(descriptor)
+            _close(descriptor)
 
 
 def _open_locked(path: str, *, wait: bool) -> int | None:
@@ -78,7 +82,7 @@ def _open_locked(path: str, *, wait: bool) -> int | None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError as error:
-            os.close(descriptor)
+            _close(descriptor)
             if error.errno in {errno.EWOULDBLOCK, errno.EACCES}:
                 return None
             if error.errno in {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}:
@@ -87,7 +91,7 @@ def _open_locked(path: str, *, wait: bool) -> int | None:
         if _is_at(descriptor, path):
             return descriptor
         # Its last holder removed the file while we waited: the name has another file now.
-        os.close(descriptor)
+        _close(descriptor)
 
 
 def _open(path: str) -> int:
@@ -99,7 +103,26 @@ def _open(path: str) -> int:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise NoLockFile(path)
+    _OPEN.add(descriptor)
     return descriptor
+
+
+def _close(descriptor: int) -> None:
+    # In this order: the number may be another file's as soon as it is closed.
+    _OPEN.discard(descriptor)
+    os.close(descriptor)
+
+
+def _let_go_in_child() -> None:
+    """Close what a forked child has of our locks; a program that is started never gets there."""
+    for descriptor in _OPEN:
+        with suppress(OSError):
+            os.close(descriptor)
+    _OPEN.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_child)
 
 
 def _open_here(path: str) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
+from uwf_git.debug_log import debug
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.commit import CommitView, find_entry, read_commit
@@ -177,6 +178,7 @@ class NodeIndex:
             scans.append(scan)
             if scan.tip is None:
                 self._unread.add(ref)
+            debug("KHT3BPZ9", "index looks at a ref", ref=ref, nodes=len(scan.names), tip=scan.tip)
             if until in scan.names:
                 break
             if len(scans) == _BATCH:

@@ -11,6 +11,7 @@ import re
 import time
 from typing import NamedTuple
 
+from uwf_git.debug_log import debug
 from uwf_git.store.git_config import GitConfig
 from uwf_git.store.store import Store
 
@@ -58,7 +59,9 @@ def find_due(store: Store) -> Due:
     sample = sum(len(name) == _LOOSE_NAME_DIGITS for name in _list(store, _SAMPLE))
     is_full = sample > -(-limits.loose // _FOLDERS)
     objects = is_full or 0 < limits.packs < _count_packs(store)
-    return Due(objects, refs=len(_list(store, os.path.join("refs", "archive"))) > _MOST_REFS)
+    due = Due(objects, refs=len(_list(store, os.path.join("refs", "archive"))) > _MOST_REFS)
+    debug("SFZHPMG6", "packing asked for", loose=sample * _FOLDERS, due=bool(due))
+    return due
 
 
 def read_limits(config: GitConfig) -> Limits:

@@ -30,6 +30,7 @@ from dulwich.pack import generate_unpacked_objects
 from dulwich.protocol import ZERO_SHA, Protocol
 from dulwich.refs import Ref
 
+from uwf_git.debug_log import debug
 from uwf_git.store.git_config import GitConfig
 from uwf_git.store.git_credential import Credential, find_credential, tell_credential
 from uwf_git.store.incoming import Incoming
@@ -251,6 +252,7 @@ def _act(
     action: Callable[[GitClient, str], T],
     credential: Credential | None = None,
 ) -> T:
+    debug("RAJMAANE", "remote asked", operation=operation, url=access.url.shown)
     client, path = _connect(access, operation, credential)
     with ExitStack() as stack:
         stack.callback(client.close)

@@ -1,0 +1,72 @@
+import threading
+from pathlib import Path
+
+import pytest
+from commands.world import DEMO
+
+from uwf_git import BadUsage, Refused, TaskEvent, TaskHandle, TaskRuntime
+
+
+def kinds(events: list[TaskEvent]) -> list[str]:
+    return [event.type for event in events]
+
+
+def test_task_tells_what_has_happened_to_it(task: TaskHandle) -> None:
+    task.step()
+    start, enter, leave, progress = task.events()
+
+    assert (start.type, start.task_id, start.payload) == ("workflow:start", task.task_id, {})
+    assert enter.payload["nodeName"] == leave.payload["nodeName"] == "writer"
+    assert start.timestamp <= progress.timestamp
+    assert progress.document["depth"] == 1
+
+
+def test_whoever_remembers_an_event_misses_nothing_and_sees_nothing_twice(
+    runtime: TaskRuntime, task: TaskHandle
+) -> None:
+    task.run()
+    for walk in (runtime.events, task.events):
+        every = list(walk())
+        assert kinds(every)[0] == "workflow:start"
+        assert kinds(every)[-1] == "workflow:complete"
+        for index, event in enumerate(every):
+            if event.type != "node:enter":
+                assert list(walk(since=event.id)) == every[index + 1 :]
+
+
+def test_state_is_told_if_it_is_asked_for(runtime: TaskRuntime, task: TaskHandle) -> None:
+    task.update_state({"a": 1})
+
+    assert [event.payload.get("state") for event in runtime.events(with_state=True)] == [
+        {},
+        {"a": 1},
+    ]
+
+
+def test_follower_sees_a_task_to_its_end(runtime: TaskRuntime, task: TaskHandle) -> None:
+    begun = next(task.events())
+    with_end = task.events(since=begun.id, follow=True)
+    worker = threading.Thread(target=task.run)
+    worker.start()
+    seen = kinds(list(with_end))
+    worker.join()
+
+    assert seen == kinds(list(task.events()))[1:]
+    assert list(runtime.task(task.task_id).events(follow=True)) == []
+
+
+def test_event_that_is_not_there_is_refused(runtime: TaskRuntime, task: TaskHandle) -> None:
+    with pytest.raises(Refused):
+        list(task.events(since="0" * 40))
+    with pytest.raises(BadUsage):
+        list(runtime.events(since="yesterday"))
+
+
+def test_task_that_cannot_be_read_does_not_keep_the_others_from_being_told(
+    runtime: TaskRuntime, task: TaskHandle
+) -> None:
+    other = runtime.start(DEMO, "Do it.")
+    workflow = Path(runtime.path, "refs/workflows/demo").read_text()
+    Path(runtime.path, "refs/threads", task.task_id).write_text(workflow)
+
+    assert {event.task_id for event in runtime.events()} == {other.task_id}

@@ -1,0 +1,81 @@
+"""The example runs as it stands there, in a process of its own."""
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import uwf_git
+
+EXAMPLE = Path(__file__).with_name("example.py")
+
+SAID = """\
+1 writer {"line": "one two three four five"}
+2 editor {"short": false}
+3 writer {"line": "one two three four"}
+4 editor {"short": true}
+4 None completed
+end 4 completed {'asked_by': 'example'}
+workflow:start None
+workflow:progress None
+workflow:progress writer
+workflow:progress editor
+workflow:progress writer
+workflow:progress editor
+workflow:complete editor
+thread-not-active
+"""
+
+
+def test_example_says_what_it_promises(tmp_path: Path) -> None:
+    command = [sys.executable, str(EXAMPLE), "store.git"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, SAID, "")
+
+
+def test_what_it_left_is_a_store_like_any_other(tmp_path: Path) -> None:
+    for command in (
+        [sys.executable, str(EXAMPLE), "store.git"],
+        [sys.executable, "-m", "uwf_git", "verify", "--repo", "store.git"],
+    ):
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_every_name_that_the_package_promises_is_there_and_says_what_it_is() -> None:
+    for name in uwf_git.__all__:
+        assert inspect.getdoc(getattr(uwf_git, name)), name
+    assert set(uwf_git.__all__) <= set(dir(uwf_git))
+
+
+def test_every_promised_name_has_one_home() -> None:
+    homes = [name for names in uwf_git._HOMES.values() for name in names]  # noqa: SLF001 (the table)
+
+    assert sorted(homes) == sorted(uwf_git.__all__) == uwf_git.__all__
+
+
+def test_name_that_nobody_promised_is_not_there() -> None:
+    assert not hasattr(uwf_git, "TaskManager")
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    script = "import sys; before = set(sys.modules); import uwf_git; print(set(sys.modules)-before)"
+    ran = subprocess.run(
+        # -S: no .pth of this environment, whose finders import much by themselves.
+        [sys.executable, "-S", "-c", script],
+        cwd=Path(uwf_git.__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert ran.stdout == "{'uwf_git'}\n"
+
+
+def test_starting_a_task_imports_no_yaml_before_somebody_hands_some_over() -> None:
+    heavy = "{'yaml', 'jsonschema', 'jsonata', 'click', 'ulid'}"
+    script = f"import sys; from uwf_git import TaskRuntime; print({heavy} & set(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert ran.stdout == "set()\n"

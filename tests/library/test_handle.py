@@ -1,0 +1,249 @@
+"""What each verb does to a task; all rules of it are with the commands."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from commands.world import DEMO
+from library.conftest import PLAYERS
+
+from uwf_git import (
+    AgentFailed,
+    BadUsage,
+    Conflict,
+    Refused,
+    TaskHandle,
+    TaskRuntime,
+)
+
+FIELDS = (
+    "workflow_name",
+    "status",
+    "current_node",
+    "current_iteration",
+    "state",
+    "start_time",
+    "last_update_time",
+    "end_time",
+    "error",
+)
+
+
+@pytest.fixture
+def failed(runtime: TaskRuntime) -> TaskHandle:
+    """Give a task whose writer has failed."""
+    task = runtime.start(DEMO, "Do it.")
+    with pytest.raises(AgentFailed):
+        task.step(agent="writer=false")
+    return task
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_field_looks_anew_each_time(name: str, task: TaskHandle) -> None:
+    before = getattr(task, name)
+    assert before == getattr(task.query(), name)
+    task.run()
+    assert getattr(task, name) == getattr(task.query(), name)
+
+
+def test_step_and_run_go_on_where_the_task_is(task: TaskHandle) -> None:
+    assert task.step().role == "writer"
+    assert task.run(max_steps=1).last.role == "checker"
+    run = task.run(until="writer")
+    assert (run.stopped, run.steps) == ("until", 1)
+    assert task.run().stopped == "end"
+    for again in (task.step, task.run):
+        with pytest.raises(Refused, match="is not active"):
+            again()
+
+
+def test_run_to_a_role_that_is_not_there_is_refused(task: TaskHandle) -> None:
+    with pytest.raises(Refused, match="has no role reader"):
+        task.run(until="reader")
+
+
+def test_callback_that_raises_ends_the_run_and_loses_nothing(task: TaskHandle) -> None:
+    def fail(_step: object) -> None:
+        raise LookupError("of the caller")
+
+    with pytest.raises(LookupError, match="of the caller"):
+        task.run(on_step=fail)
+
+    assert task.query().depth == 1
+    assert task.run().stopped == "end"
+
+
+def test_agent_of_one_step_plays_that_step_only(
+    task: TaskHandle, program: Callable[..., str]
+) -> None:
+    agent = program("""echo '{"meta": {"text": "by a program"}}'""")
+
+    task.step(agent=f"writer={agent}")
+
+    document = task.query().document
+    assert document["step"]["meta"] == {"text": "by a program"}
+    assert document["agents"]["writer"] == "python:writer"
+
+
+def test_workdir_of_a_step_lasts(
+    task: TaskHandle, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = tmp_path_factory.mktemp("elsewhere")
+
+    task.step(workdir=place)
+
+    assert task.query().document["workdir"] == str(place)
+
+
+def test_agent_that_fails_raises_what_it_was(failed: TaskHandle) -> None:
+    status = failed.query()
+
+    assert (status.status, status.error) == ("failed", "exit status 1")
+    with pytest.raises(Refused, match="has failed"):
+        failed.step()
+
+
+def test_failed_task_may_try_again_and_its_agent_is_told_the_hint(failed: TaskHandle) -> None:
+    failed.retry("look into the log")
+
+    assert failed.query().document["hint"] == "look into the log"
+    assert failed.run().stopped == "end"
+    with pytest.raises(Refused, match="is not active"):
+        failed.retry()
+
+
+def test_paused_task_goes_on_when_it_is_resumed(task: TaskHandle) -> None:
+    task.pause("to be read")
+    assert (task.status, task.query().document["reason"]) == ("paused", "to be read")
+    with pytest.raises(Refused, match="is paused"):
+        task.run()
+    with pytest.raises(Refused, match="is paused already"):
+        task.pause()
+    task.resume("it was read")
+
+    assert task.run().stopped == "end"
+
+
+def test_interrupt_of_a_task_at_which_nobody_is_at_work_is_a_pause(task: TaskHandle) -> None:
+    task.interrupt("stop")
+
+    assert (task.status, task.query().document["reason"]) == ("paused", "stop")
+
+
+def test_cancelled_task_has_ended_and_keeps_its_history(task: TaskHandle) -> None:
+    task.step()
+    task.cancel("nobody wants it")
+
+    status = task.query()
+    assert (status.status, status.depth) == ("killed", 1)
+    assert status.end_time is not None
+    assert status.document["reason"] == "nobody wants it"
+    with pytest.raises(Refused, match="was archived as killed"):
+        task.cancel()
+
+
+def test_newest_step_can_be_taken_again(task: TaskHandle) -> None:
+    task.step()
+    task.poke("shorter")
+
+    assert task.query().depth == 0
+    assert task.step().role == "writer"
+
+
+def test_person_answers_in_the_place_of_an_agent(runtime: TaskRuntime) -> None:
+    task = runtime.start(DEMO, "Do it.", agents={"writer": "human"})
+    task.run()
+    with pytest.raises(Refused, match="this is no answer of writer"):
+        task.answer({"text": 5})
+    step = task.answer(
+        {"text": "by hand"}, content="Written.", state={"by": "hand"}, note="after lunch"
+    )
+
+    assert (step.role, step.depth, step.status) == ("writer", 1, "ready")
+    status = task.query()
+    assert status.document["step"]["content"] == "Written."
+    assert status.state == {"by": "hand"}
+    with pytest.raises(Refused, match="waits for nobody"):
+        task.answer({"ok": True})
+
+
+def test_state_is_changed_by_a_merge_patch(task: TaskHandle) -> None:
+    task.update_state({"a": 1, "b": {"c": 2}}, "to begin with")
+    task.update_state({"a": None, "b": {"d": 3}})
+
+    assert task.state == {"b": {"c": 2, "d": 3}}
+    with pytest.raises(BadUsage, match="the patch is empty"):
+        task.update_state({})
+
+
+def test_nodes_are_appended_to_this_task_alone(runtime: TaskRuntime, task: TaskHandle) -> None:
+    other = runtime.start("demo", "Do it.")
+    addition: dict[str, Any] = {
+        "roles": {
+            "reader": {
+                "description": "Reads.",
+                "systemPrompt": "Read.",
+                "outputSchema": {"type": "object"},
+            }
+        },
+        "moderator": {
+            "graph": [
+                {"from": "writer", "transitions": [{"to": "reader", "condition": "depth = 1"}]},
+                {"from": "reader", "transitions": [{"to": "checker"}]},
+            ]
+        },
+        "agentOverrides": {"reader": {"command": "python:reader"}},
+    }
+    task.append_nodes(addition, "somebody is to read it")
+    reading = TaskRuntime(runtime.path, players={**PLAYERS, "reader": lambda _context: {}})
+
+    assert reading.task(task.task_id).run().steps == 5
+    assert other.run().steps == 4
+
+
+def test_rules_are_amended_for_the_rest_of_the_task(
+    runtime: TaskRuntime, task: TaskHandle, program: Callable[..., str]
+) -> None:
+    agent = program("""echo '{"meta": {"ok": true}}'""")
+    changed = DEMO.replace("Writes.", "Writes well.")
+    task.step()
+    task.amend(
+        workflow=changed, agents={"checker": agent}, limits={"max_steps": 9}, reason="better"
+    )
+
+    status = task.query()
+    assert status.workflow == runtime.put(changed).workflow
+    assert status.document["agents"]["checker"] == agent
+    assert status.document["limits"] == {"maxSteps": 9}
+    assert task.run().steps == 1
+    with pytest.raises(BadUsage, match="there is nothing to change"):
+        runtime.start("demo", "Do it.").amend()
+
+
+def test_fork_goes_on_from_a_step_and_leaves_the_task_as_it_is(task: TaskHandle) -> None:
+    task.run(max_steps=3)
+    fork = task.fork(at="1", reason="another way")
+    again = task.fork(from_role="checker")
+    here = task.fork()
+
+    assert [each.query().depth for each in (task, fork, again, here)] == [3, 1, 1, 3]
+    assert fork.run().steps == 3
+    assert task.query().depth == 3
+    with pytest.raises(Refused):
+        task.fork(at="9")
+
+
+def test_wait_returns_at_once_where_nobody_is_at_work(task: TaskHandle) -> None:
+    assert task.wait().status == "ready"
+    task.run()
+    assert task.wait(0).status == "completed"
+
+
+def test_errors_are_of_the_package_and_say_what_to_do(task: TaskHandle) -> None:
+    with pytest.raises(Refused) as caught:
+        task.resume()
+
+    error = caught.value
+    assert (error.code, error.exit_status) == ("wrong-status", 1)
+    assert error.hint is not None
+    assert not isinstance(error, Conflict)

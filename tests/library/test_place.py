@@ -1,0 +1,154 @@
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands.world import DEMO
+from library.conftest import PLAYERS
+from store.due import make_due
+
+from uwf_git import AgentFailed, Conflict, Refused, TaskHandle, TaskRuntime
+from uwf_git.store.git_config import set_config
+from uwf_git.store.packing import count_files
+from uwf_git.store.store import open_store
+
+
+@pytest.fixture
+def heard(store: str, program: Callable[..., str]) -> Callable[[], list[str]]:
+    """Let a program listen, and give the types of what it has heard."""
+    listener = program('cat >>"$0.heard"', name="listener")
+    set_config(os.path.join(store, "config"), "uwf.onEvent", listener)
+
+    def read() -> list[str]:
+        path = Path(f"{listener}.heard")
+        lines = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return [json.loads(line)["type"] for line in lines]
+
+    return read
+
+
+def test_listener_is_told_of_what_was_done_also_of_what_failed(
+    runtime: TaskRuntime, heard: Callable[[], list[str]]
+) -> None:
+    task = runtime.start(DEMO, "Do it.")
+    assert heard() == ["workflow:start"]
+    task.query()
+    assert heard() == []
+    with pytest.raises(AgentFailed):
+        task.step(agent="writer=false")
+    assert heard() == ["node:enter", "node:exit", "workflow:error"]
+
+
+def test_listener_is_told_of_each_step_before_the_next_begins(
+    task: TaskHandle, heard: Callable[[], list[str]]
+) -> None:
+    told: list[list[str]] = []
+    task.run(until="checker", on_step=lambda _step: told.append(heard()))
+
+    assert told == [["node:enter", "node:exit", "workflow:progress"]] * 2
+
+
+def test_listener_that_fails_fails_no_call(store: str, task: TaskHandle) -> None:
+    set_config(os.path.join(store, "config"), "uwf.onEvent", "/no/such/program")
+
+    assert task.step().depth == 1
+
+
+def test_store_is_packed_when_that_is_due(store: str, task: TaskHandle) -> None:
+    make_due(store)
+    task.query()
+    assert count_files(open_store(store)).packs == 0
+    task.step()
+
+    assert count_files(open_store(store)).packs == 1
+
+
+def test_runtime_stays_at_its_store_wherever_the_process_goes(
+    runtime: TaskRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relative = TaskRuntime("store.git", cwd=tmp_path, players=PLAYERS)
+    monkeypatch.chdir("/")
+
+    task = relative.start(DEMO, "Do it.")
+    assert runtime.list() == (task,)
+
+
+def test_settings_that_change_meanwhile_count(store: str, runtime: TaskRuntime) -> None:
+    runtime.put(DEMO)
+    set_config(os.path.join(store, "config"), "uwf.agent", "somebody")
+
+    task = TaskRuntime(store).start("demo", "Do it.")
+    set_config(os.path.join(store, "config"), "uwf.agent", "somebody-else")
+    other = TaskRuntime(store).start("demo", "Do it.")
+
+    agents = [each.query().document["agents"]["writer"] for each in (task, other)]
+    assert agents == ["somebody", "somebody-else"]
+
+
+def together(*works: Callable[[], object]) -> list[BaseException]:
+    """Run functions in Python threads of their own, and give what they raised."""
+    raised: list[BaseException] = []
+    ready = threading.Barrier(len(works))
+
+    def run(work: Callable[[], object]) -> None:
+        ready.wait()
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 (given back, to be looked at)
+            raised.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return raised
+
+
+def test_several_python_threads_run_a_task_each(runtime: TaskRuntime) -> None:
+    tasks = [runtime.start(DEMO, f"{number}.") for number in range(8)]
+
+    raised = together(*(task.run for task in tasks))
+
+    assert raised == []
+    assert [task.status for task in tasks] == ["completed"] * 8
+    assert {task.query().depth for task in tasks} == {4}
+
+
+def test_of_several_python_threads_one_takes_a_step_and_the_others_learn_that(
+    task: TaskHandle,
+) -> None:
+    raised = together(*[task.step] * 4)
+
+    # Whoever comes when the first is done takes the second step, and so on.
+    assert {type(error).__mro__[1] for error in raised} <= {Conflict, Refused}
+    status = task.query()
+    assert status.depth + len(raised) == 4
+    assert status.depth >= 1
+
+
+def test_tasks_are_steered_while_they_run(runtime: TaskRuntime) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(context: object) -> dict[str, str]:
+        del context
+        begun.set()
+        assert go_on.wait(60)
+        return {"text": "x"}
+
+    task = TaskRuntime(runtime.path, players={**PLAYERS, "writer": slow}).start(DEMO, "Do it.")
+    worker = threading.Thread(target=task.run)
+    worker.start()
+    assert begun.wait(60)
+    seen = runtime.task(task.task_id)
+    assert seen.status == "running"
+    seen.update_state({"asked": True})
+    seen.pause("after this step")
+    go_on.set()
+    worker.join()
+
+    status = seen.query()
+    assert (status.status, status.depth, status.state) == ("paused", 1, {"asked": True})

@@ -1,0 +1,188 @@
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands.world import DEMO
+from library.conftest import PLAYERS, check, write
+
+from uwf_git import (
+    AgentContext,
+    AgentFailed,
+    PlayerResult,
+    Refused,
+    TaskHandle,
+    TaskRuntime,
+)
+from uwf_git.agentkit import AgentResult
+from uwf_git.library.players import PlayerFunction
+
+KEY = "sk-" + "a1B2c3D4" * 4
+
+
+def begin(store: str, writer: PlayerFunction, **more: Any) -> TaskHandle:
+    return TaskRuntime(store, players={"writer": writer, "checker": check}, **more).start(
+        DEMO, "Do it."
+    )
+
+
+def test_function_gets_the_context_of_its_turn(runtime: TaskRuntime, task: TaskHandle) -> None:
+    seen: list[AgentContext] = []
+
+    def look(context: AgentContext) -> Mapping[str, Any]:
+        seen.append(context)
+        return write(context)
+
+    task.run(until="checker")
+    TaskRuntime(runtime.path, players={**PLAYERS, "writer": look}).task(task.task_id).step()
+
+    [context] = seen
+    assert (context.thread_id, context.current_role.name, context.visit) == (
+        task.task_id,
+        "writer",
+        2,
+    )
+    assert [step.role for step in context.steps] == ["writer", "checker"]
+    assert context.steps[0].meta == {"text": "Do it. (1)"}
+
+
+def test_binding_says_who_played(task: TaskHandle) -> None:
+    task.step()
+
+    document = task.query().document
+    assert document["agents"] == {"writer": "python:writer", "checker": "python:checker"}
+    assert document["step"]["agent"] == "python:writer"
+
+
+@pytest.mark.parametrize("kind", [PlayerResult, AgentResult])
+def test_result_may_hold_more_than_the_meta(kind: Callable[..., Any], store: str) -> None:
+    task = begin(
+        store,
+        lambda _context: kind(
+            {"text": "x"}, "Said.", usage={"tokens": 5}, state={"seen": True, "gone": None}
+        ),
+    )
+    task.step()
+
+    status = task.query()
+    assert status.state == {"seen": True}
+    assert status.usage == {"tokens": 5}
+    assert status.document["step"]["content"] == "Said."
+
+
+def test_named_agent_comes_before_a_function_of_that_name(
+    runtime: TaskRuntime, program: Callable[..., str]
+) -> None:
+    agent = program("""echo '{"meta": {"text": "by a program"}}'""")
+    task = runtime.start(DEMO, "Do it.", agents={"writer": agent})
+    task.step()
+
+    assert task.query().document["step"]["meta"] == {"text": "by a program"}
+
+
+def test_function_of_another_name_can_be_bound(store: str) -> None:
+    runtime = TaskRuntime(store, players={"anyone": write, "checker": check})
+    task = runtime.start(DEMO, "Do it.", agents={"writer": "python:anyone"})
+
+    assert task.run().stopped == "end"
+
+
+def test_task_whose_functions_are_not_here_is_refused_and_left_as_it_is(
+    runtime: TaskRuntime, task: TaskHandle
+) -> None:
+    before = task.query()
+    elsewhere = TaskRuntime(runtime.path).task(task.task_id)
+
+    with pytest.raises(Refused) as caught:
+        elsewhere.step()
+
+    assert caught.value.code == "no-such-player"
+    assert caught.value.facts == {"role": "writer", "player": "writer"}
+    assert task.query() == before
+
+
+def test_function_that_raises_is_a_try_that_failed(store: str) -> None:
+    def fail(_context: AgentContext) -> Mapping[str, Any]:
+        raise ZeroDivisionError("nothing\nto divide by")
+
+    task = begin(store, fail)
+    with pytest.raises(AgentFailed, match="ZeroDivisionError: nothing to divide by") as caught:
+        task.step()
+
+    assert caught.value.facts["kind"] == "raised"
+    status = task.query()
+    assert status.error == "ZeroDivisionError: nothing to divide by"
+    assert "in fail" in status.document["lastAttempt"]["stderr"]
+    assert status.status == "failed"
+
+
+def test_error_of_ours_keeps_its_words_and_its_hint(store: str) -> None:
+    def fail(_context: AgentContext) -> Mapping[str, Any]:
+        raise Refused("the oven is cold", hint="light it")
+
+    with pytest.raises(AgentFailed, match="the oven is cold") as caught:
+        begin(store, fail).step()
+
+    assert caught.value.hint == "light it"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("a text", "a player gives a mapping or a PlayerResult, not str"),
+        (None, "not NoneType"),
+        (PlayerResult({"text": "x"}, content=b"x"), "the content is of type bytes, not str"),  # type: ignore[arg-type]  # that is what is tried
+        ({"text": 5}, "meta.text: 5 is not of type 'string'"),
+        ({"text": {1, 2}}, "which JSON does not have"),
+        ({}, "'text' is a required property"),
+    ],
+)
+def test_what_is_no_result_is_a_try_that_failed(given: Any, told: str, store: str) -> None:
+    task = begin(store, lambda _context: given)
+
+    with pytest.raises(AgentFailed) as caught:
+        task.step()
+    assert caught.value.facts["kind"] in {"raised", "schema"}
+    assert told in (task.query().error or "")
+
+
+def test_retries_are_for_functions_as_well(store: str) -> None:
+    tries: list[int] = []
+
+    def fail_once(context: AgentContext) -> Mapping[str, Any]:
+        tries.append(context.attempt)
+        if context.attempt == 1:
+            raise ValueError("not yet")
+        assert context.last_error is not None
+        return {"text": context.last_error.message}
+
+    source = DEMO + "agentOverrides:\n  writer: {command: 'python:once', retries: 1, backoff: 0}\n"
+    runtime = TaskRuntime(store, players={"once": fail_once, "checker": check})
+    task = runtime.start(source, "Do it.")
+
+    assert task.run(until="writer").stopped == "until"
+    assert tries == [1, 2]
+    assert task.query().document["step"]["meta"] == {"text": "ValueError: not yet"}
+
+
+def test_ctrl_c_is_recorded_and_goes_on_to_whoever_called(store: str) -> None:
+    def interrupt(_context: AgentContext) -> Mapping[str, Any]:
+        raise KeyboardInterrupt
+
+    task = begin(store, interrupt)
+    for go_on in (task.step, task.run):
+        with pytest.raises(KeyboardInterrupt):
+            go_on()
+
+    status = task.query()
+    assert (status.status, status.error) == ("ready", "it was interrupted")
+
+
+def test_secret_of_the_environment_is_masked_in_what_a_function_gives(
+    store: str, tmp_path: Path
+) -> None:
+    environ = {"HOME": str(tmp_path), "MY_TOKEN": KEY}
+    task = begin(store, lambda _context: {"text": f"use {KEY}"}, environ=environ)
+    task.step()
+
+    assert task.query().document["step"]["meta"] == {"text": "use [masked]"}

@@ -1,0 +1,146 @@
+import os
+from pathlib import Path
+
+import pytest
+from commands.world import DEMO
+from library.conftest import PLAYERS
+
+from uwf_git import (
+    BadUsage,
+    Refused,
+    StoreDamaged,
+    TaskFilter,
+    TaskHandle,
+    TaskRuntime,
+    TaskStep,
+)
+from uwf_git.debug_log import switch_off
+from uwf_git.store.discover import default_path
+from uwf_git.store.git_config import set_config
+from uwf_git.store.store import open_store
+
+
+def test_named_store_is_used_and_never_made_by_accident(store: str, tmp_path: Path) -> None:
+    assert TaskRuntime(store).path == store
+    assert TaskRuntime("store.git", cwd=tmp_path).path == store
+    with pytest.raises(Refused, match="does not exist"):
+        TaskRuntime(tmp_path / "none.git")
+    assert not (tmp_path / "none.git").exists()
+
+
+def test_named_store_is_made_if_that_is_asked_for(tmp_path: Path) -> None:
+    made = TaskRuntime(tmp_path / "new.git", create=True)
+
+    assert made.path == str(tmp_path / "new.git")
+    assert TaskRuntime(tmp_path / "new.git", create=True).list() == ()
+
+
+def test_folder_with_other_files_is_no_place_for_a_store(tmp_path: Path) -> None:
+    (tmp_path / "letter").touch()
+
+    with pytest.raises(Refused, match="is not empty"):
+        TaskRuntime(tmp_path, create=True)
+
+
+def test_store_is_found_as_on_the_command_line(store: str, tmp_path: Path) -> None:
+    by_variable = TaskRuntime(environ={"UWF_REPO": store, "HOME": str(tmp_path)})
+    default = TaskRuntime(environ={"HOME": str(tmp_path)})
+
+    assert by_variable.path == store
+    assert default.path == str(tmp_path / ".uwf" / "store.git")
+    assert TaskRuntime().path == default_path(os.environ)
+
+
+def test_enclosing_store_comes_before_the_default_one(store: str, tmp_path: Path) -> None:
+    set_config(os.path.join(store, "config"), "uwf.store", "true")
+    inner = Path(store) / "inner"
+    inner.mkdir()
+
+    assert TaskRuntime(cwd=inner).path == store
+
+
+def test_task_is_found_by_the_beginning_of_its_id(runtime: TaskRuntime, task: TaskHandle) -> None:
+    assert runtime.task(task.task_id[:14].lower()) == task
+    assert {runtime.task(task.task_id), task} == {task}
+    with pytest.raises(Refused, match="there is no thread 01J00"):
+        runtime.task("01J00")
+    with pytest.raises(BadUsage, match="is not a thread id"):
+        runtime.query("no id")
+
+
+def test_handles_and_runtimes_say_what_they_are(runtime: TaskRuntime, task: TaskHandle) -> None:
+    assert repr(task) == f"<TaskHandle {task.task_id}>"
+    assert repr(runtime) == f"<TaskRuntime {runtime.path}>"
+    assert task != task.task_id
+
+
+def test_list_gives_what_is_asked_for_the_newest_first(runtime: TaskRuntime) -> None:
+    first, second, third = (runtime.start(DEMO, f"{number}.") for number in range(3))
+    second.pause()
+    third.cancel("nobody wants it")
+
+    assert runtime.list() == (second, first)
+    assert runtime.list(TaskFilter(ended=True)) == (third, second, first)
+    assert runtime.list(TaskFilter(statuses={"paused"})) == (second,)
+    assert runtime.list(TaskFilter(ended=True, offset=1, limit=1)) == (second,)
+    assert runtime.list(TaskFilter(workflow="other")) == ()
+
+
+def test_damaged_task_is_in_the_list_and_a_query_says_why(
+    runtime: TaskRuntime, task: TaskHandle
+) -> None:
+    other = runtime.start(DEMO, "Do it.")
+    ref = Path(runtime.path) / "refs" / "threads" / task.task_id
+    ref.write_text(open_store(runtime.path).refs.find("refs/workflows/demo") + "\n")  # type: ignore[operator]  # it is there
+
+    assert runtime.list() == (other, task)
+    assert runtime.list(TaskFilter(statuses=["damaged"])) == (task,)
+    with pytest.raises(StoreDamaged):
+        runtime.query(task.task_id)
+
+
+def test_every_verb_of_a_task_can_be_called_by_its_id(runtime: TaskRuntime) -> None:
+    task_id = runtime.start(DEMO, "Do it.").task_id
+
+    seen: list[TaskStep] = []
+    assert runtime.step(task_id).role == "writer"
+    runtime.pause(task_id, "look at it")
+    assert runtime.query(task_id).status == "paused"
+    runtime.resume(task_id)
+    runtime.patch_state(task_id, {"a": 1})
+    runtime.append(task_id, ADDED, "one more")
+    assert runtime.run(task_id, until="checker", on_step=seen.append).stopped == "until"
+    assert [step.depth for step in seen] == [2]
+    assert runtime.wait(task_id, 1).state == {"a": 1}
+    runtime.interrupt(task_id, "enough")
+    runtime.cancel(task_id)
+    assert runtime.query(task_id).status == "killed"
+
+
+ADDED = """
+roles:
+  reader:
+    description: Reads.
+    systemPrompt: Read.
+    outputSchema: {type: object}
+moderator:
+  graph:
+    - {from: reader, transitions: [{to: $END}]}
+    - {from: writer, transitions: [{to: reader, condition: state.read}]}
+agentOverrides:
+  reader: {command: "true"}
+"""
+
+
+def test_runtime_logs_what_goes_on_where_the_environment_asks_for_it(
+    store: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    environ = {**os.environ, "UWF_DEBUG": "log"}
+    runtime = TaskRuntime(store, players=PLAYERS, cwd=tmp_path, environ=environ)
+    try:
+        runtime.start(DEMO, "Do it.").step()
+    finally:
+        switch_off()
+
+    assert '"function played"' in log.read_text()

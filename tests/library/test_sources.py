@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import pytest
+from commands.world import DEMO
+
+from uwf_git import BadUsage, TaskRuntime
+from uwf_git.library.sources import Source, find_source, read_source
+from uwf_git.model.yaml_text import parse_yaml
+
+
+@pytest.mark.parametrize("name", ["demo", "4B1A5GFXFHAJF", "yaml", ""])
+def test_text_of_one_line_without_a_slash_is_a_name(name: str, tmp_path: Path) -> None:
+    assert find_source(name, str(tmp_path)) is None
+    with pytest.raises(BadUsage, match="is neither YAML nor the path of a file"):
+        read_source(name, str(tmp_path))
+
+
+def test_file_is_read_where_the_runtime_stands(tmp_path: Path) -> None:
+    path = tmp_path / "demo.yaml"
+    path.write_text(DEMO)
+
+    expected = Source(DEMO.encode(), str(path))
+    assert find_source("demo.yaml", str(tmp_path)) == expected
+    assert find_source(f"{tmp_path}/demo.yaml", "/") == expected
+    assert find_source(path, "/") == expected
+    assert find_source(Path("demo.yaml"), str(tmp_path)) == expected
+
+
+def test_yaml_is_text_of_several_lines_or_bytes() -> None:
+    assert find_source(DEMO, "/") == find_source(DEMO.encode(), "/") == Source(DEMO.encode(), None)
+
+
+def test_definition_as_python_has_it_is_the_same_workflow(runtime: TaskRuntime) -> None:
+    definition = parse_yaml(DEMO).value
+    by_text = runtime.put(DEMO)
+    by_definition = runtime.put(definition)
+
+    assert by_definition.workflow == by_text.workflow
+    assert runtime.start(definition, "Do it.").workflow_name == "demo"
+
+
+def test_file_may_include_what_lies_beside_it(runtime: TaskRuntime, tmp_path: Path) -> None:
+    (tmp_path / "write.md").write_text("Write well.")
+    (tmp_path / "demo.yaml").write_text(
+        DEMO.replace("systemPrompt: Write.", "systemPrompt: !include write.md")
+    )
+
+    assert runtime.put("demo.yaml").changed
+    assert not runtime.put(tmp_path / "demo.yaml").changed
+
+
+def test_file_that_is_not_there_is_no_name(runtime: TaskRuntime) -> None:
+    with pytest.raises(FileNotFoundError):
+        runtime.put("none.yaml")

@@ -1,0 +1,66 @@
+"""Background runs: a process of its own drives a task.
+
+Owns: the words that start it, and that it can play every role.
+Knows nothing of: how a process is detached, how a task is driven.
+Always true: when it returns, that process drives the task, or is done.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from uwf_git.commands.start_driver import DriverRequest, start_driver
+from uwf_git.commands.thread_show import show_thread
+from uwf_git.errors import Refused
+from uwf_git.library.outcomes import BackgroundRun
+from uwf_git.library.place import Place
+from uwf_git.library.players import PREFIX
+from uwf_git.model.thread_id import ThreadId
+
+
+class PlayersStayHere(Refused):
+    """A role is played by a function, which no other process has."""
+
+    code = "players-stay-here"
+
+    def __init__(self, task_id: str, roles: Sequence[str]) -> None:
+        super().__init__(
+            f"task {task_id} cannot run in the background: Python functions of this process play "
+            f"{', '.join(roles)}",
+            hint="run it here, in a Python thread if need be; or bind those roles to programs: "
+            "amend(agents={…})",
+            thread=task_id,
+            roles=list(roles),
+        )
+
+
+def start_background(
+    place: Place, task_id: str, *, until: str | None, max_steps: int | None, wait: bool
+) -> BackgroundRun:
+    """Let a process of its own drive the task.
+
+    Raises:
+        PlayersStayHere: it could not play a role.
+        What ``start_driver`` raises.
+    """
+    store = place.open()
+    agents = show_thread(store, task_id)["agents"]
+    bound = [role for role, command in agents.items() if command.startswith(PREFIX)]
+    if bound:
+        raise PlayersStayHere(task_id, bound)
+    words = [*(["--wait"] if wait else [])]
+    if until is not None:
+        words.append(f"--until={until}")
+    if max_steps is not None:
+        words.append(f"--max-steps={max_steps}")
+    environ = dict(place.environ)
+    if place.agent is not None:
+        environ["UWF_AGENT"] = place.agent
+
+    def argv(thread: ThreadId) -> Sequence[str]:
+        # -P: what lies in the directory of the agents is not imported.
+        command = [sys.executable, "-P", "-m", "uwf_git", "thread", "run", thread]
+        return [*command, "--timestamps", "--format=text", *words]
+
+    caller = place.caller._replace(environ=environ)
+    driver = start_driver(store, caller, DriverRequest(task_id, argv, until, wait))
+    return BackgroundRun(task_id=driver.thread, pid=driver.pid, log=driver.log)
