@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 import transcript
+from cli.tables import entries
 from hypothesis import given
 from hypothesis import strategies as st
+
+from uwf_git.cli.lazy_group import LazyCommand
+from uwf_git.cli.uwf import UWF
 
 ROOT = Path(__file__).parent.parent
 
@@ -48,6 +52,22 @@ def test_transcript_does_what_it_shows(path: Path, tmp_path: Path) -> None:
 
     if complaints:
         pytest.fail("\n\n".join(complaints), pytrace=False)
+
+
+def test_every_verb_has_a_transcript() -> None:
+    typed = "\n".join(
+        line
+        for path in transcripts(ROOT)
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.startswith(("$ ", "> "))
+    )
+    verbs = [
+        path
+        for path, entry in entries(UWF, "uwf")
+        if isinstance(entry, LazyCommand) and not entry.hidden
+    ]
+
+    assert [verb for verb in verbs if not re.search(rf"\b{verb}\b", typed)] == []
 
 
 def wrong_with(tmp_path: Path, *lines: str) -> str:

@@ -2,6 +2,8 @@ import pytest
 from commands.forging import messages
 from commands.world import World, content_player, fails, says
 
+from uwf_git.commands.change_rules import PositionGone
+from uwf_git.commands.thread_amend import AmendRequest, amend_thread
 from uwf_git.commands.thread_context import get_context
 from uwf_git.commands.thread_errors import WrongStatus
 from uwf_git.commands.thread_fork import ForkRequest, fork_thread
@@ -10,6 +12,7 @@ from uwf_git.commands.thread_pause import pause_thread
 from uwf_git.commands.thread_poke import poke_thread
 from uwf_git.commands.thread_step import TurnFailed
 from uwf_git.commands.turn import Played, Turn
+from uwf_git.commands.workflow_put import put_workflow
 from uwf_git.store.thread_lock import ThreadBusy, lock_drive
 
 
@@ -179,3 +182,27 @@ def test_thread_that_somebody_drives_is_not_poked(world: World) -> None:
     with lock_drive(world.store, thread, since_ms=1), pytest.raises(ThreadBusy):
         poke_thread(world.store, world.caller, thread)
     assert world.snapshot(thread).record.event == "step"
+
+
+def test_step_is_not_taken_back_to_where_its_workflow_has_no_role(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    world.step(thread, says({"ok": False}))
+    without_writer = """\
+name: rest
+description: Only checks.
+roles:
+  checker: {description: d, systemPrompt: Check., outputSchema: {type: object}}
+moderator:
+  graph:
+    - {from: $START, transitions: [{to: checker}]}
+    - {from: checker, transitions: [{to: $END}]}
+"""
+    put_workflow(world.store, world.caller, without_writer.encode())
+    amend_thread(world.store, world.caller, AmendRequest(thread, workflow="rest"))
+    before = world.snapshot(thread).commit.oid
+
+    with pytest.raises(PositionGone, match=f"thread {thread} stands at writer"):
+        poke_thread(world.store, world.caller, thread)
+
+    assert world.snapshot(thread).commit.oid == before

@@ -9,6 +9,7 @@ one step is ever taken back at a time: who wants to go further back forks.
 from contextlib import suppress
 
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.change_rules import PositionGone
 from uwf_git.commands.left_running import check_nothing_runs
 from uwf_git.commands.steer import (
     MOST_TRIES,
@@ -21,6 +22,7 @@ from uwf_git.commands.take_over import take_over_tracked
 from uwf_git.commands.thread_errors import WrongStatus, read_active
 from uwf_git.model.signal import build_signal
 from uwf_git.model.thread import STEPS
+from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.heads import HeadMoved, advance_head
 from uwf_git.store.history import walk_history
 from uwf_git.store.record import Transition, record_next
@@ -34,6 +36,7 @@ def poke_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> S
 
     Raises:
         WrongStatus: it is paused, has no step yet, or its newest step is taken back already.
+        PositionGone: its workflow has not the role at which it stood before that step.
         ThreadBusy, AgentLeftRunning: a step is under way, or somebody drives it.
         NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: there is none.
         EndedElsewhere: it has ended at a remote, without what is here.
@@ -68,6 +71,11 @@ def _transition(store: Store, caller: Caller, snapshot: Snapshot, hint: str) -> 
     role = snapshot.get_head_node().payload["role"]
     signal = build_signal("poke", timestamp=caller.now_ms(), reason=hint)
     present = snapshot.get_present().after_poke(before.get_present(), hint)
+    workflow = parse_workflow(snapshot.get_node(record.workflow))
+    gone = present.find_gone_role(workflow.roles)
+    if gone is not None:
+        # The thread was amended since, to a workflow that has the newest step's role alone.
+        raise PositionGone(record.thread, gone, workflow)
     transition = signal_transition(
         snapshot, signal, Signalled("poke", "ready", f"{role} takes its step again", present)
     )
