@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands.sharing import hub, shared, sites
 from commands.world import World
 from interop.told import Told, tell
 from store.story import CLOSURE, WORKFLOW, Story, signed, tell_small_story
@@ -17,6 +18,9 @@ from uwf_git.store.git_config import set_config
 from uwf_git.store.loose_nodes import put_nodes
 from uwf_git.store.registry import add_version
 from uwf_git.store.store import Store, create_store, open_store
+from uwf_git.store.workflow_tree import Source
+
+__all__ = ["empty", "hub", "shared", "sites", "store", "told", "world"]
 
 ENDED = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
 ACTIVE = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
@@ -37,8 +41,12 @@ def store(empty: Store, clock: Callable[[], int]) -> Store:
     tell_small_story(empty, clock)
     Story(empty, clock, ACTIVE).step()
     added = ("demo", WORKFLOW, CLOSURE)
-    one = add_version(empty, None, added=added, source=b"name: demo\r\n", signing=signed(clock()))
-    add_version(empty, one, added=added, source=b"name: demo # \xc3\xa9", signing=signed(clock()))
+    one = add_version(
+        empty, None, added=added, source=Source(b"name: demo\r\n"), signing=signed(clock())
+    )
+    add_version(
+        empty, one, added=added, source=Source(b"name: demo # \xc3\xa9"), signing=signed(clock())
+    )
     put_nodes(empty, [build_node(TEXT, "put\r\nby hand\0", timestamp=1)], signed(clock()))
     return empty
 

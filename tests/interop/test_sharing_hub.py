@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.sharing import Site, another, make_hub, refs_of, share
+from commands.sharing import Site, another, refs_of, share
 from commands.world import World
 from interop.servers import git_daemon, git_over_http
 
@@ -17,16 +17,6 @@ from uwf_git.store.git_config import set_config
 from uwf_git.store.transport_errors import RemoteFailed
 
 Git = Callable[..., str]
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Path:
-    return make_hub(tmp_path)
-
-
-@pytest.fixture
-def shared(world: World, hub: Path) -> tuple[Site, ThreadId]:
-    return share(world, str(hub))
 
 
 def refuse(hub: Path, script: str, *, hook: str = "pre-receive") -> None:
@@ -95,11 +85,9 @@ def test_a_server_without_atomic_pushes_gets_the_archive_first(
 
 
 def test_a_push_that_others_were_faster_than_is_told_to_fetch_first(
-    shared: tuple[Site, ThreadId], world: World, hub: Path
+    sites: tuple[Site, Site, ThreadId], world: World
 ) -> None:
-    site, thread = shared
-    site.push()
-    other = another(world, str(hub))
+    site, other, thread = sites
     other.step(thread)
     other.push()
     quiet = site.world.start()
@@ -112,12 +100,8 @@ def test_a_push_that_others_were_faster_than_is_told_to_fetch_first(
     assert [change.ref for change in pushed.pushed] == [f"refs/threads/{quiet}"]
 
 
-def test_two_ways_of_one_thread_are_both_kept_and_told(
-    shared: tuple[Site, ThreadId], world: World, hub: Path
-) -> None:
-    site, thread = shared
-    site.push()
-    other = another(world, str(hub))
+def test_two_ways_of_one_thread_are_both_kept_and_told(sites: tuple[Site, Site, ThreadId]) -> None:
+    site, other, thread = sites
     other.step(thread)
     other.push()
     site.step(thread, ok=True)
@@ -134,11 +118,9 @@ def test_two_ways_of_one_thread_are_both_kept_and_told(
 
 
 def test_an_archive_elsewhere_wins_over_a_push(
-    shared: tuple[Site, ThreadId], world: World, hub: Path
+    sites: tuple[Site, Site, ThreadId], hub: Path
 ) -> None:
-    site, thread = shared
-    site.push()
-    other = another(world, str(hub))
+    site, other, thread = sites
     other.end(thread)
     other.push()
     site.step(thread)

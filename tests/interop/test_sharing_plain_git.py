@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.sharing import Site, another, make_hub, refs_of, share
+from commands.sharing import Site, another, make_hub, refs_of
 from commands.world import World
 
 from uwf_git.commands.choose_agent import AgentNotTrusted
@@ -16,16 +16,6 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import open_store
 
 Git = Callable[..., str]
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Path:
-    return make_hub(tmp_path)
-
-
-@pytest.fixture
-def shared(world: World, hub: Path) -> tuple[Site, ThreadId]:
-    return share(world, str(hub))
 
 
 def there(world: World, path: Path) -> Site:
@@ -51,11 +41,9 @@ def test_git_push_and_git_fetch_need_no_refspecs(
 
 
 def test_what_git_fetched_is_taken_over_before_a_step(
-    shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
+    sites: tuple[Site, Site, ThreadId], git: Git
 ) -> None:
-    site, thread = shared
-    site.push()
-    other = another(world, str(hub))
+    site, other, thread = sites
     other.step(thread)
     other.push()
     git("fetch", "--quiet", "origin", cwd=site.path)
@@ -66,11 +54,9 @@ def test_what_git_fetched_is_taken_over_before_a_step(
 
 
 def test_a_thread_that_git_saw_ended_elsewhere_is_not_stepped(
-    shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
+    sites: tuple[Site, Site, ThreadId], git: Git
 ) -> None:
-    site, thread = shared
-    site.push()
-    other = another(world, str(hub))
+    site, other, thread = sites
     other.end(thread)
     other.push()
     site.step(thread)
@@ -108,11 +94,9 @@ def test_both_refs_that_a_plain_push_leaves_are_swept_by_the_next_push(
 
 
 def test_both_refs_that_a_same_name_refspec_leaves_here_are_swept_by_the_next_fetch(
-    shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
+    sites: tuple[Site, Site, ThreadId], hub: Path, git: Git
 ) -> None:
-    site, thread = shared
-    site.push()
-    other = another(world, str(hub))
+    site, other, thread = sites
     other.end(thread)
     other.push()
     git("fetch", "--quiet", hub, "refs/archive/*:refs/archive/*", cwd=site.path)
