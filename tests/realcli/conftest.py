@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 import seal
 from agentkit.conftest import DOCUMENT, MakeContext
-from realcli.vendors import MODEL, Served, Vendor, require, serve
+from realcli.served_model import Served, serve
+from realcli.vendors import Vendor, require
 
 from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.context import parse_context
@@ -51,7 +52,7 @@ class Cli:
             "prompt": "Review it.\n",
             "workdir": str(self.project),
             "environ": self.vendor.environ(self.home, model.url),
-            "settings": {"model": MODEL, **settings},
+            "settings": {"model": self.vendor.model, **settings},
             "timeout_s": _PATIENCE_S,
         }
         return Asked(**{**asked, **fields})
@@ -59,12 +60,12 @@ class Cli:
     @contextmanager
     def model(self, *turns: dict[str, Any]) -> Iterator[Served]:
         """Serve a model that follows the script *turns*."""
-        with serve(*turns) as model:
+        with serve(*turns, aside=self.vendor.aside) as model:
             yield model
 
     def ask(self, *turns: dict[str, Any], **more: Any) -> Answer:
         """Ask, while the model follows the script *turns*."""
-        with serve(*turns) as model:
+        with self.model(*turns) as model:
             return self.vendor.adapter.ask(self.question(model, **more))
 
     def fail(self, *turns: dict[str, Any], **more: Any) -> NoAnswer:
@@ -79,25 +80,25 @@ class Cli:
 
     @contextmanager
     def playing(
-        self, *turns: dict[str, Any], agent: str, step: bool = False, can_do_all: bool = True
+        self, *turns: dict[str, Any], step: bool = False, can_do_all: bool = True
     ) -> Iterator["subprocess.Popen[bytes]"]:
         """Run the adapter's own program for a turn of a thread; if it has not ended, it is killed.
 
         With *step* as the engine does: with a folder, and knowing the thread beforehand.
         """
-        with serve(*turns) as model:
+        with self.model(*turns) as model:
             environ = self.vendor.environ(self.home, model.url)
             if can_do_all:
                 name = f"UWF_{self.vendor.name}_PERMISSION".upper()
                 environ[name] = self.vendor.can_do_all
             place = self.home.parent
-            environ |= {"UWF_MODEL": MODEL, "UWF_REPO": str(place / "store.git")}
+            environ |= {"UWF_MODEL": self.vendor.model, "UWF_REPO": str(place / "store.git")}
             thread = start_thread(place, environ)
             if step:
                 (place / "step").mkdir()
                 environ |= {"UWF_STEP_DIR": str(place / "step"), "UWF_THREAD_ID": thread}
             with subprocess.Popen(
-                [sys.executable, "-m", agent, thread],
+                [sys.executable, "-m", f"uwf_git.agentkit.adapters.{self.vendor.name}", thread],
                 cwd=self.project, env=environ, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             ) as child:  # fmt: skip
@@ -105,6 +106,15 @@ class Cli:
                     yield child
                 finally:
                     child.kill()
+
+    def play_by_tool(self) -> Any:
+        """Play a turn in which the model hands in its answer by uwf's tool; give the reply."""
+        handed_in = {"meta": {"approved": True}, "content": "By the tool."}
+        turns = ({"tool": "*submit_result", "args": handed_in}, {"text": "Done."})
+        with self.playing(*turns, step=True, can_do_all=False) as child:
+            stdout, stderr = child.communicate()
+        assert child.returncode == 0, stderr
+        return json.loads(stdout)
 
     def survivors(self) -> list[str]:
         """List the processes that still live in its home."""
@@ -170,8 +180,8 @@ def context() -> MakeContext:
 
 @pytest.fixture
 def cli(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cli]:
-    """Give the program that the test's module is about (``VENDOR``); nothing of it stays."""
-    vendor: Vendor = request.module.VENDOR
+    """Give the program that the test, or its module, is about (``VENDOR``); nothing of it stays."""
+    vendor: Vendor = getattr(request, "param", None) or request.module.VENDOR
     require(vendor)
     found = Cli(vendor, tmp_path / "home", tmp_path / "project")
     found.home.mkdir()

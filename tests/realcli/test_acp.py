@@ -10,8 +10,8 @@ import pytest
 import seal
 from agentkit.conftest import MakeContext
 from realcli.conftest import FRONT, start_thread
-from realcli.other_vendors import COPILOT, OPENCODE, QWEN
-from realcli.vendors import GEMINI, MODEL, Vendor, require, serve
+from realcli.served_model import MODEL, serve
+from realcli.vendors import COPILOT, GEMINI, OPENCODE, QWEN, Vendor, require
 
 from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.adapters.acp import AcpAdapter

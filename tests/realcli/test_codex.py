@@ -1,73 +1,7 @@
-import json
-import os
-import signal
-from pathlib import Path
-
-import pytest
-from agentkit.conftest import MakeContext
-from realcli.conftest import FRONT, SCHEMA, Cli, wait_until
+from realcli.conftest import FRONT, Cli
 from realcli.vendors import CODEX
 
-from uwf_git.agentkit.ladder import Rungs, climb
-
 VENDOR = CODEX
-AGENT = "uwf_git.agentkit.adapters.codex"
-
-WORDS = {"content": "It is **fine**.", "meta": {"approved": True, "summary": None}}
-
-GIVEN = {"content": "", "meta": {"approved": True, "severity": None, "comments": None}}
-
-
-def test_text(cli: Cli) -> None:
-    answer = cli.ask_freely({"run": "echo hi | tee made"}, {"text": FRONT})
-
-    assert answer.text == FRONT
-    assert (cli.project / "made").read_text() == "hi\n"
-    assert answer.usage["outputTokens"] == 14
-    assert [each["output"] for each in answer.trace if each["type"] == "tool"] == ["hi\n"]
-
-
-def test_long_prompt_goes_by_stdin(cli: Cli) -> None:
-    assert cli.ask({"text": FRONT}, prompt="word " * 60_000).text == FRONT
-
-
-def test_schema(cli: Cli) -> None:
-    answer = cli.ask({"json": WORDS}, schema=SCHEMA)
-
-    assert (answer.structured, answer.text) == ({"approved": True}, "It is **fine**.")
-
-
-def test_resume_costs_what_it_costs_alone(cli: Cli) -> None:
-    first = cli.ask({"text": FRONT})
-
-    second = cli.ask({"text": FRONT}, session=first.session, spent=first.usage)
-
-    assert second.session == first.session
-    assert second.usage == first.usage
-
-
-def test_correction(cli: Cli, context: MakeContext) -> None:
-    with cli.model({"text": "Fine.", "plain": True},
-                   {"asked": "Your work is done and kept", "json": GIVEN}) as model:  # fmt: skip
-        result = climb(cli.vendor.adapter, context(), cli.question(model), Rungs())
-
-    assert (result.meta, result.content) == ({"approved": True}, "Fine.")
-    assert result.rung == "native-corrected"
-    assert result.usage is not None
-    assert result.usage["outputTokens"] >= 14
-
-
-def test_unknown_session(cli: Cli) -> None:
-    session = "00000000-0000-4000-8000-000000000000"
-
-    assert cli.fail({"text": FRONT}, session=session).kind == "no-session"
-
-
-@pytest.mark.parametrize(
-    ("status", "kind"), [(400, "model-error"), (401, "auth"), (429, "rate-limit")]
-)
-def test_error(cli: Cli, status: int, kind: str) -> None:
-    assert cli.fail({"status": status, "message": "scripted error"}).kind == kind
 
 
 def test_sandbox_lets_it_work_in_the_project(cli: Cli) -> None:
@@ -80,43 +14,5 @@ def test_read_only_means_it(cli: Cli) -> None:
     assert not (cli.project / "made").exists()
 
 
-def test_tools_of_uwf_can_be_used(cli: Cli) -> None:
-    handed_in = {"meta": {"approved": True}, "content": "By the tool."}
-    turns = ({"tool": "*submit_result", "args": handed_in}, {"text": "Done."})
-
-    with cli.playing(*turns, agent=AGENT, step=True, can_do_all=False) as child:
-        stdout, stderr = child.communicate()
-
-    assert child.returncode == 0, stderr
-    reply = json.loads(stdout)
-    assert (reply["meta"], reply["rung"]) == ({"approved": True}, "submitted")
-
-
-def test_timeout(cli: Cli) -> None:
-    assert cli.fail({"text": "", "hang": True}, timeout_s=4).kind == "timed-out"
-
-
-def test_silence(cli: Cli) -> None:
-    failure = cli.fail({"text": "", "hang": True}, silence_s=4)
-
-    assert failure.kind == "silent"
-    assert failure.partial is not None
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_kill_leaves_nothing(cli: Cli, number: signal.Signals) -> None:
-    begun = cli.project / "begun"
-    turns = ({"run": "touch begun; sleep 300"}, {"text": FRONT})
-
-    with cli.playing(*turns, agent=AGENT) as child:
-        wait_until(begun.exists)
-        os.kill(child.pid, number)
-        child.wait()
-
-    assert cli.survivors() == []
-
-
-def test_program_is_found_where_the_setting_says(cli: Cli, tmp_path: Path) -> None:
-    failure = cli.fail({"text": FRONT}, program=str(tmp_path / "nowhere"))
-
-    assert failure.kind == "missing"
+def test_limit(cli: Cli) -> None:
+    assert cli.fail({"status": 429, "message": "scripted error"}).kind == "rate-limit"

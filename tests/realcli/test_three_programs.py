@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import seal
 from realcli.conftest import uwf
-from realcli.vendors import CLAUDE, CODEX, GEMINI, MODEL, require, serve
+from realcli.served_model import MODEL, serve
+from realcli.vendors import CLAUDE, CODEX, GEMINI, require
 
 WORKFLOW = """\
 name: fix

@@ -1,28 +1,33 @@
 """The real programs: where they are, and how each is told of the fake model.
 
-Owns: finding them, their throw-away settings, and serving the model.
+Owns: finding them, and their throw-away settings.
 Knows nothing of: what is tested. A program that is not there is skipped, never faked.
 """
 
+import json
 import os
 import shutil
-import threading
-from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
-from realcli.fake_model_server import Server, Wire
+from realcli.served_model import ASIDE, MODEL
 
-from uwf_git.agentkit.adapters import claude, codex, gemini
+from uwf_git.agentkit.adapters import (
+    aider,
+    claude,
+    codex,
+    copilot,
+    gemini,
+    hermes,
+    opencode,
+    qwen,
+)
 from uwf_git.agentkit.command_adapter import CommandAdapter
 
 # Where install.sh puts them. The seal removes the variable from the environment of the tests.
 _INSTALLED = os.environ.get("UWF_REALCLI") or str(Path(__file__).parents[2] / "build" / "realcli")
-
-MODEL = "fake-model"
 
 KEY = "k-0123456789"
 """Occurs in no answer: some programs strike their key out of what they print."""
@@ -37,6 +42,12 @@ class Vendor(NamedTuple):
 
     can_do_all: str
     """The permission with which it runs commands unasked."""
+
+    model: str = MODEL
+    """How it names the model."""
+
+    aside: str | None = ASIDE
+    """What it is answered where it offers no tools (served_model.py)."""
 
     @property
     def name(self) -> str:
@@ -68,41 +79,6 @@ def require(vendor: Vendor) -> None:
         pytest.skip(f"there is no {vendor.name}; tests/realcli/install.sh gets it")
 
 
-class Served(NamedTuple):
-    """The fake model while it is served."""
-
-    url: str
-    bodies: list[dict[str, Any]]
-    """The requests, whole."""
-
-
-@contextmanager
-def serve(*turns: dict[str, Any]) -> Iterator[Served]:
-    """Serve a model that follows a script (fake_model_server.py)."""
-    options = Namespace(
-        port=0, log=None, log_bodies=True, model=MODEL, turns=list(turns), aside="A title",
-        aside_none=False,
-    )  # fmt: skip
-    server = Server(options)
-    served = Served(f"http://127.0.0.1:{server.server_address[1]}", [])
-
-    class Noting(Wire):
-        def note(self, **fields: Any) -> None:
-            if "body" in fields:
-                served.bodies.append(fields["body"])
-
-    server.RequestHandlerClass = Noting
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield served
-    finally:
-        server.stop.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 def _furnish_claude(_home: Path, url: str) -> dict[str, str]:
     return {
         "ANTHROPIC_BASE_URL": url,
@@ -132,6 +108,59 @@ def _furnish_gemini(home: Path, url: str) -> dict[str, str]:
     return {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url}
 
 
+_OF_OPENCODE = f"fake/{MODEL}"
+
+
+def _furnish_opencode(_home: Path, url: str) -> dict[str, str]:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{url}/v1", "apiKey": KEY},
+        "models": {MODEL: {}},
+    }
+    config = {"provider": {"fake": provider}, "model": _OF_OPENCODE, "small_model": _OF_OPENCODE}
+    return {
+        "OPENCODE_CONFIG_CONTENT": json.dumps(config),
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+    }
+
+
+def _furnish_copilot(_home: Path, url: str) -> dict[str, str]:
+    # It strikes its key out of all that it prints, so it gets none.
+    return {"COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": f"{url}/v1"}
+
+
+def _furnish_qwen(home: Path, url: str) -> dict[str, str]:
+    folder = home / ".qwen"
+    folder.mkdir(exist_ok=True)
+    settings = {"security": {"auth": {"selectedType": "openai"}}}
+    (folder / "settings.json").write_text(json.dumps(settings))
+    return {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": KEY, "OPENAI_MODEL": MODEL}
+
+
+def _furnish_hermes(home: Path, url: str) -> dict[str, str]:
+    folder = home / ".hermes"
+    folder.mkdir(exist_ok=True)
+    model = {"default": MODEL, "provider": "custom", "base_url": f"{url}/v1"}
+    (folder / "config.yaml").write_text(json.dumps({"model": model}))
+    return {"OPENAI_API_KEY": KEY}
+
+
+def _furnish_aider(_home: Path, url: str) -> dict[str, str]:
+    return {
+        "OPENAI_API_BASE": f"{url}/v1",
+        "OPENAI_API_KEY": KEY,
+        "AIDER_MAP_TOKENS": "0",
+        "AIDER_TIMEOUT": "10",
+    }
+
+
 CLAUDE = Vendor(claude.ADAPTER, _furnish_claude, "bypassPermissions")
 CODEX = Vendor(codex.ADAPTER, _furnish_codex, "danger-full-access")
 GEMINI = Vendor(gemini.ADAPTER, _furnish_gemini, "yolo")
+OPENCODE = Vendor(opencode.ADAPTER, _furnish_opencode, "auto", model=_OF_OPENCODE)
+COPILOT = Vendor(copilot.ADAPTER, _furnish_copilot, "allow-all-tools")
+QWEN = Vendor(qwen.ADAPTER, _furnish_qwen, "yolo")
+HERMES = Vendor(hermes.ADAPTER, _furnish_hermes, "yolo")
+# It offers no tools, so that nothing of it is an aside.
+AIDER = Vendor(aider.ADAPTER, _furnish_aider, "edit", model=f"openai/{MODEL}", aside=None)
