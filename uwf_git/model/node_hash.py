@@ -38,18 +38,6 @@ def is_node_hash(text: str) -> bool:
     return _HASH.fullmatch(text) is not None
 
 
-def parse_node_hash(text: str) -> NodeHash:
-    """Read a node hash as people type it: any case, with I, L and O forgiven.
-
-    Raises:
-        NotANodeHash: it can never name a node.
-    """
-    folded = fold(text)
-    if not is_node_hash(folded):
-        raise NotANodeHash(text)
-    return NodeHash(folded)
-
-
 def parse_node_prefix(text: str) -> str:
     """Read the beginning of a node hash (or a whole one) as people type it.
 

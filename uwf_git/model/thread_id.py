@@ -37,18 +37,6 @@ def is_thread_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def parse_thread_id(text: str) -> ThreadId:
-    """Read a whole thread id as people type it.
-
-    Raises:
-        NotAThreadId: it is not one.
-    """
-    folded = fold(text)
-    if not is_thread_id(folded):
-        raise NotAThreadId(text)
-    return ThreadId(folded)
-
-
 def parse_thread_prefix(text: str) -> str:
     """Read the beginning of a thread id (or a whole one) as people type it.
 
