@@ -119,6 +119,7 @@ def test_next_try_knows_the_last_one_s_error_and_goes_on_in_its_directory(turn: 
     (turn.place / "agent.py").write_text(AGENT)
     agent = ("--agent", f"{sys.executable} agent.py")
     thread = turn.uwf("thread", "start", "count-words", "-p", "Count.", *agent)["thread"]
+    turn.uwf("config", "set", "retries", "2")
 
     tries = [turn.python("-m", "uwf_git", "thread", "step", thread).status for _ in range(3)]
 

@@ -104,9 +104,8 @@ def test_step_is_told_under_a_fork_if_its_own_thread_is_not_looked_at(
 
 
 def test_step_that_was_taken_back_is_not_told(world: World, thread: ThreadId) -> None:
-    forked = fork(world, thread)
-    for _ in range(2):
-        poke_thread(world.store, world.caller, forked)
+    forked = fork(world, thread, at="1")
+    poke_thread(world.store, world.caller, forked)
     world.step(forked, says({"text": "a new needle"}))
 
     assert places(world, "a new needle") == [(forked, 1, "meta.text")]

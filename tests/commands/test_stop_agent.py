@@ -1,6 +1,7 @@
 """Agents that do not want to stop, in processes of their own; they are stopped all the same."""
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 
@@ -303,10 +304,12 @@ def test_pause_that_is_killed_leaves_nothing_stuck(world: World) -> None:
 def test_engine_that_does_not_end_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     at = begin(world, OBEDIENT)
     monkeypatch.setattr("uwf_git.commands.stop_agent._PATIENCE_S", -DEFAULT_GRACE_S)
+    # It does not learn of its agent's end.
+    os.kill(at.engine.pid, signal.SIGSTOP)
 
     with pytest.raises(ThreadBusy) as caught:
-        # It has no time to learn of its agent's end.
         stop_agents(world.store, at.thread, reason="x")
+    os.kill(at.engine.pid, signal.SIGCONT)
 
     assert caught.value.facts["holder"]["pid"] == at.engine.pid
     assert f"`kill {at.engine.pid}` would end it" in str(caught.value.hint)

@@ -62,6 +62,7 @@ def test_the_log_of_a_thread_is_one_line_of_events(told: Told, git: Git) -> None
         f"* checker: What was said. | checker <nobody@uwf> | {who}",
         f"* writer: What was said. | writer <nobody@uwf> | {who}",
         f"* checker: What was said. | checker <nobody@uwf> | {who}",
+        f"* retry: may try again | {who} <{address}> | {who}",
         f"* checker: attempt 1 failed: exit status 7 | checker <nobody@uwf> | {who}",
         f"* writer: A poem | writer <nobody@uwf> | {who}",
         f"* start: Do it, please. | {who} <{address}> | {who}",

@@ -47,5 +47,6 @@ def _advance(world: World) -> ThreadId:
     world.step(thread, says({"text": "a poem"}, "# A poem\r\n\r\nRoses.", usage={"tokens": 7}))
     with pytest.raises(TurnFailed):
         world.step(thread, fails("exit status 7", exit_code=7, stderr=b"KeyError: 'ok'\n"))
+    world.retry(thread)
     world.step(thread, says({"ok": False}, state={"round": 1}))
     return thread

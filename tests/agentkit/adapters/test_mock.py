@@ -158,6 +158,7 @@ def test_thread_is_played_turn_by_turn(turn: Turn) -> None:
 
     turn.uwf(*step)
     failed = turn.python("-m", "uwf_git", *step)
+    turn.uwf("thread", "retry", turn.thread)
     turn.uwf(*step)
 
     assert failed.status == 3
