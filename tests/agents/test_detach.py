@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from agents.conftest import Lives, Program, WaitFor
 
-from uwf_git.agents.detach import DetachRequest, NotDetached, start_detached
+from uwf_git.agents.detach import _LET_GO, DetachRequest, NotDetached, start_detached
 
 STARTER = """
 import sys
@@ -113,3 +113,28 @@ def test_child_that_was_let_go_is_not_warned_of(program: Program, tmp_path: Path
 
     os.kill(child.pid, signal.SIGKILL)
     os.waitpid(child.pid, 0)
+
+
+def test_parent_that_lives_on_keeps_no_zombie_but_the_newest(
+    program: Program, lives: Lives, tmp_path: Path
+) -> None:
+    # A library may start drivers for weeks.
+    ended = start_detached(request(tmp_path, program("read -r line; exit 7")))
+    endless = start_detached(request(tmp_path, program("exec sleep 60")))
+    endless.let_go()
+    _LET_GO.append(ended.pid)
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+
+    assert finished(request(tmp_path, program("exit 3")))[0] == 3
+
+    assert lives(endless.pid)
+    assert endless.pid in _LET_GO
+    assert ended.pid not in _LET_GO
+    with pytest.raises(ChildProcessError):
+        os.waitpid(ended.pid, os.WNOHANG)
+    ended.let_go()
+    os.kill(endless.pid, signal.SIGKILL)
+    os.waitpid(endless.pid, 0)
+    # Whom somebody else has taken leave of is forgotten.
+    finished(request(tmp_path, program("exit 0")))
+    assert endless.pid not in _LET_GO

@@ -49,6 +49,15 @@ def test_last_line_that_says_anything_is_shown_without_its_colours(terminal: Uwf
     assert "\x1b[31m" not in told
 
 
+def test_who_is_asked_at_the_terminal_is_not_written_over(terminal: Uwf) -> None:
+    asks = terminal.agent(f"echo '> ' >&2; sleep 0.2; {ANSWER}", name="uwf-human")
+
+    ran = terminal("run", terminal.file(), "-p", "x", "--agent", asks, "--until", "writer")
+
+    assert ran.status == 0, ran.err
+    assert "\x1b" not in ran.err
+
+
 def test_hostile_log_cannot_move_the_cursor(terminal: Uwf) -> None:
     told = run(terminal, f"printf '\\033[2Jgone' >&2; sleep 0.2; {ANSWER}", "--until", "writer")
 
@@ -72,6 +81,22 @@ def test_where_it_is_no_terminal_lines_are_plain(words: tuple[str, ...], uwf: Uw
 
     assert "\r" not in told
     assert "\x1b" not in told
+
+
+@pytest.mark.parametrize("words", [(), ("--timestamps",)])
+def test_step_that_takes_long_gives_signs_of_life_where_it_is_no_terminal(
+    words: tuple[str, ...], uwf: Uwf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uwf_git.cli.progress._FIRST_SIGN_S", 0.1)
+    script = f"printf 'read\\033[2Jing\\n' >&2; sleep 0.6; {ANSWER}"
+
+    signs = run(uwf, script, "--until", "writer", *words).splitlines()[1:-3]
+
+    # Less and less often.
+    assert 2 <= len(signs) <= 4
+    time = r"\S+Z " if words else ""
+    for sign in signs[:-1]:
+        assert re.fullmatch(time + r"writer, 0 s, attempt 1: read\\x1b\[2Jing", sign)
 
 
 def test_dumb_terminal_gets_plain_lines(terminal: Uwf) -> None:

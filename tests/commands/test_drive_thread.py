@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from uwf_git.commands.thread_resume import resume_thread
 from uwf_git.commands.thread_start import StartRequest, start_thread
 from uwf_git.commands.thread_step import StepRequest, TurnInterrupted
 from uwf_git.commands.turn import Left, Played, Player, Turn
+from uwf_git.debug_log import switch_off, switch_on
 from uwf_git.errors import UwfError
 from uwf_git.model.thread import Waiting
 from uwf_git.model.thread_id import ThreadId
@@ -529,3 +531,19 @@ def test_masked_player_is_the_one_that_drives(world: World, drive: Drives) -> No
     drive(world.start(agent), agent_player(heard.append), max_steps=1)
 
     assert b"".join(heard) == b"[masked]\n"
+
+
+def test_debug_log_tells_what_a_drive_does(world: World, drive: Drives) -> None:
+    allow_retries(world, 1)
+    thread = world.begun()
+    log = world.place / "debug.jsonl"
+    switch_on(str(log), mask=str)
+    try:
+        drive(thread, in_turn(fails(), content_player))
+    finally:
+        switch_off()
+
+    told = [json.loads(line) for line in log.read_text().splitlines()]
+    said = {line["content"]: line for line in told if line["content"].startswith("drive ")}
+    assert said["drive sleeps"]["seconds"] == "1.0"
+    assert (said["drive stops"]["thread"], said["drive stops"]["why"]) == (thread, "end")

@@ -7,7 +7,13 @@ import pytest
 from uwf_git.agentkit.command_adapter import CommandAdapter
 from uwf_git.agents.command_line import BadCommand
 from uwf_git.commands.choose_agent import PERSON
-from uwf_git.commands.known_agents import KNOWN, KnownAgent, find_agents, name_agent
+from uwf_git.commands.known_agents import (
+    KNOWN,
+    KnownAgent,
+    find_agents,
+    name_agent,
+    tell_adapter,
+)
 
 ADAPTERS = Path(importlib.import_module("uwf_git.agentkit.adapters").__path__[0])
 
@@ -100,3 +106,20 @@ def test_name_stands_for_its_adapter(text: str, command: str) -> None:
 def test_what_is_no_command_is_refused(text: str) -> None:
     with pytest.raises(BadCommand):
         name_agent(text)
+
+
+@pytest.mark.parametrize(
+    ("command", "typed"),
+    [
+        ("claude", "uwf-claude"),
+        ("hermes --fast", "'uwf-hermes --fast'"),
+        ("uwf-claude", None),
+        ("/opt/claude", None),
+        ("human", None),
+    ],
+)
+def test_adapter_of_a_program_is_named(command: str, typed: str | None) -> None:
+    told = tell_adapter(command)
+
+    assert (told is None) == (typed is None)
+    assert told is None or told.endswith(f"`--agent {typed}`")

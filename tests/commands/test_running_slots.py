@@ -278,6 +278,30 @@ def test_agent_that_works_for_another_agent_does_not_wait_for_it(world: World) -
     assert world.snapshot(inner).record.depth == 1
 
 
+def test_agent_that_works_for_another_does_not_wait_for_those_who_wait_for_that_one(
+    world: World,
+) -> None:
+    limit(world, "1")
+    world.put()
+    inner, other = second(world), second(world)
+    (world.place / "inner").write_text(inner)
+    script = f"echo $$ >>ran\nuntil [ -e go ]; do sleep 0.02; done\n{WITHIN}"
+    outer = world.start(world.program(script))
+    engine = begin(world, outer)
+    waiter = waiting(world, other)
+
+    (world.place / "go").touch()
+
+    try:
+        wait_for(lambda: engine.poll() is not None, "they wait for each other")
+    finally:
+        if engine.poll() is None:
+            waiter.kill()
+    assert [ended(each)[0] for each in (engine, waiter)] == [0, 0]
+    world.reopen()
+    assert [world.snapshot(each).record.depth for each in (outer, inner, other)] == [1, 1, 1]
+
+
 def test_without_a_limit_nothing_is_counted(world: World) -> None:
     world.put()
     world.step(second(world), agent_player(None))

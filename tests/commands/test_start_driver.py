@@ -14,7 +14,6 @@ from uwf_git.commands.start_driver import (
     Driver,
     DriverEnded,
     DriverRequest,
-    find_log,
     start_driver,
 )
 from uwf_git.commands.thread_errors import ThreadNotActive, ThreadNotReady
@@ -23,6 +22,7 @@ from uwf_git.commands.thread_step import TurnFailed
 from uwf_git.commands.turn import Left
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.thread_lock import ThreadBusy, find_driver, lock_drive, lock_thread
+from uwf_git.store.thread_log import log_path
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}, "content": "Said."}'"""
 
@@ -47,7 +47,7 @@ def until_free(world: World, thread: ThreadId) -> None:
 
 
 def log_of(world: World, thread: ThreadId) -> str:
-    return Path(find_log(world.store, thread)).read_text(encoding="utf-8")
+    return Path(log_path(world.store, thread)).read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_driver_has_the_right_to_drive_when_it_is_started(world: World) -> None:
     assert holder is not None
     assert (holder["pid"], holder["role"]) == (driver.pid, "writer")
     assert driver == Driver(
-        world.snapshot(thread).record.workflow, thread, driver.pid, find_log(world.store, thread)
+        world.snapshot(thread).record.workflow, thread, driver.pid, log_path(world.store, thread)
     )
     (world.place / "go").touch()
     until_free(world, thread)
@@ -101,7 +101,7 @@ def test_thread_that_is_driven_is_not_driven_twice(world: World) -> None:
     with lock_drive(world.store, thread, since_ms=0), pytest.raises(ThreadBusy):
         start(world, thread)
 
-    assert not Path(find_log(world.store, thread)).exists()
+    assert not Path(log_path(world.store, thread)).exists()
 
 
 def test_thread_that_is_stepped_is_not_driven(world: World) -> None:
@@ -125,7 +125,7 @@ def test_mistakes_are_told_before_anything_is_started(world: World) -> None:
     with pytest.raises(ThreadNotActive):
         start(world, thread)
 
-    assert not Path(find_log(world.store, thread)).exists()
+    assert not Path(log_path(world.store, thread)).exists()
 
 
 def test_thread_that_waits_for_a_limit_is_driven_if_the_driver_sleeps(world: World) -> None:
@@ -146,7 +146,7 @@ def test_thread_that_waits_for_a_limit_is_driven_if_the_driver_sleeps(world: Wor
 def test_driver_that_cannot_drive_is_told_with_its_own_words(world: World) -> None:
     thread = begun(world)
     Path(world.store.local_path("logs")).mkdir(parents=True)
-    Path(find_log(world.store, thread)).write_text("error: of long ago\n", encoding="utf-8")
+    Path(log_path(world.store, thread)).write_text("error: of long ago\n", encoding="utf-8")
 
     with pytest.raises(DriverEnded) as caught:
         start(world, thread, "--max-steps=0")
@@ -170,7 +170,7 @@ def test_driver_that_says_nothing_is_told(script: str, said: str, world: World) 
 
     assert said in caught.value.message
     assert caught.value.exit_status == 1
-    assert find_log(world.store, thread) in str(caught.value.hint)
+    assert log_path(world.store, thread) in str(caught.value.hint)
 
 
 def test_driver_that_takes_its_time_is_not_waited_for_for_ever(world: World) -> None:

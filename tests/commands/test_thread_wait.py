@@ -1,7 +1,9 @@
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from commands.at_work import BEGUN, RESULT, begin
 from commands.world import World, fails
 
 from uwf_git.commands.thread_kill import kill_thread
@@ -142,6 +144,24 @@ def test_driver_that_died_is_not_waited_for(world: World, wait: Waits) -> None:
 
     assert [each.status for each in wait(thread)] == ["ready"]
     assert wait.slept == []
+
+
+def test_agent_whose_engine_was_killed_is_waited_for(world: World, wait: Waits) -> None:
+    # As `uwf ps` and `uwf thread list` have it.
+    at = begin(world, f"{BEGUN}while [ ! -e go ]; do sleep 0.02; done; {RESULT}")
+    at.lose_engine()
+
+    def end() -> None:
+        (world.place / "go").touch()
+        while at.living():
+            time.sleep(0.01)
+
+    wait.while_asleep = end
+    try:
+        assert [each.status for each in wait(at.thread)] == ["ready"]
+        assert wait.slept != []
+    finally:
+        end()
 
 
 def test_thread_that_is_not_there_is_not_waited_for(world: World, wait: Waits) -> None:

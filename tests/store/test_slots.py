@@ -132,6 +132,28 @@ def test_who_does_not_wait_gets_none(folder: str) -> None:
         assert descriptor is not None
 
 
+def test_who_does_not_wait_does_not_wait_for_those_who_do_either(folder: str) -> None:
+    # It may be the holder itself that waits for us, and they for it.
+    with held(folder), start(folder) as waiter:
+        assert line_of(waiter) == "waits\n"
+        try:
+            with hold_slot(asked(folder, waits=False)) as descriptor:
+                assert descriptor is None
+        finally:
+            waiter.kill()
+
+
+def test_who_does_not_wait_lets_one_pass_who_takes_a_slot(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ExitStack() as stack:
+        stack.enter_context(hold_lock(f"{folder}/queue", wait=True))
+        monkeypatch.setattr("time.sleep", lambda _seconds: stack.close())
+
+        with hold_slot(asked(folder, waits=False)) as descriptor:
+            assert descriptor is not None
+
+
 def test_who_waits_is_told_how_many_hold_one(folder: str) -> None:
     told: list[int] = []
 

@@ -8,6 +8,7 @@ reaches it; it reads nothing, and all that it says lands in its log, which is on
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.errors import Refused
@@ -21,9 +22,14 @@ class NotDetached(Refused):
     def __init__(self, what: str, problem: str) -> None:
         super().__init__(
             f"nothing can be started in the background: {what}: {problem}",
-            hint="without --background it runs here",
+            hint="check that there is room, and that the store can be written",
             path=what,
         )
+
+
+# The numbers of those that nobody looks at any more. One that has ended stays a zombie, and keeps
+# its number, until we ask for it.
+_LET_GO: list[int] = []
 
 
 class Detached:
@@ -38,8 +44,10 @@ class Detached:
         return self._child.poll()
 
     def let_go(self) -> None:
-        """Look no more; Python would warn of a child that nobody waited for."""
+        """Look no more; if we live on, it is taken leave of when the next one is started."""
         if self._child.poll() is None:
+            _LET_GO.append(self.pid)
+            # Python would warn of a child that nobody waited for.
             self._child.returncode = 0
 
 
@@ -59,6 +67,7 @@ def start_detached(request: DetachRequest) -> Detached:
     Raises:
         NotDetached: the system refused.
     """
+    _take_leave()
     try:
         os.makedirs(os.path.dirname(request.log), exist_ok=True)
         # What agents print is for whoever may see their work, and nobody else on this machine.
@@ -85,3 +94,17 @@ def _spawn(request: DetachRequest, log: int) -> "subprocess.Popen[bytes]":
         stderr=log,
         start_new_session=True,
     )
+
+
+def _take_leave() -> None:
+    """Let the system forget those that have ended since they were let go."""
+    for pid in tuple(_LET_GO):
+        try:
+            has_ended = os.waitpid(pid, os.WNOHANG)[0] != 0
+        except ChildProcessError:
+            # Somebody waits for all of our children, or the kernel does.
+            has_ended = True
+        if has_ended:
+            # Another thread may do the same.
+            with suppress(ValueError):
+                _LET_GO.remove(pid)

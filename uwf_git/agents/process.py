@@ -28,6 +28,7 @@ from pathlib import Path
 from uwf_git.agents.group import stop_group
 from uwf_git.agents.request import AgentRequest, AgentRun, Listener, OnOutput, Outcome
 from uwf_git.agents.spool import EXIT, PID, STDERR, Spool, SpoolFailed, create_spool
+from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, Refused
 
 # The traps keep the shell alive when the group is asked to stop, so that the status is written;
@@ -115,6 +116,7 @@ def run_agent(
         started_ms = clock()
         with _spawned(request, spool) as (child, ended):
             outcome = _follow(child, ended, _Watch(request, spool, listener))
+            debug("CXNQWER0", "agent ended", outcome=outcome, status=child.returncode)
         _check_begun(child, spool)
         run = AgentRun(
             outcome=outcome,
@@ -133,6 +135,7 @@ def _follow(child: "subprocess.Popen[bytes]", ended: int, watch: "_Watch") -> Ou
     """Stay with the process until it has ended, by itself or by our hand."""
     grace_s = watch.request.grace_s
     try:
+        debug("43NSPBK2", "agent begun", program=watch.request.argv[0], group=child.pid)
         outcome = watch.until_ended(ended)
         # The shell only dies of a signal when somebody meant to hit it; what it was waiting for
         # has nobody left to tell its status to.

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from uwf_git.cli.asked_to_end import taken_as_interrupt
 from uwf_git.cli.auto_gc import pack_when_due
 from uwf_git.cli.calling import caller_of
 from uwf_git.cli.on_event import tell_events
@@ -135,12 +136,13 @@ def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
     step = StepRequest(driving.thread, progress.play, choice, driving.workdir)
     # That it has begun need not wait for the first step.
     tell_events(store, session.environ)
-    driven = drive_thread(
-        store,
-        terminal_caller(session),
-        DriveRequest(step, driving.max_steps, how.until, how.wait),
-        watcher=progress.watcher,
-    )
+    with taken_as_interrupt():
+        driven = drive_thread(
+            store,
+            terminal_caller(session),
+            DriveRequest(step, driving.max_steps, how.until, how.wait),
+            watcher=progress.watcher,
+        )
     if driven.failure is not None and (how.timestamps or driven.stopped != "failed"):
         # That it failed for good is told as an error, which has no time.
         progress.tell(driven.failure.message)

@@ -48,7 +48,7 @@ class LimitWords(click.ParamType):  # type: ignore[type-arg]  # generic since cl
             return Limit(None)
         number = _read(self._limit, text)
         if number is None or find_limit_problem(self._limit, number) is not None:
-            self.fail(f"{text[:40]!r} is not {self._words}, and not none", param, ctx)
+            self.fail(f"{text[:40]!r} is not {self._words}; 'none' is no limit", param, ctx)
         return Limit(number)
 
 
@@ -73,7 +73,7 @@ _KINDS = {
         "--max-execution-time",
         "SECONDS",
         "a time above 0 and at most a year: type seconds, or as 30m, 2h, 1d",
-        "Its agents and people work at most so long, all steps together; 30m, 2h and 1d do too.",
+        "Its agents work at most so long, all steps together; 30m, 2h and 1d do too.",
     ),
     "maxTokens": _Kind(
         "--max-tokens",

@@ -2,12 +2,13 @@
 
 Owns: the lines, and on a terminal the one that tells what is going on now.
 Knows nothing of: when a drive stops, and why.
-Always true: where it is no terminal nothing but whole lines is written, and the clock is looked at
-only when a turn begins and ends.
+Always true: where it is no terminal nothing but whole lines is written: one for each step, and for
+one that takes long a sign of life now and then. The session's clock is not asked for those.
 """
 
 import codecs
 import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,6 +19,9 @@ from uwf_git.cli.on_event import tell_events
 from uwf_git.cli.render import note
 from uwf_git.cli.settings import Session
 from uwf_git.cli.status_line import StatusLine
+from uwf_git.cli.text_width import shorten
+from uwf_git.cli.visible import visible_line
+from uwf_git.commands.agent_name import agent_name
 from uwf_git.commands.drive_thread import Watcher
 from uwf_git.commands.play_agent import agent_player
 from uwf_git.commands.stepped import Stepped
@@ -33,6 +37,13 @@ _LINE_ENDS = re.compile("[\r\n]")
 
 # A line that is longer is shown only as far as a terminal is wide.
 _LONGEST_TAIL = 4096
+
+# The agent of the kit that asks at the terminal itself.
+_ASKS_HERE = "uwf-human"
+
+_FIRST_SIGN_S = 30.0
+_LONGEST_SILENCE_S = 600.0
+_LONGEST_SIGN = 200
 
 
 class Progress:
@@ -60,7 +71,8 @@ class Progress:
         if self._stream:
             with forwarded_output() as output:
                 return agent_player(output.stderr, on_stdout=output.stdout)(turn)
-        if not self._is_live:
+        if agent_name(turn.agent.payload["command"]) == _ASKS_HERE:
+            # Somebody reads and types where the line would be.
             return agent_player(None)(turn)
         with self._shown(turn) as (on_stderr, on_tick):
             return agent_player(on_stderr, on_tick=on_tick)(turn)
@@ -72,13 +84,23 @@ class Progress:
 
     @contextmanager
     def _shown(self, turn: Turn) -> Iterator[tuple[Callable[[bytes], None], Callable[[], None]]]:
-        log = _LastLine()
+        log, signs = _LastLine(), _Signs()
+
+        def describe(seconds: int) -> str:
+            said = f": {log.text}" if log.text else ""
+            return f"{turn.role}, {_elapsed(seconds)}, attempt {turn.attempt}{said}"
 
         def draw() -> None:
-            seconds = (self._session.now_ms() - self._since_ms) // _MS
-            said = f": {log.text}" if log.text else ""
-            self._line.show(f"{turn.role}, {_elapsed(seconds)}, attempt {turn.attempt}{said}")
+            self._line.show(describe((self._session.now_ms() - self._since_ms) // _MS))
 
+        def give_sign() -> None:
+            seconds = signs.find_due()
+            if seconds is not None:
+                self.tell(shorten(visible_line(describe(seconds)), _LONGEST_SIGN))
+
+        if not self._is_live:
+            yield log.add, give_sign
+            return
         draw()
         try:
             yield log.add, draw
@@ -106,6 +128,22 @@ class Progress:
     def _time(self) -> str:
         moment = datetime.fromtimestamp(self._session.now_ms() / _MS, tz=UTC)
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class _Signs:
+    """When a sign of life is due: soon at first, then less and less often."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._next_s: float = _FIRST_SIGN_S
+
+    def find_due(self) -> int | None:
+        """Give how many seconds have gone, if a sign is due."""
+        gone_s = time.monotonic() - self._began
+        if gone_s < self._next_s:
+            return None
+        self._next_s = gone_s + min(gone_s, _LONGEST_SILENCE_S)
+        return int(gone_s)
 
 
 class _LastLine:

@@ -22,6 +22,7 @@ from uwf_git.commands.stepped import Stepped, tell_stepped
 from uwf_git.commands.thread_errors import ThreadNotActive, ThreadNotReady, read_active
 from uwf_git.commands.thread_step import StepRequest, TurnFailed, TurnInterrupted, step_thread
 from uwf_git.commands.turn import Played, Turn
+from uwf_git.debug_log import debug
 from uwf_git.engine.subject import first_line
 from uwf_git.model.thread import Waiting
 from uwf_git.model.thread_id import ThreadId
@@ -145,6 +146,7 @@ class _Drive:
         while True:
             driven = self._go_on()
             if driven is not None:
+                debug("WXME2TV6", "drive stops", thread=self.thread, why=driven.stopped)
                 return driven
 
     def _play(self, turn: Turn) -> Played:
@@ -260,6 +262,7 @@ class _Drive:
 
     def _sleep(self, seconds: float, *, until: int = 0) -> None:
         """Sleep so long, and until then, as long as the thread's status stays as it is."""
+        debug("4WZ9CECS", "drive sleeps", thread=self.thread, seconds=seconds, until=until)
         wait_while_alike(
             self.store,
             self.thread,
@@ -276,6 +279,7 @@ class _Drive:
             HeadMoved: it moves faster than steps can be taken.
         """
         self.collisions += 1
+        debug("8F6T9407", "drive lets pass", thread=self.thread, because=error.code)
         is_stopped = is_being_stopped(self.store, self.thread)
         is_playing = bool(error.facts.get("holder", {}).get("role")) and not is_stopped
         if is_playing or self.collisions > _MOST_COLLISIONS:

@@ -7,6 +7,7 @@ Always true: looking changes nothing; a program is asked for nothing but its ver
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -122,6 +123,19 @@ def name_agent(text: str) -> str:
     if any(agent.command == front for agent in KNOWN):
         return f"uwf-{text.lstrip()}"
     return text
+
+
+def tell_adapter(command: str) -> str | None:
+    """Say what to type for a command that is a known program, and not its adapter; else None.
+
+    Raises:
+        BadCommand: it is no command.
+    """
+    meant = name_agent(command)
+    if meant == command:
+        return None
+    program = command.split(maxsplit=1)[0]
+    return f"{program} has an adapter, which plays roles: `--agent {shlex.quote(meant)}`"
 
 
 def _find_program(agent: KnownAgent, environ: Mapping[str, str]) -> str | None:

@@ -35,6 +35,7 @@ from uwf_git.agents.request import (
 from uwf_git.agents.spool import Finished, Lost, Running, collect, look_up
 from uwf_git.commands.agent_name import agent_name
 from uwf_git.commands.check_limits import tell_cut_short
+from uwf_git.commands.left_agent import LeftRun, stay_with
 from uwf_git.commands.left_files import read_left
 from uwf_git.commands.mask_log import masked_listener
 from uwf_git.commands.mask_turn import mask_played
@@ -58,8 +59,6 @@ ALIVE = ".alive"
 _TURN, _STOPPED, _FILES = ".turn", ".stopped", ".files"
 
 _LONGEST_REASON = 1000
-
-_STILL_AT_WORK = b"the agent of a step that was cut short is still at work; waiting for it\n"
 
 # How the kit's agents begin their last two lines.
 _ERROR, _HINT = "error: ", "hint: "
@@ -237,10 +236,10 @@ def _run_or_take_up(turn: Turn, folder: str, listener: Listener) -> AgentRun:
                 kept = () if alive is None else (alive,)
                 with running_slot(turn, run_dir, listener) as slot:
                     return run_agent(_request(turn, run_dir, (*kept, *slot)), listener)
-        if listener.on_stderr is not None:
-            listener.on_stderr(_STILL_AT_WORK)
-        with hold_lock(run_dir + ALIVE, wait=True):
-            pass
+        outcome = stay_with(LeftRun(run_dir, run_dir + ALIVE, _timeout_s(turn)), listener)
+        if outcome is not None:
+            run = collect(run_dir, max_output_bytes=DEFAULT_MAX_OUTPUT_BYTES)
+            return run._replace(outcome=outcome)
 
 
 def _run_dir(turn: Turn, folder: str) -> str:

@@ -72,6 +72,13 @@ def find_running(store: Store, thread: ThreadId) -> Running | None:
     )
 
 
+def is_at_work(store: Store, thread: ThreadId) -> bool:
+    """Tell whether anybody is at work on *thread*."""
+    # The locks are looked at first: to look for an agent without an engine costs more.
+    is_locked = find_holder(store, thread) or find_driver(store, thread)
+    return bool(is_locked) or _find_agent(store, thread) is not None
+
+
 def list_running(store: Store) -> list[Running]:
     """List all that is at work in *store*, the newest thread first."""
     found = (find_running(store, thread) for thread in list_traces(store))

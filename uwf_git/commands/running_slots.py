@@ -16,6 +16,7 @@ from uwf_git.agents.request import Listener
 from uwf_git.agents.spool import Running, look_up
 from uwf_git.commands.thread_errors import ThreadNotReady, read_active
 from uwf_git.commands.turn import Turn
+from uwf_git.debug_log import debug
 from uwf_git.errors import Refused
 from uwf_git.store.git_config import GitConfig
 from uwf_git.store.heads import HeadMoved, find_head
@@ -117,6 +118,8 @@ class _Waiting:
         self._is_said = False
 
     def __call__(self, running: int) -> None:
+        if not self._is_said:
+            debug("W9P0210X", "no slot", thread=self._turn.thread, running=running)
         if not self._is_said and self._listener.on_stderr is not None:
             self._listener.on_stderr(_note(running))
         self._is_said = True

@@ -2,8 +2,8 @@
 
 Owns: what is found out before it is started, and when it counts as started.
 Knows nothing of: the words that make it drive (cli).
-Always true: when `start_driver` returns, the driver holds the right to drive, or is done; what
-keeps it from that is told here. Where its log is, the thread's id tells.
+Always true: when `start_driver` returns, the driver holds the right to drive, or is done, or has
+lived for a minute and will come to it; what keeps it from that is told here.
 """
 
 import os
@@ -15,12 +15,14 @@ from uwf_git.agents.detach import Detached, DetachRequest, start_detached
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive_thread import check_until
 from uwf_git.commands.thread_errors import ThreadNotReady, is_steppable, read_active
+from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, BadUsage, Conflict, Refused, StoreDamaged
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.snapshot import Snapshot
 from uwf_git.store.store import Store
 from uwf_git.store.thread_lock import ThreadBusy, find_driver, find_holder
+from uwf_git.store.thread_log import log_path
 
 _TICK_S = 0.02
 
@@ -93,10 +95,11 @@ def start_driver(store: Store, caller: Caller, request: DriverRequest) -> Driver
     _check_free(store, head.thread)
     _check_ready(snapshot, now_ms=caller.now_ms(), wait=request.wait)
     check_until(snapshot, request.until)
-    log = find_log(store, head.thread)
+    log = log_path(store, head.thread)
     begun = os.path.getsize(log) if os.path.exists(log) else 0
     environment = {**caller.environ, "UWF_REPO": store.path}
     child = start_detached(DetachRequest(request.argv(head.thread), environment, caller.cwd, log))
+    debug("82SB2HA3", "driver started", thread=head.thread, driver=child.pid, log=log)
     try:
         status = _wait_until_begun(store, head.thread, child, sleep=request.sleep)
     finally:
@@ -104,11 +107,6 @@ def start_driver(store: Store, caller: Caller, request: DriverRequest) -> Driver
     if status is not None and status not in _HAS_DRIVEN:
         raise DriverEnded(head.thread, status, log, begun=begun)
     return Driver(snapshot.record.workflow, head.thread, child.pid, log)
-
-
-def find_log(store: Store, thread: ThreadId) -> str:
-    """Give the file in which the background drivers of *thread* leave what they say."""
-    return store.local_path("logs", thread) + ".log"
 
 
 def _check_free(store: Store, thread: ThreadId) -> None:

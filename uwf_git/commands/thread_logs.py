@@ -19,14 +19,14 @@ from uwf_git.agents.spool import STDERR
 from uwf_git.commands.growing_file import GrowingFile
 from uwf_git.commands.log_lines import CONTEXT_BYTES, LogLines
 from uwf_git.commands.play_agent import find_player
-from uwf_git.commands.running import find_running
+from uwf_git.commands.running import is_at_work
 from uwf_git.commands.step_view import view_attempt
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.heads import find_head, get_head, resolve_thread
 from uwf_git.store.history import find_base, walk_history
 from uwf_git.store.snapshot import read_snapshot
 from uwf_git.store.store import Store
-from uwf_git.store.thread_lock import find_driver, find_holder
+from uwf_git.store.thread_lock import find_driver
 from uwf_git.store.thread_log import log_path
 
 DRIVER = "background driver"
@@ -91,7 +91,7 @@ def follow_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
         busy_at = time.monotonic()
         while True:
             # Asked first: what was written until then is read below.
-            is_over = not _is_at_work(store, thread)
+            is_over = not is_at_work(store, thread)
             yield from tails.look()
             yield from tails.read_new()
             if not is_over:
@@ -220,12 +220,6 @@ def _is_logged(store: Store, thread: ThreadId, log: str) -> bool:
             return is_its_log and b"--stream" in file.read().split(b"\0")
     except OSError:
         return False
-
-
-def _is_at_work(store: Store, thread: ThreadId) -> bool:
-    # The locks are looked at first: to look for an agent without an engine costs more.
-    is_locked = find_holder(store, thread) or find_driver(store, thread)
-    return bool(is_locked) or find_running(store, thread) is not None
 
 
 def _patience_s(store: Store, thread: ThreadId) -> float:

@@ -64,11 +64,16 @@ class TurnFailed(AgentFailed):
     code = "turn-failed"
 
     def __init__(self, turn: Turn, played: Played, status: Status) -> None:
+        from uwf_git.commands.known_agents import (  # noqa: PLC0415 (only a failure asks for it)
+            tell_adapter,
+        )
+
         error = dict(played.error or {})
         command = turn.agent.payload["command"]
+        hint = tell_adapter(command) or played.hint
         super().__init__(
             f"{turn.role} failed ({agent_name(command)}): {error.get('message')}",
-            hint=played.hint or _NEXT.get(status, _NEXT["ready"]).format(thread=turn.thread),
+            hint=hint or _NEXT.get(status, _NEXT["ready"]).format(thread=turn.thread),
             thread=turn.thread,
             role=turn.role,
             agent=agent_name(command),

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from uwf_git.commands.running import is_at_work
 from uwf_git.errors import Conflict
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import Status, Waiting
@@ -16,7 +17,6 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.heads import get_head, resolve_thread
 from uwf_git.store.snapshot import read_snapshot
 from uwf_git.store.store import Store
-from uwf_git.store.thread_lock import find_driver, find_holder
 
 _FIRST_TICK_S = 0.05
 _LONGEST_TICK_S = 0.5
@@ -71,7 +71,8 @@ def wait_for_threads(
 
     A thread rests that has ended, that waits for somebody, is paused or has failed, and one that
     is ready while nobody drives or steps it. One that is driven is at work also when it sleeps
-    until the end of a limit; one that is paused, as long as the step goes on that was under way.
+    until the end of a limit; one that is paused, as long as the step goes on that was under way;
+    and one whose engine was killed, as long as its agent works on.
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: there is none to wait for.
@@ -95,9 +96,9 @@ def wait_for_threads(
 
 def _tell_rest(store: Store, thread: ThreadId, on_rest: Callable[[AtRest], None]) -> bool:
     # The locks first: what is recorded after they were found free is recorded by nobody.
-    is_at_work = find_driver(store, thread) or find_holder(store, thread)
+    is_busy = is_at_work(store, thread)
     head = get_head(store, thread)
-    if is_at_work and not head.archived:
+    if is_busy and not head.archived:
         return False
     snapshot = read_snapshot(store, head.commit)
     record = snapshot.record

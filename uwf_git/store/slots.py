@@ -87,8 +87,8 @@ def hold_slot(request: SlotRequest) -> Iterator[int | None]:
         What *on_wait* raises.
     """
     with ExitStack() as stack:
-        with _hold_queue(request):
-            descriptor = _find_slot(request, stack)
+        with _hold_queue(request) as is_first:
+            descriptor = _find_slot(request, stack) if is_first else None
         try:
             yield descriptor
         finally:
@@ -155,13 +155,27 @@ def _list_slots(folder: str) -> set[str]:
 
 
 @contextmanager
-def _hold_queue(request: SlotRequest) -> Iterator[None]:
-    """Be the first of those that wait, and until then look up now and then."""
+def _hold_queue(request: SlotRequest) -> Iterator[bool]:
+    """Be the first of those that wait, and until then look up now and then.
+
+    False: somebody else is, and *request* does not wait.
+    """
     path = os.path.join(request.folder, _QUEUE)
-    with hold_lock(path, wait=False) as descriptor:
-        if descriptor is not None:
-            yield
-            return
+    patience_s = 0 if request.waits else _LOOK_S
+    began = time.monotonic()
+    while True:
+        with hold_lock(path, wait=False) as descriptor:
+            if descriptor is not None:
+                yield True
+                return
+        if time.monotonic() - began >= patience_s:
+            break
+        time.sleep(_TICK_S)
+    if not request.waits:
+        # Who takes a slot is gone by now; whoever holds the queue so long waits for one, perhaps
+        # for that of the agent that we work for.
+        yield False
+        return
     waiter = _Waiter(path)
     thread = threading.Thread(target=waiter.wait, daemon=True, name="uwf-queue")
     thread.start()
@@ -170,7 +184,7 @@ def _hold_queue(request: SlotRequest) -> Iterator[None]:
             request.on_wait(0)
         if waiter.error is not None:
             raise waiter.error
-        yield
+        yield True
     finally:
         waiter.is_done.set()
         if waiter.is_first.is_set():

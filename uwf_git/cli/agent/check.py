@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from uwf_git.cli.agent_log import forwarded_log
+from uwf_git.cli.asked_to_end import taken_as_interrupt
 from uwf_git.cli.parameters import text_argument
 from uwf_git.cli.render import emit, note
 from uwf_git.cli.settings import Session
@@ -48,7 +49,7 @@ def run_check(session: Session, agent: str, timeout_s: int) -> dict[str, Any]:
     Raises:
         As ``check_agent``.
     """
-    with forwarded_log() as forward:
+    with taken_as_interrupt(), forwarded_log() as forward:
         request = CheckRequest(agent, timeout_s, session.new_thread_id(), _settings(session))
         checked = check_agent(terminal_caller(session), request, on_stderr=forward)
     if not checked.heard:

@@ -48,7 +48,8 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     the thread stands.
 
     Nobody else can step the thread meanwhile. Ctrl-C ends the agent that is at work, and keeps
-    what it had printed; another run goes on from there.
+    what it had printed; so does the end of the terminal, unless it runs in the background.
+    Another run goes on from there.
     """
     if agent is not None:
         text_argument(agent, "--agent")

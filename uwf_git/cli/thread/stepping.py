@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import click
 
 from uwf_git.cli.agent_log import forwarded_log
+from uwf_git.cli.asked_to_end import taken_as_interrupt
 from uwf_git.cli.parameters import text_argument
 from uwf_git.cli.render import emit
 from uwf_git.cli.settings import Session
@@ -69,7 +70,7 @@ def take_step(session: Session, store: Store, thread: str, stepping: Stepping) -
     Raises:
         As ``step_thread``.
     """
-    with forwarded_log() as forward:
+    with taken_as_interrupt(), forwarded_log() as forward:
         choice = Choice(stepping.agent, session.agent, stepping.trust)
         request = StepRequest(thread, agent_player(forward), choice, stepping.workdir)
         stepped = step_thread(store, terminal_caller(session), request)

@@ -35,8 +35,9 @@ def command(session: Session, threads: tuple[str, ...], timeout: float | None) -
     """Wait until nobody is at work on threads any more.
 
     That is when a thread has ended, waits for a person, is paused or has failed, or when it is
-    ready and nobody drives or steps it. The result has a row for each, in the order in which they
-    came to rest; on a timeout, for those that did.
+    ready and nobody drives or steps it. An agent whose engine was killed is at work as well. The
+    result has a row for each, in the order in which they came to rest; on a timeout, for those
+    that did.
     """
     rows: list[AtRest] = []
     try:
