@@ -45,8 +45,8 @@ def test_change_of_the_rules_is_told_by_the_names_that_people_type(world: World)
     assert entry.meta == {
         "workflow": f"demo {snapshot.record.workflow}",
         "agent of writer": "uwf-claude --model opus",
-        "maxSteps": 5,
-        "maxCost": None,
+        "maxSteps": "5",
+        "maxCost": "no limit",
     }
 
 

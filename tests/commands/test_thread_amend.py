@@ -12,11 +12,17 @@ from uwf_git.commands.bind_roles import NoSuchRole
 from uwf_git.commands.change_rules import Amended, PositionGone
 from uwf_git.commands.check_limits import BadLimit, LimitReached
 from uwf_git.commands.find_workflow import WorkflowRemoved
-from uwf_git.commands.thread_amend import AmendRequest, NothingToAmend, amend_thread
+from uwf_git.commands.thread_amend import (
+    AlreadySo,
+    AmendRequest,
+    NothingToAmend,
+    amend_thread,
+)
 from uwf_git.commands.thread_errors import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.thread_fork import ForkRequest, fork_thread
 from uwf_git.commands.thread_kill import kill_thread
 from uwf_git.commands.thread_pause import pause_thread
+from uwf_git.commands.thread_read import read_thread
 from uwf_git.commands.thread_resume import resume_thread
 from uwf_git.commands.thread_show import show_thread
 from uwf_git.commands.turn import Left, Played, Turn
@@ -430,3 +436,46 @@ def test_closure_of_the_other_workflow_goes_along(world: World) -> None:
         schema = snapshot.get_node(role["$ref"]).payload["outputSchema"]["$ref"]
         assert snapshot.get_node(schema)
     assert snapshot.get_node(workflow.payload["moderator"]["$ref"])
+
+
+@pytest.mark.parametrize(
+    ("agents", "asked"),
+    [
+        (("checker=c",), {}),
+        ((), {"workflow": "demo"}),
+        ((), {"limits": {"maxSteps": 7}}),
+        ((), {"limits": {"maxCost": None}}),
+        (("checker=c",), {"workflow": "demo", "limits": {"maxSteps": 7}, "reason": "again"}),
+    ],
+)
+def test_what_is_so_already_is_refused(
+    world: World, agents: tuple[str, ...], asked: dict[str, Any]
+) -> None:
+    thread = world.begun()
+    amend(world, thread, "checker=c", limits={"maxSteps": 7})
+    before = get_head(world.store, thread)
+
+    with pytest.raises(AlreadySo, match="already"):
+        amend(world, thread, *agents, **asked)
+
+    assert get_head(world.store, thread) == before
+
+
+def test_command_that_may_not_run_here_yet_is_allowed_by_giving_it_again(world: World) -> None:
+    thread = world.begun()
+    amend(world, thread, "checker=c")
+    world.store.config.values.clear()
+
+    amend(world, thread, "checker=c")
+
+    assert is_trusted(world.store, {"command": "c"})
+
+
+def test_time_is_told_as_people_say_it(world: World) -> None:
+    thread = world.begun()
+
+    amend(world, thread, limits={"maxExecutionTime": 5_400_000, "maxTokens": 10})
+
+    said = "amend: maxExecutionTime is 1 h 30 min; maxTokens is 10"
+    assert world.snapshot(thread).subject == said
+    assert "- **maxExecutionTime**: 1 h 30 min\n" in read_thread(world.store, thread)

@@ -58,7 +58,7 @@ def test_document_tells_who_they_are_and_what_they_share(
     common = document["common"]
     assert (common["depth"], common["role"], common["thread"]) == (1, "writer", both[0])
     shared = read_snapshot(world.store, common["commit"]).record
-    assert (shared.event, shared.depth, shared.node) == ("step", 1, common["node"])
+    assert (shared.event, shared.depth, shared.node) == ("step", 1, common["hash"])
     assert document["prompt"] is None
     assert document["state"] == [{"kind": "changed", "path": "n", "before": 1, "after": 2}]
 

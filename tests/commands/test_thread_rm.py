@@ -96,6 +96,20 @@ def test_active_thread_stays(world: World, ended: ThreadId) -> None:
     assert world.snapshot(ended).record.status == "killed"
 
 
+def test_damaged_active_thread_stays_and_it_is_told_how_to_be_rid_of_it(
+    world: World, ended: ThreadId
+) -> None:
+    assert ended
+    active = world.start()
+    Path(f"{world.store.path}/refs/threads/{active}").write_text(f"{'0' * 39}1\n")
+
+    with pytest.raises(ThreadStillActive, match="active, damaged, and") as caught:
+        plan_removals(world.store, [active])
+
+    assert caught.value.hint is not None
+    assert f"`git update-ref -d refs/threads/{active}`" in caught.value.hint
+
+
 def test_active_ref_that_was_left_over_does_not_bring_it_back(
     world: World, ended: ThreadId, git: Git
 ) -> None:

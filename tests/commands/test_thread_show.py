@@ -2,6 +2,7 @@ import os
 
 import pytest
 from commands.world import World, fails, says
+from seal import START_MS
 
 from uwf_git.commands.thread_kill import kill_thread
 from uwf_git.commands.thread_patch import patch_thread
@@ -86,6 +87,19 @@ def test_no_thread_was_updated_before_it_began(world: World) -> None:
     shown = show_thread(world.store, world.begun())
 
     assert shown["lastUpdateTime"] == shown["startTime"] == 1_760_000_000_999
+
+
+def test_no_thread_ends_before_its_newest_step(world: World) -> None:
+    world.caller = world.caller._replace(now_ms=lambda: START_MS + 1_500)
+    thread = world.begun()
+    for _ in range(3):
+        world.step(thread)
+
+    shown = show_thread(world.store, thread)
+
+    assert shown["status"] == "completed"
+    assert shown["endTime"] == shown["lastUpdateTime"] == shown["step"]["timestamp"]
+    assert shown["endTime"] % 1000 != 0
 
 
 def test_thread_that_waits_for_a_person_shows_the_question(world: World) -> None:

@@ -30,7 +30,7 @@ def test_versions_are_rows_with_when_who_and_what(world: World, puts: list[PutWo
     assert middle["changes"] == [{"kind": "changed", "path": "roles.writer.systemPrompt"}]
     assert "changes" not in first
     assert (first["before"], middle["before"]) == (None, puts[0].version)
-    assert first["time"] < middle["time"] < newest["time"]
+    assert first["timestamp"] < middle["timestamp"] < newest["timestamp"]
     assert first["author"].endswith(">")
     assert {row["event"] for row in (newest, middle, first)} == {"put"}
     assert first["workflow"] == puts[0].workflow

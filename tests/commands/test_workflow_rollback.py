@@ -38,7 +38,7 @@ def test_version_before_the_newest_comes_back_as_a_new_commit(
     done = back(world, reason="It was too good.")
 
     assert done[:2] == ("demo", first.workflow)
-    assert (done.restored, done.before) == (first.version, second.workflow)
+    assert (done.restored, done.replaced) == (first.version, second.workflow)
     newest, *before = list_versions(world.store)
     assert newest.commit.oid == done.version
     assert [each.commit.oid for each in before] == [second.version, first.version]
@@ -67,7 +67,7 @@ def test_what_was_removed_comes_back(world: World, two: tuple[PutWorkflow, PutWo
 
     done = back(world)
 
-    assert (done.workflow, done.before) == (two[1].workflow, None)
+    assert (done.workflow, done.replaced) == (two[1].workflow, None)
     assert find_workflow(world.store, "demo").workflow.hash == two[1].workflow
     # The removal is no version: what came before what is there now is the first one.
     assert back(world).workflow == two[0].workflow

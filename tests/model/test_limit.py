@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.model.limit import LONGEST_MS, MOST, find_limit_problem
+from uwf_git.model.limit import LONGEST_MS, MOST, find_limit_problem, render_limit
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,16 @@ def test_half_a_step_and_more_than_a_year_are_told() -> None:
     assert find_limit_problem("maxSteps", 1.5) == "must be a whole number, 1 or more"
     assert find_limit_problem("maxExecutionTime", 0.5) is not None
     assert find_limit_problem("maxExecutionTime", LONGEST_MS + 1) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("maxSteps", 3, "3"),
+        ("maxCost", 0.5, "0.5"),
+        ("maxCost", None, "no limit"),
+        ("maxExecutionTime", 90_000, "1 min 30 s"),
+    ],
+)
+def test_limit_is_written_for_people(name: str, value: float | None, told: str) -> None:
+    assert render_limit(name, value) == told

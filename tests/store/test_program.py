@@ -110,5 +110,5 @@ def test_listener_that_takes_too_long_is_ended_with_all_of_its_own(tmp_path: Pat
 
 
 def test_listener_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ProgramFailed, match="could not be started"):
+    with pytest.raises(ProgramFailed, match="could not be started: No such file or directory"):
         run_listener(["/nowhere"], ENVIRON, given=b"", cwd=str(tmp_path), timeout_s=1)

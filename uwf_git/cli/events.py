@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from uwf_git.cli.counts import limit_option
 from uwf_git.cli.json_text import render_json
 from uwf_git.cli.render import emit, note
 from uwf_git.cli.settings import Session
@@ -41,18 +42,21 @@ _PAUSE_S = 0.2
 @click.argument("thread", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on with what happens from now on.")
 @click.option("--since", metavar="EVENT", help="Begin after this event (its id, or a commit).")
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after so many events.")
+@limit_option("Stop after so many events.")
 @click.option("--state", is_flag=True, help="Tell the thread's state with each event.")
 def command(session: Session, thread: str | None, **asked: Any) -> None:
     """Tell what happens to the threads, one JSON object a line.
 
     The oldest comes first. The types are workflow:start, workflow:progress, workflow:complete,
-    workflow:error, node:enter and node:exit. Without THREAD it is told of all threads, in the order in which
-    this machine has seen them move. An event's id is the same everywhere; what comes after it
-    is asked for with --since, and neither missed nor doubled.
+    workflow:error, node:enter and node:exit. Without THREAD it is told of all threads, in the
+    order in which this machine has seen them move. An event's id is the same everywhere; what
+    comes after it is asked for with --since, and neither missed nor doubled.
 
     --follow alone begins with whose turn it is now, and with a THREAD it ends when that has
     ended. What looks like a key is masked.
+
+    `uwf config set onEvent CMD` has CMD run for each event of what is done here from then on,
+    with the event on its standard input. No shell reads CMD; `sh -c '…'` is one.
     """
     events = _Events(session, thread, asked)
     try:

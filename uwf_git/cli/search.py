@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from uwf_git.cli.counts import limit_option
 from uwf_git.cli.json_text import render_json
 from uwf_git.cli.parameters import text_argument
 from uwf_git.cli.render import emit, note
@@ -32,13 +33,7 @@ _DEFAULT_LIMIT = 100
 @click.option("--workflow", metavar="NAME", help="Only threads of this workflow (name or hash).")
 @click.option("--role", metavar="ROLE", help="Only steps of this role.")
 @click.option("--active", is_flag=True, help="Only active threads, not the archived ones.")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=_DEFAULT_LIMIT,
-    show_default=True,
-    help="How many rows at most.",
-)
+@limit_option("How many rows at most.", default=_DEFAULT_LIMIT)
 def command(session: Session, text: str, *, limit: int, **asked: Any) -> None:
     """Search prompts, meta and content of all threads.
 
@@ -48,7 +43,7 @@ def command(session: Session, text: str, *, limit: int, **asked: Any) -> None:
     the environment is masked.
     """
     rows = _search(session, text_argument(text, "the text"), asked)
-    shown = _counted(rows, limit)
+    shown = islice(rows, limit)
     if session.output_format == "text":
         width = session.text_width()
         for row in shown:
@@ -57,6 +52,9 @@ def command(session: Session, text: str, *, limit: int, **asked: Any) -> None:
         _stream_json(session, shown)
     else:
         emit(session, list(shown))
+    # After the list: both may go to one terminal.
+    if next(rows, None) is not None:
+        note(f"note: there are more than {limit}; see them with --limit N")
 
 
 def _search(session: Session, text: str, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -69,13 +67,6 @@ def _search(session: Session, text: str, asked: dict[str, Any]) -> Iterator[dict
         secrets=find_secrets(session.environ),
     )
     return search_threads(session.open_store(), request)
-
-
-def _counted(rows: Iterator[dict[str, Any]], limit: int) -> Iterator[dict[str, Any]]:
-    """Give no more rows than asked for, and tell if there are more."""
-    yield from islice(rows, limit)
-    if next(rows, None) is not None:
-        note(f"note: there are more than {limit}; see them with --limit N")
 
 
 def _stream_json(session: Session, rows: Iterable[dict[str, Any]]) -> None:

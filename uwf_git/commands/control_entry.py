@@ -10,6 +10,7 @@ from uwf_git.commands.step_view import Commands
 from uwf_git.commands.typed_node import get_typed
 from uwf_git.engine.markdown import Entry
 from uwf_git.model.builtin import SIGNAL
+from uwf_git.model.limit import render_limit
 from uwf_git.model.references import find_reference
 from uwf_git.store.snapshot import Snapshot
 
@@ -56,5 +57,5 @@ def _view(signal: dict[str, Any], snapshot: Snapshot, commands: Commands) -> dic
         view["workflow"] = f"{snapshot.record.workflow_name} {workflow}"
     for role, agent in signal.get("agentBinding", {}).items():
         view[f"agent of {role}"] = commands.get(agent)
-    view |= signal.get("limits", {})
-    return view
+    limits = signal.get("limits", {})
+    return view | {name: render_limit(name, value) for name, value in limits.items()}

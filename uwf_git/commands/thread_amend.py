@@ -22,13 +22,15 @@ from uwf_git.commands.change_rules import (
 from uwf_git.commands.check_limits import check_asked
 from uwf_git.commands.find_workflow import FoundWorkflow, find_workflow
 from uwf_git.commands.steer import steer_thread
-from uwf_git.errors import BadUsage
+from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.builtin import BUILTIN_NODES
+from uwf_git.model.limit import render_limit
+from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.record import Transition
 from uwf_git.store.snapshot import Snapshot
 from uwf_git.store.store import Store
-from uwf_git.store.trust import trust_agents
+from uwf_git.store.trust import is_trusted, trust_agents
 
 
 class NothingToAmend(BadUsage):
@@ -40,6 +42,19 @@ class NothingToAmend(BadUsage):
         super().__init__(
             "there is nothing to change",
             hint="give --workflow, --agent or a limit such as --max-steps",
+        )
+
+
+class AlreadySo(Refused):
+    """The thread goes by all of that already."""
+
+    code = "already-so"
+
+    def __init__(self, thread: ThreadId) -> None:
+        super().__init__(
+            f"thread {thread} has this workflow, these agents and limits already",
+            hint=f"`uwf thread show {thread}` tells them",
+            thread=thread,
         )
 
 
@@ -68,6 +83,7 @@ def amend_thread(store: Store, caller: Caller, request: AmendRequest) -> Amended
 
     Raises:
         NothingToAmend: nothing is to change.
+        AlreadySo: nothing would.
         BadLimit, NoSuchRole, BadCommand: the request makes no sense.
         NoSuchWorkflow, WorkflowRemoved, AmbiguousNode, BadLocalWorkflow: there is no such workflow.
         PositionGone: it has not the role at which the thread stands, or waits.
@@ -112,8 +128,18 @@ def _plan(
         reason=request.reason,
     )
     transition, amended = change_transition(caller, snapshot, change)
+    # Whoever gives the command of a fetched thread once more allows it here, which changes much.
+    may_run = all(is_trusted(store, agent) for agent in change.trusted)
+    if may_run and _is_as_before(snapshot, transition):
+        raise AlreadySo(snapshot.record.thread)
     trust_agents(store, change.trusted)
     return transition, amended
+
+
+def _is_as_before(snapshot: Snapshot, transition: Transition) -> bool:
+    """Tell whether all stays as it is; a rule may be the same and still let a thread go on."""
+    same_status = transition.record.status == snapshot.record.status
+    return same_status and transition.present == snapshot.get_present()
 
 
 def _rules_now(snapshot: Snapshot) -> Change:
@@ -136,4 +162,4 @@ def _moved(store: Store, snapshot: Snapshot, request: AmendRequest, found: Found
 
 
 def _tell_limits(limits: Mapping[str, Any]) -> list[str]:
-    return [f"{name} is {'no limit' if value is None else value}" for name, value in limits.items()]
+    return [f"{name} is {render_limit(name, value)}" for name, value in limits.items()]

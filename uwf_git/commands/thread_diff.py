@@ -112,7 +112,7 @@ def _view_common(store: Store, a: _Side, b: _Side, parted: Parted) -> dict[str, 
     thread = None if commit is None else read_snapshot(store, commit).record.thread
     return {
         "depth": parted.depth,
-        "node": parted.node,
+        "hash": parted.node,
         "role": node.payload["role"] if node.type == STEP else None,
         "thread": thread,
         "commit": commit,

@@ -14,7 +14,6 @@ from uwf_git.engine.events import Entered, Happened, build_events, enter_event
 from uwf_git.engine.key_shapes import mask_keys_in
 from uwf_git.engine.masking import mask_value
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP
-from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import STEPS, Present
@@ -25,8 +24,6 @@ from uwf_git.store.history import find_base
 from uwf_git.store.refs import Oid
 from uwf_git.store.snapshot import Snapshot, read_snapshot
 from uwf_git.store.store import Store
-
-_MS = 1000
 
 _ASKED = ("action", "workflow", "agentBinding", "limits")
 
@@ -99,7 +96,7 @@ def _read(store: Store, snapshot: Snapshot) -> Happened:
     happened = Happened(
         commit=snapshot.commit.oid,
         record=record,
-        time_ms=_within(snapshot, snapshot.get_head_node()),
+        time_ms=snapshot.recorded_ms(snapshot.get_head_node()),
         subject=snapshot.subject,
         where=_where(present),
         state=present.state,
@@ -118,15 +115,6 @@ def _read(store: Store, snapshot: Snapshot) -> Happened:
         why = f"killed: {reason}" if reason else "killed"
         return happened._replace(reason=reason, error=why)
     return happened._replace(reason=reason, has_failed=False)
-
-
-def _within(snapshot: Snapshot, node: Node) -> int:
-    """Give when *snapshot* was recorded: git counts in seconds, and nodes in milliseconds.
-
-    Without it the end of a thread would seem to come before its last step.
-    """
-    recorded_ms = snapshot.commit.time_s * _MS
-    return node.timestamp if 0 <= node.timestamp - recorded_ms < _MS else recorded_ms
 
 
 def _where(present: Present) -> tuple[str, int] | None:
@@ -194,7 +182,7 @@ def _read_signal(snapshot: Snapshot, happened: Happened, signal: NodeHash) -> Ha
         # What it changes to is state, and told as such.
         more["patched"] = sorted(payload["patch"])
     return happened._replace(
-        time_ms=max(happened.time_ms, _within(snapshot, node)),
+        time_ms=max(happened.time_ms, snapshot.recorded_ms(node)),
         reason=payload.get("reason", ""),
         more=more,
         has_failed=False,

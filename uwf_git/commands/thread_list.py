@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.work_traces import RUNNING, has_traces
 from uwf_git.errors import StoreDamaged
+from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.heads import find_head, list_threads
@@ -27,7 +28,7 @@ class ListRequest(NamedTuple):
     """Which threads are asked for."""
 
     archived: bool = False
-    """Whether ended ones are among them (``--all``)."""
+    """Whether ended ones are among them (``--all``), whatever statuses are asked for."""
 
     workflow: str | None = None
     """Only those of the workflow of this name or hash."""
@@ -48,8 +49,12 @@ class ListRequest(NamedTuple):
 
 
 def list_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]:
-    """Give a row for each thread that is asked for, newest first."""
-    rows = (_row(store, thread) for thread in walk_threads(store, archived=request.archived))
+    """Give a row for each thread that is asked for, newest first.
+
+    Whoever asks for a status that only ended threads have asks for the archived ones.
+    """
+    archived = request.archived or bool(request.statuses & ENDED)
+    rows = (_row(store, thread) for thread in walk_threads(store, archived=archived))
     wanted = (row for row in rows if row is not None and _is_asked_for(row, request))
     end = None if request.limit is None else request.offset + request.limit
     return list(islice(wanted, request.offset, end))

@@ -17,7 +17,7 @@ from uwf_git.engine.markdown import Entry, fence_text, inline_text, render_docum
 from uwf_git.engine.subject import first_line
 from uwf_git.model.builtin import ATTEMPT, STEP
 from uwf_git.model.thread import STEPS
-from uwf_git.model.time_text import render_time
+from uwf_git.model.time_text import render_duration, render_time
 from uwf_git.store.heads import get_head, resolve_thread
 from uwf_git.store.history import walk_history
 from uwf_git.store.refs import Oid
@@ -26,7 +26,6 @@ from uwf_git.store.store import Store
 
 _LONGEST_TITLE = 100
 _MS = 1000
-_MINUTE_S = 60
 
 
 def read_thread(store: Store, text: str, *, last: int | None = None) -> str:
@@ -173,12 +172,7 @@ def _author(snapshot: Snapshot) -> str:
 
 def _duration(payload: dict[str, Any]) -> str:
     duration_ms = payload.get("durationMs")
-    if duration_ms is None:
-        return ""
-    seconds = duration_ms / _MS
-    if seconds < _MINUTE_S:
-        return f"{seconds:.1f} s"
-    return f"{int(seconds // _MINUTE_S)} min {int(seconds % _MINUTE_S)} s"
+    return "" if duration_ms is None else render_duration(duration_ms)
 
 
 def _steps(depth: int) -> str:

@@ -35,10 +35,15 @@ class ThreadStillActive(Refused):
 
     code = "thread-still-active"
 
-    def __init__(self, thread: ThreadId) -> None:
+    def __init__(self, thread: ThreadId, *, is_damaged: bool) -> None:
+        damaged = ", damaged" if is_damaged else ""
+        ref = ACTIVE + thread
         super().__init__(
-            f"thread {thread} is active, and only archived threads can be removed",
-            hint=f"end it first: `uwf thread kill {thread} -m …`",
+            f"thread {thread} is active{damaged}, and only archived threads can be removed",
+            # What is damaged cannot be ended either.
+            hint=f"`git update-ref -d {ref}` in the store gives it up as it is"
+            if is_damaged
+            else f"end it first: `uwf thread kill {thread} -m …`",
             thread=thread,
         )
 
@@ -92,7 +97,7 @@ def plan_removals(store: Store, texts: Iterable[str]) -> list[Removal]:
 def _get_archived(store: Store, thread: ThreadId) -> Head:
     head = get_head(store, thread)
     if not head.archived:
-        raise ThreadStillActive(thread)
+        raise ThreadStillActive(thread, is_damaged=_plan(store, head).status == DAMAGED)
     return head
 
 

@@ -43,8 +43,9 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
     record = snapshot.record
     present = snapshot.get_present()
     start = snapshot.get_start()
-    # git counts in seconds, so that the second in which a thread began is before its beginning.
-    updated_at = max(snapshot.commit.time_s * 1000, present.started_at)
+    newest = snapshot.get_head_node()
+    # The second in which a thread began is before its beginning.
+    updated_at = max(snapshot.recorded_ms(newest), present.started_at)
     status, running = _find_work(store, head.thread, record.status)
     document: dict[str, Any] = {
         "thread": head.thread,
@@ -70,7 +71,6 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
     if full:
         document["steps"] = view_steps(snapshot)
     else:
-        newest = snapshot.get_head_node()
         document["step"] = view_step(snapshot, newest) if record.depth else None
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
     return document

@@ -57,7 +57,7 @@ def _row(
         "version": commit.oid,
         "event": version.event,
         "workflow": version.workflow,
-        "time": commit.time_s * 1000,
+        "timestamp": commit.time_s * 1000,
         "author": commit.author.decode(errors="replace"),
         "before": commit.parents[0] if commit.parents else None,
     }

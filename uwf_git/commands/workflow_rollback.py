@@ -43,7 +43,7 @@ class RolledBack(NamedTuple):
     restored: str
     """The commit of the version that was brought back."""
 
-    before: NodeHash | None
+    replaced: NodeHash | None
     """The workflow that its name meant before; None if it had been removed."""
 
 

@@ -14,7 +14,8 @@ class TaskFilter:
     """Which tasks are asked for; without anything, all that have not ended."""
 
     ended: bool = False
-    """Whether those that were completed or killed are among them."""
+    """Whether those that were completed or killed are among them; asking for one of these
+    statuses asks for it as well."""
 
     workflow: str | None = None
     """Only those of the workflow of this name or hash."""

@@ -1,10 +1,13 @@
 """Limits of a thread: what each of them may be.
 
-Owns: which values a limit takes. Knows nothing of: what it counts (engine/limits.py), who sets it.
+Owns: which values a limit takes, and how one is written for people.
+Knows nothing of: what it counts (engine/limits.py), who sets it.
 Always true: a limit leaves room for something: none is 0, for with that no step could ever begin.
 """
 
 from typing import Any
+
+from uwf_git.model.time_text import render_duration
 
 MOST = 2**53 - 1
 """The largest whole number that every reader of JSON keeps."""
@@ -25,3 +28,10 @@ def find_limit_problem(name: str, value: Any) -> str | None:
         fits = is_whole and value <= LONGEST_MS
         return None if fits else "must be a whole number of milliseconds, 1 or more, at most a year"
     return None if is_whole else "must be a whole number, 1 or more"
+
+
+def render_limit(name: str, value: float | None) -> str:
+    """Write what the limit *name* is, or what of it is used; a time is kept in milliseconds."""
+    if value is None:
+        return "no limit"
+    return render_duration(int(value)) if name == "maxExecutionTime" else str(value)

@@ -1,11 +1,14 @@
 """Times as people read them.
 
-Owns: the one spelling of a moment in what commands print. Knows nothing of: clocks.
+Owns: the one spelling of a moment, and of how long something took or may take.
+Knows nothing of: clocks.
 """
 
 from datetime import UTC, datetime
 
 _MS = 1000
+_MINUTE_S = 60
+_HOUR_S = 60 * _MINUTE_S
 
 
 def render_time(time_ms: int) -> str:
@@ -17,3 +20,13 @@ def render_time(time_ms: int) -> str:
         return datetime.fromtimestamp(time_ms / _MS, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (OverflowError, ValueError, OSError):
         return f"{time_ms} ms after 1970"
+
+
+def render_duration(duration_ms: int) -> str:
+    """Write milliseconds as people say them: `0.3 s`, `1 min 05 s`, `2 h 00 min`."""
+    if duration_ms < _MINUTE_S * _MS:
+        return f"{duration_ms / _MS:.1f} s"
+    seconds = duration_ms // _MS
+    if seconds < _HOUR_S:
+        return f"{seconds // _MINUTE_S} min {seconds % _MINUTE_S:02} s"
+    return f"{seconds // _HOUR_S} h {seconds % _HOUR_S // _MINUTE_S:02} min"

@@ -83,7 +83,7 @@ def run_program(
     except subprocess.TimeoutExpired as error:
         raise ProgramFailed(argv[0], f"was ended after {timeout_s:g} s") from error
     except (OSError, ValueError) as error:
-        raise ProgramFailed(argv[0], f"could not be started: {error}") from error
+        raise ProgramFailed(argv[0], f"could not be started: {_tell(error)}") from error
     debug("NB3E9M6J", "program ran", program=argv[0], status=ran.returncode)
     return Ran(ran.returncode, ran.stdout, ran.stderr)
 
@@ -117,7 +117,7 @@ def run_listener(
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            raise ProgramFailed(argv[0], f"could not be started: {error}") from error
+            raise ProgramFailed(argv[0], f"could not be started: {_tell(error)}") from error
         try:
             status = process.wait(timeout_s)
         except BaseException as error:
@@ -155,4 +155,10 @@ def start_detached(argv: Sequence[str], environ: Mapping[str, str]) -> None:
             check=True,
         )
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
-        raise ProgramFailed(argv[0], f"could not be started: {error}") from error
+        raise ProgramFailed(argv[0], f"could not be started: {_tell(error)}") from error
+
+
+def _tell(error: OSError | ValueError | subprocess.CalledProcessError) -> str:
+    """Give what kept a program from starting, without the numbers that Python puts before it."""
+    said = error.strerror if isinstance(error, OSError) else None
+    return said or str(error)

@@ -40,6 +40,8 @@ HEAD_FILE = "head.json"
 NOW_FILE = "now.json"
 NODES = "nodes"
 
+_MS = 1000
+
 
 class Snapshot(NamedTuple):
     """A thread as a commit has it."""
@@ -86,6 +88,15 @@ class Snapshot(NamedTuple):
         if node is None:
             raise MissingNode(name)
         return node
+
+    def recorded_ms(self, node: Node) -> int:
+        """Give when this was recorded, which is when *node* was made if that was in its second.
+
+        git counts in seconds and nodes in milliseconds: without it the end of a thread would seem
+        to come before its last step.
+        """
+        recorded_ms = self.commit.time_s * _MS
+        return node.timestamp if 0 <= node.timestamp - recorded_ms < _MS else recorded_ms
 
     def get_present(self) -> Present:
         """Give the thread's present.

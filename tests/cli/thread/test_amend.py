@@ -62,7 +62,7 @@ def test_what_is_still_to_be_done_is_told(uwf: Uwf) -> None:
     [
         ([], 2, "there is nothing to change"),
         (["-m", "why"], 2, "there is nothing to change"),
-        (["--max-steps", "0"], 2, "'0' is not a whole number, 1 or more, and not none"),
+        (["--max-steps", "0"], 2, "'0' is not a whole number, 1 or more; 'none' is no limit"),
         (["--agent", "nobody=x"], 1, "workflow demo has no role nobody"),
         (["--agent", "\udcff"], 1, "--agent is not UTF-8 text"),
         (["--workflow", "\udcff"], 1, "--workflow is not UTF-8 text"),

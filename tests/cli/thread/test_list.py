@@ -121,3 +121,27 @@ def test_what_is_at_work_is_found_by_its_status(uwf: Uwf) -> None:
     assert [(row["thread"], row["status"]) for row in rows] == [(threads[0], "running")]
     assert f"{threads[0]}  running" in told
     assert f"{threads[1]}  ready" in told
+
+
+def test_status_of_ended_threads_asks_for_them(uwf: Uwf) -> None:
+    active, ended = uwf.begun(), uwf.begun()
+    uwf.json("thread", "kill", ended)
+
+    def listed(*words: str) -> list[str]:
+        return [row["thread"] for row in uwf.json("thread", "list", *words)]
+
+    assert listed("--status", "killed") == [ended]
+    assert listed("--status", "completed") == []
+    assert listed("--status", "ready") == [active]
+    assert listed("--status", "ready", "--status", "killed") == [ended, active]
+
+
+def test_largest_numbers_ask_for_all_or_nothing(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    many = "9" * 30
+
+    assert [row["thread"] for row in uwf.json("thread", "list", "--limit", many)] == [thread]
+    assert uwf.json("thread", "list", "--limit", many, "--offset", many) == []
+    assert uwf("search", "Do", "--limit", many).status == 0
+    assert uwf("events", "--limit", many).status == 0
+    assert uwf("thread", "read", thread, "--last", many).status == 0

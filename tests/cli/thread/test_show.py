@@ -123,3 +123,16 @@ def test_text_has_the_limits_and_what_of_them_is_used(uwf: Uwf) -> None:
 
     assert describe_limits(document) == "maxSteps 2 of 9, maxCost 3"
     assert describe_limits(document | {"limits": {}}) is None
+
+
+def test_meta_and_times_are_told_without_the_words_of_python(uwf: Uwf) -> None:
+    agent = uwf.agent("""echo '{"meta": {"text": "x", "ok": true, "more": {"a": null}}}'""")
+    thread = uwf.begun(agent)
+    uwf.json("thread", "amend", thread, "--max-execution-time", "90m")
+    uwf.json("thread", "step", thread)
+
+    told = uwf("thread", "show", thread, "--format", "text").out
+
+    assert "   ok: true\n" in told
+    assert '   more: {"a":null}\n' in told
+    assert " s of 1 h 30 min\n" in told

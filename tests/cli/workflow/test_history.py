@@ -15,7 +15,7 @@ def test_history_is_one_document_with_the_newest_first(uwf: Uwf, versions: list[
 
     assert [row["workflow"] for row in rows] == versions[::-1]
     assert list(rows[0]) == [
-        *("version", "event", "workflow", "time", "author", "before", "changes"),
+        *("version", "event", "workflow", "timestamp", "author", "before", "changes"),
     ]
     assert len(uwf.json("workflow", "history", "demo", "--limit", "2")) == 2
 

@@ -26,3 +26,20 @@ def test_damaged_workflow_is_a_row_of_the_table_too(uwf: Uwf) -> None:
 def test_empty_list_is_a_list(uwf: Uwf) -> None:
     assert uwf.json("workflow", "list") == []
     assert uwf("workflow", "list", "--limit", "0").status == 2
+
+
+def test_what_is_wrong_is_no_description_and_a_description_is_one_line(uwf: Uwf) -> None:
+    text = "description: |\n  Write,\n  and write.\n"
+    uwf.json(
+        "workflow",
+        "put",
+        uwf.file(DEMO.replace("description: Write until somebody is content.\n", text)),
+    )
+    Path(f"{uwf.session.repo}/refs/workflows/bad").write_text("garbage\n")
+
+    told = uwf("workflow", "list", "--format", "text").out.splitlines()
+
+    assert [line.split("  ")[-1] for line in told if line.startswith("demo")] == [
+        "Write, and write."
+    ]
+    assert any("  error: " in line for line in told if line.startswith("bad"))

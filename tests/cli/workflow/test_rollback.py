@@ -12,8 +12,8 @@ def test_rollback_prints_what_is_there_now_and_what_was(uwf: Uwf) -> None:
     done = uwf.json("workflow", "rollback", "demo", "-m", "It was too good.")
 
     assert done["workflow"] == first["workflow"]
-    assert (done["restored"], done["before"]) == (first["version"], second["workflow"])
-    assert list(done) == ["name", "workflow", "version", "restored", "before"]
+    assert (done["restored"], done["replaced"]) == (first["version"], second["workflow"])
+    assert list(done) == ["name", "workflow", "version", "restored", "replaced"]
     assert uwf.json("workflow", "show", "demo")["workflow"] == first["workflow"]
     row = uwf.json("workflow", "history", "demo")[0]
     assert (row["event"], row["reason"]) == ("rollback", "It was too good.")

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-import click
-
+from uwf_git.cli.counts import limit_option
 from uwf_git.cli.render import emit
 from uwf_git.cli.render_text import render_text
 from uwf_git.cli.settings import Session
@@ -12,7 +11,7 @@ from uwf_git.commands.cas_schema_list import SchemaRow, list_schemas
 
 
 @verb("json-cas schema list", "json-cas schema list --limit 5 --format text")
-@click.option("--limit", type=click.IntRange(min=1), help="How many at most.")
+@limit_option()
 def command(session: Session, limit: int | None) -> None:
     """List the schemas.
 

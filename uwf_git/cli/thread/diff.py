@@ -60,7 +60,7 @@ def _common(document: dict[str, Any]) -> str:
         return "nothing differs"
     where = "their start"
     if common["depth"]:
-        where = f"step {common['depth']}, {common['role']} {common['node']}"
+        where = f"step {common['depth']}, {common['role']} {common['hash']}"
     after = "" if document["steps"] else "; no step differs"
     if common["commit"] is None:
         return f"alike up to {where}, but not one history{after}"

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from uwf_git.cli.counts import Count, limit_option
 from uwf_git.cli.render import emit, note
 from uwf_git.cli.render_text import render_text
 from uwf_git.cli.settings import Session
@@ -54,16 +55,11 @@ class NoTimeBetween(BadUsage):
 @click.option(
     "--before", type=MOMENT, metavar="WHEN", help="Only threads whose last event was before."
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=_DEFAULT_LIMIT,
-    show_default=True,
-    help="How many at most.",
-)
+@limit_option(default=_DEFAULT_LIMIT)
 @click.option(
     "--offset",
-    type=click.IntRange(min=0),
+    type=Count(0),
+    metavar="N",
     default=0,
     show_default=True,
     help="How many to leave out first.",
@@ -72,9 +68,10 @@ def command(session: Session, *, limit: int, offset: int, **asked: Any) -> None:
     """List the threads.
 
     The newest first: the order is that of their starts. --after and --before go by the last
-    event (lastUpdateTime), be it a step, a pause or the end. A status of ended threads
-    (completed, killed) needs --all; `--status waiting` is what waits for somebody's answer, and
-    `--status running` what would be ready if nobody were at work on it.
+    event (lastUpdateTime), be it a step, a pause or the end. Archived threads are among them with
+    --all, and where a status of ended ones is asked for (completed, killed). `--status waiting`
+    is what waits for somebody's answer, and `--status running` what would be ready if nobody
+    were at work on it.
     """
     # One more than is shown, to know whether there are more.
     request = _request(session, asked)._replace(limit=limit + 1, offset=offset)

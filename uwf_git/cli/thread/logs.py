@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import click
 
 from uwf_git.cli.agent_log import COLOUR
+from uwf_git.cli.counts import Count
 from uwf_git.cli.render import note
 from uwf_git.cli.settings import Session
 from uwf_git.cli.streams import write_stdout
@@ -37,7 +38,7 @@ _INTERRUPTED = 130
 @click.option(
     "-n",
     "--last",
-    type=click.IntRange(min=0),
+    type=Count(0),
     metavar="N",
     help="Only the newest N lines of what is there already.",
 )

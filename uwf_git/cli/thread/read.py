@@ -2,6 +2,7 @@
 
 import click
 
+from uwf_git.cli.counts import Count
 from uwf_git.cli.settings import Session
 from uwf_git.cli.streams import write_stdout
 from uwf_git.cli.verb import verb
@@ -14,7 +15,7 @@ _AT_ONCE = 64 * 1024
 
 @verb("uwf thread read 01J7K9M2", "uwf thread read 01J7K9M2 > thread.md")
 @click.argument("thread")
-@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the newest N events.")
+@click.option("--last", type=Count(), metavar="N", help="Only the newest N events.")
 def command(session: Session, thread: str, last: int | None) -> None:
     """Read what was said in a thread, as text.
 

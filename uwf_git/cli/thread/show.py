@@ -4,10 +4,12 @@ from typing import Any
 
 import click
 
+from uwf_git.cli.json_text import render_json
 from uwf_git.cli.render import emit
 from uwf_git.cli.settings import Session
 from uwf_git.cli.verb import verb
 from uwf_git.commands.thread_show import show_thread
+from uwf_git.model.limit import render_limit
 from uwf_git.model.time_text import render_time
 
 _LONGEST_VALUE = 100
@@ -87,7 +89,8 @@ def describe_limits(document: dict[str, Any]) -> str | None:
     limits = document["limits"]
     used = {"maxSteps": document["depth"], "maxExecutionTime": document["executionTime"]}
     told = [
-        f"{name} {f'{used[name]} of ' if name in used else ''}{limit}"
+        f"{name} {f'{render_limit(name, used[name])} of ' if name in used else ''}"
+        f"{render_limit(name, limit)}"
         for name, limit in limits.items()
     ]
     return ", ".join(told) or None
@@ -124,5 +127,6 @@ def _behind(step: dict[str, Any]) -> list[str]:
 
 
 def _short(value: Any) -> str:
-    text = " ".join(str(value).split())
+    written = value if isinstance(value, str) else render_json(value)
+    text = " ".join(written.split())
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from uwf_git.cli.counts import limit_option
 from uwf_git.cli.render import emit
 from uwf_git.cli.render_text import render_table
 from uwf_git.cli.settings import Session
@@ -23,7 +24,7 @@ _SHORT = 12
     exits={1: "there never was such a workflow"},
 )
 @click.argument("name")
-@click.option("--limit", type=click.IntRange(min=1), help="How many at most.")
+@limit_option()
 def command(session: Session, name: str, limit: int | None) -> None:
     """List the versions of a workflow.
 
@@ -41,7 +42,7 @@ def _table(rows: list[dict[str, Any]], width: int | None) -> str:
         {
             "workflow": row.get("workflow"),
             "event": row.get("event"),
-            "when": None if "time" not in row else render_time(row["time"]),
+            "when": None if "timestamp" not in row else render_time(row["timestamp"]),
             "author": row.get("author"),
             "version": row.get("version", "")[:_SHORT] or None,
             "what": _what(row),

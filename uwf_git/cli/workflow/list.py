@@ -2,8 +2,7 @@
 
 from typing import Any
 
-import click
-
+from uwf_git.cli.counts import limit_option
 from uwf_git.cli.render import emit
 from uwf_git.cli.render_text import render_text
 from uwf_git.cli.settings import Session
@@ -14,7 +13,7 @@ _COLUMNS = ("name", "workflow", "description")
 
 
 @verb("uwf workflow list", "uwf workflow list --format text")
-@click.option("--limit", type=click.IntRange(min=1), help="How many at most.")
+@limit_option()
 def command(session: Session, limit: int | None) -> None:
     """List the workflows that can be started here.
 
@@ -30,10 +29,13 @@ def command(session: Session, limit: int | None) -> None:
 def _table(rows: list[dict[str, Any]], width: int | None) -> str:
     columns = (*_COLUMNS, "file") if any("file" in row for row in rows) else _COLUMNS
     shown = [
-        {
-            name: row.get(name, row.get("error") if name == "description" else None)
-            for name in columns
-        }
-        for row in rows
+        {name: row.get(name) for name in columns} | {"description": _about(row)} for row in rows
     ]
     return render_text(shown, width=width)
+
+
+def _about(row: dict[str, Any]) -> str | None:
+    """Give what a workflow is for, or what is wrong with it, on one line."""
+    if "error" in row:
+        return f"error: {row['error']}"
+    return " ".join(row["description"].split()) or None

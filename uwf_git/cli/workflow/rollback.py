@@ -37,7 +37,7 @@ def command(session: Session, name: str, version: str | None, message: str) -> N
             "workflow": done.workflow,
             "version": done.version,
             "restored": done.restored,
-            "before": done.before,
+            "replaced": done.replaced,
         },
     )
     pack_when_due(session, store)
