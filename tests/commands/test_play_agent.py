@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -15,8 +16,11 @@ from commands.world import DEMO, World
 from uwf_git.commands.play_agent import OtherAgentRuns, agent_player, forget_runs
 from uwf_git.commands.stepped import Stepped
 from uwf_git.commands.thread_context import get_context
+from uwf_git.commands.thread_pause import pause_thread
+from uwf_git.commands.thread_resume import resume_thread
 from uwf_git.commands.thread_show import show_thread
 from uwf_git.commands.thread_step import TurnFailed, WorkKept
+from uwf_git.commands.turn import Played, Turn
 from uwf_git.commands.verify import verify
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.kept import list_kept
@@ -488,3 +492,27 @@ def test_eight_threads_at_once_all_come_to_their_end(world: World) -> None:
 
     assert [(each["status"], each["steps"]) for each in ended] == [("completed", 2)] * 8
     assert len({each["thread"] for each in ended}) == 8
+
+
+def test_engine_killed_after_the_commit_leaves_nothing_to_do_though_somebody_paused(
+    world: World,
+) -> None:
+    """The step is recorded on top of the pause, so that its commit is not the run's own child."""
+    thread = world.start(world.program(ANSWER), workflow=world.put().workflow)
+    runs_of, saved = Path(world.store.local_path("run", thread)), world.place / "saved"
+    play = agent_player(lambda _log: None)
+
+    def play_and_pause(turn: Turn) -> Played:
+        played = play(turn)
+        shutil.copytree(runs_of, saved)
+        pause_thread(world.store, world.caller, thread)
+        return played
+
+    world.step(thread, play_and_pause)
+    # As it was before the engine could forget the run.
+    shutil.copytree(saved, runs_of, dirs_exist_ok=True)
+    resume_thread(world.store, world.caller, thread)
+
+    assert step(world, thread).role == "checker"
+    assert list_kept(world.store, thread) == []
+    assert not runs_of.exists()

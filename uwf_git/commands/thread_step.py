@@ -219,11 +219,18 @@ def _is_recorded(store: Store, head: Head, transition: Transition, *, after: Oid
 
     An engine may have died when it had moved the ref, and before it forgot the run.
     """
+    next_move: Snapshot | None = None
     for snapshot in walk_history(store, head.commit):
+        if snapshot.record.event not in CONTROLS:
+            next_move = snapshot
         if snapshot.commit.parents[:1] == (after,):
-            name = snapshot.get_present().last_attempt or snapshot.record.node
-            return _without_times(snapshot.get_node(name)) == _without_times(transition.nodes[0])
-    return False
+            break
+    else:
+        return False
+    if next_move is None:
+        return False
+    name = next_move.get_present().last_attempt or next_move.record.node
+    return _without_times(next_move.get_node(name)) == _without_times(transition.nodes[0])
 
 
 def _without_times(node: Node) -> dict[str, Any]:
