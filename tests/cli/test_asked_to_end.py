@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,15 @@ if os.isatty(1):
     os.close(os.open(os.ttyname(1), os.O_RDWR))
 os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """Hear what a suite that was started by `nohup` ignores, and all that it starts with it."""
+    before = {each: signal.signal(each, signal.SIG_DFL) for each in ASKED}
+    yield
+    for each, handler in before.items():
+        signal.signal(each, handler)
 
 
 @pytest.fixture
