@@ -142,7 +142,7 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> Stepped:
         take_over_tracked(store, thread)
         seen = read_active(store, thread)
         head, snapshot = seen
-        _keep_left_work(store, caller, request, head)
+        _keep_left_work(store, caller, request, seen)
         present = snapshot.get_present()
         if not is_steppable(snapshot, present, now_ms=caller.now_ms()):
             raise ThreadNotReady(snapshot)
@@ -178,7 +178,9 @@ def _check_alone(store: Store, thread: ThreadId, request: StepRequest) -> None:
         raise ThreadBusy(thread, driver)
 
 
-def _keep_left_work(store: Store, caller: Caller, request: StepRequest, head: Head) -> None:
+def _keep_left_work(
+    store: Store, caller: Caller, request: StepRequest, seen: tuple[Head, Snapshot]
+) -> None:
     """Keep what agents finished after other commits than the head, their engines being dead.
 
     Somebody moved the thread meanwhile without looking, as a plain `git push` into this store.
@@ -186,7 +188,8 @@ def _keep_left_work(store: Store, caller: Caller, request: StepRequest, head: He
     Raises:
         WorkKept: there was such work; the next step is free of it.
     """
-    base = find_base(store, read_snapshot(store, head.commit))
+    head, now = seen
+    base = find_base(store, now)
     for tip in list_finished_runs(store, head.thread):
         if tip == base:
             continue
