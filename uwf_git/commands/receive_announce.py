@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
 from uwf_git.commands.ref_update import RefUpdate
+from uwf_git.engine.events import tell_record
 from uwf_git.errors import UwfError
 from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.store.descent import descends
@@ -123,15 +124,7 @@ def view_transition(snapshot: Snapshot, ref: str) -> dict[str, Any]:
     return {
         "event": record.event,
         "thread": record.thread,
-        "status": record.status,
-        "role": record.role,
-        "agent": record.agent,
-        "attempt": record.attempt,
-        "depth": record.depth,
-        "node": record.node,
-        "workflow": record.workflow,
-        "workflowName": record.workflow_name,
-        "forkedFrom": record.forked_from,
+        **tell_record(record),
         "commit": snapshot.commit.oid,
         "subject": snapshot.subject,
         "time": snapshot.commit.time_s * _MS,

@@ -13,12 +13,11 @@ from uwf_git.commands.typed_node import get_typed
 from uwf_git.engine.events import Entered, Happened, build_events, enter_event
 from uwf_git.engine.key_shapes import mask_keys_in
 from uwf_git.engine.masking import mask_value
-from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP
+from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP, WORKFLOW
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import STEPS, Present
 from uwf_git.model.transition import START
-from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.commit import DamagedCommit
 from uwf_git.store.history import find_base
 from uwf_git.store.refs import Oid
@@ -63,7 +62,10 @@ def read_events(
 
 
 def _read_config(snapshot: Snapshot) -> Mapping[str, Any]:
-    return parse_workflow(snapshot.get_node(snapshot.record.workflow)).config
+    config: Mapping[str, Any] = get_typed(snapshot, snapshot.record.workflow, WORKFLOW).payload.get(
+        "config", {}
+    )
+    return config
 
 
 def read_enter(turn: Entered, telling: Telling) -> dict[str, Any]:

@@ -186,15 +186,9 @@ def _told(happened: Happened, word: str, payload: dict[str, Any]) -> dict[str, A
     return document
 
 
-def _document(
-    event: EventId, kind: EventType, record: TransitionRecord, time_ms: int
-) -> dict[str, Any]:
+def tell_record(record: TransitionRecord) -> dict[str, Any]:
+    """Give what a commit says, in the words in which every listener is told of it."""
     return {
-        "id": render_event_id(event),
-        "type": kind,
-        "taskId": record.thread,
-        "timestamp": time_ms,
-        "payload": {},
         "event": record.event,
         "status": record.status,
         "role": record.role,
@@ -205,6 +199,19 @@ def _document(
         "workflow": record.workflow,
         "workflowName": record.workflow_name,
         "forkedFrom": record.forked_from,
+    }
+
+
+def _document(
+    event: EventId, kind: EventType, record: TransitionRecord, time_ms: int
+) -> dict[str, Any]:
+    return {
+        "id": render_event_id(event),
+        "type": kind,
+        "taskId": record.thread,
+        "timestamp": time_ms,
+        "payload": {},
+        **tell_record(record),
         "commit": event.commit,
         "subject": None,
         "reason": None,
