@@ -28,11 +28,11 @@ from uwf_git.commands.stepped import Stepped
 from uwf_git.commands.thread_step import TurnFailed
 from uwf_git.commands.turn import Played, Turn
 from uwf_git.model.thread import Waiting
-from uwf_git.model.time_text import render_time
+from uwf_git.model.time_text import render_duration, render_time
 from uwf_git.store.store import Store
 
 _MS = 1000
-_MINUTE_S, _HOUR_S = 60, 3600
+_MINUTE_S = 60
 _LINE_ENDS = re.compile("[\r\n]")
 
 # A line that is longer is shown only as far as a terminal is wide.
@@ -165,8 +165,5 @@ class _LastLine:
 
 
 def _elapsed(seconds: int) -> str:
-    if seconds < _MINUTE_S:
-        return f"{seconds} s"
-    if seconds < _HOUR_S:
-        return f"{seconds // _MINUTE_S} min {seconds % _MINUTE_S:02} s"
-    return f"{seconds // _HOUR_S} h {seconds % _HOUR_S // _MINUTE_S:02} min"
+    # Without its tenths: the line is drawn once a second.
+    return f"{seconds} s" if seconds < _MINUTE_S else render_duration(seconds * _MS)

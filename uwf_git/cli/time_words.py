@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import click
 
+from uwf_git.model.time_text import UNITS_S
+
 _AGO = re.compile(r"([0-9]{1,9})([smhdw])")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:$|[T ])")
 _MS = 1000
-_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -61,7 +62,7 @@ MOMENT = MomentWords()
 def _parse(text: str) -> Moment | None:
     ago = _AGO.fullmatch(text)
     if ago is not None:
-        return Moment(text, ago_ms=int(ago[1]) * _UNITS_S[ago[2]] * _MS)
+        return Moment(text, ago_ms=int(ago[1]) * UNITS_S[ago[2]] * _MS)
     # Python takes other spellings as well, as 20261101, which could be meant as anything.
     if _DATE.match(text) is None:
         return None

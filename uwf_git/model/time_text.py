@@ -10,6 +10,9 @@ _MS = 1000
 _MINUTE_S = 60
 _HOUR_S = 60 * _MINUTE_S
 
+UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
+"""The letters of units of time, as people type them behind a number, in seconds."""
+
 
 def render_time(time_ms: int) -> str:
     """Write milliseconds since 1970 as a date and a time, in UTC.
