@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.play_agent import ALIVE
 from uwf_git.commands.thread_list import DAMAGED
 from uwf_git.errors import Conflict, Refused, StoreDamaged
 from uwf_git.model.thread_id import ThreadId
@@ -140,7 +141,7 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
 
 def _check_no_agent_runs(store: Store, thread: ThreadId) -> None:
     for path in _list_files(store, thread):
-        if path.endswith(".alive"):
+        if path.endswith(ALIVE):
             with hold_lock(path, wait=False) as alive:
                 if alive is None:
                     raise AgentStillRuns(thread)

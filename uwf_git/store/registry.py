@@ -190,7 +190,7 @@ def restore_version(
         workflow=old.workflow,
         reason=reason,
     )
-    return _write(store, seen.name, seen, _draft_again(store, seen, old, message), signing)
+    return _write_again(store, seen, old, message, signing)
 
 
 def remove_version(store: Store, seen: Version, *, reason: str, signing: Signing) -> Version:
@@ -209,12 +209,16 @@ def remove_version(store: Store, seen: Version, *, reason: str, signing: Signing
         workflow=seen.workflow,
         reason=reason,
     )
-    return _write(store, seen.name, seen, _draft_again(store, seen, seen, message), signing)
+    return _write_again(store, seen, seen, message, signing)
 
 
-def _draft_again(store: Store, seen: Version, old: Version, message: bytes) -> CommitDraft:
+def _write_again(
+    store: Store, seen: Version, old: Version, message: bytes, signing: Signing
+) -> Version:
+    """Add a version after the one that was *seen*, with the tree of *old*."""
     tree: Tree = get_tree(store.objects, old.commit.tree)
-    return CommitDraft(tree=tree, parents=(seen.commit,), message=message, objects=[])
+    draft = CommitDraft(tree=tree, parents=(seen.commit,), message=message, objects=[])
+    return _write(store, seen.name, seen, draft, signing)
 
 
 def _message(name: str, said: str, *, event: str, workflow: NodeHash, reason: str = "") -> bytes:
