@@ -7,7 +7,6 @@ import os
 
 from uwf_git.cli.parameters import Input
 from uwf_git.cli.settings import Session
-from uwf_git.cli.workflow.put import put_file
 
 
 def name_workflow(session: Session, workflow: str) -> str:
@@ -16,7 +15,12 @@ def name_workflow(session: Session, workflow: str) -> str:
     Raises:
         What ``put_file`` raises.
     """
-    return put_file(session, Input(workflow)).workflow if _is_file(workflow) else workflow
+    if not _is_file(workflow):
+        return workflow
+    # Reading YAML costs 70 ms of start-up, which a name needs not pay.
+    from uwf_git.cli.workflow.put import put_file  # noqa: PLC0415 (see above)
+
+    return put_file(session, Input(workflow)).workflow
 
 
 def _is_file(workflow: str) -> bool:
