@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.engine.subject import describe_step, first_line
+from uwf_git.engine.subject import count_steps, describe_step, first_line
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,7 @@ def test_whatever_an_agent_says_is_one_short_line(meta: dict[str, str]) -> None:
 )
 def test_first_line_is_the_first_that_says_something(text: str, line: str) -> None:
     assert first_line(text) == line
+
+
+def test_one_step_is_one() -> None:
+    assert [count_steps(number) for number in (0, 1, 2)] == ["0 steps", "1 step", "2 steps"]

@@ -25,6 +25,7 @@ from uwf_git.cli.terminal_caller import terminal_caller
 from uwf_git.commands.choose_agent import Choice
 from uwf_git.commands.drive_thread import Driven, DriveRequest, drive_thread
 from uwf_git.commands.thread_step import StepRequest
+from uwf_git.engine.subject import count_steps
 from uwf_git.errors import Refused
 from uwf_git.model.thread import Waiting
 from uwf_git.model.thread_id import ThreadId
@@ -185,8 +186,7 @@ def _words(driving: Driving) -> list[str]:
 
 def _tell_end(progress: Progress, store: Store, driven: Driven) -> None:
     last = driven.last
-    steps = "1 step" if last.depth == 1 else f"{last.depth} steps"
-    progress.tell(f"{last.status} after {steps}; look at it with")
+    progress.tell(f"{last.status} after {count_steps(last.depth)}; look at it with")
     place = "archive" if last.status in {"completed", "killed"} else "threads"
     note(f"uwf thread read {last.thread}")
     note(f"git -C {shlex.quote(store.path)} log --graph refs/{place}/{last.thread}")

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from uwf_git.cli.counts import limit_option
+from uwf_git.cli.failure import INTERRUPTED
 from uwf_git.cli.json_text import render_json
 from uwf_git.cli.render import emit, note
 from uwf_git.cli.settings import Session
@@ -27,8 +28,6 @@ from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.time_text import render_time
 from uwf_git.store.heads import resolve_thread
-
-_INTERRUPTED = 130
 
 _PAUSE_S = 0.2
 
@@ -66,7 +65,7 @@ def command(session: Session, thread: str | None, **asked: Any) -> None:
         if not asked["follow"]:
             raise
         # That is how a follower ends; there is nothing to tell of it.
-        raise click.exceptions.Exit(_INTERRUPTED) from None
+        raise click.exceptions.Exit(INTERRUPTED) from None
     if events.damage is not None:
         raise events.damage
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.play_agent import forget_runs
+from uwf_git.engine.subject import count_steps
 from uwf_git.store.heads import Head, archive_head
 from uwf_git.store.history import find_base
 from uwf_git.store.record import Transition, record_next
@@ -28,7 +29,6 @@ def end_thread(
         HeadMoved: somebody moved it in the meantime.
     """
     head, snapshot = seen
-    steps = snapshot.record.depth
     record = snapshot.record._replace(
         event="end" if outcome == "completed" else "kill",
         status=outcome,
@@ -40,7 +40,7 @@ def end_thread(
     )
     transition = Transition(
         record=record,
-        said=f"{outcome} after {steps} {'step' if steps == 1 else 'steps'}",
+        said=f"{outcome} after {count_steps(snapshot.record.depth)}",
         present=snapshot.get_present(),
         body=body,
     )

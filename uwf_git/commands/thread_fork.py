@@ -10,6 +10,7 @@ from typing import NamedTuple
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.find_workdir import existing_directory
 from uwf_git.commands.fork_point import find_fork_point, find_turn_of
+from uwf_git.engine.subject import count_steps
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.heads import Head, create_head, get_head, resolve_thread
@@ -93,7 +94,6 @@ def _find_point(store: Store, head: Head, request: ForkRequest) -> Snapshot:
 
 def _transition(point: Snapshot, thread: ThreadId, request: ForkRequest) -> Transition:
     record = point.record
-    steps = f"{record.depth} {'step' if record.depth == 1 else 'steps'}"
     return Transition(
         record=record._replace(
             thread=thread,
@@ -105,7 +105,7 @@ def _transition(point: Snapshot, thread: ThreadId, request: ForkRequest) -> Tran
             forked_from=record.thread,
             signal=None,
         ),
-        said=f"from {record.thread} after {steps}",
+        said=f"from {record.thread} after {count_steps(record.depth)}",
         present=point.get_present().after_fork(),
         body=request.reason,
     )

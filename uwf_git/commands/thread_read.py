@@ -14,7 +14,7 @@ from uwf_git.commands.control_entry import CONTROL_EVENTS, tell_control
 from uwf_git.commands.step_view import Commands, get_text
 from uwf_git.commands.typed_node import get_typed
 from uwf_git.engine.markdown import Entry, fence_text, inline_text, render_document
-from uwf_git.engine.subject import first_line
+from uwf_git.engine.subject import count_steps, first_line
 from uwf_git.model.builtin import ATTEMPT, STEP
 from uwf_git.model.thread import STEPS
 from uwf_git.model.time_text import render_duration, render_time
@@ -60,7 +60,7 @@ def tell_thread(store: Store, text: str, *, last: int | None = None) -> Iterator
             f"thread `{head.thread}`",
             f"workflow **{inline_text(tip.record.workflow_name)}** `{tip.record.workflow}`",
             f"**{tip.record.status}**",
-            _steps(tip.record.depth),
+            count_steps(tip.record.depth),
             f"started {render_time(start.timestamp)}",
         ),
         prompt,
@@ -173,10 +173,6 @@ def _author(snapshot: Snapshot) -> str:
 def _duration(payload: dict[str, Any]) -> str:
     duration_ms = payload.get("durationMs")
     return "" if duration_ms is None else render_duration(duration_ms)
-
-
-def _steps(depth: int) -> str:
-    return f"{depth} step" if depth == 1 else f"{depth} steps"
 
 
 def _capital(text: str) -> str:

@@ -40,3 +40,8 @@ def first_line(text: str) -> str:
 
 def _shortened(line: str) -> str:
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def count_steps(number: int) -> str:
+    """Write a number of steps: `1 step`, `2 steps`."""
+    return f"{number} {'step' if number == 1 else 'steps'}"

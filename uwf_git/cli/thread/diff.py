@@ -10,6 +10,7 @@ from uwf_git.cli.render import emit
 from uwf_git.cli.settings import Session
 from uwf_git.cli.verb import verb
 from uwf_git.commands.thread_diff import diff_threads
+from uwf_git.engine.subject import count_steps
 
 _LONGEST_LINE = 200
 _MOST_LINES = 40
@@ -48,7 +49,12 @@ def _text(document: dict[str, Any]) -> str:
 
 
 def _thread(name: str, thread: dict[str, Any]) -> str:
-    facts = (thread["thread"], thread["workflowName"], thread["status"], _steps(thread["depth"]))
+    facts = (
+        thread["thread"],
+        thread["workflowName"],
+        thread["status"],
+        count_steps(thread["depth"]),
+    )
     return f"{name}  {'  '.join(facts)}"
 
 
@@ -117,7 +123,3 @@ def _value(value: Any) -> str:
 
 def _cut(line: str) -> str:
     return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
-
-
-def _steps(count: int) -> str:
-    return f"{count} {'step' if count == 1 else 'steps'}"

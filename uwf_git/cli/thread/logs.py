@@ -6,6 +6,7 @@ import click
 
 from uwf_git.cli.agent_log import COLOUR
 from uwf_git.cli.counts import Count
+from uwf_git.cli.failure import INTERRUPTED
 from uwf_git.cli.render import note
 from uwf_git.cli.settings import Session
 from uwf_git.cli.streams import write_stdout
@@ -19,8 +20,6 @@ from uwf_git.commands.thread_logs import (
     read_logs,
 )
 from uwf_git.engine.masking import find_secrets
-
-_INTERRUPTED = 130
 
 
 @verb(
@@ -64,7 +63,7 @@ def command(session: Session, thread: str, last: int | None, follow: bool) -> No
     except KeyboardInterrupt:
         if not follow:
             raise
-        raise click.exceptions.Exit(_INTERRUPTED) from None
+        raise click.exceptions.Exit(INTERRUPTED) from None
 
 
 def _show(pieces: Iterator[LogPiece]) -> bool:

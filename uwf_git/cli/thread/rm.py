@@ -12,6 +12,7 @@ from uwf_git.cli.settings import Session
 from uwf_git.cli.streams import write_stderr
 from uwf_git.cli.verb import verb
 from uwf_git.commands.thread_rm import Removal, Removed, plan_removals, remove_thread
+from uwf_git.engine.subject import count_steps
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
@@ -76,7 +77,7 @@ def _ask(session: Session, removals: list[Removal]) -> None:
     if not (session.stdin_is_tty and session.stderr_is_tty):
         raise NobodyToConfirm([removal.thread for removal in removals])
     for removal in removals:
-        steps = "" if removal.depth is None else f", {removal.depth} steps"
+        steps = "" if removal.depth is None else f", {count_steps(removal.depth)}"
         note(f"{removal.thread}  {removal.workflow_name or '-'}, {removal.status}{steps}")
     write_stderr(f"Remove {_count(len(removals))} for good? [y/N] ")
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:

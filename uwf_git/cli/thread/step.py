@@ -12,7 +12,7 @@ from uwf_git.cli.verb import verb
     "uwf thread step 01J7K9M2XNPQR5VWBCDF8G3H4T",
     'uwf thread step 01J7K9M2 --agent "bunx uwf-cursor"',
     exits={
-        1: "the thread is not active, or its agent may not run here",
+        1: "no step can be taken now, or its agent may not run here",
         3: "the agent failed; an attempt is recorded, the step can be tried again",
         4: "somebody else is at work on the thread",
     },
