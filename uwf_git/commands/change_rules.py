@@ -7,7 +7,6 @@ workflow has not.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -17,12 +16,11 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.choose_agent import build_agent
 from uwf_git.commands.left_running import check_nothing_runs
 from uwf_git.commands.steer import (
-    MOST_TRIES,
     Plan,
     Signalled,
     Steered,
+    record_planned,
     signal_transition,
-    tell_steered,
 )
 from uwf_git.commands.take_over import take_over_tracked
 from uwf_git.commands.thread_errors import read_active
@@ -33,8 +31,7 @@ from uwf_git.model.signal import Action, build_signal, read_amendment
 from uwf_git.model.thread import Amendment, Status
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import Workflow
-from uwf_git.store.heads import HeadMoved, advance_head
-from uwf_git.store.record import Transition, record_next
+from uwf_git.store.record import Transition
 from uwf_git.store.snapshot import Snapshot
 from uwf_git.store.store import Store
 from uwf_git.store.thread_lock import lock_thread
@@ -170,16 +167,13 @@ def steer_between_steps(store: Store, caller: Caller, text: str, plan: Plan) -> 
     thread = read_active(store, text)[0].thread
     with lock_thread(store, thread, since_ms=caller.now_ms()):
         take_over_tracked(store, thread)
-        for _ in range(MOST_TRIES):
-            head, snapshot = read_active(store, thread)
+
+        def plan_at_rest(snapshot: Snapshot) -> Transition:
             check_nothing_runs(store, snapshot)
-            transition = plan(snapshot)
-            commit = record_next(store, snapshot, transition, caller.signing(store))
-            # A pause or a patch needs no lock, and may come between.
-            with suppress(HeadMoved):
-                advance_head(store, head, commit)
-                return tell_steered(transition.record)
-        raise HeadMoved(thread)
+            return plan(snapshot)
+
+        # A pause or a patch needs no lock, and may come between.
+        return record_planned(store, caller, thread, plan_at_rest)
 
 
 def tell_agents(agents: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -20,7 +20,7 @@ from uwf_git.agents.request import (
 from uwf_git.agents.spool import PID, STDERR, STDOUT, Running, look_up
 from uwf_git.agents.stop_run import stop_run
 from uwf_git.debug_log import debug
-from uwf_git.store.file_lock import hold_lock
+from uwf_git.store.file_lock import is_held
 
 _AT_WORK = b"the agent of a step that was cut short is still at work; waiting for it\n"
 
@@ -57,7 +57,9 @@ def stay_with(run: LeftRun, listener: Listener) -> Outcome | None:
         grace_s = DEFAULT_GRACE_S
         for _ in range(2):
             try:
-                stop_run(run.run_dir, run.alive, grace_s=grace_s, is_held=lambda: _is_held(run))
+                stop_run(
+                    run.run_dir, run.alive, grace_s=grace_s, is_held=lambda: is_held(run.alive)
+                )
                 break
             except KeyboardInterrupt:
                 grace_s = 0
@@ -67,7 +69,7 @@ def stay_with(run: LeftRun, listener: Listener) -> Outcome | None:
 def _watch(run: LeftRun, listener: Listener) -> Outcome | None:
     left_s = None if run.timeout_s is None else run.timeout_s - _find_age_s(run)
     deadline = None if left_s is None else time.monotonic() + left_s
-    while isinstance(look_up(run.run_dir, alive_is_held=_is_held(run)), Running):
+    while isinstance(look_up(run.run_dir, alive_is_held=is_held(run.alive)), Running):
         listener.on_tick()
         if _is_over_limit(run):
             return "too-much-output"
@@ -75,11 +77,6 @@ def _watch(run: LeftRun, listener: Listener) -> Outcome | None:
             return "timed-out"
         time.sleep(_TICK_S)
     return None
-
-
-def _is_held(run: LeftRun) -> bool:
-    with hold_lock(run.alive, wait=False) as alive:
-        return alive is None
 
 
 def _find_age_s(run: LeftRun) -> float:

@@ -16,7 +16,7 @@ from uwf_git.commands.play_agent import ALIVE, find_player, list_runs
 from uwf_git.commands.work_traces import RUNNING, list_traces
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.file_lock import hold_lock
+from uwf_git.store.file_lock import is_held
 from uwf_git.store.heads import find_head
 from uwf_git.store.process_start import read_process_start
 from uwf_git.store.snapshot import Snapshot, read_snapshot
@@ -126,8 +126,7 @@ def _is_held(run_dir: str) -> bool:
         # The group was seen to hold it.
         return True
     # Without /proc its number is only what was written there once.
-    with hold_lock(run_dir + ALIVE, wait=False) as alive:
-        return alive is None
+    return is_held(run_dir + ALIVE)
 
 
 def _pid(told: dict[str, Any]) -> int | None:

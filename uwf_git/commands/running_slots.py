@@ -22,7 +22,7 @@ from uwf_git.store.git_config import GitConfig
 from uwf_git.store.heads import HeadMoved, find_head
 from uwf_git.store.history import find_base
 from uwf_git.store.process_start import read_process_start
-from uwf_git.store.thread_lock import ThreadBusy, is_being_stopped
+from uwf_git.store.thread_lock import check_not_stopped
 
 MAX_RUNNING = "uwf.maxRunning"
 
@@ -133,8 +133,7 @@ class _Waiting:
             What ``running_slot`` raises.
         """
         store, thread = self._turn.store, self._turn.thread
-        if is_being_stopped(store, thread):
-            raise ThreadBusy(thread, {}, hint="somebody is ending it; `uwf thread show` tells how")
+        check_not_stopped(store, thread)
         seen = find_head(store, thread)
         if seen is not None and seen.commit == self._seen:
             return

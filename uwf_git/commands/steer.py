@@ -57,6 +57,17 @@ def steer_thread(store: Store, caller: Caller, text: str, plan: Plan) -> Steered
         # An agent may be at work: what a remote has is taken over before the next step then.
         with suppress(ThreadBusy), lock_briefly(store, thread):
             take_over_tracked(store, thread)
+    return record_planned(store, caller, thread, plan)
+
+
+def record_planned(store: Store, caller: Caller, thread: ThreadId, plan: Plan) -> Steered:
+    """Record what *plan* gives after where *thread* is, over again if it moves meanwhile.
+
+    Raises:
+        ThreadNotActive: it has ended meanwhile.
+        HeadMoved: it moves faster than it can be steered.
+        What *plan* raises.
+    """
     for _ in range(MOST_TRIES):
         head, snapshot = read_active(store, thread)
         transition = plan(snapshot)

@@ -15,7 +15,7 @@ from uwf_git.agents.stop_run import find_group, stop_run
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.play_agent import ALIVE, list_runs, write_stop_reason
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.file_lock import hold_lock
+from uwf_git.store.file_lock import is_held
 from uwf_git.store.store import Store
 from uwf_git.store.thread_lock import ThreadBusy, find_holder, lock_thread
 
@@ -90,9 +90,4 @@ def _stop(run_dir: str, reason: str) -> bool:
     # It was recorded and forgotten just now.
     with suppress(OSError):
         write_stop_reason(run_dir, reason)
-    return stop_run(run_dir, alive, grace_s=DEFAULT_GRACE_S, is_held=lambda: _is_held(alive))
-
-
-def _is_held(path: str) -> bool:
-    with hold_lock(path, wait=False) as descriptor:
-        return descriptor is None
+    return stop_run(run_dir, alive, grace_s=DEFAULT_GRACE_S, is_held=lambda: is_held(alive))

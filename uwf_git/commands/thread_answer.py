@@ -47,7 +47,7 @@ from uwf_git.store.heads import Head, HeadMoved, advance_head
 from uwf_git.store.record import Transition, record_next
 from uwf_git.store.snapshot import Snapshot
 from uwf_git.store.store import Store
-from uwf_git.store.thread_lock import ThreadBusy, is_being_stopped, lock_thread
+from uwf_git.store.thread_lock import ThreadBusy, check_not_stopped, lock_thread
 
 _MOST_TRIES = 20
 
@@ -145,8 +145,7 @@ def answer_thread(store: Store, caller: Caller, question: Question, answer: Answ
     thread = question.thread
     _check_answer(question, answer)
     with lock_thread(store, thread, since_ms=caller.now_ms()) as lock:
-        if is_being_stopped(store, thread):
-            raise ThreadBusy(thread, {}, hint="somebody is ending it; `uwf thread show` tells how")
+        check_not_stopped(store, thread)
         lock.say(question.role, PERSON)
         take_over_tracked(store, thread)
         for _ in range(_MOST_TRIES):

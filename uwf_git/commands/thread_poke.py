@@ -6,29 +6,22 @@ on from where the old one did. A patch of the state since the old step is taken 
 one step is ever taken back at a time: who wants to go further back forks.
 """
 
-from contextlib import suppress
-
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.change_rules import PositionGone
-from uwf_git.commands.left_running import check_nothing_runs
+from uwf_git.commands.change_rules import PositionGone, steer_between_steps
 from uwf_git.commands.steer import (
-    MOST_TRIES,
     Signalled,
     Steered,
     signal_transition,
-    tell_steered,
 )
-from uwf_git.commands.take_over import take_over_tracked
-from uwf_git.commands.thread_errors import WrongStatus, read_active
+from uwf_git.commands.thread_errors import WrongStatus
 from uwf_git.model.signal import build_signal
 from uwf_git.model.thread import STEPS
 from uwf_git.model.workflow import parse_workflow
-from uwf_git.store.heads import HeadMoved, advance_head
 from uwf_git.store.history import walk_history
-from uwf_git.store.record import Transition, record_next
+from uwf_git.store.record import Transition
 from uwf_git.store.snapshot import Snapshot, read_snapshot
 from uwf_git.store.store import Store
-from uwf_git.store.thread_lock import ThreadBusy, find_driver, lock_thread
+from uwf_git.store.thread_lock import ThreadBusy, find_driver
 
 
 def poke_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> Steered:
@@ -42,21 +35,15 @@ def poke_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> S
         EndedElsewhere: it has ended at a remote, without what is here.
         HeadMoved: it moves faster than it can be steered.
     """
-    thread = read_active(store, text)[0].thread
-    with lock_thread(store, thread, since_ms=caller.now_ms()):
+
+    def plan(snapshot: Snapshot) -> Transition:
+        thread = snapshot.record.thread
         driver = find_driver(store, thread)
         if driver is not None:
             raise ThreadBusy(thread, driver)
-        take_over_tracked(store, thread)
-        for _ in range(MOST_TRIES):
-            head, snapshot = read_active(store, thread)
-            check_nothing_runs(store, snapshot)
-            transition = _transition(store, caller, snapshot, hint)
-            commit = record_next(store, snapshot, transition, caller.signing(store))
-            with suppress(HeadMoved):
-                advance_head(store, head, commit)
-                return tell_steered(transition.record)
-        raise HeadMoved(thread)
+        return _transition(store, caller, snapshot, hint)
+
+    return steer_between_steps(store, caller, text, plan)
 
 
 def _transition(store: Store, caller: Caller, snapshot: Snapshot, hint: str) -> Transition:

@@ -17,7 +17,7 @@ from uwf_git.commands.play_agent import ALIVE
 from uwf_git.commands.thread_list import DAMAGED
 from uwf_git.errors import Conflict, Refused, StoreDamaged
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.file_lock import hold_lock
+from uwf_git.store.file_lock import is_held
 from uwf_git.store.heads import ACTIVE, ARCHIVE, Head, HeadMoved, get_head, resolve_thread
 from uwf_git.store.kept import let_go, list_kept
 from uwf_git.store.refs import Oid
@@ -141,10 +141,8 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
 
 def _check_no_agent_runs(store: Store, thread: ThreadId) -> None:
     for path in _list_files(store, thread):
-        if path.endswith(ALIVE):
-            with hold_lock(path, wait=False) as alive:
-                if alive is None:
-                    raise AgentStillRuns(thread)
+        if path.endswith(ALIVE) and is_held(path):
+            raise AgentStillRuns(thread)
 
 
 def _list_files(store: Store, thread: ThreadId) -> list[str]:

@@ -62,7 +62,7 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
         "endTime": updated_at if record.status in ENDED else None,
         "error": view_error(snapshot, present.last_attempt),
         **_view_account(present),
-        "agents": _agents(snapshot),
+        "agents": _agents(snapshot, present),
         "workdir": find_workdir(store, head.thread),
         "commit": head.commit,
         "said": snapshot.subject,
@@ -157,6 +157,7 @@ def _find_reason(store: Store, snapshot: Snapshot) -> str:
     return ""
 
 
-def _agents(snapshot: Snapshot) -> dict[str, str]:
-    binding = snapshot.get_present().binding
-    return {role: get_command(snapshot, reference(agent)) for role, agent in binding.items()}
+def _agents(snapshot: Snapshot, present: Present) -> dict[str, str]:
+    return {
+        role: get_command(snapshot, reference(agent)) for role, agent in present.binding.items()
+    }

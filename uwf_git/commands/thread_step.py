@@ -41,7 +41,7 @@ from uwf_git.store.record import Transition, record_next
 from uwf_git.store.refs import Oid
 from uwf_git.store.snapshot import Snapshot, read_snapshot
 from uwf_git.store.store import Store
-from uwf_git.store.thread_lock import ThreadBusy, find_driver, is_being_stopped, lock_thread
+from uwf_git.store.thread_lock import ThreadBusy, check_not_stopped, find_driver, lock_thread
 from uwf_git.store.trust import trust_agents
 
 _TIMES = {"startedAt", "durationMs"}
@@ -171,8 +171,7 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> Stepped:
 
 def _check_alone(store: Store, thread: ThreadId, request: StepRequest) -> None:
     """Make sure that nobody else steps this thread in between, or is ending it."""
-    if is_being_stopped(store, thread):
-        raise ThreadBusy(thread, {}, hint="somebody is ending it; `uwf thread show` tells how")
+    check_not_stopped(store, thread)
     driver = None if request.is_driven else find_driver(store, thread)
     if driver is not None:
         raise ThreadBusy(thread, driver)

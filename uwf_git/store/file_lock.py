@@ -74,6 +74,18 @@ def hold_lock(path: str, *, wait: bool) -> Iterator[int | None]:
             _close(descriptor)
 
 
+def is_held(path: str) -> bool:
+    """Tell whether another process holds the lock file at *path*, which is made if it is missing.
+
+    Whoever asks holds it for a moment.
+
+    Raises:
+        As ``hold_lock``.
+    """
+    with hold_lock(path, wait=False) as descriptor:
+        return descriptor is None
+
+
 def _open_locked(path: str, *, wait: bool) -> int | None:
     if fcntl is None:
         raise LockingUnsupported(path)

@@ -18,7 +18,7 @@ from typing import Any
 from uwf_git.errors import Conflict
 from uwf_git.model.time_text import render_time
 from uwf_git.store.durable import remove
-from uwf_git.store.file_lock import hold_lock
+from uwf_git.store.file_lock import hold_lock, is_held
 from uwf_git.store.store import Store
 from uwf_git.store.thread_lock import read_holder
 
@@ -85,8 +85,7 @@ def _take(stack: ExitStack, path: str) -> int:
 
 def is_gc_running(store: Store) -> bool:
     """Tell whether a gc of ours is at work."""
-    with hold_lock(store.local_path("locks", "gc"), wait=False) as descriptor:
-        return descriptor is None
+    return is_held(store.local_path("locks", "gc"))
 
 
 def check_git_lock(store: Store) -> None:

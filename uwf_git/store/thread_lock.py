@@ -23,7 +23,7 @@ from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.time_text import render_time
-from uwf_git.store.file_lock import hold_lock
+from uwf_git.store.file_lock import hold_lock, is_held
 from uwf_git.store.process_start import read_process_start
 from uwf_git.store.store import Store
 
@@ -141,6 +141,16 @@ def is_being_stopped(store: Store, thread: ThreadId) -> bool:
     return _find_holder(store, thread, _STOP) is not None
 
 
+def check_not_stopped(store: Store, thread: ThreadId) -> None:
+    """Make sure that nobody is ending *thread*.
+
+    Raises:
+        ThreadBusy: somebody is.
+    """
+    if is_being_stopped(store, thread):
+        raise ThreadBusy(thread, {}, hint="somebody is ending it; `uwf thread show` tells how")
+
+
 @contextmanager
 def _lock(store: Store, thread: ThreadId, suffix: str, since_ms: int) -> Iterator[ThreadLock]:
     if not store.is_kept:
@@ -186,8 +196,7 @@ def _find_holder(store: Store, thread: ThreadId, suffix: str) -> dict[str, Any] 
         return None
     lives = _lives(holder)
     if lives is None:
-        with hold_lock(path, wait=False) as descriptor:
-            lives = descriptor is None
+        lives = is_held(path)
     return holder if lives else None
 
 
