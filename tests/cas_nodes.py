@@ -1,7 +1,6 @@
-"""Nodes for the tests of json-cas: who puts them, two schemas, and how to spoil a store.
+"""Nodes and schemas for the tests of json-cas, and ways to damage a store.
 
-Owns: what those tests share. Knows nothing of: any one verb.
-Always true: what is spoiled is spoiled in the store, as another program would.
+Damage is written directly into the store, as another program would do it.
 """
 
 import itertools
@@ -11,14 +10,14 @@ import seal
 from dulwich.objects import Tree
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.cas_put import put_payload
-from uwf_git.commands.cas_schema_put import put_schema
+from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.store.commit import CommitDraft, Signing, write_commit
-from uwf_git.store.loose_nodes import NODES_REF, put_nodes
-from uwf_git.store.node_tree import TREE_MODE, add_nodes
+from uwf_git.store.lookup.cas_nodes import NODES_REF, put_nodes
+from uwf_git.store.nodes.tree import TREE_MODE, add_nodes
+from uwf_git.store.objects.commit import CommitDraft, Signing, write_commit
 from uwf_git.store.store import Store
 
 NOWHERE = NodeHash("8FWKR3TN5V1QA")
@@ -50,7 +49,7 @@ SIGNING = Signing(b"T <t@example.com>", b"T <t@example.com>", seal.START_MS)
 
 
 def new_caller() -> Caller:
-    """Give somebody who puts nodes; the clock begins at `seal.START_MS` and steps by seconds."""
+    """Return a caller with a clock that begins at `seal.START_MS` and steps by seconds."""
     return Caller(itertools.count(seal.START_MS, 1000).__next__, {}, "/")
 
 

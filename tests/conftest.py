@@ -1,15 +1,12 @@
-"""What every test stands on: the seal, fixed time and ids, real git, golden files.
-
-Owns: the fixtures and options of the whole suite.
-Knows nothing of: any one module's tests; their fixtures live beside them.
-Always true: a test that passes here passes on every machine, and leaves nothing behind.
-"""
+"""The fixtures, markers and options of the whole suite: seal, fixed time and ids, git, goldens."""
 
 import difflib
+import gc
 import itertools
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,16 +16,21 @@ from unittest import mock
 
 import hypothesis
 import hypothesis.configuration
+import kinds
 import pytest
 import seal
+from fresh_store import keep_stores_in
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 from uwf_git.model.thread_id import ThreadId
 
-GOLDEN = Path(__file__).parent / "golden"
+HERE = Path(__file__).parent
+GOLDEN = HERE / "golden"
 
 # Agents of a test get this long to notice that it is over.
 _GRACE_S = 3.0
+
+_EXAMPLES = {"uwf": 100, "costly": 25, "nightly": 1000}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,26 +43,102 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Set hypothesis up for noisy machines, and keep its files with pytest's own.
-
-    The failures it has found are tried first in the next run, so they are kept from run to run,
-    but in CI, where the same commit has to give the same answer twice.
-    """
+    """Declare the markers and the hypothesis profiles, and see that bytecode is kept."""
+    for marker, meaning in kinds.MARKERS.items():
+        config.addinivalue_line("markers", f"{marker}: {meaning}")
     # A shell starts what it puts in the background with Ctrl-C ignored, and so would be all
     # programs that the tests interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    in_ci = "CI" in os.environ
     cache: pytest.Cache | None = getattr(config, "cache", None)
+    if cache is not None and sys.dont_write_bytecode:
+        _keep_bytecode_in(str(cache.mkdir("bytecode")))
+    _register_profiles(cache)
+
+
+def _keep_bytecode_in(folder: str) -> None:
+    """Cache bytecode for a person who wants none beside the sources.
+
+    Without it each of some thousand processes compiles what it imports, which triples its start.
+    """
+    sys.dont_write_bytecode, sys.pycache_prefix = False, folder
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # `python -B` sets none
+    os.environ["PYTHONPYCACHEPREFIX"] = folder
+
+
+def _register_profiles(cache: pytest.Cache | None) -> None:
+    """Set hypothesis up for noisy machines, with its files in pytest's cache.
+
+    Failures are tried first in the next run, so they are kept from run to run; not in CI, where
+    the same commit has to give the same answer twice.
+    """
+    in_ci = "CI" in os.environ
     database = None
     if cache is not None:
         kept = cache.mkdir("hypothesis")
         hypothesis.configuration.set_hypothesis_home_dir(kept)
         database = None if in_ci else DirectoryBasedExampleDatabase(kept / "examples")
-    hypothesis.settings.register_profile(
-        "uwf", deadline=None, print_blob=True, derandomize=in_ci, database=database
-    )
+    for profile, examples in _EXAMPLES.items():
+        hypothesis.settings.register_profile(
+            profile,
+            deadline=None,
+            print_blob=True,
+            derandomize=in_ci and profile != "nightly",
+            database=database,
+            max_examples=examples,
+        )
     hypothesis.settings.load_profile("uwf")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Start no workers for single files, and one more than processors for tests that wait."""
+    asked = [arg.partition("::")[0] for arg in config.args]
+    if all(arg.endswith(".py") for arg in asked) or config.option.collectonly:
+        return 0
+    if config.option.markexpr == "quick" or "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    # Every third second of the suite is spent on time limits and on other programs.
+    usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    return (len(usable) or os.cpu_count() or 1) + 1
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import files without quick tests when only those are asked for."""
+    if config.option.markexpr != "quick" or collection_path.suffix != ".py":
+        return None
+    return True if not kinds.may_be_quick(_below_tests(collection_path)) else None
+
+
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    """Choose the number of examples of a file before its `@given` reads it."""
+    if isinstance(collector, pytest.Module) and not collector.config.getoption(
+        "--hypothesis-profile"
+    ):
+        is_costly = kinds.matches(_below_tests(collector.path), kinds.COSTLY_EXAMPLES)
+        hypothesis.settings.load_profile("costly" if is_costly else "uwf")
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` is looked at
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test by its file and fixtures, and put the longest first."""
+    for item in items:
+        for marker in sorted(kinds.kinds_of(_below_tests(item.path), _fixtures_of(item))):
+            item.add_marker(marker)
+    items.sort(key=lambda item: kinds.order_of(_below_tests(item.path)))
+
+
+def _fixtures_of(item: pytest.Item) -> list[str]:
+    return list(getattr(item, "fixturenames", ()))
+
+
+def _below_tests(path: Path) -> str:
+    return path.relative_to(HERE).as_posix() if path.is_relative_to(HERE) else path.name
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector off what is there now: each of thousands of forks would copy it."""
+    gc.collect()
+    gc.freeze()
 
 
 class _Run:
@@ -112,6 +190,7 @@ def sealed(sealed_run: _Run, request: pytest.FixtureRequest) -> Iterator[None]:
     """Give each test a home, a temporary directory and a place to stand that nobody else has."""
     place = sealed_run.new_place(request.node.nodeid)
     temporary = place / "tmp"
+    keep_stores_in(place / "stores")
     with (
         mock.patch.dict(os.environ, seal.places(place)),
         mock.patch.object(tempfile, "tempdir", str(temporary)),

@@ -1,8 +1,6 @@
-"""The house rules, each a function from a checkout to what it finds wrong there.
+"""The house rules: functions from a checkout to complaints, each a line that begins with a file.
 
-Owns: the limits, the banned words, the doors, and the exemptions with their reasons.
-Knows nothing of: pytest; test_hygiene.py turns every rule into a test.
-Always true: a complaint is one line that begins with the file, and an empty list is praise.
+test_hygiene.py turns every rule into a test.
 """
 
 import ast
@@ -42,17 +40,26 @@ WIDE_DOORS = {
     "subprocess": (
         f"{PACKAGE}/agents/",
         f"{PACKAGE}/agentkit/adapters/",
-        f"{PACKAGE}/store/program.py",
+        f"{PACKAGE}/store/git/program.py",
     ),
 }
 # A package that one module may import, wherever that is.
-NARROW_DOORS = ("cbor2", "jsonata", "jsonschema", "ulid", "xxhash", "yaml")
+NARROW_DOORS = (
+    "cbor2",
+    "jsonata",
+    "jsonschema",
+    "ulid",
+    "urllib3",
+    "wcwidth",
+    "xxhash",
+    "yaml",
+)
 # A package that is only there because another one is made of it.
 PARTS_OF = {"referencing": "jsonschema", "jsonschema_specifications": "jsonschema"}
 
 WITHOUT_TESTS = {
-    f"{PACKAGE}/commands/trouble.py": "six fields and no behaviour",
-    f"{PACKAGE}/store/signature_verdict.py": "six fields and no behaviour",
+    f"{PACKAGE}/commands/verify/finding.py": "six fields and no behaviour",
+    f"{PACKAGE}/store/signatures/verdict.py": "six fields and no behaviour",
 }
 
 # Places that only one machine has; written so that this line does not match itself.
@@ -63,6 +70,10 @@ RUN_COMMAND = (
     '.venv/bin/uwf run workflows/check-repo.yaml -p "is this checkout fit to release?"'
 )
 TEST_COMMAND = ".venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest"
+
+# The pages that lead to files, and a path in them: `room/file.py`, `room/`.
+DOCUMENTS = ("ARCHITECTURE.md", "DECISIONS.md")
+_DOCUMENTED = re.compile(r"`((?:[a-z_]+/)+(?:[a-z_]+\.(?:py|md))?|tests/[a-z_./]+)`")
 
 _SUPPRESSION = re.compile(
     r"#\s*(?:(?:ruff:\s*)?noqa(?P<noqa>:\s*[A-Z]+\d+(?:[,\s]+[A-Z]+\d+)*)?"
@@ -128,7 +139,7 @@ def functions_are_short(root: Path) -> list[str]:
 
 
 def modules_have_headers(root: Path) -> list[str]:
-    """Begin every module with what it owns, must not know, and keeps true."""
+    """Begin every module with a docstring that says what it does."""
     return [
         f"{path}:1: no header docstring"
         for path, tree in _trees(root, PACKAGE)
@@ -159,7 +170,7 @@ def _public(
 
 
 def _continues_another(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
-    """Tell whether the promise is made elsewhere: at the getter, or below the overloads."""
+    """Check whether the docstring is elsewhere: at the getter, or below the overloads."""
     names = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
     return bool(names & {"overload", "override", "setter", "deleter"})
 
@@ -280,6 +291,31 @@ def _literal(node: ast.expr) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
+def error_codes_are_unique(root: Path) -> list[str]:
+    """Let each error code belong to one class, so that programs can tell errors apart."""
+    seen: dict[str, str] = {}
+    complaints = []
+    for path, tree in _trees(root, PACKAGE):
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ClassDef) or not (code := _code_of(node)):
+                continue
+            if code in seen:
+                complaints.append(f"{path}:{node.lineno}: {code!r} is the code of {seen[code]} too")
+            seen.setdefault(code, f"{node.name} ({path})")
+    return complaints
+
+
+def _code_of(node: ast.ClassDef) -> str:
+    """Return the text that a class gives its attribute `code`, or an empty one."""
+    for statement in node.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id="code")], value=value):
+                return _literal(value)
+            case ast.AnnAssign(target=ast.Name(id="code"), value=ast.expr() as value):
+                return _literal(value)
+    return ""
+
+
 def suppressions_give_code_and_reason(root: Path) -> list[str]:
     """Say what is suppressed and why, behind it or in a comment of its own just above."""
     complaints = []
@@ -306,8 +342,8 @@ def _comments(text: str) -> dict[int, tuple[str, str]]:
     }
 
 
-def tests_mirror_modules(root: Path) -> list[str]:
-    """Test uwf_git/x/y.py in tests/x/test_y.py, so that nobody has to search."""
+def rooms_have_tests(root: Path) -> list[str]:
+    """Test uwf_git/x/y.py in the folder tests/x, so that nobody has to search."""
     complaints = [
         f"{path}: exempt from having tests, but not there"
         for path in WITHOUT_TESTS
@@ -315,11 +351,20 @@ def tests_mirror_modules(root: Path) -> list[str]:
     ]
     for path, _ in _texts(root, PACKAGE):
         module = Path(path).relative_to(PACKAGE)
-        test = Path(TESTS) / module.with_name(f"test_{module.name}")
-        if module.name.startswith("__") or (root / test).exists() or path in WITHOUT_TESTS:
+        room = Path(TESTS) / module.parent
+        if module.name.startswith("__") or path in WITHOUT_TESTS:
             continue
-        complaints.append(f"{path}: no {test.as_posix()}")
+        if not any(_is_test_of(module, test) for test in (root / room).glob("**/test_*.py")):
+            complaints.append(f"{path}: no test in {room.as_posix()} imports it")
     return complaints
+
+
+def _is_test_of(module: Path, test: Path) -> bool:
+    if test.name == f"test_{module.name}":
+        return True
+    package, _, name = ".".join((PACKAGE, *module.with_suffix("").parts)).rpartition(".")
+    imported = re.compile(rf"\b{re.escape(package)}(?:\.| import (?:\w+, )*){name}\b")
+    return imported.search(_read(test)) is not None
 
 
 def no_path_of_a_machine(root: Path) -> list[str]:
@@ -362,6 +407,17 @@ def readme_holds_the_commands(root: Path) -> list[str]:
     ]
 
 
+def documents_name_files_that_exist(root: Path) -> list[str]:
+    """Name only files and folders that exist, below the package, the tests or the checkout."""
+    return [
+        f"{name}: there is no {path}"
+        for name in DOCUMENTS
+        if (root / name).exists()
+        for path in sorted(set(_DOCUMENTED.findall(_read(root / name))))
+        if not any((root / base / path).exists() for base in (PACKAGE, TESTS, "."))
+    ]
+
+
 RULES: tuple[Rule, ...] = (
     ruff_finds_nothing,
     code_is_formatted,
@@ -377,11 +433,13 @@ RULES: tuple[Rule, ...] = (
     only_the_shell_prints,
     only_the_shell_reads_the_environment,
     tags_lead_to_their_call,
+    error_codes_are_unique,
     suppressions_give_code_and_reason,
-    tests_mirror_modules,
+    rooms_have_tests,
     no_path_of_a_machine,
     tests_do_not_sleep,
     readme_holds_the_commands,
+    documents_name_files_that_exist,
 )
 
 

@@ -1,8 +1,7 @@
-"""The seal: what a test may see and touch of the machine it runs on.
+"""The sealed environment of a test, the closed network, and the search for leftovers of a run.
 
-Owns: the sealed environment, the closed network, and the watch over what a run leaves behind.
-Knows nothing of: the package under test, or pytest's fixtures (conftest.py hangs it up).
-Always true: the person who runs the tests has the same home, settings and processes afterwards.
+The person that runs the tests has the same home, settings and processes afterwards. The fixtures
+that use this are in conftest.py.
 """
 
 import ipaddress
@@ -62,7 +61,7 @@ _GITCONFIG = "[gc]\n\tautoDetach = false\n[init]\n\tdefaultBranch = main\n"
 
 
 def sealed_environment(inherited: Mapping[str, str], *, place: Path) -> dict[str, str]:
-    """Give the environment of a test that lives in *place*.
+    """Return the environment of a test that lives in *place*.
 
     What git, uwf, editors, pagers, colours and keys would take from the machine is replaced or
     gone; the rest (PATH, certificates, Python's own settings) is inherited.
@@ -78,7 +77,7 @@ def _is_removed(name: str) -> bool:
 
 
 def places(place: Path) -> dict[str, str]:
-    """Give the variables that say where a test lives."""
+    """Return the variables that say where a test lives."""
     home = f"{place}/home"
     return {
         "GIT_CONFIG_GLOBAL": f"{home}/.gitconfig",
@@ -148,7 +147,7 @@ def _is_here(host: object) -> bool:
 
 
 def default_stores() -> list[Path]:
-    """List where uwf would keep the threads of the person who runs the tests."""
+    """List the stores that uwf would use for the person that runs the tests."""
     homes = {Path.home(), Path(pwd.getpwuid(os.getuid()).pw_dir)}
     return sorted(home / ".uwf" for home in homes)
 
@@ -188,7 +187,7 @@ def _living(homes: Path) -> dict[int, tuple[str, str]]:
         try:
             variables = (process / "environ").read_bytes().split(b"\0")
             command = (process / "cmdline").read_bytes().replace(b"\0", b" ").strip()
-        except OSError:  # it ended just now, or is somebody else's
+        except OSError:  # it ended just now, or another user owns it
             continue
         home = next((each for each in variables if each.startswith(marker)), None)
         if home is not None and int(process.name) != os.getpid():

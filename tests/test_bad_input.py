@@ -18,8 +18,8 @@ from cli.ran import Ran
 from commands.world import DEMO
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.thread_start import StartRequest, start_thread
-from uwf_git.commands.workflow_put import put_workflow
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.workflow.put import put_workflow
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import open_store
 
@@ -104,7 +104,7 @@ def place(
 
 
 def refused(ran: Ran, said: str, status: int = 1) -> None:
-    """Check that a failure is one line that says what was wrong, perhaps with a hint."""
+    """Check that a failure is one line that names the error, perhaps with a hint."""
     lines = ran.err.splitlines()
     assert ran.status == status, ran
     assert ran.out == ""
@@ -129,7 +129,7 @@ def refs(place: Place, git: Git) -> str:
         ([b"\xff"], "uwf has no command", 2),
     ],
 )
-def test_arguments_that_are_no_text_are_told(
+def test_arguments_that_are_no_text_are_reported(
     words: list[str | bytes], said: str, status: int, place: Place
 ) -> None:
     ran = place.uwf(*words)
@@ -190,7 +190,7 @@ def test_prompt_that_is_larger_still_is_refused_with_the_limit(place: Place) -> 
         ("demo.yaml/x", "does not exist"),
     ],
 )
-def test_repo_that_is_none_is_told_and_not_made(repo: str, said: str, place: Place) -> None:
+def test_invalid_repo_is_reported_and_not_made(repo: str, said: str, place: Place) -> None:
     before = sorted(os.listdir(place.path))
 
     ran = place.uwf("--repo", repo, "thread", "start", "demo", "-p", "x")
@@ -225,7 +225,7 @@ def test_git_config_of_others_is_no_obstacle_and_a_broken_one_is_named(place: Pl
     refused(ran, ".gitconfig is not a git config file")
 
 
-def test_damaged_object_is_told_and_others_are_whole(place: Place, git: Git) -> None:
+def test_damaged_object_is_reported_and_others_are_whole(place: Place, git: Git) -> None:
     spoiled, whole = place.begun(), place.begun()
     blob = git("rev-parse", f"refs/threads/{spoiled}:now.json", cwd=place.store).strip()
     path = place.store / "objects" / blob[:2] / blob[2:]
@@ -265,7 +265,7 @@ def test_home_that_is_missing_matters_only_to_the_default_store(place: Place) ->
 
 @pytest.fixture
 def read_only(place: Place) -> Iterator[list[str]]:
-    """Take away the right to write the store, and give what a command must begin with."""
+    """Make the store read-only, and return the prefix for a command."""
     thread = place.begun()
     assert thread
     before: list[str] = []
@@ -326,7 +326,7 @@ find store.git -name '*.lock'
 """
 
 
-def test_full_disk_is_told_and_loses_nothing(place: Place) -> None:
+def test_full_disk_is_reported_and_loses_nothing(place: Place) -> None:
     unshare = ["unshare", "--mount"]
     probe = [*unshare, "mount", "-t", "tmpfs", "none", "/mnt"]
     if (

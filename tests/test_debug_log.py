@@ -27,7 +27,7 @@ def _off_again() -> Iterator[None]:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Lines:
-    """Log to a file, and give what is in it."""
+    """Log to a file, and return a function that reads it."""
     path = tmp_path / "debug.jsonl"
     switch_on(str(path), mask=str)
     return lambda: [json.loads(line) for line in path.read_text().splitlines()]
@@ -41,7 +41,7 @@ class Unprintable:
 
 
 class Asked:
-    """Notices that somebody wants to see it."""
+    """Records that its text was requested."""
 
     is_asked = False
 
@@ -132,7 +132,7 @@ def test_long_texts_and_lists_are_cut(log: Lines) -> None:
     assert len(line["items"]) == 50
 
 
-# Pain 64: the failure logger itself crashed, and hid the failure.
+# Elsewhere the failure logger itself crashed, and hid the failure.
 
 
 def loop() -> list[Any]:
@@ -154,7 +154,7 @@ def loop() -> list[Any]:
     ],
     ids=["unprintable", "loop", "in-a-dict", "bytes", "surrogate", "nan", "set"],
 )
-def test_what_cannot_be_told_costs_no_more_than_its_own_words(fact: object, log: Lines) -> None:
+def test_fact_that_cannot_be_written_costs_only_its_own_words(fact: object, log: Lines) -> None:
     debug(TAG, "x", fact=fact, rest=1)
 
     [line] = log()
@@ -170,7 +170,7 @@ def test_mask_that_fails_lets_nothing_through(tmp_path: Path) -> None:
     switch_on(str(path), mask=fail)
     debug(TAG, "x", fact="secret")
 
-    assert json.loads(path.read_text())["fact"] == "(str that cannot be told)"
+    assert json.loads(path.read_text())["fact"] == "(str that cannot be shown)"
 
 
 @pytest.mark.parametrize("place", ["/dev/full", "no/such/folder/log", "."])
@@ -180,7 +180,7 @@ def test_file_that_takes_nothing_is_no_failure(place: str) -> None:
     debug(TAG, "x")
 
 
-def test_pipe_that_nobody_reads_holds_nobody_up(tmp_path: Path) -> None:
+def test_pipe_without_a_reader_does_not_block(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     switch_on(str(pipe), mask=str)

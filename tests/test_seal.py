@@ -46,8 +46,9 @@ def inner_run(suite: Path, *arguments: str, home: Path) -> tuple[int, str]:
     here = Path(__file__).parent
     conftest = (here / "conftest.py").read_text().replace("_GRACE_S = 3.0", "_GRACE_S = 0.0")
     (suite / "conftest.py").write_text(conftest)
-    (suite / "seal.py").write_text((here / "seal.py").read_text())
-    (suite / "pytest.ini").write_text("[pytest]\npythonpath = .\naddopts = --import-mode=importlib")
+    (suite / "pytest.ini").write_text(
+        f"[pytest]\npythonpath = {here}\naddopts = --import-mode=importlib"
+    )
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     ran = subprocess.run(
         [*command, f"--basetemp={suite / 'temporary'}"],

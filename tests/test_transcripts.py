@@ -12,12 +12,12 @@ from cli.tables import entries
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.cli.lazy_group import LazyCommand
+from uwf_git.cli.app.lazy_group import LazyCommand
 from uwf_git.cli.uwf import UWF
 
 ROOT = Path(__file__).parent.parent
 
-# What a reader who stands in a checkout has at hand.
+# The folders that a reader has in a checkout.
 MATERIAL = ("workflows",)
 
 
@@ -29,7 +29,7 @@ def transcripts(root: Path) -> Iterator[Path]:
 
 
 def told(path: Path, work: Path) -> list[str]:
-    """Run one transcript in the new directory *work* and say what is wrong with it."""
+    """Run one transcript in the new directory *work* and list its errors."""
     try:
         blocks = transcript.parse(path.read_text(encoding="utf-8"))
     except transcript.Malformed as malformed:
@@ -71,7 +71,7 @@ def test_every_verb_has_a_transcript() -> None:
 
 
 def wrong_with(tmp_path: Path, *lines: str) -> str:
-    """Run one console block that holds *lines* and give the complaints."""
+    """Run one console block that holds *lines* and list the errors."""
     file = tmp_path / "story.md"
     file.write_text("\n".join(["# Story", "", "```console", *lines, "```", ""]))
     return "\n".join(told(file, tmp_path / "work"))
@@ -114,26 +114,26 @@ def test_wrong_output_is_shown_as_a_diff_with_file_and_line(tmp_path: Path) -> N
     assert " [..] ms\n ..." in said
 
 
-def test_wrong_status_is_told(tmp_path: Path) -> None:
+def test_wrong_status_is_reported(tmp_path: Path) -> None:
     assert "exit status 3, expected 0" in wrong_with(tmp_path, "$ (exit 3)")
     (tmp_path / "work").rmdir()
     assert "exit status 0, expected 3" in wrong_with(tmp_path, "$ true", "? 3")
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
     said = wrong_with(tmp_path, "$ echo a", "b", "$ echo c", "c", "$ echo d", "e")
 
     assert re.findall(r"^story.md:\d+", said, re.MULTILINE) == ["story.md:4", "story.md:8"]
 
 
 @pytest.mark.parametrize("ending", ["exit 0", "if"])
-def test_shell_that_ends_early_is_told(ending: str, tmp_path: Path) -> None:
+def test_shell_that_ends_early_is_reported(ending: str, tmp_path: Path) -> None:
     said = wrong_with(tmp_path, "$ echo a", "a", f"$ {ending}", "...", "$ echo b", "b")
 
     assert "story.md:6: the shell ended here" in said
 
 
-def test_command_that_hangs_is_ended_and_told(tmp_path: Path) -> None:
+def test_command_that_hangs_is_ended_and_reported(tmp_path: Path) -> None:
     commands = [transcript.Command(n, text, 0, ()) for n, text in enumerate(["cd .", "sleep 63"])]
     blocks = [transcript.Block(1, tuple(commands), None)]
     (tmp_path / "work").mkdir()
@@ -184,7 +184,9 @@ def test_state_is_kept_from_block_to_block_and_skipped_blocks_are_not_run(tmp_pa
         ("<!-- transcript: skip -->\n```console\n$ true\n```\n", "line 2: a block that is not run"),
     ],
 )
-def test_block_that_cannot_be_run_is_told(markdown: str, complaint: str, tmp_path: Path) -> None:
+def test_block_that_cannot_be_run_is_reported(
+    markdown: str, complaint: str, tmp_path: Path
+) -> None:
     file = tmp_path / "story.md"
     file.write_text(markdown)
 

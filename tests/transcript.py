@@ -1,9 +1,7 @@
-"""Transcripts: Markdown whose console blocks are run and compared with what they show.
+"""Run the console blocks of a Markdown file and compare their output with the text.
 
-Owns: the language of console blocks (tests/README.md describes it) and how they are run.
-Knows nothing of: which files are transcripts, or the commands that they call.
-Always true: one file is one shell; what a block sets, the blocks below it see.
-Source: the wildcards are those of trycmd (https://docs.rs/trycmd).
+tests/README.md describes the language of console blocks. One file is one shell: a block sees what
+the blocks above it set. The wildcards are those of trycmd (https://docs.rs/trycmd).
 """
 
 import difflib
@@ -36,7 +34,7 @@ class Malformed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command and what it should do."""
+    """One command and its expected effect."""
 
     line: int
     text: str
@@ -56,7 +54,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one command did; a status of None means that it never ended."""
+    """The effect of one command; a status of None means that it never ended."""
 
     status: int | None
     output: tuple[str, ...]

@@ -1,16 +1,15 @@
-"""Workflow files for tests: one that is sound, ways to spoil it, and what is then found.
+"""A valid workflow file for tests, ways to break it, and the problems that are then found.
 
-Owns: the sound file whose lines the tests count. Knows nothing of: any one rule.
-Always true: the checks are the real ones, of JSONata and of JSON Schema.
+The checks are the real ones, of JSONata and of JSON Schema.
 """
 
 import pytest
 
 from uwf_git.engine.expression import check_condition
-from uwf_git.model.definition import Definition
-from uwf_git.model.definition_source import InvalidWorkflow, read_definition
+from uwf_git.model.definition.definition import Definition
+from uwf_git.model.definition.source import InvalidWorkflow, read_definition
 from uwf_git.model.schema_check import check_schema
-from uwf_git.model.yaml_text import parse_yaml
+from uwf_git.model.yaml.reader import parse_yaml
 
 SOUND = """\
 name: demo
@@ -39,7 +38,7 @@ Found = tuple[int | None, str, str]
 
 
 def spoiled(old: str, new: str) -> str:
-    """Give the sound file with *old*, which it has once, replaced by *new*."""
+    """Return the sound file with *old*, which it has once, replaced by *new*."""
     assert SOUND.count(old) == 1, f"{old!r} is there {SOUND.count(old)} times"
     return SOUND.replace(old, new)
 
@@ -51,7 +50,7 @@ def read(text: str) -> Definition:
 
 
 def problems_of(text: str) -> list[Found]:
-    """Read a file that has problems, and give them."""
+    """Read a file that has problems, and return them."""
     with pytest.raises(InvalidWorkflow) as caught:
         read(text)
     return [(each.line, each.path, each.message) for each in caught.value.problems]

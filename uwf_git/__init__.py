@@ -10,15 +10,14 @@ As a library::
     print(run.stopped, task.query().state)
 
 A task is what the command line calls a thread: `uwf thread show`, `git log`, push and fetch work
-on it. What goes wrong is a ``UwfError``: ``Refused`` (the state does not allow it), ``BadUsage``,
-``AgentFailed``, ``Conflict`` (somebody was faster; trying again is safe), ``StoreDamaged``, or
-``StoreFailed``.
+on it. Errors are ``UwfError``s: ``Refused`` (the state does not allow it), ``BadUsage``,
+``AgentFailed``, ``Conflict`` (another process was faster; trying again is safe), ``StoreDamaged``,
+or ``StoreFailed``.
 
-Owns: the names that other programs import. Knows nothing of: what is behind them.
-Always true: importing the package costs nothing; a name is loaded when somebody asks for it.
+Importing the package imports nothing else; a name is loaded on first access.
 """
 
-# As `typing` has it; importing that would cost more than all of this.
+# The constant of `typing`, whose import would cost more than this module.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -33,12 +32,11 @@ if TYPE_CHECKING:
         UwfError,
     )
     from uwf_git.library.events import TaskEvent
-    from uwf_git.library.filter import TaskFilter
     from uwf_git.library.handle import TaskHandle
     from uwf_git.library.limits import Limits
     from uwf_git.library.outcomes import BackgroundRun, TaskRun, TaskStep
     from uwf_git.library.players import PlayerResult
-    from uwf_git.library.runtime import TaskRuntime
+    from uwf_git.library.runtime import TaskFilter, TaskRuntime
     from uwf_git.library.status import TaskStatus, TaskWaiting
 
 __all__ = [
@@ -75,25 +73,20 @@ _HOMES = {
         "UwfError",
     ),
     "uwf_git.library.events": ("TaskEvent",),
-    "uwf_git.library.filter": ("TaskFilter",),
     "uwf_git.library.handle": ("TaskHandle",),
     "uwf_git.library.limits": ("Limits",),
     "uwf_git.library.outcomes": ("BackgroundRun", "TaskRun", "TaskStep"),
     "uwf_git.library.players": ("PlayerResult",),
-    "uwf_git.library.runtime": ("TaskRuntime",),
+    "uwf_git.library.runtime": ("TaskFilter", "TaskRuntime"),
     "uwf_git.library.status": ("TaskStatus", "TaskWaiting"),
 }
 
 
 def __getattr__(name: str) -> object:
-    """Load a name when somebody asks for it (PEP 562).
-
-    Raises:
-        AttributeError: the package has no such name.
-    """
+    """Load a name on first access (PEP 562)."""
     for home, names in _HOMES.items():
         if name in names:
-            from importlib import import_module  # noqa: PLC0415 (only for who asks)
+            from importlib import import_module  # noqa: PLC0415 (costs time that `import uwf_git` must not)
 
             found: object = getattr(import_module(home), name)
             globals()[name] = found

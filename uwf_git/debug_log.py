@@ -1,12 +1,8 @@
-"""The debug log: what goes on inside, for whoever looks for a fault.
+"""The debug log: one JSON object a line, to standard error or a file.
 
-Owns: the switch, how a line looks, and where lines go.
-Knows nothing of: who switches it on, what is a secret (``switch_on`` is given what masks them).
-Always true: while it is off, a call costs a look at a name; while it is on, nothing that goes wrong
-here reaches the caller, and no more than a line is lost. A line is one JSON object in ASCII.
-
+While it is off, a call costs one attribute lookup. A failure to log never reaches the caller.
 Each call site has a tag of its own, eight symbols of Crockford's Base32: `grep -rn TAG uwf_git`
-leads to it. What a call tells costs its caller nothing to make: names and numbers, no documents.
+finds it. The facts are names and numbers that cost nothing to compute, no documents.
 Source: seed 003 (the debug log of a thread).
 """
 
@@ -27,12 +23,12 @@ _DEEPEST = 4
 
 _NS_PER_MS = 1_000_000
 
-# A pipe that nobody reads must not hold us up; of a file this asks nothing.
+# O_NONBLOCK: a pipe without a reader must not block us; it does not affect files.
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 
 
 class _Log:
-    """Where lines go; one for the whole process."""
+    """The destination of lines; one for the process."""
 
     __slots__ = ("mask", "write")
 
@@ -45,41 +41,40 @@ _LOG = _Log()
 
 
 def debug(tag: str, content: str, /, **facts: Any) -> None:
-    """Log that *content* happens, with its *facts*, if somebody asked for it; raise nothing.
+    """Log *content* and *facts* if the log is on; raise nothing.
 
-    *tag* is the call site's own, and *content* its own words: what differs from call to call is
-    in the facts.
+    *tag* and *content* are constants of the call site; what varies is in *facts*.
     """
     write = _LOG.write
     if write is None:
         return
     try:
-        write(_line(tag, content, facts))
-    except Exception:  # noqa: BLE001 (a failure that hides the one that is looked for helps nobody)
+        write(_build_line(tag, content, facts))
+    except Exception:  # noqa: BLE001 (logging must not hide the failure under study)
         return
 
 
 def switch_on(path: str | None, *, mask: Mask) -> None:
-    """Log from now on: to the end of the file *path*, or to standard error if it is None.
+    """Log from now on: append to the file *path*, or write to standard error if it is None.
 
-    *mask* takes out of each text what must not be told.
+    *mask* removes secrets from each text.
     """
     _LOG.mask = mask
     _LOG.write = _to_stderr if path is None else lambda line: _append(path, line)
 
 
 def switch_off() -> None:
-    """Log nothing from now on."""
+    """Stop logging."""
     _LOG.write = None
 
 
 def is_on() -> bool:
-    """Tell whether anything is logged, for callers whose facts are not at hand."""
+    """Check whether the log is on."""
     return _LOG.write is not None
 
 
-def _line(tag: str, content: str, facts: dict[str, Any]) -> str:
-    told: dict[str, Any] = {
+def _build_line(tag: str, content: str, facts: dict[str, Any]) -> str:
+    line: dict[str, Any] = {
         "tag": tag,
         "content": content,
         "timestamp": time.time_ns() // _NS_PER_MS,
@@ -87,52 +82,52 @@ def _line(tag: str, content: str, facts: dict[str, Any]) -> str:
     }
     for name, value in facts.items():
         if name not in _FIELDS:
-            told[name] = _tell(value)
-    return json.dumps(told) + "\n"
+            line[name] = _plain(value)
+    return json.dumps(line) + "\n"
 
 
-def _tell(value: Any, depth: int = 0) -> Any:
-    """Give what JSON can hold of *value*, not too long, and with what is secret taken out."""
+def _plain(value: Any, depth: int = 0) -> Any:
+    """Return *value* as JSON, shortened, with secrets masked."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        # A subclass may write itself as it likes.
+        # A subclass may have a `__str__` of its own.
         return int(value)
     try:
         if isinstance(value, dict | list | tuple) and depth < _DEEPEST:
-            return _tell_members(value, depth + 1)
+            return _plain_members(value, depth + 1)
         text = value if isinstance(value, str) else str(value)
-        # Masked before it is cut: half a key would not be known for one.
+        # Mask before cutting: half a key would not be recognized.
         return _LOG.mask(text)[:_LONGEST_TEXT]
-    except Exception:  # noqa: BLE001 (whatever it is, the rest of the line can be told)
-        return f"({type(value).__name__} that cannot be told)"
+    except Exception:  # noqa: BLE001 (any `__str__` may fail; log the other facts)
+        return f"({type(value).__name__} that cannot be shown)"
 
 
-def _tell_members(value: "dict[Any, Any] | list[Any] | tuple[Any, ...]", depth: int) -> Any:
+def _plain_members(value: "dict[Any, Any] | list[Any] | tuple[Any, ...]", depth: int) -> Any:
     if isinstance(value, dict):
         members = list(value.items())[:_MOST_MEMBERS]
-        return {str(_tell(name)): _tell(each, depth) for name, each in members}
-    return [_tell(each, depth) for each in value[:_MOST_MEMBERS]]
+        return {str(_plain(name)): _plain(each, depth) for name, each in members}
+    return [_plain(each, depth) for each in value[:_MOST_MEMBERS]]
 
 
 def _to_stderr(line: str) -> None:
     stream = sys.stderr
     if stream is None:
-        # Python gives None for a stream that was closed when it started.
+        # sys.stderr is None if it was closed when Python started.
         return
     try:
         descriptor = stream.fileno()
     except (OSError, ValueError, AttributeError):
-        # Somebody put an object of his own in its place.
+        # sys.stderr was replaced by an object without a descriptor.
         stream.write(line)
         stream.flush()
         return
-    # Past the stream: what does not get out would stay in it, and fail whoever writes next.
+    # Bypass the stream: unwritten bytes would stay in its buffer and fail the next writer.
     _write_all(descriptor, line)
 
 
 def _append(path: str, line: str) -> None:
-    # Opened for each line: nothing is kept open over a fork, and a file may be taken away.
+    # Opened for each line, so that no descriptor crosses a fork and the file may be removed.
     descriptor = os.open(path, _APPENDING, 0o600)
     try:
         _write_all(descriptor, line)

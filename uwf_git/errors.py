@@ -1,8 +1,6 @@
-"""Errors: what happened, to what, and what to type next.
+"""Base classes of errors, with exit statuses; each error is defined where it is raised.
 
-Owns: the root error type, the exit statuses, and the bases that say whose move is next.
-Knows nothing of: any concrete failure; those live beside the code that raises them.
-Always true: a message is one line, lower case, and holds the id of the thing it speaks of.
+A message is one line, lower case, and names the id of its subject; the hint says what to type next.
 """
 
 from collections.abc import Sequence
@@ -12,18 +10,18 @@ GIVEN_BACK = (
     "see `git fsck`; a remote that has it gives it back: `git fetch --refetch REMOTE`, or a new "
     "`uwf clone`"
 )
-"""What to try when something that git keeps is lost: a plain fetch asks for nothing that a ref
-here says we have."""
+"""The hint for a lost git object. A plain fetch does not restore it: git does not ask for objects
+that a local ref reaches."""
 
 
 def name_some(names: Sequence[str], *, most: int = 10) -> str:
-    """Name the first *most* of *names*, and say how many more there are: a message is one line."""
+    """Return the first *most* of *names* in one line, and the number of the others."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 class UwfError(Exception):
-    """An expected failure, told to the user in one line and a hint.
+    """An expected failure, shown to the user as one line and a hint.
 
     ``code`` is stable and kebab-case, for programs; ``exit_status`` is the process's answer;
     ``facts`` are the JSON values behind the sentence (``--format json`` prints them).
@@ -40,42 +38,42 @@ class UwfError(Exception):
 
 
 class Refused(UwfError):
-    """The caller's move: the state does not allow it, or there is no such thing."""
+    """The state does not allow the command, or its object does not exist."""
 
     code = "refused"
     exit_status = 1
 
 
 class BadUsage(UwfError):
-    """The caller's move: the words of the command are wrong."""
+    """The arguments of the command are wrong."""
 
     code = "usage"
     exit_status = 2
 
 
 class AgentFailed(UwfError):
-    """The agent's move: it failed, or broke its role's schema."""
+    """The agent failed, or its result does not fit its role's schema."""
 
     code = "agent-failed"
     exit_status = 3
 
 
 class Conflict(UwfError):
-    """Nobody's move: somebody else was faster; trying again is safe."""
+    """Another process changed the state first; trying again is safe."""
 
     code = "conflict"
     exit_status = 4
 
 
 class StoreDamaged(UwfError):
-    """The store holds something that cannot be what was written."""
+    """The store holds data that uwf cannot have written so."""
 
     code = "store-damaged"
     exit_status = 5
 
 
 class StoreFailed(UwfError):
-    """The machine would not let the store read or write: full disk, permissions."""
+    """The system refused to read or write the store: full disk, permissions."""
 
     code = "store-failed"
     exit_status = 1

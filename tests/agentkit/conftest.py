@@ -1,4 +1,4 @@
-"""What the tests of the kit stand on: the document of a turn, and a real store with one."""
+"""The fixtures of the kit's tests: the document of a turn, and a real store with one."""
 
 import copy
 import json
@@ -153,7 +153,7 @@ class Turn:
         return self.run(str(Path(sysconfig.get_path("scripts"), program)), *argv, **environ)
 
     def uwf(self, *argv: str) -> Any:
-        """Run the real command line, and give the document that it prints."""
+        """Run the real command line; return the document that it prints."""
         ran = self.python("-m", "uwf_git", *argv)
         assert ran.status == 0, ran.err
         return json.loads(ran.out)
@@ -173,7 +173,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Turn:
 
 @pytest.fixture
 def turn(started: Turn, tmp_path: Path) -> Turn:
-    """Give a thread of the test's own."""
+    """Return a thread of the test's own."""
     place = tmp_path / "turn"
     shutil.copytree(started.place, place)
     return Turn(place, started.thread)

@@ -1,7 +1,4 @@
-"""Endpoints for tests: a scripted model, and a server that answers whatever it is told to.
-
-Owns: both, in threads of the test's own process, on loopback.
-"""
+"""Endpoints for tests, on loopback: a scripted model, and a server with any replies."""
 
 import json
 import threading
@@ -14,9 +11,9 @@ from typing import Any, NamedTuple
 
 from realcli.fake_model_server import Server, Wire
 
-from uwf_git.agentkit.endpoint import Api, Endpoint
-from uwf_git.agentkit.model_call import Model
-from uwf_git.agentkit.patience import Patience
+from uwf_git.agentkit.llm.call import Model
+from uwf_git.agentkit.llm.endpoint import Api, Endpoint
+from uwf_git.agentkit.llm.retries import RetryPolicy
 
 
 class Odd(NamedTuple):
@@ -24,19 +21,19 @@ class Odd(NamedTuple):
 
     status: int = 200
     body: Any = b""
-    """Bytes as they are; anything else as JSON."""
+    """Bytes, or anything else as JSON."""
 
     headers: Mapping[str, str] = {}
     length: int | None = None
-    """What it says the body's length is; None is the truth."""
+    """The Content-Length to send; None: the true one."""
 
     hangs: bool = False
-    """Nothing at all is sent until the test is over."""
+    """Send nothing until the test is over."""
 
 
 @dataclass(slots=True)
 class Served:
-    """A server, and what it was asked."""
+    """A server, and the requests that it got."""
 
     url: str
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -67,13 +64,13 @@ def scripted(*turns: dict[str, Any]) -> Iterator[Served]:
 
 @contextmanager
 def odd(*replies: Odd) -> Iterator[Served]:
-    """Serve *replies*, one for each request; the last one again and again."""
+    """Serve *replies*, one for each request; the last one repeats."""
     served = Served("")
     over = threading.Event()
 
     class Replying(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (its name there)
-            """Say nothing."""
+            """Log nothing."""
 
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers["Content-Length"]))
@@ -93,11 +90,11 @@ def odd(*replies: Odd) -> Iterator[Served]:
             self.wfile.write(body)
 
     class Quiet(ThreadingHTTPServer):
-        # So that closing waits for them: one that lives on leaves its socket to another test.
+        # Closing waits for them, so that no socket outlives its test.
         daemon_threads = False
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """Say nothing of clients that have gone."""
+            """Ignore clients that closed the connection."""
 
     with _running(Quiet(("127.0.0.1", 0), Replying), served, over):
         yield served
@@ -118,7 +115,7 @@ def _running(server: ThreadingHTTPServer, served: Served, over: threading.Event)
 
 
 def chat(content: str | None = "hello", **message: Any) -> dict[str, Any]:
-    """Give the reply of a chat completion."""
+    """Return the reply of a chat completion."""
     finish = message.pop("finish_reason", "stop")
     usage = {"prompt_tokens": 11, "completion_tokens": 7}
     said = {"role": "assistant", "content": content, **message}
@@ -130,18 +127,18 @@ def chat(content: str | None = "hello", **message: Any) -> dict[str, Any]:
 
 
 def endpoint(url: str, *, api: Api = "openai", **given: Any) -> Endpoint:
-    """Give an endpoint at *url*."""
+    """Return an endpoint at *url*."""
     known = {"section": "uwf.llm", "api": api, "url": url, "model": "m", "key": None}
     return Endpoint(**{"key_name": "OPENAI_API_KEY", **known, **given})
 
 
-def hasty(waits: list[float] | None = None) -> Patience:
-    """Give a patience that waits for nothing, and notes how long it would have waited."""
+def hasty(waits: list[float] | None = None) -> RetryPolicy:
+    """Return a policy that does not wait, and notes how long it would have waited."""
     noted = [] if waits is None else waits
-    return Patience(sleep=noted.append)
+    return RetryPolicy(sleep=noted.append)
 
 
 def model(url: str, *, say: Callable[[str], None] = lambda _: None, **given: Any) -> Model:
-    """Give a model at *url* that says nothing, and waits for nothing."""
-    patience = given.pop("patience", hasty())
-    return Model(endpoint(url, **given), {}, patience, say)
+    """Return a model at *url* that writes nothing and does not wait."""
+    retries = given.pop("retries", hasty())
+    return Model(endpoint(url, **given), {}, retries, say)

@@ -1,8 +1,4 @@
-"""A person at a terminal: a real one (pty), with a program in its foreground.
-
-Owns: starting a program as a login shell would, typing, and reading what is shown.
-Knows nothing of: which program.
-"""
+"""A person at a real terminal (pty), with a program in its foreground."""
 
 import os
 import pty
@@ -44,7 +40,7 @@ class Person:
             os.close(theirs)
 
     def wait_for(self, text: str) -> str:
-        """Read on until *text* is shown, and give what was shown since the last time."""
+        """Read on until *text* is shown, and return what was shown since the last time."""
         until = time.monotonic() + _PATIENCE_S
         while text not in self.seen:
             assert time.monotonic() < until, f"{text!r} was not shown, but: {self.seen}"
@@ -64,7 +60,7 @@ class Person:
         return shown
 
     def end(self) -> tuple[int, str]:
-        """Wait for the program's end; give its status, and what was shown until then."""
+        """Wait for the program's end; return its status, and what was shown until then."""
         until = time.monotonic() + _PATIENCE_S
         while self.program.poll() is None and time.monotonic() < until:
             self._read()

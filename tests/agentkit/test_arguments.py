@@ -17,14 +17,14 @@ from uwf_git.errors import BadUsage
         (["a b", "", "T"], AgentArguments("T", None, ("a b", ""))),
     ],
 )
-def test_what_the_engine_appended_is_told_from_the_agents_own_words(
+def test_arguments_of_the_engine_are_distinguished_from_those_of_the_agent(
     argv: list[str], expected: AgentArguments
 ) -> None:
     assert parse_arguments(argv) == expected
 
 
 @pytest.mark.parametrize("argv", [[], [""], ["-r", "dev"], ["-t", ""]])
-def test_missing_thread_is_told(argv: list[str]) -> None:
+def test_missing_thread_is_reported(argv: list[str]) -> None:
     with pytest.raises(BadUsage, match="no thread id was given") as caught:
         parse_arguments(argv)
 

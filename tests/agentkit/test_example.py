@@ -10,7 +10,7 @@ import uwf_git.agentkit
 
 
 def read_example() -> str:
-    """Give the indented block of the package's docstring."""
+    """Return the indented block of the package's docstring."""
     described = inspect.getdoc(uwf_git.agentkit) or ""
     block = described.split("::\n\n", 1)[1]
     lines = [line for line in block.splitlines() if not line or line.startswith("    ")]

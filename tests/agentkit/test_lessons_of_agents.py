@@ -1,6 +1,6 @@
-"""What went wrong with agents in an engine of the same design, and cannot here.
+"""Failures of agents in an engine of the same design, which cannot happen here.
 
-ARCHITECTURE.md, "What has gone wrong elsewhere", lists all of it, and where each is held; here is
+DECISIONS.md, "What went wrong elsewhere", lists all of it, and where each is held; here is
 what no test of a single part shows.
 """
 
@@ -15,7 +15,6 @@ from agentkit.conftest import DOCUMENT, MakeContext, Turn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.adapter import Asked
 from uwf_git.agentkit.adapters import (
     aider,
     claude,
@@ -30,11 +29,12 @@ from uwf_git.agentkit.adapters import (
     qwen,
 )  # fmt: skip
 from uwf_git.agentkit.context import parse_context
-from uwf_git.agentkit.extract import extract_meta
+from uwf_git.agentkit.extraction.adapter import AdapterQuestion
+from uwf_git.agentkit.extraction.extract import extract_meta
 from uwf_git.agents.reply import parse_reply
 from uwf_git.engine.prompt import build_prompt
-from uwf_git.model.yaml_render import render_yaml
-from uwf_git.model.yaml_text import parse_yaml
+from uwf_git.model.yaml.reader import parse_yaml
+from uwf_git.model.yaml.render import render_yaml
 
 PROGRAMS = (aider, claude, cli, codex, copilot, cursor, gemini, goose, hermes, opencode, qwen)
 
@@ -65,7 +65,7 @@ Run = Callable[[str], list[dict[str, Any]]]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Run the workflow with a developer that is a shell script; give the steps."""
+    """Run the workflow with a developer that is a shell script; return the steps."""
     world = Turn(tmp_path, "")
     (tmp_path / "mend.yaml").write_text(WORKFLOW)
 
@@ -181,7 +181,7 @@ def test_same_value_in_several_places_is_written_out_in_each(text: str, times: i
 @pytest.mark.parametrize("module", PROGRAMS, ids=lambda each: str(each.ADAPTER.name))
 @pytest.mark.parametrize("session", [None, "s1"])
 @pytest.mark.parametrize("is_structured", [True, False])
-def test_every_program_is_told_the_prompt_whole(
+def test_every_program_gets_the_whole_prompt(
     module: Any, session: str | None, *, is_structured: bool, context: MakeContext, tmp_path: Path
 ) -> None:
     known = context()
@@ -189,8 +189,8 @@ def test_every_program_is_told_the_prompt_whole(
     schema = known.current_role.output_schema if is_structured else None
     settings = {"command": "any"}
 
-    asked = Asked(prompt=prompt, schema=schema, session=session, settings=settings)
-    command = module.ADAPTER.build(asked, str(tmp_path))
+    question = AdapterQuestion(prompt=prompt, schema=schema, session=session, settings=settings)
+    command = module.ADAPTER.build(question, str(tmp_path))
 
     left = [path.read_text() for path in tmp_path.iterdir()]
     # A recipe of goose is JSON, in which no brace may stand as such.

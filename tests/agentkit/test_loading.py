@@ -43,7 +43,7 @@ def test_role_that_the_workflow_does_not_have_is_refused(turn: Turn, named: str)
         load_context(environ, argv)
 
 
-def test_thread_that_is_not_there_is_refused(turn: Turn) -> None:
+def test_missing_thread_is_refused(turn: Turn) -> None:
     with pytest.raises(UwfError, match="01J00000000000000000000009"):
         load_context({"UWF_REPO": f"{turn.place}/store.git"}, ["01J00000000000000000000009"])
 

@@ -50,7 +50,7 @@ def test_bytes_that_were_no_text_become_marks_not_failures() -> None:
         ({(1, 2): 3}, "keys must be str"),
     ],
 )
-def test_what_json_does_not_have_is_told_and_not_printed(meta: Any, problem: str) -> None:
+def test_value_that_json_does_not_have_is_reported_and_not_printed(meta: Any, problem: str) -> None:
     stream = io.BytesIO()
 
     with pytest.raises(UnprintableResult, match=problem):
@@ -59,7 +59,7 @@ def test_what_json_does_not_have_is_told_and_not_printed(meta: Any, problem: str
     assert stream.getvalue() == b""
 
 
-def test_meta_that_holds_itself_is_told() -> None:
+def test_meta_that_holds_itself_is_reported() -> None:
     meta: list[Any] = []
     meta.append(meta)
 

@@ -8,7 +8,7 @@ import pytest
 from agentkit.conftest import MakeContext, Ran, Turn
 
 from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.extract import NoMeta
+from uwf_git.agentkit.extraction.extract import NoMeta
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import complete, run_as_agent
 
@@ -58,8 +58,8 @@ def test_result_is_all_that_stdout_gets(agent: Agent) -> None:
         ("raise Refused('not now', hint='wait')", 1, "error: not now\nhint: wait\n"),
         ("raise Refused('not now')", 1, "error: not now\n"),
         ("sys.exit(3)", 3, ""),
-        ("sys.exit()", 1, "the agent left without a result\n"),
-        ("sys.exit(0)", 1, "the agent left without a result\n"),
+        ("sys.exit()", 1, "the agent exited without a result\n"),
+        ("sys.exit(0)", 1, "the agent exited without a result\n"),
         ("sys.exit('no key')", 1, "no key\n"),
         ("raise KeyboardInterrupt", 130, "interrupted\n"),
         ("return AgentResult({1, 2}, '')", 1, "error: the result cannot be written as JSON: "),
@@ -78,7 +78,7 @@ def test_whatever_goes_wrong_is_one_line_and_no_result(
 
 def test_words_without_end_lose_their_middle_and_not_the_reason(agent: Agent) -> None:
     ran = agent(
-        "from uwf_git.agentkit.extract import NoMeta\n"
+        "from uwf_git.agentkit.extraction.extract import NoMeta\n"
         "raise NoMeta('no fields', 'a' * 1_000_000 + 'm' * 50_000_000 + 'z' * 1_000_000)"
     )
 

@@ -129,7 +129,7 @@ def test_first_permission_is_the_default() -> None:
     assert choose_permission({"permission": "ask"}, known) == "ask"
 
 
-def test_unknown_permission_is_told_of_the_known_ones() -> None:
+def test_unknown_permission_is_reported_with_the_known_ones() -> None:
     with pytest.raises(BadUsage) as caught:
         choose_permission({"permission": "all"}, ("edit", "plan", "ask"))
 

@@ -1,4 +1,4 @@
-"""What the tests of agents stand on: programs written on the spot, and no leftovers."""
+"""Fixtures for agents: programs written for a test, and no leftovers."""
 
 import os
 import subprocess
@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 Program = Callable[[str], str]
-"""Writes a script and gives its path."""
+"""Write a script and return its path."""
 
 Lives = Callable[[int], bool]
-"""Tells whether a process still does something."""
+"""Check whether a process still runs."""
 
 WaitFor = Callable[[Path], bytes]
-"""Waits until a file has content, and gives it."""
+"""Wait until a file has content, and return the content."""
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ def test_quoted_words_come_back(words: list[str]) -> None:
         ('uwf-shell "make', "no closing quotation"),
         ("uwf-shell \\", "no escaped character"),
         ("a\0b", "it holds a NUL character"),
-        ("a\ud800", "it holds half of a surrogate pair"),
+        ("a\ud800", "it holds a lone surrogate"),
     ],
 )
 def test_text_that_is_no_command_is_refused(command: str, problem: str) -> None:
@@ -124,7 +124,7 @@ def test_missing_command_is_named_with_the_way_to_check() -> None:
     assert caught.value.exit_status == 3
 
 
-def test_missing_file_is_told(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ProgramMissing, match=r"'\./agent' does not exist") as caught:
         resolve_program("./agent", path="/bin", workdir=str(tmp_path))
 
@@ -136,10 +136,10 @@ def test_words_that_only_a_shell_understands_are_explained(program: str) -> None
     with pytest.raises(ProgramMissing) as caught:
         resolve_program(program, path="/bin", workdir="/")
 
-    assert "no shell reads agent commands" in str(caught.value.hint)
+    assert "agent commands are not run by a shell" in str(caught.value.hint)
 
 
-def test_file_that_may_not_be_executed_is_told(program: Program) -> None:
+def test_file_that_is_not_executable_is_reported(program: Program) -> None:
     file = Path(program("true"))
     file.chmod(0o644)
 
@@ -157,7 +157,7 @@ def test_directory_is_no_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["#!/nowhere/bun", "#! /nowhere/bun --fast"])
-def test_script_whose_interpreter_is_missing_is_told(program: Program, line: str) -> None:
+def test_script_whose_interpreter_is_missing_is_reported(program: Program, line: str) -> None:
     script = program(f"{line}\n")
 
     with pytest.raises(ProgramMissing, match="is a script for /nowhere/bun") as caught:

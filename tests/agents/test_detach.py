@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from agents.conftest import Lives, Program, WaitFor
 
-from uwf_git.agents.detach import _LET_GO, DetachRequest, NotDetached, start_detached
+from uwf_git.agents.detach import _LET_GO, DetachRequest, NotDetached, spawn_detached
 
 STARTER = """
 import sys
-from uwf_git.agents.detach import DetachRequest, start_detached
+from uwf_git.agents.detach import DetachRequest, spawn_detached
 program, workdir, log = sys.argv[1:]
-child = start_detached(DetachRequest([program], {"A": "1"}, workdir, log))
+child = spawn_detached(DetachRequest([program], {"A": "1"}, workdir, log))
 print(child.pid, flush=True)
 child.let_go()
 sys.stdin.read()
@@ -25,8 +25,8 @@ def request(tmp_path: Path, *argv: str) -> DetachRequest:
 
 
 def finished(asked: DetachRequest) -> tuple[int, str]:
-    """Start a program, wait for its end, and give its status and its log."""
-    child = start_detached(asked)
+    """Start a program, wait for its end, and return its status and its log."""
+    child = spawn_detached(asked)
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     status = child.find_status()
     assert status is not None
@@ -39,7 +39,7 @@ def test_program_says_everything_to_its_log(program: Program, tmp_path: Path) ->
     assert finished(asked) == (7, f"{tmp_path}\nlog\n")
 
 
-def test_log_is_added_to_and_nobody_elses_to_read(program: Program, tmp_path: Path) -> None:
+def test_log_is_appended_to_and_private(program: Program, tmp_path: Path) -> None:
     asked = request(tmp_path, program("echo once"))
     finished(asked)
 
@@ -77,21 +77,21 @@ def test_program_lives_on_when_its_starter_and_the_terminal_have_gone(
     assert log.read_text(encoding="utf-8") == "1\n"
 
 
-def test_program_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_program_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NotDetached, match="/no/such: No such file"):
-        start_detached(request(tmp_path, "/no/such"))
+        spawn_detached(request(tmp_path, "/no/such"))
 
 
-def test_program_with_an_impossible_word_is_told(tmp_path: Path) -> None:
+def test_impossible_argument_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NotDetached, match="embedded null byte"):
-        start_detached(request(tmp_path, "/bin/echo", "a\0b"))
+        spawn_detached(request(tmp_path, "/bin/echo", "a\0b"))
 
 
-def test_log_that_cannot_be_written_is_told(program: Program, tmp_path: Path) -> None:
+def test_unwritable_log_is_reported(program: Program, tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("no folder")
 
     with pytest.raises(NotDetached, match="log"):
-        start_detached(request(tmp_path, program("true")))
+        spawn_detached(request(tmp_path, program("true")))
 
 
 def test_log_is_not_written_through_a_link(program: Program, tmp_path: Path) -> None:
@@ -100,13 +100,13 @@ def test_log_is_not_written_through_a_link(program: Program, tmp_path: Path) -> 
     Path(asked.log).symlink_to(tmp_path / "elsewhere")
 
     with pytest.raises(NotDetached):
-        start_detached(asked)
+        spawn_detached(asked)
 
     assert not (tmp_path / "elsewhere").exists()
 
 
 def test_child_that_was_let_go_is_not_warned_of(program: Program, tmp_path: Path) -> None:
-    child = start_detached(request(tmp_path, program("exec sleep 60")))
+    child = spawn_detached(request(tmp_path, program("exec sleep 60")))
 
     assert child.find_status() is None
     child.let_go()
@@ -119,8 +119,8 @@ def test_parent_that_lives_on_keeps_no_zombie_but_the_newest(
     program: Program, lives: Lives, tmp_path: Path
 ) -> None:
     # A library may start drivers for weeks.
-    ended = start_detached(request(tmp_path, program("read -r line; exit 7")))
-    endless = start_detached(request(tmp_path, program("exec sleep 60")))
+    ended = spawn_detached(request(tmp_path, program("read -r line; exit 7")))
+    endless = spawn_detached(request(tmp_path, program("exec sleep 60")))
     endless.let_go()
     _LET_GO.append(ended.pid)
     os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
@@ -135,6 +135,6 @@ def test_parent_that_lives_on_keeps_no_zombie_but_the_newest(
     ended.let_go()
     os.kill(endless.pid, signal.SIGKILL)
     os.waitpid(endless.pid, 0)
-    # Whom somebody else has taken leave of is forgotten.
+    # A process that was reaped elsewhere is forgotten.
     finished(request(tmp_path, program("exit 0")))
     assert endless.pid not in _LET_GO

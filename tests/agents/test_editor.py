@@ -11,7 +11,7 @@ from uwf_git.agents.terminal import Terminal
 
 @pytest.fixture
 def screen() -> Iterator[tuple[int, Terminal]]:
-    """Give a terminal, and our end of it."""
+    """Yield a terminal, and our end of it."""
     ours, theirs = pty.openpty()
     terminal = Terminal({"UWF_TTY": os.ttyname(theirs)}, note=print)
     os.close(theirs)
@@ -39,7 +39,7 @@ def test_visual_comes_before_editor(screen: tuple[int, Terminal], tmp_path: Path
     assert edit_text(screen[1], "as it was", environ=environ) == "as it was"
 
 
-def test_editor_that_fails_is_told(screen: tuple[int, Terminal], tmp_path: Path) -> None:
+def test_failing_editor_is_reported(screen: tuple[int, Terminal], tmp_path: Path) -> None:
     ours, terminal = screen
 
     assert edit_text(terminal, "lost?", environ=editor(tmp_path, "exit 7")) is None

@@ -31,7 +31,7 @@ def test_other_texts_have_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "line"), [("---", 1), ("---\na: 1\n", 1), ("\n\n---\n--\n", 3)])
-def test_front_matter_without_an_end_is_told(text: str, line: int) -> None:
+def test_unclosed_front_matter_is_reported(text: str, line: int) -> None:
     with pytest.raises(FrontMatterUnclosed, match=f"begins on line {line} has no closing ---"):
         split_front_matter(text)
 

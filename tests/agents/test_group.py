@@ -81,7 +81,7 @@ def test_interrupt_kills_at_once_and_is_passed_on(start: Start) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc")
-def test_orphans_that_nobody_reaps_do_not_count() -> None:
+def test_unreaped_orphans_do_not_count() -> None:
     # The child stays a zombie of this process, in the group of a leader that has been reaped.
     leader = subprocess.Popen(["/bin/sleep", "60"], process_group=0)
     child = subprocess.Popen(["/bin/sleep", "60"], process_group=leader.pid)

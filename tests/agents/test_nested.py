@@ -60,7 +60,7 @@ def pid_of(wait_for: WaitFor, tmp_path: Path) -> Callable[[str], int]:
     return lambda name: int(wait_for(tmp_path / name))
 
 
-def test_outputs_are_told_apart_and_kept_in_files(run: Run, tmp_path: Path) -> None:
+def test_outputs_are_kept_in_separate_files(run: Run, tmp_path: Path) -> None:
     heard: list[bytes] = []
     logged: list[bytes] = []
 
@@ -77,7 +77,7 @@ def test_all_that_is_given_can_be_read(run: Run, size: int) -> None:
     assert run("cat", given=b"x" * size).stdout == b"x" * size
 
 
-def test_what_is_given_need_not_be_read(run: Run) -> None:
+def test_input_need_not_be_read(run: Run) -> None:
     ran = run("exec 0<&-; echo done", given=b"x" * 1_000_000, timeout_s=10)
 
     assert (ran.outcome, ran.stdout) == ("exited", b"done\n")
@@ -97,7 +97,7 @@ def test_shell_around_it_says_nothing_of_its_own(run: Run) -> None:
     assert run("kill -TERM $$").stderr == b""
 
 
-def test_it_stands_where_it_is_told_and_sees_what_it_is_given(run: Run, tmp_path: Path) -> None:
+def test_workdir_environment_and_input_are_the_requested_ones(run: Run, tmp_path: Path) -> None:
     ran = run("pwd; echo $A; env", environment={"A": "x y", "PATH": os.environ["PATH"]})
 
     assert ran.stdout.startswith(f"{tmp_path}\nx y\n".encode())
@@ -179,7 +179,7 @@ def test_flood_that_has_ended_is_too_much_as_well(run: Run) -> None:
     assert run("head -c 100 /dev/zero", max_output_bytes=100).outcome == "exited"
 
 
-def test_fifty_megabytes_are_passed_on_whole(run: Run) -> None:
+def test_fifty_megabytes_are_passed_on(run: Run) -> None:
     heard: list[int] = []
 
     ran = run(
@@ -267,7 +267,7 @@ def test_listener_that_fails_ends_the_program(
     assert not lives(pid_of("pid"))
 
 
-def test_signals_mean_afterwards_what_they_meant_before(run: Run) -> None:
+def test_signal_handlers_are_restored(run: Run) -> None:
     before = [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)]
 
     run("true")
@@ -286,7 +286,7 @@ def test_it_runs_beside_the_main_thread_too(run: Run) -> None:
     assert ran[0].stdout == b"x\n"
 
 
-def test_what_lay_in_the_folder_is_replaced(run: Run) -> None:
+def test_older_files_in_the_folder_are_replaced(run: Run) -> None:
     run("echo one; echo two >&2", given=b"given")
 
     ran = run("cat; echo three")
@@ -302,13 +302,13 @@ def test_folder_may_be_relative(run: Run, tmp_path: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def no_zombies() -> Iterator[None]:
-    """Check that whoever was handed to us was also taken leave of."""
+    """Check that adopted orphans were reaped."""
     yield
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 
 
-def test_what_no_process_can_be_given_is_passed_on(run: Run, tmp_path: Path) -> None:
+def test_error_of_the_spawn_is_passed_on(run: Run, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="null byte"):
         run("true", environment={"A": "\0"})
     with pytest.raises(OSError, match="too long"):

@@ -7,12 +7,12 @@ MARKERS = ["CLAUDECODE", "COPILOT_CLI", "GIT_DIR", "GIT_INDEX_FILE", "UWF_LLM_AP
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_every_program_needs_is_passed_on(name: str) -> None:
+def test_common_variables_are_passed_on(name: str) -> None:
     assert allowed_environment({name: "x"}, more=()) == {name: "x"}
 
 
 @pytest.mark.parametrize("name", [*MARKERS, "ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "HOMER"])
-def test_what_is_not_allowed_stays_here(name: str) -> None:
+def test_other_variables_are_not_passed_on(name: str) -> None:
     assert allowed_environment({name: "x"}, more=()) == {}
 
 
@@ -32,5 +32,5 @@ def test_beginning_does_not_bring_a_marker_along() -> None:
     assert allowed == {"CLAUDE_CODE_MAX_RETRIES": "0"}
 
 
-def test_name_that_is_given_whole_is_passed_on() -> None:
+def test_full_name_is_passed_on() -> None:
     assert allowed_environment({"GIT_DIR": "x"}, more=("GIT_DIR",)) == {"GIT_DIR": "x"}

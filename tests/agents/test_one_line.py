@@ -27,5 +27,5 @@ def test_beginning_is_short(text: str, limit: int) -> None:
         ("x" + " " * 100, "x…"),
     ],
 )
-def test_what_is_left_out_is_marked(text: str, shown: str) -> None:
+def test_omission_is_marked(text: str, shown: str) -> None:
     assert show_beginning(text, limit=13) == shown

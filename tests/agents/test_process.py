@@ -13,7 +13,7 @@ from agents.conftest import Lives, Program, WaitFor
 
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, WorkdirMissing, run_agent
 from uwf_git.agents.request import AgentRequest, AgentRun, Listener, OnOutput
-from uwf_git.agents.spool import AlreadyBegun, SpoolFailed
+from uwf_git.agents.run_files import AlreadyBegun, RunDirUnusable
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -133,13 +133,13 @@ def test_script_without_an_interpreter_line_runs_as_in_a_shell(run: Run, tmp_pat
     assert run(str(script), "word").stdout == b"plain word\n"
 
 
-def test_too_long_an_argument_is_told(run: Run) -> None:
+def test_too_long_argument_is_reported(run: Run) -> None:
     with pytest.raises(SpawnFailed, match=r"longer than the system allows") as caught:
         run("/bin/true", "x" * 4_000_000)
     assert "context" in str(caught.value.hint)
 
 
-def test_what_no_process_can_be_given_is_told(run: Run, tmp_path: Path) -> None:
+def test_impossible_argument_is_reported(run: Run, tmp_path: Path) -> None:
     with pytest.raises(SpawnFailed, match="null byte"):
         run("/bin/true", environment={"A": "x\0y"})
     with pytest.raises(SpawnFailed, match="cannot start /bin/true"):
@@ -163,10 +163,10 @@ def test_nothing_runs_twice_in_one_run_directory(run: Run, program: Program) -> 
     assert Path(count).with_name("count").read_text() == "x\n"
 
 
-def test_unusable_run_directory_is_told(run: Run, program: Program, tmp_path: Path) -> None:
+def test_unusable_run_directory_is_reported(run: Run, program: Program, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    with pytest.raises(SpoolFailed, match=r"file/run cannot be used: Not a directory"):
+    with pytest.raises(RunDirUnusable, match=r"file/run cannot be used: Not a directory"):
         run(program("true"), run_dir=str(tmp_path / "file" / "run"))
 
 
@@ -207,7 +207,7 @@ def test_log_is_forwarded_while_the_agent_runs(run: Run, program: Program, tmp_p
     assert b"".join(heard) == b"ready\ndone\n" == ran.stderr
 
 
-def test_reply_is_forwarded_while_the_agent_runs_if_somebody_wants_it(
+def test_reply_is_forwarded_while_the_agent_runs(
     run: Run, program: Program, tmp_path: Path
 ) -> None:
     heard = []
@@ -290,7 +290,7 @@ def test_stopped_agent_can_still_be_ended(run: Run, program: Program) -> None:
     assert (ran.outcome, ran.exit_code) == ("timed-out", 143)
 
 
-def test_daemon_that_holds_the_outputs_keeps_nobody_waiting(
+def test_daemon_that_holds_the_outputs_is_not_waited_for(
     run: Run, program: Program, tmp_path: Path, lives: Lives
 ) -> None:
     started = time.monotonic()

@@ -133,7 +133,7 @@ def test_silence_is_no_answer(stdout: str) -> None:
         ('"text"', "not-an-object", "JSON, but not an object"),
         ("12", "not-an-object", "JSON, but not an object"),
         ('{"meta": {"a": 1}', "bad-json", "line 1, column 18"),
-        ('{"meta": {}} trailing', "bad-json", "something follows the value"),
+        ('{"meta": {}} trailing', "bad-json", "there is more text after the value"),
         ('{"meta": {"n": NaN}}', "bad-json", "the value at $.meta.n is nan"),
         ('{"meta": {"s": "\\ud800"}}', "bad-json", "the value at $.meta.s has a lone surrogate"),
         ('{"meta": {}, "content": "\\udc00"}', "bad-json", "$.content has a lone surrogate"),
@@ -158,11 +158,11 @@ def test_silence_is_no_answer(stdout: str) -> None:
         ("---\nn: .nan\n---\n", "bad-front-matter", "(line 2)"),
         ("---\nn: 1" + "0" * 400 + "\n---\n", "bad-front-matter", ""),
         ("---\n---\ntext", "not-an-object", "front matter is empty"),
-        ("---\n- a\n---\ntext", "not-an-object", "front matter holds no fields"),
-        ("---\njust text\n---\n", "not-an-object", "front matter holds no fields"),
+        ("---\n- a\n---\ntext", "not-an-object", "front matter has no fields"),
+        ("---\njust text\n---\n", "not-an-object", "front matter has no fields"),
     ],
 )
-def test_what_is_no_answer_is_told_apart(stdout: str, kind: str, problem: str) -> None:
+def test_bad_reply_has_a_kind(stdout: str, kind: str, problem: str) -> None:
     error = refused(stdout)
 
     assert error.kind == error.facts["kind"] == kind
@@ -195,7 +195,7 @@ def test_any_output_is_an_answer_or_a_clean_complaint(
     st.dictionaries(st.text(st.characters(codec="utf-8")), st.integers(-999, 999)),
     st.text(st.characters(codec="utf-8")),
 )
-def test_what_was_printed_comes_back(meta: dict[str, Any], content: str) -> None:
+def test_printed_reply_is_read_back(meta: dict[str, Any], content: str) -> None:
     reply = positional(json.dumps({"meta": meta, "content": content}))
 
     assert (reply.meta, reply.content) == (meta, content)

@@ -96,7 +96,7 @@ def test_child_that_has_closed_the_lock_is_ended_as_well(
         "open('ready', 'w').write('x');"
         "[time.sleep(0.05) for _ in range(10_000)]"
     )
-    # Python closes all it was not told to keep, so that only the shell holds the lock.
+    # Python closes all other descriptors, so only the shell holds the lock.
     script = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}]).wait()"
     (tmp_path / "parent.py").write_text(script)
     leader = run(f"'{sys.executable}' parent.py; exit 0")
@@ -135,7 +135,7 @@ def test_number_that_is_another_s_by_now_is_never_signalled(
 
 
 @pytest.mark.parametrize("number", ["", "0", "1", "-1", "x", "99999999999999999999"])
-def test_number_that_is_none_is_never_signalled(
+def test_invalid_number_is_never_signalled(
     number: str, run: Run, run_dir: str, lives: Lives
 ) -> None:
     leader = run(f"echo x >ready; {HANG}")
@@ -164,7 +164,7 @@ def test_group_that_is_new_each_time_it_is_looked_at_is_killed(
 
     assert stop(run_dir, grace_s=0.3)
 
-    # Whoever was just about to be born when all were killed may have to be killed again.
+    # A process that was forked while all were killed may have to be killed again.
     deadline = time.monotonic() + 10
     while stop(run_dir, grace_s=0):
         assert time.monotonic() < deadline

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from uwf_git.agents.terminal import Left, NoTerminal, Terminal, visible
+from uwf_git.agents.terminal import NoTerminal, Terminal, TerminalClosed, visible
 
 
 @pytest.fixture
 def screen() -> Iterator[tuple[int, Terminal]]:
-    """Give a terminal, and our end of it."""
+    """Yield a terminal, and our end of it."""
     ours, theirs = pty.openpty()
     terminal = Terminal({"UWF_TTY": os.ttyname(theirs)}, note=print)
     os.close(theirs)
@@ -25,23 +25,23 @@ def test_lines_are_read_whole(screen: tuple[int, Terminal]) -> None:
     assert terminal.read_line() == "zwei"
 
 
-def test_end_of_input_is_told_a_few_times(screen: tuple[int, Terminal]) -> None:
+def test_end_of_input_is_returned_a_few_times(screen: tuple[int, Terminal]) -> None:
     ours, terminal = screen
     os.write(ours, b"\x04\x04\x04x\n\x04\x04\x04\x04")
 
     assert [terminal.read_line() for _ in range(4)] == [None, None, None, "x"]
     assert [terminal.read_line() for _ in range(3)] == [None, None, None]
-    with pytest.raises(Left):
+    with pytest.raises(TerminalClosed):
         terminal.read_line()
 
 
-def test_terminal_that_is_gone_is_told() -> None:
+def test_closed_terminal_is_reported() -> None:
     ours, theirs = pty.openpty()
     terminal = Terminal({"UWF_TTY": os.ttyname(theirs)}, note=print)
     os.close(theirs)
     os.close(ours)
 
-    with pytest.raises(Left):
+    with pytest.raises(TerminalClosed):
         terminal.say("x")
     terminal.close()
 
@@ -55,6 +55,6 @@ def test_text_of_others_cannot_move_the_cursor(screen: tuple[int, Terminal]) -> 
 
 
 @pytest.mark.parametrize("name", ["/dev/null", "/no/such"])
-def test_what_is_no_terminal_is_refused(name: str) -> None:
+def test_other_file_than_a_terminal_is_refused(name: str) -> None:
     with pytest.raises(NoTerminal, match=name):
         Terminal({"UWF_TTY": name}, note=print)

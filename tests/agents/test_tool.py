@@ -80,7 +80,7 @@ def test_nothing_is_lost_that_fits(run: Run, size: int) -> None:
     assert (ran.left_out > 0) == (size > 20)
 
 
-def test_command_whose_time_is_over_is_ended(run: Run, tmp_path: Path, lives: Lives) -> None:
+def test_command_that_timed_out_is_ended(run: Run, tmp_path: Path, lives: Lives) -> None:
     pids = tmp_path / "pids"
 
     ran = run(
@@ -108,7 +108,7 @@ def test_silent_command_is_waited_for(run: Run) -> None:
 
 
 @pytest.mark.parametrize("daemon", ["sleep 60", "yes"])
-def test_daemon_that_holds_the_output_keeps_nobody_waiting(
+def test_daemon_that_holds_the_output_is_not_waited_for(
     run: Run, tmp_path: Path, lives: Lives, daemon: str
 ) -> None:
     pid = tmp_path / "pid"
@@ -125,7 +125,7 @@ def test_daemon_that_holds_the_output_keeps_nobody_waiting(
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_command_goes_down_with_whoever_runs_it(
+def test_command_dies_with_its_agent(
     tmp_path: Path, wait_for: WaitFor, lives: Lives, number: signal.Signals
 ) -> None:
     script = f"trap '' TERM; sleep 60 & echo $$ $! >{tmp_path}/pids; wait"
@@ -151,7 +151,7 @@ def test_listener_that_fails_ends_the_command(run: Run, tmp_path: Path, lives: L
     assert not lives(int((tmp_path / "pid").read_text()))
 
 
-def test_what_no_process_can_be_given_is_passed_on(run: Run) -> None:
+def test_error_of_the_spawn_is_passed_on(run: Run) -> None:
     with pytest.raises(ValueError, match="null byte"):
         run("true", environment={"A": "\0"})
     with pytest.raises(OSError, match="too long"):

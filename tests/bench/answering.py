@@ -1,8 +1,4 @@
-"""An endpoint of a model that answers at once.
-
-Owns: one fixed answer, in the words of OpenAI, to every POST.
-Knows nothing of: who asks, what for.
-"""
+"""A model endpoint (OpenAI's protocol) that gives one fixed answer to every POST at once."""
 
 import json
 import socket
@@ -16,7 +12,7 @@ _HEAD = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d
 
 @contextmanager
 def answering(said: Mapping[str, Any]) -> Iterator[int]:
-    """Answer on the port that this gives, with *said* as the JSON that the model writes."""
+    """Answer on the yielded port, with *said* as the JSON that the model writes."""
     message = {"role": "assistant", "content": json.dumps(said)}
     document = {
         "model": "bench",
@@ -31,7 +27,7 @@ def answering(said: Mapping[str, Any]) -> Iterator[int]:
         try:
             yield server.getsockname()[1]
         finally:
-            # Closing alone does not wake who waits in accept.
+            # Closing alone does not wake a thread that waits in accept.
             server.shutdown(socket.SHUT_RDWR)
             thread.join()
 

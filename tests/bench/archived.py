@@ -1,9 +1,7 @@
-"""Archived threads by the hundred thousand, made in a minute.
+"""Write 100,000s of archived threads in a minute, as one pack and one packed-refs file.
 
-Owns: writing ended threads as one pack and one packed-refs file, as `git gc` leaves them.
-Knows nothing of: what is measured.
-Always true: each thread is as `uwf thread start` and `uwf thread kill` would have made it, with
-a StartNode of its own; their workflow is in no registry, as if they all had been fetched.
+Each thread is as `uwf thread start` and `uwf thread kill` would have made it, with a StartNode of
+its own. Their workflow is in no registry, as if all the threads had been fetched.
 """
 
 import hashlib
@@ -17,21 +15,22 @@ from typing import NamedTuple, Self
 from dulwich.pack import write_pack_index
 
 from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN_NODES, START
-from uwf_git.model.definition import Definition, RoleDefinition
+from uwf_git.model.definition.definition import Definition, RoleDefinition
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
-from uwf_git.model.thread import Present
+from uwf_git.model.thread import ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import END as END_OF_GRAPH
 from uwf_git.model.transition import START as START_OF_GRAPH
 from uwf_git.model.transition import Transition
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.model.workflow import build_workflow
-from uwf_git.store.heads import ARCHIVE
-from uwf_git.store.node_blob import encode_json, encode_node
+from uwf_git.store.nodes.blob import encode_node
+from uwf_git.store.objects.json_file import encode_json
 from uwf_git.store.store import Store
-from uwf_git.store.thread_message import build_thread_message
+from uwf_git.store.threads.heads import ARCHIVE
+from uwf_git.store.threads.message import build_thread_message
 
 _KINDS = {b"commit": 1, b"tree": 2, b"blob": 3}
 _BEGIN_S = 1_700_000_000
@@ -40,7 +39,7 @@ _WHO = b"bench <bench@uwf>"
 _NAME = "crowd"
 
 _Entries = dict[bytes, tuple[bytes, bytes]]
-"""What is in a tree: mode and binary object id by name."""
+"""The entries of a tree: mode and binary object id by name."""
 
 
 class Crowd(NamedTuple):
@@ -96,7 +95,7 @@ class _Writer:
         self._nodes = {first.encode(): self._tree(inner) for first, inner in self._outer.items()}
 
     def add_thread(self, thread: ThreadId, number: int) -> tuple[NodeHash, str]:
-        """Write a thread that began and was killed; give its StartNode and its last commit."""
+        """Write a thread that began and was killed; return its StartNode and its last commit."""
         time_s = _BEGIN_S + number
         payload = {
             "workflow": reference(self._workflow),
@@ -109,7 +108,7 @@ class _Writer:
         leaf = self._tree({**self._leaves.get(first + second, {}), name: blob})
         inner = self._tree({**self._outer.get(first, {}), second.encode(): leaf})
         nodes = self._tree({**self._nodes, first.encode(): inner})
-        present = Present(self._workflow, self._binding, time_s * 1000)
+        present = ThreadState(self._workflow, self._binding, time_s * 1000)
         now = self._pack.add(b"blob", encode_json(present.as_document()))
         files = {b"start.json": blob, b"head.json": blob, b"now.json": (_FILE, now)}
         _mode, tree = self._tree({**files, b"nodes": nodes})
@@ -166,7 +165,7 @@ class _Pack:
         os.rename(self._path, name + ".pack")
 
     def add(self, kind: bytes, content: bytes) -> bytes:
-        """Add an object if it is not there yet; give its binary id."""
+        """Add an object if it is not there yet; return its binary id."""
         oid = hashlib.sha1(b"%s %d\0%s" % (kind, len(content), content)).digest()
         if oid not in self._entries:
             written = _entry_head(_KINDS[kind], len(content)) + zlib.compress(content, 1)

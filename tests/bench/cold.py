@@ -1,8 +1,4 @@
-"""Cold processes: what somebody waits for who types a command.
-
-Owns: the commands that are compared, and the project's limits for them.
-Knows nothing of: how processes are timed.
-"""
+"""Benchmark of cold processes: how long whole commands take, and the project's limits for them."""
 
 import sys
 from collections.abc import Mapping
@@ -12,11 +8,11 @@ from bench.report import Limit, Row, Table
 from bench.timing import Case, Sample, Series, ratio, take_turns, time_process
 from bench.world import Thread, World, begin_thread, find_program
 
-from uwf_git.commands.workflow_put import put_workflow
+from uwf_git.commands.workflow.put import put_workflow
 from uwf_git.store.discover import default_path
-from uwf_git.store.heads import get_head
-from uwf_git.store.snapshot import read_snapshot
 from uwf_git.store.store import Store, create_store
+from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.snapshot import read_snapshot
 
 PASS = "python -c pass"
 BASELINE = "python -c 'import click, dulwich.repo'"
@@ -56,7 +52,7 @@ def measure_cold(bench: Bench) -> list[Table]:
 
 
 def step_process(world: World, thread: Thread, environ: Mapping[str, str] | None = None) -> Case:
-    """Give the case of one `uwf thread step`; the thread is put back after each turn."""
+    """Return the case of one `uwf thread step`; the thread is put back after each turn."""
     words = ("--repo", thread.store.path, "thread", "step", thread.id)
     step = _process(world, find_program("uwf"), *words, environ=environ)
 

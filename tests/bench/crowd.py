@@ -1,9 +1,7 @@
-"""A crowd: what very many ended threads cost those who use the store.
+"""Benchmark of commands in a store with very many ended threads, and the project's limits for them.
 
-Owns: the commands that are compared, and the project's limits for them.
-Knows nothing of: how the crowd is made (archived.py), how processes are timed.
-Always true: a command takes turns in a store with the crowd and in one without; each of the
-two has one active thread.
+Each command runs alternately in a store with the archived threads and in one without them; each
+of the two stores has one active thread.
 """
 
 from collections.abc import Mapping
@@ -16,8 +14,8 @@ from bench.report import Limit, Row, Table
 from bench.timing import Case, Series, ratio, take_turns, time_process
 from bench.world import Thread, World, begin_endless, find_program, make_store
 
-from uwf_git.store.heads import get_head
-from uwf_git.store.snapshot import read_snapshot
+from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.snapshot import read_snapshot
 
 _FIGURE = "over_empty"
 

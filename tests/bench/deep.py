@@ -1,8 +1,4 @@
-"""Deep threads: those that several parts look at, built once.
-
-Owns: how much is measured, and the threads that take long to build.
-Knows nothing of: what is measured of them.
-"""
+"""Threads with many steps that several parts of the benchmark share, built once; and the scale."""
 
 import os
 import shutil
@@ -16,7 +12,7 @@ from bench.world import Thread, World, begin_endless, make_store, reopen_store
 
 
 class Scale(NamedTuple):
-    """How much is measured."""
+    """The scale of a run."""
 
     rounds: int
     """Of cold processes."""
@@ -32,10 +28,10 @@ class Scale(NamedTuple):
 
     read_rounds: int
     crowd: int
-    """How many archived threads."""
+    """Number of archived threads."""
 
     drivers: int
-    """How many threads in the background."""
+    """Number of threads in the background."""
 
 
 FULL = Scale(
@@ -72,11 +68,11 @@ class Bench:
     _packed: dict[int, Thread] = field(default_factory=dict)
 
     def tell(self, what: str) -> None:
-        """Tell whoever waits what is going on."""
+        """Print the progress."""
         sys.stderr.write(f"[{what}]\n")
 
     def thread_at(self, depth: int) -> Thread:
-        """Give a thread of so many steps, alone in a store that does not fsync."""
+        """Return a thread of so many steps, alone in a store that does not fsync."""
         if depth not in self._threads:
             self.tell(f"a thread of {depth:,} steps")
             thread = begin_endless(
@@ -88,7 +84,7 @@ class Bench:
         return self._threads[depth]
 
     def packed_thread_at(self, depth: int) -> Thread | None:
-        """Give the same thread in a copy of its store after `git gc`; None if there is no git."""
+        """Return the same thread in a copy of its store after `git gc`; None without git."""
         git = find_git()
         if git is None:
             return None
@@ -104,7 +100,7 @@ class Bench:
         return self._packed[depth]
 
     def durable(self, thread: Thread) -> Thread:
-        """Give the same thread in the same store, from now on with fsync, which is the default."""
+        """Return the same thread in the same store, from now on with fsync (the default)."""
         store = reopen_store(self.world, thread.store.path, fsync=True)
         return thread._replace(store=store)
 

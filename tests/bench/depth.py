@@ -1,8 +1,7 @@
-"""Depth: whether the thousandth step costs more than the tenth.
+"""Benchmark of a step at different depths, and the project's limit.
 
-Owns: the depths that are compared, and the project's limit. Knows nothing of: clocks.
-Always true: each turn starts at the very depth, for the thread is put back after it; threads of
-different depth take turns.
+The thread is put back after each turn, so each turn starts at the same depth; threads of different
+depth take turns.
 """
 
 from collections.abc import Mapping
@@ -38,7 +37,7 @@ def measure_depth(bench: Bench) -> list[Table]:
 
 
 def step_case(thread: Thread) -> Case:
-    """Give the case of one step in this process; the thread is put back after each turn."""
+    """Return the case of one step in this process; the thread is put back after each turn."""
 
     def case() -> Sample:
         with thread.kept_in_place():

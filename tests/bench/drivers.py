@@ -1,8 +1,6 @@
-"""Drivers: many threads in the background on one machine.
+"""Benchmark of many threads in the background: starting and finishing them, memory, lost steps.
 
-Owns: starting them, counting what they did, and the memory of one that waits for its agent.
-Knows nothing of: how a thread is driven.
-Always true: all of them are there before the first agent answers, so that they finish at once.
+All drivers have started before the first agent answers, so they finish at the same time.
 """
 
 import os
@@ -15,10 +13,10 @@ from bench.deep import Bench
 from bench.report import Limit, Row, Table
 from bench.world import Thread, World, begin_endless, begin_thread, find_program, make_store
 
-from uwf_git.store.git_config import set_config
-from uwf_git.store.heads import get_head
-from uwf_git.store.snapshot import read_snapshot
-from uwf_git.store.thread_lock import find_driver
+from uwf_git.store.git.config import set_config
+from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.lock import find_driver
+from uwf_git.store.threads.snapshot import read_snapshot
 
 _STEPS = 3
 _AT_ONCE = 8
@@ -34,7 +32,7 @@ printf '{{"meta":{{"n":1}}}}'
 
 
 def measure_drivers(bench: Bench) -> list[Table]:
-    """Drive many threads at once, each in a process of its own, and look what is lost."""
+    """Drive many threads at once, each in its own process, and count lost steps."""
     world, size = bench.world, bench.scale.drivers
     store = make_store(world, "drivers", fsync=True)
     # Packing would go on in the background when all is measured.
@@ -84,7 +82,7 @@ def _uwf(world: World, thread: Thread, *words: str) -> None:
 
 
 def _memory_kb(thread: Thread) -> float | None:
-    """Give the memory that a driver has for itself alone; None where there is no /proc."""
+    """Return the private memory of a driver; None where there is no /proc."""
     driver = find_driver(thread.store, thread.id) or {}
     try:
         with open(f"/proc/{driver.get('pid')}/smaps_rollup", encoding="ascii") as file:

@@ -1,10 +1,8 @@
-"""The kit: what an agent costs beside its work.
+"""Benchmark of the agents of the kit, and the project's limits for them.
 
-Owns: the agents that are compared, and the project's limits for them.
-Knows nothing of: how processes are timed, how steps are taken.
-Always true: what an agent waits for (a program, an endpoint) answers at once, so that what is left
-is the agent's own. The fake claude starts `uwf mcp` and waits for it, where the real one starts it
-beside its own beginning: what that adds is the most that it can.
+The program or endpoint behind an agent answers at once, so the rest of the time is the agent's own.
+The fake claude starts `uwf mcp` and waits for it; the real one starts it in parallel with its own
+start. So the measured cost of `uwf mcp` is an upper bound.
 """
 
 import json
@@ -19,7 +17,7 @@ from bench.report import Limit, Row, Table
 from bench.timing import Case, Series, ratio, take_turns, time_process
 from bench.world import World, begin_thread, find_program
 
-from uwf_git.commands.workflow_put import put_workflow
+from uwf_git.commands.workflow.put import put_workflow
 from uwf_git.store.store import create_store
 
 PASS = "python -c pass"
@@ -41,7 +39,7 @@ _ADAPTER = (Limit("over_bare", 1.3),)
 _LLM = (*_ADAPTER, Limit("over_post", 1.3))
 
 _PROGRAMS = {ADAPTER: PROGRAM, CLAUDE: CLAUDE_PROGRAM, CLAUDE_MCP: CLAUDE_PROGRAM}
-"""The program that each adapter drives, whose time is none of the adapter's."""
+"""The program that each adapter drives; its time is not the adapter's."""
 
 _WORKFLOW = """\
 name: kit
@@ -65,8 +63,8 @@ sys.exit(create_agent(lambda context: AgentResult({"n": context.visit}, ""))())
 
 _ADAPTER_AGENT = """\
 import json, sys
-from uwf_git.agentkit.adapter import Answer
-from uwf_git.agentkit.command_adapter import Command, CommandAdapter, adapter_main
+from uwf_git.agentkit.extraction.adapter import Answer
+from uwf_git.agentkit.programs.command_adapter import Command, CommandAdapter, adapter_main
 
 def build(asked, folder):
     return Command((PROGRAM,), asked.prompt.encode())
@@ -215,7 +213,7 @@ def _row(name: str, series: Mapping[str, Series]) -> Row:
 
 
 def _over_bare(series: Mapping[str, Series], name: str) -> float | None:
-    """Give what an adapter takes without its program, in times of the bare agent."""
+    """Return the time of an adapter without its program, as a multiple of the bare agent's."""
     program = _PROGRAMS[name]
     if any(series[each].failure is not None for each in (BARE, program)):
         return None

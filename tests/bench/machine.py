@@ -1,7 +1,4 @@
-"""The machine: what a run ran on, without which its figures say little.
-
-Owns: finding that out. Knows nothing of: what is measured.
-"""
+"""Describe the machine and the versions of a benchmark run."""
 
 import os
 import platform
@@ -21,7 +18,7 @@ _FSYNCS = 20
 
 
 def describe_machine(directory: str) -> dict[str, Any]:
-    """Give what there is to know about this machine; *directory* is where files are written."""
+    """Return the description of this machine; *directory* is where files are written."""
     return {
         "cpus": f"{os.cpu_count()} of {_cpu_model()}",
         "system": platform.platform(),
@@ -36,12 +33,12 @@ def describe_machine(directory: str) -> dict[str, Any]:
 
 
 def find_git() -> str | None:
-    """Give the path of git, None if there is none."""
+    """Return the path of git, None if there is none."""
     return shutil.which("git")
 
 
 def git_version() -> str | None:
-    """Give the version of git, None if there is none."""
+    """Return the version of git, None if there is none."""
     git = find_git()
     if git is None:
         return None

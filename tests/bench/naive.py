@@ -1,7 +1,6 @@
-"""Naive reading: what it takes to read the objects of a thread, and nothing more.
+"""Read a thread by dulwich alone: the baseline for the benchmark of reading.
 
-Owns: the walk along a thread by dulwich alone. Knows nothing of: clocks, the package's reading.
-Always true: it reads each object that a command needs, once; it checks no node, and tells nothing.
+It reads each object that a command needs once, and checks no node.
 """
 
 import json
@@ -12,11 +11,11 @@ from bench.world import Thread
 from dulwich.object_store import DiskObjectStore
 from dulwich.objects import Blob, Commit, ObjectID, Tree
 
-from uwf_git.store.heads import get_head
+from uwf_git.store.threads.heads import get_head
 
 
 def read_steps(thread: Thread) -> int:
-    """Read every step and what was said in it, from the tip's nodes; tell how many."""
+    """Read every step and its content from the tip's nodes; return their number."""
     with closing(DiskObjectStore(f"{thread.store.path}/objects")) as store:
         objects = _Objects(store)
         commit = objects.commit(_tip(thread))
@@ -32,7 +31,7 @@ def read_steps(thread: Thread) -> int:
 
 
 def read_commits_and_steps(thread: Thread) -> int:
-    """Read every commit as well; tell how many there are."""
+    """Read every commit as well; return their number."""
     read_steps(thread)
     with closing(DiskObjectStore(f"{thread.store.path}/objects")) as store:
         waiting, count = [_tip(thread)], 0

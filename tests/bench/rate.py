@@ -1,8 +1,4 @@
-"""The rate: how many steps one process takes in a second when agents cost nothing.
-
-Owns: the kinds of store that are compared, and counting what is forced to the disk.
-Knows nothing of: clocks.
-"""
+"""Benchmark of steps per second in one process, with and without fsync, and of forced writes."""
 
 import os
 from unittest import mock
@@ -11,8 +7,7 @@ from bench.deep import Bench
 from bench.report import Limit, Row, Table
 from bench.timing import Case, ratio, take_turns, time_call
 from bench.world import Thread, begin_endless, make_store
-
-from uwf_git.store.store import memory_store
+from fresh_store import fresh_store
 
 _MS = 1000
 _COUNTED_STEPS = 20
@@ -28,7 +23,7 @@ def measure_rate(bench: Bench) -> list[Table]:
     stores = {
         _DURABLE: make_store(world, "rate-fsync", fsync=True),
         _NOT_DURABLE: make_store(world, "rate-no-fsync", fsync=False),
-        "in memory": memory_store(),
+        "in memory": fresh_store(),
     }
     threads = {name: begin_endless(world, store) for name, store in stores.items()}
     series = take_turns(

@@ -1,8 +1,4 @@
-"""Reading: what decisions and whole threads cost to read.
-
-Owns: the questions that are asked of a deep thread, and the project's limit.
-Knows nothing of: clocks.
-"""
+"""Benchmark of reading: decisions and whole threads with many steps, and the project's limit."""
 
 from collections.abc import Callable, Sequence
 
@@ -21,17 +17,17 @@ from bench.timing import (
     time_process,
 )
 from bench.world import ASKS_HISTORY, ASKS_META, Thread, find_program
+from commands.world import read_thread
 
-from uwf_git.agents.fence import run_fenced
-from uwf_git.commands.decide import decide_next
-from uwf_git.commands.thread_context import get_context
-from uwf_git.commands.thread_read import read_thread
-from uwf_git.commands.thread_show import show_thread
+from uwf_git.agents.limited_fork import run_limited
+from uwf_git.commands.inspect.context import get_context
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.turn.decide import decide_next
 from uwf_git.errors import UwfError
 from uwf_git.model.workflow import parse_workflow
-from uwf_git.store.heads import get_head
-from uwf_git.store.snapshot import read_snapshot
 from uwf_git.store.store import open_store
+from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.snapshot import read_snapshot
 
 _DECISIONS_A_ROUND = 5
 """A decision is quick; the commands that read a whole thread are not."""
@@ -94,7 +90,7 @@ def _whole_thread(name: str, thread: Thread, *, rounds: int, limits: Sequence[Li
 
 
 def _opened(thread: Thread, action: Callable[[Thread], object]) -> Case:
-    """Give the case of *action* on the thread in a store that was opened for it."""
+    """Return the case of *action* on the thread in a store that was opened for it."""
 
     def case() -> Sample:
         opened = thread._replace(store=open_store(thread.store.path))
@@ -104,7 +100,7 @@ def _opened(thread: Thread, action: Callable[[Thread], object]) -> Case:
 
 
 def _processes(name: str, bench: Bench, thread: Thread) -> Table:
-    """Tell how much memory whole processes take."""
+    """Report how much memory whole processes take."""
     rows = []
     for words in (("show", "--full"), ("context",), ("read",)):
         argv = (find_program("uwf"), "--repo", thread.store.path, "thread", *words, thread.id)
@@ -126,7 +122,7 @@ def _row(named: tuple[str, Series]) -> Row:
 
 
 def _timed_fence() -> Sample:
-    return time_call(lambda: run_fenced(lambda: True))
+    return time_call(lambda: run_limited(lambda: True))
 
 
 def _decision(thread: Thread, position: str | None) -> Case:

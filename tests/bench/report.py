@@ -1,8 +1,7 @@
-"""Reports: tables of figures, for people and as JSON.
+"""Write figures, limits and failures as tables and as JSON.
 
-Owns: how figures, limits and failures are written. Knows nothing of: what is measured.
-Always true: a limit is told, never enforced; a case that failed has its reason in place of
-figures, and the others stand.
+A limit is reported, never enforced. A case that failed has its reason in place of figures, and the
+other cases keep theirs.
 """
 
 import json
@@ -28,7 +27,7 @@ class Row(NamedTuple):
     failure: str | None = None
 
     def as_document(self) -> dict[str, Any]:
-        """Give it as JSON."""
+        """Return it as JSON."""
         document: dict[str, Any] = {"name": self.name, **self.figures}
         limits = [{**limit._asdict(), "is_met": self.is_met(limit)} for limit in self.limits]
         if limits:
@@ -38,19 +37,19 @@ class Row(NamedTuple):
         return document
 
     def is_met(self, limit: Limit) -> bool | None:
-        """Tell whether the figure keeps to *limit*; None if there is no such figure."""
+        """Check whether the figure keeps to *limit*; None if there is no such figure."""
         figure = self.figures.get(limit.figure)
         return None if figure is None else figure <= limit.most
 
 
 class Table(NamedTuple):
-    """What one part measured."""
+    """The results of one part."""
 
     title: str
     rows: Sequence[Row]
 
     def as_document(self) -> dict[str, Any]:
-        """Give it as JSON."""
+        """Return it as JSON."""
         return {"title": self.title, "rows": [row.as_document() for row in self.rows]}
 
 
@@ -64,7 +63,7 @@ def render_json(
 
 
 def render_facts(facts: Mapping[str, Any]) -> str:
-    """Write what it ran on, one fact a line."""
+    """Write the description of the machine, one fact a line."""
     width = max(map(len, facts))
     return "".join(f"{name:{width}}{_GAP}{_fact(fact)}\n" for name, fact in facts.items())
 

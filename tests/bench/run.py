@@ -1,8 +1,7 @@
-"""The benchmark: `python tests/bench/run.py [PART …] [--quick] [--json]`.
+"""The command line of the benchmark: `python tests/bench/run.py [PART …] [--quick] [--json]`.
 
-Owns: the command line, and the order of the parts. Knows nothing of: what a part measures.
-Always true: it ends with status 0 though a limit is missed; what a noisy machine says must not
-fail a build. README.md tells how to read what it prints.
+A missed limit does not change the exit status 0, since a noisy machine must not fail a build.
+README.md explains how to read the output.
 """
 
 import argparse
@@ -12,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from types import FrameType
 
-# In place of this directory, whose modules must not stand in for others of their name.
+# Replace this directory, so its modules do not shadow others of the same name.
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from bench.cold import measure_cold  # noqa: E402 - the path above has to come first

@@ -1,9 +1,6 @@
-"""Size: what a step leaves on the disk.
+"""Benchmark of the disk use of a step: bytes of git objects, before and after `uwf gc`, and limits.
 
-Owns: counting bytes of git objects, and the project's limits for them; trying what `uwf gc`
-leaves with git.
-Always true: directories are not counted, for they do not grow with the steps once all 256 are
-there.
+Directories are not counted: once all 256 exist, they do not grow with the steps.
 """
 
 import os
@@ -23,9 +20,9 @@ from bench.report import Limit, Row, Table
 from bench.world import begin_endless, make_store
 
 from uwf_git.agents.reply import AgentReply
-from uwf_git.commands.gc_store import gc_store
-from uwf_git.commands.thread_step import StepRequest, step_thread
-from uwf_git.commands.turn import Played, Turn
+from uwf_git.commands.admin.gc import gc_store
+from uwf_git.commands.step.step_thread import StepRequest, step_thread
+from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.store import open_store
 
 _BLOCK_BYTES = 512
@@ -107,7 +104,7 @@ def _collected(bench: Bench, depth: int, packer: str) -> Row:
     environ = dict(bench.world.environ) | ({} if packer == "git" else {"PATH": ""})
     store = open_store(path, environ=environ)
     began = time.perf_counter()
-    collected = gc_store(store, bench.world.caller._replace(environ=environ))
+    collected = gc_store(store, environ)
     seconds = time.perf_counter() - began
     figures: dict[str, float | None] = {
         "bytes": collected.after.size_bytes / depth,
@@ -134,9 +131,9 @@ def _run_git(bench: Bench, path: str, git: str, words: list[str]) -> None:
 
 
 def _wordy_store(bench: Bench, depth: int) -> str:
-    """Give a store with a thread whose steps say 1 KB each, in words that nobody could guess.
+    """Return a store with a thread whose steps say 1 KB each, in random words.
 
-    They are drawn at random, so that they compress worse than anything that is meant.
+    Random words compress worse than real text.
     """
     path = bench.world.path("wordy.git")
     if os.path.exists(path):

@@ -1,9 +1,7 @@
-"""Timing: how long calls and processes take, turn by turn.
+"""Measure how long calls and processes take.
 
-Owns: the clocks, the order of turns, and what is told of a series of them.
-Knows nothing of: what is measured.
-Always true: cases that are compared take turns, so that a noisy moment hits all of them; what
-prepares a turn or cleans up after it is not in its time.
+Compared cases take turns, so a noisy moment hits all of them. The time of a turn does not include
+its preparation and cleanup.
 """
 
 import os
@@ -30,7 +28,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 
 class CaseFailed(Exception):
-    """A case does not do what it should, so its time would mean nothing."""
+    """A case did not do its work, so its time would mean nothing."""
 
 
 class Sample(NamedTuple):
@@ -58,7 +56,7 @@ class Series(NamedTuple):
         return sum(sample.wall_ms for sample in self.samples)
 
     def figures(self) -> dict[str, float]:
-        """Give what a table says of it; nothing if it failed."""
+        """Return the figures for a table; none if it failed."""
         if self.failure is not None:
             return {}
         return {
@@ -91,7 +89,7 @@ def take_turns(cases: Mapping[str, Case], *, rounds: int, warm_up: int) -> dict[
 
 
 def ratio(series: Series, to: Series) -> float | None:
-    """Give how many times as long as *to* it takes; None if one of them failed."""
+    """Return its time as a multiple of that of *to*; None if one of them failed."""
     if series.failure is not None or to.failure is not None:
         return None
     return series.median_ms / to.median_ms
@@ -107,7 +105,7 @@ def time_call(action: Callable[[], object]) -> Sample:
 
 
 def time_process(argv: tuple[str, ...], environ: Mapping[str, str], *, log: str) -> Sample:
-    """Measure one process, from its start to its end; *log* takes what it prints.
+    """Measure one process, from its start to its end; *log* takes its output.
 
     Raises:
         CaseFailed: it ended with another status than 0.
@@ -118,7 +116,7 @@ def time_process(argv: tuple[str, ...], environ: Mapping[str, str], *, log: str)
         (os.POSIX_SPAWN_OPEN, 1, log, flags, 0o600),
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
-    # No subprocess module: what it does around the process would be in its time.
+    # No subprocess module: its own work would be in the time of the process.
     start = time.perf_counter()
     pid = os.posix_spawn(argv[0], argv, environ, file_actions=actions)
     _pid, status, used = os.wait4(pid, 0)
@@ -129,7 +127,7 @@ def time_process(argv: tuple[str, ...], environ: Mapping[str, str], *, log: str)
 
 
 def find_peak_mib(argv: tuple[str, ...], environ: Mapping[str, str], *, log: str) -> float:
-    """Tell the most memory that a process takes; *log* takes what it prints.
+    """Return the peak memory of a process; *log* takes its output.
 
     A small process starts it: Linux counts as a program's own what its starter had before.
 

@@ -1,8 +1,6 @@
-"""The world of a run: a temporary directory with a HOME of its own, and stores in it.
+"""The environment, stores, threads and agent of a benchmark run, in a temporary directory.
 
-Owns: the environment, the stores, the threads and the agent that are measured.
-Knows nothing of: clocks, tables.
-Always true: nothing outside the directory is written, and the directory is gone at the end.
+Nothing outside the directory is written, and the directory is removed at the end.
 """
 
 import itertools
@@ -16,18 +14,18 @@ from typing import NamedTuple
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.thread_start import StartRequest, start_thread
-from uwf_git.commands.thread_step import StepRequest, step_thread
-from uwf_git.commands.turn import Played, Turn
-from uwf_git.model.definition import Definition, RoleDefinition
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.step.step_thread import StepRequest, step_thread
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.model.definition.definition import Definition, RoleDefinition
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import START, Transition
 from uwf_git.model.workflow import build_workflow
-from uwf_git.store.git_config import set_config
-from uwf_git.store.heads import ACTIVE, get_head
-from uwf_git.store.registry import add_version
+from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, create_store, open_store
-from uwf_git.store.workflow_tree import Source
+from uwf_git.store.threads.heads import ACTIVE, get_head
+from uwf_git.store.workflows.registry import add_version
+from uwf_git.store.workflows.tree import SourceFiles
 
 ENDLESS = "endless"
 """A workflow that never ends and asks no condition, so that a thread of any depth is built fast."""
@@ -58,7 +56,7 @@ class World(NamedTuple):
         return self.path("agent")
 
     def path(self, *parts: str) -> str:
-        """Give a path in the directory."""
+        """Return a path in the directory."""
         return os.path.join(self.root, *parts)
 
 
@@ -114,7 +112,7 @@ def open_world() -> Iterator[World]:
 
 
 def find_program(name: str) -> str:
-    """Give the path of a program of the installed package."""
+    """Return the path of a program of the installed package."""
     return os.path.join(sysconfig.get_path("scripts"), name)
 
 
@@ -126,7 +124,7 @@ def make_store(world: World, name: str, *, fsync: bool) -> Store:
 
 
 def reopen_store(world: World, path: str, *, fsync: bool) -> Store:
-    """Open a store after saying whether it forces what it writes to the disk."""
+    """Open a store after setting whether it uses fsync."""
     set_config(os.path.join(path, "config"), "uwf.fsync", str(fsync).lower())
     return open_store(path, environ=world.environ)
 
@@ -163,7 +161,9 @@ def begin_endless(world: World, store: Store) -> Thread:
     )
     node, closure = build_workflow(definition, timestamp=0)
     signing = world.caller.signing(store)
-    add_version(store, None, added=(ENDLESS, node, closure), source=Source(b""), signing=signing)
+    add_version(
+        store, None, added=(ENDLESS, node, closure), source=SourceFiles(b""), signing=signing
+    )
     return begin_thread(world, store, ENDLESS)
 
 

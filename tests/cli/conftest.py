@@ -1,4 +1,4 @@
-"""What the tests of the command line stand on: a session without a machine, a small program."""
+"""Fixtures of the command line: a session independent of the machine, a small program."""
 
 import os
 import subprocess
@@ -9,11 +9,12 @@ from typing import IO, Any
 
 import pytest
 from cli.demo import DEMO
+from cli.program import Uwf, make_uwf
 from cli.ran import Ran
 from store.signing_keys import key
 
-from uwf_git.cli.boundary import run
-from uwf_git.cli.settings import Session
+from uwf_git.cli.app.boundary import run
+from uwf_git.cli.session.settings import Session
 from uwf_git.model.thread_id import ThreadId
 
 __all__ = ["key"]
@@ -23,10 +24,16 @@ TESTS = Path(__file__).parent.parent
 
 @pytest.fixture
 def session(clock: Callable[[], int], thread_ids: Callable[[], ThreadId]) -> Session:
-    """Give a session that knows nothing of the machine."""
+    """Return a session that is independent of the machine."""
     # Crash logs go there; it is the sealed one.
     environ = {"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
     return Session(cwd=os.getcwd(), environ=environ, now_ms=clock, new_thread_id=thread_ids)
+
+
+@pytest.fixture
+def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
+    """Run `uwf` in this process, on an empty store: ``uwf("thread", "list")``."""
+    return make_uwf(tmp_path, session, capsys)
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
-"""A small program, made of everything that `uwf` is made of. Its verbs are in demo_verbs.py."""
+"""A small program made of the same parts as `uwf`. Its verbs are in demo_verbs.py."""
 
 import os
 import sys
 
-from uwf_git.cli.boundary import run
-from uwf_git.cli.lazy_group import LazyCommand, LazyGroup
-from uwf_git.cli.options import version_option
+from uwf_git.cli.app.boundary import run
+from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup
+from uwf_git.cli.app.options import version_option
 
 DEEP = LazyGroup(
     "deep",

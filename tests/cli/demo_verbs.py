@@ -8,11 +8,11 @@ from typing import NoReturn
 
 import click
 
-from uwf_git.cli.json_argument import read_json_argument
-from uwf_git.cli.parameters import INPUT, Input, prompt_options
-from uwf_git.cli.render import emit, note
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
+from uwf_git.cli.app.json_argument import read_json_argument
+from uwf_git.cli.app.parameters import INPUT, Input, prompt_options
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.session.settings import Session
 from uwf_git.errors import AgentFailed, Conflict, Refused, StoreDamaged
 
 NO_COMMAND = "a string"

@@ -1,7 +1,4 @@
-"""`uwf` as the tests of its verbs call it: in this process, on a store of the test's own.
-
-Owns: the call, and programs that play roles. Knows nothing of: any one verb.
-"""
+"""`uwf` for the tests of its verbs: in this process, on a temporary store."""
 
 import json
 import os
@@ -13,10 +10,10 @@ import pytest
 from cli.ran import Ran
 from commands.world import DEMO
 
-from uwf_git.cli.boundary import run
-from uwf_git.cli.settings import Session
+from uwf_git.cli.app.boundary import run
+from uwf_git.cli.session.settings import Session
 from uwf_git.cli.uwf import UWF
-from uwf_git.store.git_config import set_config
+from uwf_git.store.git.config import set_config
 from uwf_git.store.store import create_store
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}, "content": "What was said."}'"""
@@ -24,7 +21,7 @@ ANSWER = """echo '{"meta": {"text": "x", "ok": true}, "content": "What was said.
 
 @dataclass(frozen=True, slots=True)
 class Uwf:
-    """The program, and the directory that its caller stands in."""
+    """The program, and the working directory of its caller."""
 
     place: Path
     session: Session
@@ -38,33 +35,33 @@ class Uwf:
         return Ran(status, out, err)
 
     def json(self, *words: str, **replaced: Any) -> Any:
-        """Run it, and give the document that it prints."""
+        """Run it, and return the document that it prints."""
         ran = self(*words, **replaced)
         assert ran.status == 0, ran.err
         return json.loads(ran.out)
 
     def agent(self, script: str = ANSWER, *, name: str = "agent") -> str:
-        """Write a program for /bin/sh that plays a role, and give its path."""
+        """Write a shell program that plays a role, and return its path."""
         path = self.place / name
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
         return str(path)
 
     def file(self, text: str = DEMO, *, name: str = "demo.yaml") -> str:
-        """Write a file, and give its path."""
+        """Write a file, and return its path."""
         path = self.place / name
         path.write_text(text)
         return str(path)
 
     def begun(self, *agents: str) -> str:
-        """Register `demo`, begin a thread of it, and give its id."""
+        """Register `demo`, start a thread of it, and return its id."""
         self.json("workflow", "put", self.file())
         given = [word for agent in agents or (self.agent(),) for word in ("--agent", agent)]
         return str(self.json("thread", "start", "demo", "-p", "Do it.", *given)["thread"])
 
 
 def make_uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    """Make an empty store, and the program with which a test works on it."""
+    """Create an empty store, and return the program on it."""
     store = create_store(str(tmp_path / "store.git"))
     set_config(f"{store.path}/config", "uwf.fsync", "false")
     place = tmp_path / "place"

@@ -1,4 +1,4 @@
-"""What a program did, once it has ended."""
+"""The result of a program that has ended."""
 
 from dataclasses import dataclass
 

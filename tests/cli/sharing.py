@@ -9,14 +9,14 @@ from uwf_git.store.store import create_store
 
 
 def make_hub(uwf: Uwf) -> str:
-    """Make an empty repository, and the remote origin of it."""
+    """Create an empty repository, and the remote origin for it."""
     hub = create_store(str(uwf.place.parent / "hub.git")).path
     uwf.json("remote", "add", "origin", hub)
     return hub
 
 
 def clone(uwf: Uwf, hub: str) -> dict[str, Any]:
-    """Clone *hub*, and give how `uwf` is called on the clone."""
+    """Clone *hub*, and return a function that runs `uwf` on the clone."""
     made = uwf.json("clone", hub, "copy.git")
     assert Path(made["repo"]).is_dir()
     return {"repo": made["repo"]}

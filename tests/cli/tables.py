@@ -1,4 +1,4 @@
-"""What must hold of every table of commands, `uwf`'s and `json-cas`'s alike."""
+"""Rules for every table of commands, `uwf`'s and `json-cas`'s alike."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -6,11 +6,11 @@ from importlib.util import find_spec
 import click
 import pytest
 
-from uwf_git.cli.lazy_group import LazyCommand, LazyGroup
+from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup
 
 
 def entries(group: LazyGroup, path: str) -> Iterator[tuple[str, LazyCommand | LazyGroup]]:
-    """Give every entry of *group* and of the groups in it, with the words that lead there."""
+    """Yield every entry of *group* and its groups, with its words."""
     for name, entry in group.table.items():
         yield f"{path} {name}", entry
         if isinstance(entry, LazyGroup):
@@ -18,7 +18,7 @@ def entries(group: LazyGroup, path: str) -> Iterator[tuple[str, LazyCommand | La
 
 
 def load(entry: LazyCommand | LazyGroup) -> click.Command:
-    """Give the command of *entry*; skip the test, naming the module, if it is not written yet."""
+    """Return the command of *entry*; skip the test, naming the module, if it does not exist yet."""
     if isinstance(entry, LazyGroup):
         return entry
     if find_spec(entry.module) is None:
@@ -27,18 +27,18 @@ def load(entry: LazyCommand | LazyGroup) -> click.Command:
 
 
 def summary_of(command: click.Command) -> str:
-    """Give the first line of a command's own help, as a summary has it."""
+    """Return the first line of a command's help, as in a summary."""
     return (command.help or "").strip().partition("\n")[0].removesuffix(".")
 
 
 def help_of(command: click.Command, path: str) -> str:
-    """Give a command's whole help page."""
+    """Return a command's whole help page."""
     with click.Context(command, info_name=path, max_content_width=200) as context:
         return command.get_help(context)
 
 
 def check_command(path: str, entry: LazyCommand | LazyGroup) -> None:
-    """Hold a command against its table, and against what every help page must have."""
+    """Check a command against its table, and against the rules for help pages."""
     command = load(entry)
     page = help_of(command, path)
 

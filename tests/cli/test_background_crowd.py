@@ -4,19 +4,10 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-import pytest
-from cli.program import ANSWER, Uwf, make_uwf
-
-from uwf_git.cli.settings import Session
+from cli.program import ANSWER, Uwf
 
 CROWD = 20
-
-
-@pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    return make_uwf(tmp_path, session, capsys)
 
 
 def started(uwf: Uwf, thread: str) -> "subprocess.Popen[bytes]":
@@ -30,7 +21,7 @@ def started(uwf: Uwf, thread: str) -> "subprocess.Popen[bytes]":
 
 
 def test_many_threads_in_the_background_finish_with_nothing_lost(uwf: Uwf) -> None:
-    # Each agent waits until all drivers are there, so that they are at work at the same time.
+    # Each agent waits until all drivers run, so that they work at the same time.
     go = uwf.place / "go"
     once = f"echo $UWF_THREAD_ID $UWF_ROLE >>ran; until [ -e {go} ]; do sleep 0.1; done; {ANSWER}"
     agent = uwf.agent(once)
@@ -52,6 +43,6 @@ def test_many_threads_in_the_background_finish_with_nothing_lost(uwf: Uwf) -> No
     assert {row["status"] for row in rows} == {"completed"}
     listed = uwf.json("thread", "list", "--all")
     assert [row["depth"] for row in listed] == [2] * CROWD
-    # Nobody was paid twice.
+    # No agent ran twice.
     assert len((uwf.place / "ran").read_text().splitlines()) == 2 * CROWD
     assert uwf("verify").status == 0

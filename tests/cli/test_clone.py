@@ -1,15 +1,5 @@
-from pathlib import Path
-
-import pytest
-from cli.program import Uwf, make_uwf
+from cli.program import Uwf
 from cli.sharing import clone, make_hub
-
-from uwf_git.cli.settings import Session
-
-
-@pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    return make_uwf(tmp_path, session, capsys)
 
 
 def test_a_thread_goes_on_in_a_clone_when_it_is_trusted(uwf: Uwf) -> None:
@@ -36,4 +26,4 @@ def test_a_clone_says_what_came(uwf: Uwf) -> None:
     ]
     again = uwf("clone", hub, repo=None)
     assert (again.status, again.out) == (1, "")
-    assert "is there already" in again.err
+    assert "exists already" in again.err

@@ -8,19 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.program import ANSWER, Uwf, make_uwf
-
-from uwf_git.cli.settings import Session
+from cli.program import ANSWER, Uwf
 
 STEP = ["node:enter", "node:exit", "workflow:progress"]
 
 Follow = Callable[..., "subprocess.Popen[bytes]"]
-
-
-@pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    """Run `uwf` on a store of the test's own."""
-    return make_uwf(tmp_path, session, capsys)
 
 
 @pytest.fixture
@@ -82,7 +74,7 @@ def test_rest_after_an_event_can_be_asked_for_in_parts(uwf: Uwf) -> None:
     assert pages == everything
 
 
-def test_state_is_told_if_asked_for(uwf: Uwf) -> None:
+def test_state_is_reported_if_asked_for(uwf: Uwf) -> None:
     thread = uwf.begun()
     uwf.json("thread", "patch", thread, '{"n": 1}')
 
@@ -113,7 +105,7 @@ def test_yaml_is_a_document_an_event(uwf: Uwf) -> None:
     assert out.count("---\nid: ") == 4
 
 
-def test_damaged_thread_is_told_of_after_the_rest(uwf: Uwf) -> None:
+def test_damaged_thread_is_reported_after_the_rest(uwf: Uwf) -> None:
     spoiled, whole = uwf.begun(), uwf.begun()
     for thread in (spoiled, "01J0000000000000000000BAD0"):
         Path(f"{uwf.session.repo}/refs/threads/{thread}").write_text("garbage\n")
@@ -128,13 +120,13 @@ def test_damaged_thread_is_told_of_after_the_rest(uwf: Uwf) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (("--since", "x"), 2, "is no id of an event"),
+        (("--since", "x"), 2, "is not the id of an event"),
         (("--since", "0" * 40), 1, "there is no event"),
         (("01J0",), 1, "there is no thread 01J0"),
         (("--limit", "0"), 2, "--limit"),
     ],
 )
-def test_what_makes_no_sense_is_said(
+def test_contradiction_is_reported(
     uwf: Uwf, words: tuple[str, ...], status: int, said: str
 ) -> None:
     ran = uwf("events", *words)
@@ -143,12 +135,12 @@ def test_what_makes_no_sense_is_said(
     assert said in ran.err
 
 
-def test_follower_is_told_at_once_and_ends_quietly_when_interrupted(
+def test_follower_gets_events_at_once_and_ends_quietly_when_interrupted(
     uwf: Uwf, follow: Follow
 ) -> None:
     thread = uwf.begun()
     start = told(uwf)[0]["id"]
-    # An agent that waits until the test has seen that it began.
+    # An agent that waits until the test has seen its start.
     gate = uwf.place / "gate"
     os.mkfifo(gate)
     held = uwf.agent(f'read _ <"{gate}"; {ANSWER}', name="held")
@@ -190,7 +182,7 @@ def test_follower_of_a_thread_ends_with_it(uwf: Uwf, follow: Follow) -> None:
     assert told(uwf, "--follow", thread) == []
 
 
-def test_follower_notices_that_nobody_reads_any_more(uwf: Uwf, follow: Follow) -> None:
+def test_follower_notices_that_the_reader_left(uwf: Uwf, follow: Follow) -> None:
     uwf.begun()
     process = follow()
     assert process.stdout is not None

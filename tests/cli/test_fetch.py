@@ -1,16 +1,7 @@
 import json
-from pathlib import Path
 
-import pytest
-from cli.program import Uwf, make_uwf
+from cli.program import Uwf
 from cli.sharing import clone, make_hub
-
-from uwf_git.cli.settings import Session
-
-
-@pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    return make_uwf(tmp_path, session, capsys)
 
 
 def test_what_was_fetched_is_listed(uwf: Uwf) -> None:
@@ -35,7 +26,7 @@ def test_what_was_fetched_is_listed(uwf: Uwf) -> None:
     }
 
 
-def test_two_ways_are_listed_and_told(uwf: Uwf) -> None:
+def test_two_ways_are_listed_and_reported(uwf: Uwf) -> None:
     thread = uwf.begun()
     hub = make_hub(uwf)
     uwf.json("push")

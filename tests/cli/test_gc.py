@@ -2,25 +2,23 @@ import os
 from pathlib import Path
 
 import pytest
-from cli.program import Uwf, make_uwf
+from cli.program import Uwf
 
-from uwf_git.cli.settings import Session
-from uwf_git.store.gc_lock import hold_gc_lock
-from uwf_git.store.gc_log import write_gc_log
+from uwf_git.store.gc.lock import hold_gc_lock
+from uwf_git.store.gc.log import write_gc_log
 from uwf_git.store.store import open_store
 
 
 @pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    """Give the program, on a store with a thread that has ended."""
-    made = make_uwf(tmp_path, session, capsys)
-    thread = made.begun()
+def uwf(uwf: Uwf) -> Uwf:
+    """Return the program, on a store with a thread that has ended."""
+    thread = uwf.begun()
     for _step in range(3):
-        made("thread", "step", thread)
-    return made
+        uwf("thread", "step", thread)
+    return uwf
 
 
-def test_before_and_after_are_told(uwf: Uwf) -> None:
+def test_before_and_after_are_reported(uwf: Uwf) -> None:
     told = uwf.json("gc")
     assert list(told) == ["packer", "before", "after", "swept"]
     assert told["packer"] == "git"
@@ -50,13 +48,13 @@ def test_another_gc_is_exit_status_4_with_its_holder(uwf: Uwf) -> None:
     assert f"another gc is at work on this store (pid {os.getpid()}, host " in ran.err
 
 
-def test_why_the_last_one_failed_is_told_once(uwf: Uwf) -> None:
+def test_why_the_last_one_failed_is_reported_once(uwf: Uwf) -> None:
     write_gc_log(open_store(str(uwf.session.repo)), "no space")
-    assert uwf("gc").err == "packing in the background had failed: no space\n"
+    assert uwf("gc").err == "the last packing in the background failed: no space\n"
     assert uwf("gc").err == ""
 
 
-def test_what_is_not_due_is_not_packed(uwf: Uwf) -> None:
+def test_store_that_is_not_due_is_not_packed(uwf: Uwf) -> None:
     assert uwf.json("gc", "--auto") == {"packed": False}
     assert uwf.json("gc")["before"]["packs"] == 0
 

@@ -3,18 +3,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli.program import Uwf, make_uwf
+from cli.program import Uwf
 from cli.ran import Ran
-
-from uwf_git.cli.settings import Session
 
 Git = Callable[..., str]
 ZERO, A = "0" * 40, "a" * 40
-
-
-@pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    return make_uwf(tmp_path, session, capsys)
 
 
 @pytest.fixture
@@ -41,7 +34,7 @@ def test_good_push_is_taken_in_silence(uwf: Uwf, hook: Callable[..., Ran], git: 
     assert hook("pre-receive", f"{ZERO} {oid} {ref}") == Ran(0, "", "")
 
 
-def test_refusals_are_lines_and_their_hints_are_told_once(
+def test_refusals_are_lines_and_their_hints_are_reported_once(
     uwf: Uwf, hook: Callable[..., Ran], git: Git
 ) -> None:
     threads = [uwf.begun(), uwf.begun()]
@@ -83,12 +76,12 @@ def test_branches_are_let_through_without_a_store(name: str, hook: Callable[...,
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        (["nonsense"], "is not what git tells a receive hook"),
-        ([f"{ZERO} {A}"], "is not what git tells a receive hook"),
+        (["nonsense"], "is not that of a git receive hook"),
+        ([f"{ZERO} {A}"], "is not that of a git receive hook"),
         ([f"{'0' * 64} {'a' * 64} refs/threads/x"], "SHA-256"),
     ],
 )
-def test_what_git_does_not_say_is_refused(
+def test_invalid_hook_input_is_refused(
     lines: list[str], told: str, hook: Callable[..., Ran]
 ) -> None:
     done = hook("pre-receive", *lines)
@@ -133,7 +126,7 @@ def test_store_of_the_user_is_never_meant(
     assert "is missing" in done.err
 
 
-def test_warning_of_a_listener_is_told(uwf: Uwf, hook: Callable[..., Ran], git: Git) -> None:
+def test_warning_of_a_listener_is_reported(uwf: Uwf, hook: Callable[..., Ran], git: Git) -> None:
     ref = f"refs/threads/{uwf.begun()}"
     git("config", "uwf.onReceive", "/bin/sh -c 'exit 3'", cwd=Path(str(uwf.session.repo)))
 

@@ -4,17 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli.program import Uwf, make_uwf
-
-from uwf_git.cli.settings import Session
+from cli.program import Uwf
 
 
-@pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    return make_uwf(tmp_path, session, capsys)
-
-
-def test_init_makes_a_store_where_it_is_told(uwf: Uwf) -> None:
+def test_init_creates_the_named_store(uwf: Uwf) -> None:
     made = uwf.json("init", "new.git", repo=None)
 
     assert made == {"repo": str(uwf.place / "new.git"), "created": True}
@@ -54,7 +47,7 @@ def test_shared_one_has_hooks_that_find_this_uwf(uwf: Uwf) -> None:
 @pytest.mark.parametrize(
     ("path", "status"), [("", 2), ("demo.yaml", 1), ("demo.yaml/x", 1), ("/proc/no/such", 1)]
 )
-def test_place_that_cannot_be_a_store_is_told(path: str, status: int, uwf: Uwf) -> None:
+def test_place_that_cannot_be_a_store_is_reported(path: str, status: int, uwf: Uwf) -> None:
     uwf.file("mine")
 
     ran = uwf("init", path, repo=None)

@@ -3,8 +3,8 @@ import sys
 import pytest
 from cli.tables import check_command, entries
 
+from uwf_git.cli.app.lazy_group import LazyCommand
 from uwf_git.cli.json_cas import JSON_CAS, main
-from uwf_git.cli.lazy_group import LazyCommand
 
 ENTRIES = dict(entries(JSON_CAS, "json-cas"))
 

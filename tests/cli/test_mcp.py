@@ -6,17 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-from cli.program import Uwf, make_uwf
+from cli.program import Uwf
 from cli.ran import Ran
-
-from uwf_git.cli.settings import Session
-
-
-@pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    """Run `uwf` on a store of the test's own."""
-    return make_uwf(tmp_path, session, capsys)
 
 
 def call(number: int, name: str, **arguments: Any) -> dict[str, Any]:
@@ -30,7 +21,7 @@ def serve(
     words: tuple[str, ...] = (),
     env: dict[str, str] | None = None,
 ) -> list[Any]:
-    """Say *messages* to the server, and give its answers."""
+    """Send *messages* to the server, and return its answers."""
     fed = "".join(json.dumps(each) + "\n" for each in messages).encode()
     done = ran("uwf_git", "mcp", *words, fed=fed, env=env or {})
     assert (done.status, done.err) == (0, "")
@@ -77,7 +68,7 @@ def test_thread_and_role_can_be_named(uwf: Uwf, ran: Callable[..., Ran]) -> None
     assert '"name": "checker"' in told["result"]["content"][0]["text"]
 
 
-def test_store_that_is_not_there_is_told_at_the_call(ran: Callable[..., Ran]) -> None:
+def test_missing_store_is_reported_at_the_call(ran: Callable[..., Ran]) -> None:
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     answers = serve(ran, ping, call(2, "read_thread", thread_id="01"), env={"UWF_REPO": "/nowhere"})
 
@@ -91,7 +82,7 @@ def test_first_reply_needs_no_store(ran: Callable[..., Ran]) -> None:
     loaded = ran("uwf_git", "mcp", fed=fed, env={"PYTHONPROFILEIMPORTTIME": "1"}).err
     modules = {line.rpartition("|")[2].strip() for line in loaded.splitlines() if "|" in line}
 
-    assert "uwf_git.commands.mcp_server" in modules
+    assert "uwf_git.commands.mcp.server" in modules
     heavy = {"dulwich", "jsonschema", "ulid", "yaml", "importlib.metadata", "uwf_git.store.store"}
     assert modules & heavy == set()
 

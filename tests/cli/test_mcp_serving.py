@@ -10,7 +10,7 @@ READ = b'{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": 
 def test_short_way_answers_as_the_long_one(ran: Callable[..., Ran]) -> None:
     env = {"UWF_THREAD_ID": "01J00000000000000000000001", "UWF_REPO": "nowhere.git"}
     short = ran("uwf_git", "mcp", fed=HELLO + b"\n" + READ, env=env)
-    # Any option makes it the long one.
+    # Any option takes the click path.
     long = ran("uwf_git", "mcp", "--role", "x", fed=HELLO + b"\n" + READ, env=env)
 
     assert short == long
@@ -31,5 +31,5 @@ def test_short_way_does_without_click(ran: Callable[..., Ran]) -> None:
     told = ran("uwf_git", "mcp", fed=HELLO, env={"PYTHONPROFILEIMPORTTIME": "1"}).err
     imported = {line.rpartition("|")[2].strip() for line in told.splitlines()}
 
-    assert "uwf_git.commands.mcp_server" in imported
+    assert "uwf_git.commands.mcp.server" in imported
     assert not imported & {"click", "dulwich", "inspect"}

@@ -1,19 +1,12 @@
 from pathlib import Path
 
 import pytest
-from cli.program import Uwf, make_uwf
+from cli.program import Uwf
 
 from uwf_git.cli.ps import _elapsed
-from uwf_git.cli.settings import Session
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.thread_lock import lock_drive, lock_thread
-
-
-@pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    """Run `uwf` on a store of the test's own."""
-    return make_uwf(tmp_path, session, capsys)
+from uwf_git.store.threads.lock import lock_drive, lock_thread
 
 
 def test_nothing_runs(uwf: Uwf) -> None:
@@ -23,7 +16,7 @@ def test_nothing_runs(uwf: Uwf) -> None:
     assert uwf("ps", "--format", "text").out == ""
 
 
-def test_store_that_is_not_there_yet_has_nothing_at_work(uwf: Uwf, tmp_path: Path) -> None:
+def test_missing_store_has_nothing_at_work(uwf: Uwf, tmp_path: Path) -> None:
     environ = {**uwf.session.environ, "HOME": str(tmp_path)}
 
     assert uwf.json("ps", repo=None, environ=environ, cwd=str(tmp_path)) == []

@@ -1,16 +1,8 @@
 import json
 from pathlib import Path
 
-import pytest
-from cli.program import Uwf, make_uwf
+from cli.program import Uwf
 from cli.sharing import clone, make_hub
-
-from uwf_git.cli.settings import Session
-
-
-@pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    return make_uwf(tmp_path, session, capsys)
 
 
 def test_what_was_pushed_is_listed(uwf: Uwf) -> None:
@@ -30,7 +22,7 @@ def test_what_was_pushed_is_listed(uwf: Uwf) -> None:
     assert uwf("push", "--format", "text").out == "2 unchanged\n"
 
 
-def test_what_is_newer_there_is_listed_and_told(uwf: Uwf) -> None:
+def test_what_is_newer_there_is_listed_and_reported(uwf: Uwf) -> None:
     thread = uwf.begun()
     other = clone_with_a_step(uwf, thread)
     uwf.json("thread", "step", thread)
@@ -55,7 +47,7 @@ def clone_with_a_step(uwf: Uwf, thread: str) -> dict[str, str]:
     return other
 
 
-def test_a_refusal_is_listed_and_told(uwf: Uwf) -> None:
+def test_a_refusal_is_listed_and_reported(uwf: Uwf) -> None:
     uwf.begun()
     hook = Path(make_hub(uwf), "hooks", "pre-receive")
     hook.parent.mkdir(exist_ok=True)
@@ -70,7 +62,7 @@ def test_a_refusal_is_listed_and_told(uwf: Uwf) -> None:
     assert json.loads(ran.err)["error"]["code"] == "push-refused"
 
 
-def test_a_remote_that_is_not_there_is_one_line(uwf: Uwf) -> None:
+def test_a_missing_remote_is_one_line(uwf: Uwf) -> None:
     uwf.begun()
     uwf.json("remote", "add", "origin", "nowhere.git")
     for words in (["push"], ["fetch"], ["push", "else"]):

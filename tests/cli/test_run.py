@@ -8,14 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from cli.program import ANSWER, Uwf, make_uwf
-
-from uwf_git.cli.settings import Session
-
-
-@pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    return make_uwf(tmp_path, session, capsys)
+from cli.program import ANSWER, Uwf
 
 
 def test_file_is_registered_started_and_driven_to_its_end(uwf: Uwf) -> None:
@@ -34,7 +27,7 @@ def test_file_is_registered_started_and_driven_to_its_end(uwf: Uwf) -> None:
     assert uwf.json("workflow", "list")[0]["name"] == "demo"
 
 
-def test_run_that_nobody_would_play_does_not_begin(uwf: Uwf) -> None:
+def test_run_without_an_agent_does_not_begin(uwf: Uwf) -> None:
     ran = uwf("run", uwf.file(), "-p", "x")
 
     assert ran.status == 1
@@ -70,7 +63,7 @@ def test_run_stops_after_the_step_of_a_role(uwf: Uwf) -> None:
     assert uwf.json("thread", "step", told["thread"])["role"] == "checker"
 
 
-def test_run_until_a_role_that_is_not_there_does_not_begin(uwf: Uwf) -> None:
+def test_run_until_a_missing_role_does_not_begin(uwf: Uwf) -> None:
     ran = uwf("run", uwf.file(), "-p", "x", "--agent", uwf.agent(), "--until", "reviewer")
 
     assert (ran.status, ran.out) == (1, "")
@@ -150,7 +143,7 @@ def test_interrupt_ends_all_of_a_stubborn_agent_and_the_thread_goes_on(uwf: Uwf)
         text=True,
     )
     for name in ("begun", "asked"):
-        # The second one is pressed by somebody in a hurry, while the first is being obeyed.
+        # A second Ctrl-C while the first is being handled.
         wait_for(uwf.place / name, engine)
         engine.send_signal(signal.SIGINT)
     out, err = engine.communicate(timeout=30)
@@ -192,7 +185,7 @@ def lives(pid: str) -> bool:
         (["demo", "-p", "x", "--agent", "\udcff"], 1, "--agent is not UTF-8 text"),
     ],
 )
-def test_wrong_words_are_told_and_run_nothing(
+def test_wrong_usage_is_reported_and_run_nothing(
     words: list[str], status: int, said: str, uwf: Uwf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open("/dev/null", encoding="utf-8") as nothing:

@@ -4,15 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.program import Uwf, make_uwf
-
-from uwf_git.cli.settings import Session
-
-
-@pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    """Run `uwf` on a store of the test's own."""
-    return make_uwf(tmp_path, session, capsys)
+from cli.program import Uwf
 
 
 def test_rows_are_one_json_list_a_line_each(uwf: Uwf) -> None:
@@ -67,7 +59,7 @@ def test_damaged_thread_is_a_line_too(uwf: Uwf) -> None:
     assert ran.out.splitlines()[1].startswith(f"{whole}  start")
 
 
-def test_rows_beyond_the_limit_are_told_of(uwf: Uwf) -> None:
+def test_rows_beyond_the_limit_are_reported(uwf: Uwf) -> None:
     for _ in range(2):
         uwf.begun()
 
@@ -102,11 +94,11 @@ def test_bad_pattern_is_wrong_usage(words: list[str], uwf: Uwf) -> None:
     ran = uwf("search", "--regex", *words)
 
     assert (ran.status, ran.out) == (2, "")
-    assert "cannot be looked for" in ran.err
+    assert "cannot be searched for" in ran.err
 
 
 def test_note_comes_after_the_list(uwf: Uwf) -> None:
-    """At a terminal both are on one screen."""
+    """At a terminal both streams are on one screen."""
     for _ in range(2):
         uwf.begun()
 

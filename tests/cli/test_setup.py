@@ -4,17 +4,9 @@ from pathlib import Path
 
 import pytest
 from agentkit.person import Person
-from cli.program import ANSWER, Uwf, make_uwf
-
-from uwf_git.cli.settings import Session
+from cli.program import ANSWER, Uwf
 
 GOOD = """echo '{"meta": {"ok": true}, "content": "Here."}'"""
-
-
-@pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    """Run `uwf` on a store of the test's own: ``uwf("setup")``."""
-    return make_uwf(tmp_path, session, capsys)
 
 
 def test_agent_is_checked_and_becomes_the_default(uwf: Uwf) -> None:
@@ -46,7 +38,7 @@ def test_default_of_all_stores_is_the_user_s(uwf: Uwf, git: Callable[..., str]) 
 
     assert ran.status == 0
     assert f"but the store {uwf.session.repo} has a setting of its own: of-the-store" in ran.err
-    assert "but UWF_AGENT is set, and comes first: of-the-process" in ran.err
+    assert "but UWF_AGENT is set and takes precedence: of-the-process" in ran.err
     assert git("config", "--global", "uwf.agent", cwd=uwf.place) == "mine\n"
     assert uwf.json("config", "get", "agent")["value"] == "of-the-store"
 
@@ -56,7 +48,7 @@ def test_user_without_a_store_gets_none_for_a_global_setting(uwf: Uwf) -> None:
     assert not Path(os.environ["HOME"], ".uwf").exists()
 
 
-def test_nobody_is_asked_without_a_terminal(uwf: Uwf) -> None:
+def test_no_question_without_a_terminal(uwf: Uwf) -> None:
     uwf.agent(name="gemini")
     path = {**uwf.session.environ, "PATH": f"{uwf.place}:/bin"}
     ran = uwf("setup", environ=path)
@@ -65,7 +57,7 @@ def test_nobody_is_asked_without_a_terminal(uwf: Uwf) -> None:
     assert "`uwf setup --agent uwf-gemini`" in ran.err
 
 
-def test_machine_without_agents_is_told_how_to_get_one(uwf: Uwf) -> None:
+def test_machine_without_agents_gets_a_hint_how_to_get_one(uwf: Uwf) -> None:
     ran = uwf("setup", environ={**uwf.session.environ, "PATH": "/nowhere"})
 
     assert ran.status == 1
@@ -73,7 +65,7 @@ def test_machine_without_agents_is_told_how_to_get_one(uwf: Uwf) -> None:
 
 
 @pytest.mark.parametrize("agent", ["'open", "", "\udcff"])
-def test_what_is_no_command_is_refused(agent: str, uwf: Uwf) -> None:
+def test_invalid_command_is_refused(agent: str, uwf: Uwf) -> None:
     assert uwf("setup", "--agent", agent, "--no-check").status == 1
     assert uwf("config", "get", "agent").status == 1
 
@@ -88,7 +80,7 @@ def test_person_at_a_terminal_is_asked(uwf: Uwf) -> None:
         shown = me.answer("[1] ", "3")
         assert "1  uwf-claude" in shown
         assert "2  uwf-gemini" in shown
-        me.answer("a number from 1 to 2, please, or a name", "gemini")
+        me.answer("type a number from 1 to 2, or a name", "gemini")
         status, shown = me.end()
     finally:
         me.leave()

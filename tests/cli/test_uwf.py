@@ -5,7 +5,7 @@ import pytest
 from cli.ran import Ran
 from cli.tables import check_command, entries
 
-from uwf_git.cli.lazy_group import LazyCommand, LazyGroup
+from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup
 from uwf_git.cli.uwf import UWF, main
 
 ENTRIES = dict(entries(UWF, "uwf"))
@@ -62,13 +62,13 @@ def test_no_command_and_no_heavy_library_is_imported_to_tell_of_them(
     loaded = ran("uwf_git", *words, env={"PYTHONPROFILEIMPORTTIME": "1"}).err
     modules = {line.rpartition("|")[2].strip() for line in loaded.splitlines() if "|" in line}
 
-    assert "uwf_git.cli.lazy_group" in modules
+    assert "uwf_git.cli.app.lazy_group" in modules
     heavy = {"dulwich", "importlib.metadata", "json", "jsonschema", "ulid", "unicodedata", "yaml"}
     commands = {entry.module for entry in ENTRIES.values() if isinstance(entry, LazyCommand)}
     assert modules & (heavy | commands) == set()
 
 
-def test_version_is_told(ran: Callable[..., Ran]) -> None:
+def test_version_is_reported(ran: Callable[..., Ran]) -> None:
     assert ran("uwf_git", "--version").out.startswith("uwf ")
 
 

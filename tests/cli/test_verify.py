@@ -1,24 +1,17 @@
 """`uwf verify`."""
 
 import json
-from pathlib import Path
 
 import pytest
-from cli.program import Uwf, make_uwf
+from cli.program import Uwf
 from commands.forging import forge, says
 
-from uwf_git.cli.settings import Session
 from uwf_git.store.store import Store, open_store
 
 
 @pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    return make_uwf(tmp_path, session, capsys)
-
-
-@pytest.fixture
 def thread(uwf: Uwf) -> str:
-    """Give a thread of one step."""
+    """Return a thread of one step."""
     thread = uwf.begun()
     uwf.json("thread", "step", thread)
     return thread
@@ -26,11 +19,11 @@ def thread(uwf: Uwf) -> str:
 
 @pytest.fixture
 def store(uwf: Uwf) -> Store:
-    """Give the store, for whoever forges."""
+    """Return the store, for tests that forge commits."""
     return open_store(str(uwf.session.repo))
 
 
-def test_store_that_is_whole_is_told_in_numbers(uwf: Uwf, thread: str) -> None:
+def test_store_that_is_whole_is_reported_in_numbers(uwf: Uwf, thread: str) -> None:
     document = uwf.json("verify")
 
     assert document["problems"] == document["notes"] == []

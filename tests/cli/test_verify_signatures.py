@@ -1,4 +1,4 @@
-"""`uwf verify --signatures`, and what a user meets who has asked git for signed commits."""
+"""`uwf verify --signatures`, and steps with git's settings for signed commits."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cli.program import Uwf, make_uwf
+from cli.program import Uwf
 from store.signing_keys import (
     Git,
     make_ssh_key,
@@ -17,15 +17,9 @@ from store.signing_keys import (
     with_settings,
 )
 
-from uwf_git.cli.settings import Session
 from uwf_git.store.store import Store, open_store
 
 pytestmark = needs_ssh
-
-
-@pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    return make_uwf(tmp_path, session, capsys)
 
 
 def store_of(uwf: Uwf) -> Store:
@@ -38,7 +32,7 @@ def signing(uwf: Uwf, key: Path, tmp_path: Path) -> Uwf:
     return uwf
 
 
-def test_signers_are_told_when_asked_for(signing: Uwf) -> None:
+def test_signers_are_reported_when_asked_for(signing: Uwf) -> None:
     thread = signing.begun()
     signing.json("thread", "step", thread)
 
@@ -65,7 +59,7 @@ def test_text_has_a_line_for_each_commit(signing: Uwf) -> None:
     assert start.endswith("start: Do it.")
 
 
-def test_unknown_signer_is_no_problem_but_told_how_to_know_them(
+def test_unknown_signer_is_no_problem_and_has_a_hint_how_to_know_them(
     signing: Uwf, tmp_path: Path
 ) -> None:
     trusting(store_of(signing), tmp_path)
@@ -75,7 +69,9 @@ def test_unknown_signer_is_no_problem_but_told_how_to_know_them(
 
     assert ran.status == 0
     assert [row["status"] for row in json.loads(ran.out)["signatures"]] == ["untrusted"]
-    assert ran.err.startswith("note: untrusted: its key is none of the allowed signers'; to trust ")
+    assert ran.err.startswith(
+        "note: untrusted: its key is not among the allowed signers; to trust "
+    )
 
 
 def test_forged_step_is_a_problem(signing: Uwf, git: Git) -> None:
@@ -97,7 +93,7 @@ def test_forged_step_is_a_problem(signing: Uwf, git: Git) -> None:
     assert ran.err.startswith("error: 1 problem was found\n")
 
 
-def test_each_commit_is_told_once_whichever_refs_have_it(signing: Uwf, git: Git) -> None:
+def test_each_commit_is_reported_once_for_all_its_refs(signing: Uwf, git: Git) -> None:
     thread = signing.begun()
     signing.json("thread", "step", thread)
     repository = Path(store_of(signing).path)
@@ -110,17 +106,17 @@ def test_each_commit_is_told_once_whichever_refs_have_it(signing: Uwf, git: Git)
     assert len(rows) == len({row["commit"] for row in rows}) == 3
 
 
-def test_setting_that_names_nothing_is_told(signing: Uwf) -> None:
+def test_setting_that_names_nothing_is_reported(signing: Uwf) -> None:
     signing.begun()
     with_settings(store_of(signing), gpg__ssh__allowedSignersFile="/none")
 
     ran = signing("verify", "--signatures")
 
     assert (ran.status, ran.out) == (1, "")
-    assert "gpg.ssh.allowedSignersFile names /none, which is no file" in ran.err
+    assert "gpg.ssh.allowedSignersFile names /none, which is not a file" in ran.err
 
 
-def test_step_that_cannot_be_signed_is_told_and_not_lost(signing: Uwf, tmp_path: Path) -> None:
+def test_step_that_cannot_be_signed_is_reported_and_not_lost(signing: Uwf, tmp_path: Path) -> None:
     thread = signing.begun()
     locked = make_ssh_key(tmp_path / "locked", passphrase="secret")
     signed_by(store_of(signing), locked)

@@ -1,7 +1,6 @@
-"""An agent at work: a step that is under way in a process of its own, to be stopped by a test.
+"""A step under way in another process, to be stopped by a test.
 
-Owns: beginning it, and telling what of it lives. Knows nothing of: what is done to it.
-Always true: every process that a script writes into the file `pids` is gone when the test ends.
+Each process that a script writes into the file `pids` is killed when the test ends.
 """
 
 import os
@@ -17,7 +16,7 @@ from commands.forging import messages
 from commands.world import World
 
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.snapshot import Snapshot
+from uwf_git.store.threads.snapshot import Snapshot
 
 SAY_PID = "echo $$ >>pids\n"
 RESULT = """echo '{"meta": {"text": "x", "ok": true}, "content": "What was said."}'\n"""
@@ -36,37 +35,37 @@ class AtWork:
     engine: "subprocess.Popen[bytes]"
 
     def finish(self) -> tuple[int, str]:
-        """Wait for the engine's end; give its status and what it said on standard error."""
+        """Wait for the engine's end; return its status and standard error."""
         _out, err = self.engine.communicate(timeout=LONGEST_S)
         return self.engine.returncode, err.decode()
 
     def lose_engine(self) -> None:
-        """Kill the engine; its agent works on."""
+        """Kill the engine; its agent keeps running."""
         self.engine.kill()
         self.engine.communicate(timeout=LONGEST_S)
 
     def snapshot(self) -> Snapshot:
-        """Read where the thread stands now."""
+        """Read the thread's present snapshot."""
         self.world.reopen()
         return self.world.snapshot(self.thread)
 
     def attempt(self) -> dict[str, Any]:
-        """Give the newest Attempt, with the texts that it refers to."""
+        """Return the newest Attempt, with the texts that it refers to."""
         self.world.reopen()
         return newest_attempt(self.world, self.thread)
 
     def living(self) -> list[int]:
-        """List those who wrote their numbers down, and live."""
+        """List the processes in `pids` that still live."""
         return [pid for pid in pids(self.world) if is_alive(pid)]
 
     def check_whole(self) -> None:
-        """See that the store holds what it says."""
+        """Check the store with verify."""
         self.world.reopen()
         assert messages(self.world) == []
 
 
 def newest_attempt(world: World, thread: ThreadId) -> dict[str, Any]:
-    """Give the newest Attempt of a thread, with the texts that it refers to."""
+    """Return the newest Attempt of a thread, with the texts that it refers to."""
     snapshot = world.snapshot(thread)
     name = snapshot.get_present().last_attempt
     assert name is not None
@@ -78,14 +77,14 @@ def newest_attempt(world: World, thread: ThreadId) -> dict[str, Any]:
 
 
 def begin(world: World, script: str, *words: str, workflow: str | None = None) -> AtWork:
-    """Let an agent begin that does *script*, which has to write the file `begun`."""
+    """Start a step; its agent runs *script*, which has to write the file `begun`."""
     program = world.program(SAY_PID + script)
     thread = world.start(program, workflow=workflow or world.put().workflow)
     return at_work(world, thread, *words)
 
 
 def at_work(world: World, thread: ThreadId, *words: str) -> AtWork:
-    """Let the next step of *thread* begin, whose agent has to write the file `begun`."""
+    """Start the next step of *thread*, whose agent has to write the file `begun`."""
     begun = world.place / "begun"
     begun.unlink(missing_ok=True)
     engine = world.process("thread", "step", thread, *words)
@@ -111,20 +110,20 @@ def wait_until_gone(pid: int) -> None:
 
 
 def pids(world: World) -> list[int]:
-    """List the numbers that agents wrote down."""
+    """List the process ids that agents wrote."""
     path = world.place / "pids"
     return [int(line) for line in path.read_text().split()] if path.exists() else []
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether a process still does something."""
+    """Check whether a process still runs."""
     command = ["ps", "-o", "stat=", "-p", str(pid)]
     state = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     return bool(state) and not state.startswith("Z")
 
 
 def end_all(world: World) -> None:
-    """Kill whoever is left."""
+    """Kill the processes that are left."""
     for pid in pids(world):
         if is_alive(pid):
             with suppress(ProcessLookupError):

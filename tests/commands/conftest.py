@@ -1,4 +1,4 @@
-"""What the tests of commands stand on: a small world."""
+"""The fixtures of the tests of commands."""
 
 import os
 from collections.abc import Callable
@@ -7,27 +7,28 @@ from pathlib import Path
 import pytest
 from commands.sharing import hub, shared, sites
 from commands.world import World
+from fresh_store import fresh_store
 from store.signing_keys import key
 
 from uwf_git.commands.caller import Caller
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.git_config import set_config
-from uwf_git.store.store import Store, create_store, memory_store, open_store
+from uwf_git.store.git.config import set_config
+from uwf_git.store.store import Store, create_store, open_store
 
 __all__ = ["hub", "key", "shared", "sites", "store", "world"]
 
 
 @pytest.fixture
 def store() -> Store:
-    """Give a store that is not kept."""
-    return memory_store()
+    """Return a new store without fsync."""
+    return fresh_store()
 
 
 @pytest.fixture
 def world(tmp_path: Path, clock: Callable[[], int], thread_ids: Callable[[], ThreadId]) -> World:
-    """Give an empty store, and somebody who calls from a directory beside it."""
+    """Return an empty store, and a caller in a directory beside it."""
     store = create_store(str(tmp_path / "store.git"))
-    # No power fails in a test; forcing every commit to the disk would only cost time.
+    # No test loses power, so fsync would only cost time.
     set_config(os.path.join(store.path, "config"), "uwf.fsync", "false")
     place = tmp_path / "place"
     place.mkdir()

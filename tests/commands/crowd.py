@@ -1,8 +1,4 @@
-"""A crowd: many processes that do the same thing at the same moment.
-
-Owns: starting them at once, and what each of them tells. Knows nothing of: what they do.
-Always true: every one has ended, and has told, when `at_once` comes back.
-"""
+"""Run one function in many processes at the same moment."""
 
 import json
 import os
@@ -16,7 +12,7 @@ def at_once(size: int, act: Callable[[int], Any]) -> list[Any]:
     """Let *size* forked processes call *act* with their number, all at once.
 
     Returns:
-        What each of them gave, in the order of the numbers; it must be JSON.
+        What each call returned, in the order of the numbers; it must be JSON.
     """
     gate_read, gate_write = os.pipe()
     children = [_fork(number, act, (gate_read, gate_write)) for number in range(size)]
@@ -40,11 +36,11 @@ def _fork(number: int, act: Callable[[int], Any], gate: tuple[int, int]) -> tupl
     os.close(answer_read)
     os.close(gate[1])
     try:
-        # At the end of the gate's last writer, which is the parent, all begin.
+        # All start when the parent, the last writer, closes the gate.
         os.read(gate[0], 1)
-        told = act(number)
-    except BaseException as error:  # noqa: BLE001 - the parent tells what went wrong
-        told = f"{type(error).__name__}: {error}"
+        answer = act(number)
+    except BaseException as error:  # noqa: BLE001 - the parent reports it
+        answer = f"{type(error).__name__}: {error}"
     with os.fdopen(answer_write, "wb") as file:
-        file.write(json.dumps(told).encode())
+        file.write(json.dumps(answer).encode())
     os._exit(0)

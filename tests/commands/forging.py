@@ -1,8 +1,6 @@
-"""Forging: threads and workflows as nobody may write them.
+"""Forge threads and workflows: rewrite the commits of a ref with dulwich alone, against all rules.
 
-Owns: rewriting the commits below a ref with dulwich alone, so that no rule of ours is in the way.
-Knows nothing of: what is wrong with the result.
-Always true: what is not forged stays byte for byte as it was.
+All that is not forged stays byte for byte as it was.
 """
 
 import hashlib
@@ -11,9 +9,9 @@ from collections.abc import Callable
 from commands.world import World
 from dulwich.objects import Blob, Commit, ObjectID, Tree
 
-from uwf_git.commands.trouble import Trouble
-from uwf_git.commands.verify import verify
-from uwf_git.store.refs import Oid
+from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.verify import verify
+from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 
 FILE, FOLDER = 0o100644, 0o040000
@@ -22,14 +20,14 @@ Change = Callable[[Commit], None]
 
 
 def tip_of(store: Store, ref: str) -> Oid:
-    """Give what *ref* points at."""
+    """Return the commit of *ref*."""
     tip = store.refs.find(ref)
     assert tip is not None
     return tip
 
 
 def commits_of(store: Store, tip: Oid) -> list[Commit]:
-    """Give the commits along first parents, the oldest first."""
+    """Return the commits along first parents, oldest first."""
     found: list[Commit] = []
     oid: ObjectID | None = ObjectID(tip.encode())
     while oid is not None:
@@ -41,9 +39,9 @@ def commits_of(store: Store, tip: Oid) -> list[Commit]:
 
 
 def forge(store: Store, ref: str, changes: dict[int, Change]) -> list[Oid]:
-    """Write the commits of *ref* again, changed by their number (-1 is the newest), and move it.
+    """Rewrite the commits of *ref* with *changes* by number (-1 is the newest), and move it.
 
-    Those after a changed one stand on it. Gives their ids, the oldest first.
+    Return the ids of the changed commit and those after it, oldest first.
     """
     tip = tip_of(store, ref)
     old = commits_of(store, tip)
@@ -69,7 +67,7 @@ def add(store: Store, obj: Blob | Tree | Commit) -> ObjectID:
 
 
 def says(old: str, new: str) -> Change:
-    """Change a word in the message, which has it once; the first of several lines counts."""
+    """Replace the first occurrence of a word in the message."""
 
     def change(commit: Commit) -> None:
         assert old.encode() in commit.message, commit.message
@@ -79,13 +77,13 @@ def says(old: str, new: str) -> Change:
 
 
 def holds(store: Store, path: str, content: bytes | None, *, mode: int = FILE) -> Change:
-    """Put a file at *path* of the tree, or take away what is there."""
+    """Put a file at *path* of the tree, or remove it."""
     blob = None if content is None else add(store, Blob.from_string(content))
     return points(store, path, blob, mode=mode)
 
 
 def points(store: Store, path: str, oid: ObjectID | None, *, mode: int = FILE) -> Change:
-    """Let *path* of the tree be the object *oid*, or nothing."""
+    """Put the object *oid* at *path* of the tree, or remove it."""
 
     def change(commit: Commit) -> None:
         commit.tree = _planted(store, commit.tree, path.split("/"), oid, mode)
@@ -114,7 +112,7 @@ def _planted(
 
 
 def also(*changes: Change) -> Change:
-    """Do several changes."""
+    """Combine several changes."""
 
     def change(commit: Commit) -> None:
         for each in changes:
@@ -124,12 +122,12 @@ def also(*changes: Change) -> Change:
 
 
 def place(node: str, suffix: str = ".json") -> str:
-    """Give the path of a node's file."""
+    """Return the path of a node's file."""
     return f"nodes/{node[0]}/{node[1]}/{node[2:]}{suffix}"
 
 
 def find_blob(store: Store, tip: Oid, path: str) -> ObjectID:
-    """Give what a commit has at *path*."""
+    """Return the file of a commit at *path*."""
     found: ObjectID = commits_of(store, tip)[-1].tree
     for part in path.split("/"):
         tree = store.objects[found]
@@ -147,12 +145,12 @@ def put_raw_commit(store: Store, content: bytes) -> Oid:
     return Oid(expected.hexdigest())
 
 
-def troubles(world: World | Store, *texts: str) -> list[Trouble]:
-    """Verify, and give what is wrong."""
+def troubles(world: World | Store, *texts: str) -> list[Finding]:
+    """Verify, and return the findings."""
     store = world.store if isinstance(world, World) else world
     return list(verify(store, list(texts)).troubles)
 
 
 def messages(world: World | Store, *texts: str) -> list[str]:
-    """Verify, and give what is wrong, in words."""
+    """Verify, and return the messages of the findings."""
     return [each.message for each in troubles(world, *texts)]

@@ -1,7 +1,4 @@
-"""Several stores, and a hub between them.
-
-Owns: the shortest way from one store to another. Knows nothing of: transports.
-"""
+"""Several stores, and a hub between them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,20 +6,20 @@ from pathlib import Path
 import pytest
 from commands.world import DEMO, World, replied
 
-from uwf_git.commands.clone_store import clone_store
-from uwf_git.commands.fetch_refs import Fetched, fetch_remote
-from uwf_git.commands.push_refs import Pushed, push_remote
-from uwf_git.commands.turn import Played, Turn
+from uwf_git.commands.remote.clone import clone_store
+from uwf_git.commands.remote.fetch import Fetched, fetch_remote
+from uwf_git.commands.remote.push import Pushed, push_remote
+from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.git_config import set_config
-from uwf_git.store.refs import Oid
-from uwf_git.store.remotes import add_remote
+from uwf_git.store.git.config import set_config
+from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.store import create_store, open_store
 
 
 @dataclass(slots=True)
 class Site:
-    """A store that shares, and somebody who works in it."""
+    """A store with a remote, and a caller."""
 
     world: World
 
@@ -42,7 +39,7 @@ class Site:
         return fetch_remote(self.world.store, self.world.caller, remote)
 
     def step(self, thread: ThreadId, *, ok: bool = False) -> None:
-        """Take a step in which each role says the same."""
+        """Take a step; each role always replies the same."""
         self.world.reopen()
         workdir = str(self.world.place)
         self.world.step(thread, lambda turn: _play(turn, ok=ok), command="mine", workdir=workdir)
@@ -53,11 +50,11 @@ class Site:
             self.step(thread, ok=True)
 
     def find(self, ref: str) -> Oid | None:
-        """Give what the ref points at now; ``refs/`` is left off."""
+        """Return the commit of a ref, given without ``refs/``."""
         return open_store(str(self.path)).refs.find(f"refs/{ref}")
 
     def refs(self, *folders: str) -> dict[str, Oid]:
-        """Give the refs of these folders, or of all three that travel."""
+        """Return the refs of these folders, by default of the three that are pushed."""
         return refs_of(self.path, *folders)
 
 
@@ -66,7 +63,7 @@ def _play(turn: Turn, *, ok: bool) -> Played:
 
 
 def refs_of(path: Path, *folders: str) -> dict[str, Oid]:
-    """Give the refs of a repository in these folders, or in all three that travel."""
+    """Return the refs of a repository in these folders, by default the three that are pushed."""
     store = open_store(str(path))
     found = {}
     for folder in folders or ("threads", "archive", "workflows"):
@@ -85,7 +82,7 @@ def make_hub(place: Path) -> Path:
 
 
 def share(world: World, hub: str) -> tuple[Site, ThreadId]:
-    """Give a site that knows *hub* and has pushed nothing, with a thread of one step."""
+    """Return a site with the remote *hub* and an unpushed thread of one step."""
     site = Site(world)
     world.put(DEMO)
     thread = world.start()
@@ -96,13 +93,13 @@ def share(world: World, hub: str) -> tuple[Site, ThreadId]:
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Path:
-    """Give an empty bare repository, for others to push to."""
+    """Return an empty bare repository to push to."""
     return make_hub(tmp_path)
 
 
 @pytest.fixture
 def shared(world: World, hub: Path) -> tuple[Site, ThreadId]:
-    """Give a site that knows the hub and has pushed nothing, and its thread."""
+    """Return a site with the hub as its remote, and its unpushed thread."""
     return share(world, str(hub))
 
 
@@ -121,7 +118,7 @@ def another(world: World, hub: str, *, name: str = "b") -> Site:
 
 @pytest.fixture
 def sites(world: World, hub: Path) -> tuple[Site, Site, ThreadId]:
-    """Give two stores that have one thread, shared by a hub."""
+    """Return two stores that share one thread through a hub."""
     site, thread = share(world, str(hub))
     site.push()
     return site, another(world, str(hub)), thread

@@ -1,19 +1,20 @@
 import pytest
 from commands.world import World
+from fresh_store import fresh_store
 
 from uwf_git.commands.caller import Caller, committer_identity
-from uwf_git.store.git_config import GitConfig
-from uwf_git.store.signature import CannotSign
-from uwf_git.store.store import Store, memory_store
+from uwf_git.store.git.config import GitConfig
+from uwf_git.store.signatures.sign import CannotSign
+from uwf_git.store.store import Store
 
 
 def store_of(**values: str) -> Store:
-    made = memory_store()
+    made = fresh_store()
     config = GitConfig({f"user.{name}": [value] for name, value in values.items()})
     return Store(made.path, made.objects, made.refs, config)
 
 
-def test_git_s_own_variables_say_who_commits() -> None:
+def test_git_s_own_variables_name_the_committer() -> None:
     environ = {"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com", "USER": "x"}
 
     found = committer_identity(store_of(name="Config", email="c@example.com"), environ)
@@ -28,20 +29,20 @@ def test_git_config_says_it_next() -> None:
 
 
 def test_user_without_settings_is_named_after_the_account() -> None:
-    assert committer_identity(memory_store(), {"LOGNAME": "ada"}) == b"ada <ada@localhost>"
+    assert committer_identity(fresh_store(), {"LOGNAME": "ada"}) == b"ada <ada@localhost>"
 
 
-def test_nobody_at_all_is_no_error() -> None:
-    assert committer_identity(memory_store(), {}) == b"unknown <unknown@localhost>"
+def test_unknown_committer_is_no_error() -> None:
+    assert committer_identity(fresh_store(), {}) == b"unknown <unknown@localhost>"
 
 
 def test_name_that_git_would_refuse_is_cleaned() -> None:
     environ = {"GIT_COMMITTER_NAME": "a<b>\nc", "GIT_COMMITTER_EMAIL": "<>"}
 
-    assert committer_identity(memory_store(), environ) == b"a b c <unknown>"
+    assert committer_identity(fresh_store(), environ) == b"a b c <unknown>"
 
 
-def test_author_is_the_committer_unless_somebody_else_acted(world: World) -> None:
+def test_author_is_the_committer_unless_another_author_is_given(world: World) -> None:
     caller = Caller(lambda: 1234, {"USER": "ada"}, "/")
 
     alone = caller.signing(world.store)
@@ -58,7 +59,7 @@ def test_nothing_is_signed_unless_git_s_settings_ask_for_it(world: World) -> Non
     assert world.caller.signing(world.store).sign is None
 
 
-def test_signing_that_cannot_be_is_told_before_work_is_done(world: World) -> None:
+def test_impossible_signing_is_reported_before_work_is_done(world: World) -> None:
     config = GitConfig({"commit.gpgsign": ["true"], "gpg.format": ["ssh"]})
     store = world.store._replace(config=config)
 

@@ -17,19 +17,19 @@ from commands.killed import (
 from commands.world import World
 from store.killing import fails_at, in_child, moments_of
 
-from uwf_git.commands.config_settings import set_setting
-from uwf_git.commands.thread_kill import kill_thread
+from uwf_git.commands.admin.config import set_setting
+from uwf_git.commands.control.kill import kill_thread
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store import durable
-from uwf_git.store.git_config import set_config
-from uwf_git.store.heads import list_threads
+from uwf_git.store.disk import durable
+from uwf_git.store.git.config import set_config
+from uwf_git.store.threads.heads import list_threads
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 BROKEN = OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 def fill_disk(world: World, action: Action) -> int:
-    """Let the disk be full from every moment of *action* on; tell how many times it failed."""
+    """Let the disk be full from every moment of *action* on; return the number of failures."""
     moments = moments_of(partial(action, copy_of(world)))
     failed = 0
     for number, moment in enumerate(moments, start=1):

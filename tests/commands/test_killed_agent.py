@@ -1,11 +1,11 @@
-"""A step killed at every moment while it plays by a real process: the agent has run once."""
+"""A step with a real agent, killed at every moment: the agent has run once."""
 
 from pathlib import Path
 
 from commands.killed import kill_everywhere
 from commands.world import World
 
-from uwf_git.commands.play_agent import agent_player
+from uwf_git.commands.agent_run.play_agent import agent_player
 
 WORK = """\
 echo run >>"$UWF_REPO/runs"
@@ -27,7 +27,7 @@ def test_a_step_killed_anywhere_has_its_agent_run_once(world: World) -> None:
     def again(copy: World) -> None:
         depth = copy.snapshot(thread).record.depth
         assert depth in {0, 1}
-        # The first agent may still be at work: this waits for it, and takes what it did.
+        # The first agent may still be at work: this waits for it, and takes its result.
         stepped = copy.step(thread, agent_player(lambda _log: None))
         assert stepped.depth == depth + 1
         runs = Path(copy.store.path, "runs").read_text().splitlines()

@@ -4,15 +4,16 @@ from commands.killed import copy_of, kill_everywhere, make_folders
 from commands.world import DEMO, World
 from store.killing import moments_of
 
-from uwf_git.commands.cas_bootstrap import bootstrap_store
-from uwf_git.commands.cas_put import put_payload
-from uwf_git.commands.config_settings import set_setting
-from uwf_git.commands.thread_errors import ThreadNotActive
-from uwf_git.commands.thread_kill import kill_thread
+from uwf_git.commands.admin.config import set_setting
+from uwf_git.commands.cas.init import bootstrap_store
+from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.heads import find_head, list_threads
-from uwf_git.store.registry import find_version, list_versions, read_source
+from uwf_git.store.threads.heads import find_head, list_threads
 from uwf_git.store.trust import is_trusted, trust_agents
+from uwf_git.store.workflows.registry import find_version, list_versions
+from uwf_git.store.workflows.tree import read_sources
 
 
 def begin(world: World) -> object:
@@ -30,7 +31,10 @@ def test_a_first_workflow_put_killed_anywhere_can_be_put_again(world: World) -> 
 
     def again(copy: World) -> None:
         found = find_version(copy.store, "demo")
-        assert found is None or read_source(copy.store, found) == DEMO.encode()
+        assert (
+            found is None
+            or read_sources(copy.store.objects, found.commit).workflow == DEMO.encode()
+        )
         assert copy.put().changed == (found is None)
         assert len(list(list_versions(copy.store))) == 1
 

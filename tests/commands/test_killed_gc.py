@@ -11,9 +11,9 @@ from commands.killed import LONG_AGO_S, check_with_git, copy_of, find_troubles
 from commands.world import World
 from store.killing import dies_at
 
-from uwf_git.commands.gc_store import gc_store
-from uwf_git.store.loose_objects import list_loose
-from uwf_git.store.pack_litter import sweep_pack_litter
+from uwf_git.commands.admin.gc import gc_store
+from uwf_git.store.gc.loose_objects import list_loose_objects
+from uwf_git.store.gc.stale_packs import remove_stale_packs
 
 Git = Callable[..., str]
 
@@ -24,17 +24,17 @@ def test_gc_killed_at_any_moment_can_be_done_again(world: World, git: Git) -> No
     while world.step(ended).role is not None:
         pass
     world.caller = world.caller._replace(environ={**world.caller.environ, "PATH": ""})
-    gc_store(world.store, world.caller)
+    gc_store(world.store, world.caller.environ)
     world.step(thread)
     refs = git("for-each-ref", cwd=Path(world.store.path))
     for moment in itertools.count(1):
         copy = copy_of(world)
-        if not dies_at(moment, partial(gc_store, copy.store, copy.caller)):
+        if not dies_at(moment, partial(gc_store, copy.store, copy.caller.environ)):
             break
         assert git("for-each-ref", cwd=Path(copy.store.path)) == refs
         copy.reopen()
         assert copy.step(thread).status == "completed"
-        assert gc_store(copy.store, copy.caller).after.loose_objects == 0
+        assert gc_store(copy.store, copy.caller.environ).after.loose_objects == 0
         check_with_git(copy)
         if moment % 8 == 0:
             assert list(find_troubles(copy.store)) == []
@@ -43,11 +43,11 @@ def test_gc_killed_at_any_moment_can_be_done_again(world: World, git: Git) -> No
 
 
 def left_over(world: World) -> list[str]:
-    """List what is of no use to anyone once a day has passed."""
-    assert list_loose(f"{world.store.path}/objects") == []
+    """List the files that are stale after a day."""
+    assert list_loose_objects(f"{world.store.path}/objects") == []
     for path in Path(world.store.path, "objects").rglob("*tmp*"):
         os.utime(path, (LONG_AGO_S, LONG_AGO_S))
-    sweep_pack_litter(world.store)
+    remove_stale_packs(world.store)
     return [
         str(path)
         for path in Path(world.store.path).rglob("*")

@@ -1,6 +1,6 @@
-"""What went wrong in an engine of the same design, and cannot here.
+"""Failures of an engine of the same design, which cannot happen here.
 
-ARCHITECTURE.md, "What has gone wrong elsewhere", lists all of it, and where each is held.
+DECISIONS.md, "What went wrong elsewhere", lists all of it, and where each is held.
 """
 
 import os
@@ -9,23 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import World, content_player, replied
+from commands.world import World, content_player, read_thread, replied
 
-from uwf_git.commands.cas_get import get_node
-from uwf_git.commands.cas_put import put_payload
-from uwf_git.commands.cas_schema_put import put_schema
-from uwf_git.commands.play_agent import agent_player
-from uwf_git.commands.thread_fork import ForkRequest, fork_thread
-from uwf_git.commands.thread_kill import kill_thread
-from uwf_git.commands.thread_list import ListRequest, list_rows
-from uwf_git.commands.thread_read import read_thread
-from uwf_git.commands.thread_show import show_thread
-from uwf_git.commands.turn import Played, Turn
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.cas.read import get_node
+from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.heads import find_head
-from uwf_git.store.objects import DurableObjects
+from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.store import open_store
+from uwf_git.store.threads.heads import find_head
 
 
 def test_nodes_that_an_agent_puts_are_there_for_the_engine_that_waited_for_it(
@@ -82,7 +81,7 @@ def test_reader_finds_a_thread_at_every_moment_of_its_archiving(world: World) ->
 
 
 def _missed(world: World, threads: list[ThreadId], stop: int) -> int:
-    """Look for the threads again and again; give how often one was nowhere, at most 99."""
+    """Look for the threads repeatedly; return how often one was missing, at most 99."""
     store, missed = open_store(world.store.path), 0
     while True:
         missed += sum(find_head(store, thread) is None for thread in threads)
@@ -132,7 +131,7 @@ def test_ended_threads_keep_their_workflow_and_how_they_ended_in_lists(world: Wo
     kill_thread(world.store, world.caller, killed)
     for _ in range(3):
         world.step(completed)
-    rows = list_rows(world.store, ListRequest(archived=True))
+    rows = list_thread_rows(world.store, ListRequest(archived=True))
     assert {row["thread"]: (row["workflowName"], row["status"]) for row in rows} == {
         killed: ("demo", "killed"),
         completed: ("demo", "completed"),
@@ -151,7 +150,7 @@ def test_looking_at_a_store_leaves_no_file_behind(world: World) -> None:
         world.reopen()
         show_thread(world.store, thread)
         read_thread(world.store, thread)
-        list_rows(world.store, ListRequest(archived=True))
+        list_thread_rows(world.store, ListRequest(archived=True))
     assert files() == before
 
 
@@ -167,7 +166,7 @@ def test_opening_a_store_reads_no_object(world: World, monkeypatch: pytest.Monke
     monkeypatch.setattr(DurableObjects, "__getitem__", counted)
     store = open_store(world.store.path)
     assert read == []
-    list_rows(store, ListRequest())
+    list_thread_rows(store, ListRequest())
     # One row costs its commit, however much the thread holds.
     assert len(read) <= 1
 

@@ -1,6 +1,6 @@
-"""What went wrong with processes in an engine of the same design, and cannot here.
+"""Failures of processes in an engine of the same design, which cannot happen here.
 
-ARCHITECTURE.md, "What has gone wrong elsewhere", lists all of it, and where each is held; here is
+DECISIONS.md, "What went wrong elsewhere", lists all of it, and where each is held; here is
 what no test of a single part shows.
 """
 
@@ -23,15 +23,14 @@ from commands.at_work import (
 )
 from commands.world import DEMO, World
 
-from uwf_git.commands.play_agent import agent_player
-from uwf_git.commands.thread_context import get_context
-from uwf_git.commands.thread_kill import kill_thread
-from uwf_git.commands.thread_pause import pause_thread
-from uwf_git.commands.thread_prompt import get_prompt
-from uwf_git.commands.thread_resume import resume_thread
-from uwf_git.commands.thread_step import TurnFailed
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.inspect.context import get_context, get_prompt
+from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.thread_lock import find_holder
+from uwf_git.store.threads.lock import find_holder
 
 LONGEST_S = 60
 
@@ -112,7 +111,7 @@ def test_child_that_an_agent_left_behind_keeps_no_step_waiting(world: World) -> 
     assert time.monotonic() - began < LONGEST_S
 
 
-def test_agent_that_waits_for_an_answer_learns_that_nobody_gives_one(world: World) -> None:
+def test_agent_that_waits_for_an_answer_gets_end_of_file(world: World) -> None:
     """24: an agent hung for ever on a permission that it had asked its client for."""
     asks = 'echo "May I?" >&2; read -r answer || echo "nobody answers" >&2\n'
     thread = world.start(world.program(asks + RESULT), workflow=world.put().workflow)
@@ -136,11 +135,11 @@ def test_agent_that_hangs_in_silence_is_ended_by_its_own_limit(world: World) -> 
     assert (attempt["content"], attempt["stderr"]) == ("half of it\n", "so far\n")
     # Nothing is thrown away: the thread goes on, and the next prompt knows why.
     assert world.snapshot(thread).record.status == "ready"
-    assert "it took longer than it may" in get_prompt(world.store, thread)
+    assert "it exceeded its time limit" in get_prompt(world.store, thread)
 
 
 def test_work_that_was_interrupted_is_a_checkpoint(world: World) -> None:
-    """26: what had been printed and spent stays, and the next try is told of it."""
+    """26: the output and the cost of a failed try stay, and the next try gets them."""
     at = begin(world, f"echo 'half of it'; {BEGUN}{HANG}")
 
     pause_thread(world.store, world.caller, at.thread, reason="not like this", now=True)
@@ -177,8 +176,8 @@ yes thinking | head -c 3000000 >&2
     assert sum(sizes) == 3_000_000
 
 
-def test_agent_that_fails_without_a_word_is_told_all_the_same(world: World) -> None:
-    """27: stderr could be null where the failure was told."""
+def test_agent_that_fails_without_a_word_is_reported_all_the_same(world: World) -> None:
+    """27: stderr could be null in the report of the failure."""
     thread = world.start(world.program("exit 7"), workflow=world.put().workflow)
 
     failed = failed_step(world, thread)
@@ -200,7 +199,7 @@ def test_missing_command_is_named_with_how_to_check(world: World) -> None:
     assert failed.exit_status == 3
 
 
-def test_agent_stands_where_its_thread_works_and_is_told_where(
+def test_agent_stands_where_its_thread_works_and_is_reported_where(
     world: World, tmp_path: Path
 ) -> None:
     """31: a child started in the wrong directory, and agents spent turns on finding theirs."""
@@ -210,7 +209,7 @@ def test_agent_stands_where_its_thread_works_and_is_told_where(
 
     world.step(thread, agent_player(lambda _log: None), workdir=str(elsewhere))
 
-    # Whoever takes the next step, from wherever: it is the thread's.
+    # The work directory is the thread's, wherever the next step is started.
     world.caller = world.caller._replace(cwd="/")
     assert (elsewhere / "here").read_text() == f"{elsewhere.resolve()}\n"
     assert get_context(world.store, thread)["workdir"] == str(elsewhere)
@@ -218,7 +217,7 @@ def test_agent_stands_where_its_thread_works_and_is_told_where(
 
 
 def test_drive_that_waits_before_it_tries_again_hears_that_it_is_over(world: World) -> None:
-    """22: and nobody waits for a backoff to be over."""
+    """22: and no process waits until a backoff is over."""
     program = world.program(f"{BEGUN}exit 7")
     world.put(DEMO + f"defaultAgent: {{command: {program}, retries: 5, backoff: 600}}\n")
     threads = [world.start("checker=nobody"), world.start("checker=nobody")]
@@ -237,8 +236,8 @@ def test_drive_that_waits_before_it_tries_again_hears_that_it_is_over(world: Wor
     assert [world.snapshot(each).record.status for each in threads] == ["killed", "paused"]
 
 
-def test_step_goes_on_while_somebody_looks_at_it(world: World) -> None:
-    """21: who looks must not be taken for who works: the agent's lock is nobody else's."""
+def test_step_goes_on_while_other_processes_read_it(world: World) -> None:
+    """21: a reader must not be taken for the engine at work: readers take no agent lock."""
     at = begin(world, f"{BEGUN}while [ ! -e go ]; do sleep 0.02; done; {RESULT}")
     looks = [world.process("ps") for _ in range(2)]
     looks.append(world.process("thread", "show", at.thread))
@@ -252,7 +251,7 @@ def test_step_goes_on_while_somebody_looks_at_it(world: World) -> None:
     assert at.living() == []
 
 
-def test_second_step_of_a_thread_at_work_is_told_who_is_at_work(world: World) -> None:
+def test_second_step_of_a_thread_at_work_gets_the_holder(world: World) -> None:
     """21: check, then create: two engines could both pass."""
     at = begin(world, f"{BEGUN}while [ ! -e go ]; do sleep 0.02; done; {RESULT}")
     second = world.process("thread", "step", at.thread)

@@ -1,6 +1,6 @@
-"""What went wrong in an engine of the same design when it drove threads, and cannot here.
+"""Failures of driving in an engine of the same design, which cannot happen here.
 
-ARCHITECTURE.md, "What has gone wrong elsewhere", lists all of it, and where each is held; here is
+DECISIONS.md, "What went wrong elsewhere", lists all of it, and where each is held; here is
 what no test of a single part shows.
 """
 
@@ -16,10 +16,10 @@ import pytest
 from commands.at_work import BEGUN, LONGEST_S, RESULT, SAY_PID, end_all, wait_for
 from commands.world import DEMO, World
 
-from uwf_git.commands.step_view import view_attempt
+from uwf_git.commands.inspect.step_view import view_attempt
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.history import walk_history
-from uwf_git.store.thread_lock import find_driver
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.lock import find_driver
 
 UNTIL_GO = "while [ ! -e go ]; do sleep 0.02; done\n"
 
@@ -31,13 +31,13 @@ def _nobody_is_left(world: World) -> Iterator[None]:
 
 
 def finished(drive: "subprocess.Popen[bytes]") -> tuple[int, Any]:
-    """Wait for a drive's end; give its status and its document."""
+    """Wait for a drive's end; return its status and its document."""
     out, _err = drive.communicate(timeout=LONGEST_S)
     return drive.returncode, json.loads(out or b"null")
 
 
 def at_rest(world: World, thread: str) -> dict[str, Any]:
-    """Wait until nobody drives a thread; give where it stands."""
+    """Wait until no process drives a thread; return its snapshot."""
     status, [row] = finished(world.process("thread", "wait", thread, "--timeout", str(LONGEST_S)))
     assert status in {0, 3}
     return dict(row)
@@ -48,7 +48,7 @@ def begun(world: World, script: str, *, prompt: str = "Do it.") -> ThreadId:
     return world.start(world.program(script), workflow=world.put().workflow, prompt=prompt)
 
 
-def test_thread_that_somebody_drives_in_the_foreground_is_at_work_and_driven_once(
+def test_thread_driven_in_the_foreground_is_at_work_and_driven_once(
     world: World,
 ) -> None:
     """19: only background runs left a marker; a thread between two steps looked idle."""
@@ -86,7 +86,7 @@ def test_of_many_drives_that_begin_at_once_one_drives(world: World) -> None:
 
 
 def test_driver_that_was_killed_leaves_a_thread_that_the_next_one_drives(world: World) -> None:
-    """20, 22: a thread ran for ever, and its agent worked for nobody."""
+    """20, 22: a thread ran for ever after its result was no longer wanted."""
     thread = begun(world, f"{SAY_PID}{BEGUN}{UNTIL_GO}{RESULT}")
     _status, driver = finished(world.process("thread", "run", thread, "--background"))
     wait_for(world.place / "begun")
@@ -109,7 +109,7 @@ def test_each_try_has_the_whole_of_its_time(
     world: World,
 ) -> None:
     """25: five minutes by the wall killed healthy agents, as one of three limits on one call."""
-    # What is slept between two tries is nobody's time.
+    # The pause between two tries counts for neither of them.
     script = 'test "$UWF_ATTEMPT" = 2 || { sleep 0.6; exit 7; }\nsleep 0.6\n'
     program = world.program(script + RESULT)
     world.put(
@@ -122,8 +122,8 @@ def test_each_try_has_the_whole_of_its_time(
     assert world.snapshot(thread).get_present().execution_ms >= 1200
 
 
-def test_warnings_of_anybody_do_not_touch_the_documents(world: World) -> None:
-    """29: warnings on standard error broke whoever read the output."""
+def test_warnings_do_not_touch_the_documents(world: World) -> None:
+    """29: warnings on standard error broke readers of the output."""
     thread = begun(world, f"echo 'ExperimentalWarning: SQLite' >&2; {RESULT}")
 
     drive = world.process("thread", "run", thread, env={"PYTHONWARNINGS": "always"})
@@ -197,7 +197,7 @@ def test_no_prompt_stands_in_arguments_or_the_environment(
 
 
 def test_lost_try_is_an_attempt_that_says_so(world: World) -> None:
-    """22, 26: what was lost with its machine is in the history, and tried again."""
+    """22, 26: a try that was lost with its machine is in the history, and is repeated."""
     hangs = 'test "$UWF_ATTEMPT" = 2 || { echo half; echo begun >begun; exec sleep 1000; }\n'
     thread = begun(world, f"{SAY_PID}{hangs}{RESULT}")
     _status, driver = finished(world.process("thread", "run", thread, "--background"))

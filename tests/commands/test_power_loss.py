@@ -8,24 +8,24 @@ from commands.world import DEMO, World
 from store.power import Image, Seen, images_of, record
 from store.whole_refs import check_refs, refs_in
 
-from uwf_git.commands.cas_put import put_payload
-from uwf_git.commands.config_settings import set_setting
-from uwf_git.commands.thread_kill import kill_thread
-from uwf_git.store.git_config import set_config
+from uwf_git.commands.admin.config import set_setting
+from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.store.git.config import set_config
 
 THREAD = re.compile(r"refs/(threads|archive)/(\w+)")
 
 
 @pytest.fixture
 def world(world: World) -> World:
-    """Give a world that waits for the disk, which is what this is about."""
+    """Return a world with fsync, since these tests simulate a power loss."""
     set_config(f"{world.store.path}/config", "uwf.fsync", "true")
     world.reopen()
     return world
 
 
 def lose_power(world: World, action: Callable[[World], object]) -> int:
-    """Look at all that the disk may hold at every moment of *action*; tell how much that was."""
+    """Check every state of the disk at every moment of *action*; return their number."""
     events = record(world.store.path, lambda: action(world))
     first, last = (Image(*event) for event in (events[0], events[-1]) if isinstance(event, Seen))
     before = dict(refs_in(first))

@@ -1,4 +1,4 @@
-"""A usage limit that an agent hits: the thread waits for its end, and no longer."""
+"""A usage limit that an agent hits: the thread waits until it ends."""
 
 import sys
 
@@ -7,12 +7,12 @@ from commands.forging import troubles
 from commands.world import World, content_player, fails
 from seal import START_MS
 
-from uwf_git.commands.play_agent import agent_player
-from uwf_git.commands.thread_errors import ThreadNotReady, WrongStatus
-from uwf_git.commands.thread_pause import pause_thread
-from uwf_git.commands.thread_resume import resume_thread
-from uwf_git.commands.thread_step import TurnFailed
-from uwf_git.commands.turn import Left, Played, Player, Turn
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.active_thread import ThreadNotReady, WrongStatus
+from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
 from uwf_git.model.thread import Waiting
 from uwf_git.model.thread_id import ThreadId
 
@@ -22,16 +22,16 @@ LATER_MS = START_MS + 24 * 3600 * 1000
 TIRED = """\
 import sys
 
-from uwf_git.agentkit.adapter import NoAnswer
-from uwf_git.agentkit.failure_words import with_reset
-from uwf_git.agentkit.playing import adapter_main
+from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.programs.failures import with_reset
+from uwf_git.agentkit.programs.playing import adapter_main
 
 
 class Tired:
     name, takes_schema, resumes = "tired", False, False
 
     def ask(self, asked):
-        raise with_reset(NoAnswer("rate-limit", "429 slow down"), {until_s})
+        raise with_reset(AskFailed("rate-limit", "429 slow down"), {until_s})
 
 
 sys.exit(adapter_main(Tired())())
@@ -39,18 +39,18 @@ sys.exit(adapter_main(Tired())())
 
 
 def hit(world: World, thread: ThreadId, until: int = LATER_MS) -> TurnFailed:
-    """Let a try fail because of a limit that ends at *until*."""
+    """Fail an attempt by a limit that ends at *until*."""
     with pytest.raises(TurnFailed) as caught:
         world.step(thread, limited(until))
     return caught.value
 
 
 def limited(until: int) -> Player:
-    return fails("slow down", left=Left(kind="rate-limit", reset_at=until))
+    return fails("slow down", left=StepFiles(kind="rate-limit", reset_at=until))
 
 
 def come(world: World, now_ms: int) -> None:
-    """Let it be *now_ms* for whoever calls."""
+    """Set the caller's clock to *now_ms*."""
     world.caller = world.caller._replace(now_ms=lambda: now_ms)
 
 

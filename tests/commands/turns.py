@@ -1,20 +1,17 @@
-"""Turns under way: what an agent's run leaves while it is played, without an agent.
-
-Owns: the files by which others find it. Knows nothing of: processes.
-"""
+"""The files of a turn under way, without an agent."""
 
 from pathlib import Path
 
 from commands.world import World
 
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.history import find_base
-from uwf_git.store.refs import Oid
+from uwf_git.store.oid import Oid
+from uwf_git.store.threads.history import find_turn_start
 
 
 def begin_turn(world: World, thread: ThreadId, *, role: str = "writer", begun: bool = True) -> Oid:
-    """Leave what the run of *role*'s agent has at its beginning, and give where it began."""
-    base = find_base(world.store, world.snapshot(thread))
+    """Write the run files of a turn of *role* that has begun; return the commit it began after."""
+    base = find_turn_start(world.store, world.snapshot(thread))
     run_dir = Path(world.store.local_path("run", thread, base))
     run_dir.mkdir(parents=True)
     Path(f"{run_dir}.turn").write_text(f"{role} 3QZ82VBH2MY12 nobody")

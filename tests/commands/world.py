@@ -1,9 +1,6 @@
-"""A small world for commands: a store on the disk, a caller, a workflow, players in place of
-processes.
+"""A small world for commands: a store, a caller, the workflow `demo`, players in place of agents.
 
-Owns: the workflow `demo` and the replies that its roles may give.
-Knows nothing of: any one command.
-Always true: time and ids come from the test's own clock and counter.
+Time and ids come from the test's own clock and counter.
 """
 
 import os
@@ -18,16 +15,16 @@ from seal import START_MS
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.choose_agent import Choice
-from uwf_git.commands.stepped import Stepped
-from uwf_git.commands.thread_retry import retry_thread
-from uwf_git.commands.thread_start import StartRequest, start_thread
-from uwf_git.commands.thread_step import StepRequest, step_thread
-from uwf_git.commands.turn import Played, Player, Turn
-from uwf_git.commands.workflow_put import PutWorkflow, put_workflow
+from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.inspect.read import render_thread
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.step.step_thread import StepRequest, step_thread
+from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
+from uwf_git.commands.workflow.put import PutWorkflow, put_workflow
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.snapshot import Snapshot, read_snapshot
 from uwf_git.store.store import Store, open_store
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 DEMO = """\
 name: demo
@@ -58,17 +55,17 @@ moderator:
 
 
 def replied(meta: Any, content: str = "What was said.", **fields: Any) -> Played:
-    """Give what comes of a turn that succeeded after a second and a half."""
+    """Return the result of a turn that succeeded after a second and a half."""
     return Played(AgentReply(meta, content, "object", **fields), START_MS, 1500)
 
 
 def says(meta: Any, content: str = "What was said.", **fields: Any) -> Player:
-    """Make a player that always replies the same."""
+    """Return a player that always replies the same."""
     return lambda _turn: replied(meta, content, **fields)
 
 
 def fails(message: str = "exit status 7", *, kind: str = "exited", **fields: Any) -> Player:
-    """Make a player that fails."""
+    """Return a player that fails."""
     error = {"kind": kind, "message": message}
     return lambda _turn: Played(None, START_MS, 500, error=error, **fields)
 
@@ -80,7 +77,7 @@ def content_player(turn: Turn) -> Played:
 
 @dataclass(slots=True)
 class World:
-    """A store on the disk and somebody who calls commands on it."""
+    """A store and a caller of commands."""
 
     place: Path
     store: Store
@@ -92,38 +89,38 @@ class World:
         return put_workflow(self.store, self.caller, source.encode())
 
     def start(self, *agents: str, workflow: str = "demo", prompt: str = "Do it.") -> ThreadId:
-        """Begin a thread; who plays is of no interest unless *agents* say it."""
+        """Start a thread, by default with an agent that is never run."""
         request = StartRequest(workflow, prompt, agents or ("nobody",))
         return start_thread(self.store, self.caller, request, thread=self.new_id()).thread
 
     def begun(self, source: str = DEMO) -> ThreadId:
-        """Register a workflow and begin a thread of it."""
+        """Register a workflow and start a thread of it."""
         return self.start(workflow=self.put(source).workflow)
 
     def step(
         self, thread: str, play: Player = content_player, *, workdir: str | None = None, **said: Any
-    ) -> Stepped:
-        """Take a step; the rest of the keywords is the caller's choice of an agent."""
+    ) -> ThreadResult:
+        """Take a step; further keywords choose the agent."""
         request = StepRequest(thread, play, Choice(**said), workdir)
         return step_thread(self.store, self.caller, request)
 
     def retry(self, thread: str, *, hint: str = "") -> None:
-        """Let a thread that has failed try again."""
+        """Let a failed thread try again."""
         retry_thread(self.store, self.caller, thread, hint=hint)
 
     def snapshot(self, thread: ThreadId) -> Snapshot:
-        """Read where an active thread stands, or where an archived one ended."""
+        """Read the tip of an active or archived thread."""
         refs = self.store.refs
         commit = refs.find(f"refs/archive/{thread}") or refs.find(f"refs/threads/{thread}")
         assert commit is not None
         return read_snapshot(self.store, commit)
 
     def reopen(self) -> None:
-        """Open the store again, as the next process would."""
+        """Open the store again, as a new process would."""
         self.store = open_store(self.store.path, environ=self.caller.environ)
 
     def program(self, text: str, *, name: str = "agent") -> str:
-        """Write a program for /bin/sh, and give its path."""
+        """Write a program for /bin/sh, and return its path."""
         path = self.place / name
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
@@ -132,7 +129,7 @@ class World:
     def process(
         self, *words: str, env: dict[str, str] | None = None, stdin: int = subprocess.DEVNULL
     ) -> subprocess.Popen[bytes]:
-        """Start `uwf` on this store as its own process."""
+        """Start `uwf` on this store in a process."""
         return subprocess.Popen(
             [sys.executable, "-m", "uwf_git", *words],
             env={**os.environ, "UWF_REPO": self.store.path, **(env or {})},
@@ -141,3 +138,8 @@ class World:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
+
+
+def read_thread(store: Store, text: str, *, last: int | None = None) -> str:
+    """Return the Markdown of `uwf thread read` in one piece."""
+    return "".join(render_thread(store, text, last=last))

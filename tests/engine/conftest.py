@@ -1,4 +1,4 @@
-"""What the tests of prompts stand on: the context of a turn, as the tests of the kit have it."""
+"""Fixtures of prompts: the context of a turn, as in the tests of the kit."""
 
 from agentkit.conftest import context, document
 

@@ -5,17 +5,17 @@ from typing import Any
 import pytest
 
 from uwf_git.engine.answer_format import build_answer_format
-from uwf_git.engine.turn_context import Role
+from uwf_git.engine.turn_context import RoleView
 
 Build = Callable[..., str]
 
 
 @pytest.fixture
 def build() -> Build:
-    """Tell how to answer to a schema."""
+    """Return the answer format of a schema."""
 
     def answer_format(schema: Any, extract_prompt: str | None = None) -> str:
-        role = Role(
+        role = RoleView(
             name="r",
             description="",
             system_prompt="",

@@ -3,10 +3,10 @@ from typing import Any
 import pytest
 
 from uwf_git.engine.events import (
-    Entered,
     EventId,
-    Happened,
     NotAnEventId,
+    TransitionFacts,
+    TurnStarted,
     build_events,
     enter_event,
     parse_event_id,
@@ -32,11 +32,13 @@ def record(event: Event = "step", status: Status = "ready") -> TransitionRecord:
     )
 
 
-TURN = Entered(BASE, record("start"), "writer", "uwf-mock", 1000, iteration=2, attempt=1)
+TURN = TurnStarted(BASE, record("start"), "writer", "uwf-mock", 1000, iteration=2, attempt=1)
 
 
 def told(event: Event, status: Status = "ready", **more: Any) -> list[dict[str, Any]]:
-    return build_events(Happened(COMMIT, record(event, status), 3000, f"{event}: said", **more))
+    return build_events(
+        TransitionFacts(COMMIT, record(event, status), 3000, f"{event}: said", **more)
+    )
 
 
 def types(events: list[dict[str, Any]]) -> list[str]:
@@ -75,7 +77,7 @@ def test_each_transition_has_one_workflow_event_and_it_is_the_last(event: Event)
     assert of_workflow == [False] * (len(of_workflow) - 1) + [True]
 
 
-def test_event_is_told_whole() -> None:
+def test_event_is_reported_whole() -> None:
     assert told("step", turn=TURN, state={"n": 1})[1] == {
         "id": f"{COMMIT}-exit",
         "type": "node:exit",
@@ -126,7 +128,7 @@ def test_all_events_of_a_transition_have_the_same_members() -> None:
     assert events[2]["payload"]["exitCode"] == 7
 
 
-def test_reason_and_place_are_told_where_there_are_any() -> None:
+def test_reason_and_place_are_reported_where_there_are_any() -> None:
     (event,) = told("pause", "paused", reason="lunch", where=("writer", 3))
 
     assert event["reason"] == "lunch"
@@ -141,5 +143,5 @@ def test_id_reads_back(event: EventId) -> None:
 
 @pytest.mark.parametrize("text", ["", "x", COMMIT[1:], f"{COMMIT}-", f"{COMMIT}-leave", "C" * 40])
 def test_other_text_is_no_id(text: str) -> None:
-    with pytest.raises(NotAnEventId, match="is no id of an event"):
+    with pytest.raises(NotAnEventId, match="is not the id of an event"):
         parse_event_id(text)

@@ -151,7 +151,7 @@ def test_a_condition_does_not_hold_as_jsonata_says(condition: str) -> None:
         ("é" * (SOURCE_BYTES // 2 + 1), "it is too long (16386 bytes"),
     ],
 )
-def test_what_cannot_be_parsed_is_told_in_one_line(condition: str, problem: str) -> None:
+def test_syntax_error_is_reported_in_one_line(condition: str, problem: str) -> None:
     told = check_condition(condition)
     assert told is not None
     assert problem in told
@@ -230,7 +230,7 @@ FORBIDDEN_SOURCES = [
 
 
 @pytest.mark.parametrize("condition", FORBIDDEN_SOURCES)
-def test_what_makes_routing_unrepeatable_is_named_wherever_it_hides(condition: str) -> None:
+def test_unrepeatable_function_is_found_wherever_it_hides(condition: str) -> None:
     told = check_condition(condition)
     assert told is not None
     assert told.startswith(tuple(f"${name} is not allowed" for name in FORBIDDEN))
@@ -251,7 +251,7 @@ def test_what_makes_routing_unrepeatable_is_named_wherever_it_hides(condition: s
         "($f := $random(?); $f(1))",
     ],
 )
-def test_what_makes_routing_unrepeatable_fails_at_run_time_too(condition: str) -> None:
+def test_unrepeatable_function_fails_at_run_time_too(condition: str) -> None:
     with pytest.raises(ConditionFailed):
         evaluate_condition(condition, CONTEXT)
 
@@ -400,9 +400,9 @@ def test_a_condition_that_reaches_for_history_loads_it_once_and_agrees(condition
     assert lazily(condition) == (evaluate_condition(condition, CONTEXT), 1)
 
 
-def test_conditions_asked_in_turn_load_a_shared_history_once() -> None:
+def test_conditions_evaluated_in_turn_load_a_shared_history_once() -> None:
     calls: list[int] = []
-    # Called for what it does: `or` gives the answer.
+    # Called for its side effect: `or` returns the answer.
     context = LazyContext({}, lambda: calls.append(1) or list(STEPS))  # type: ignore[func-returns-value]
     for _ in range(3):
         assert evaluate_condition("history[0].role = 'planner'", context)
@@ -458,12 +458,12 @@ def test_a_whole_number_routes_the_same_however_it_was_stored(value: Any) -> Non
 
 @settings(deadline=None)
 @given(source=st.text(max_size=40) | st.text("$a1'\"[](){}<>=!~?:;,.|@#^%&*/+-\\ \n", max_size=40))
-def test_any_text_is_either_a_condition_or_has_a_problem_told_in_one_line(source: str) -> None:
+def test_any_text_is_either_a_condition_or_has_a_problem_of_one_line(source: str) -> None:
     told = check_condition(source)
     if told is not None:
         assert told.isprintable()
-    # A name that is bound nowhere would be undefined, which has an answer.
-    if told is not None and "is bound nowhere" not in told:
+    # An undefined name would have an answer in JSONata: undefined.
+    if told is not None and "not defined" not in told:
         with pytest.raises(ConditionFailed):
             evaluate_condition(source, CONTEXT)
 
@@ -478,10 +478,8 @@ def test_any_text_is_either_a_condition_or_has_a_problem_told_in_one_line(source
         ("role ~> $k(1)", "$k"),
     ],
 )
-def test_name_that_means_nothing_is_told_before_a_thread_stands_there(
-    source: str, name: str
-) -> None:
-    assert str(check_condition(source)).startswith(f"{name} is no function of JSONata")
+def test_unknown_name_is_reported_before_a_thread_gets_there(source: str, name: str) -> None:
+    assert str(check_condition(source)).startswith(f"{name} is not a function of JSONata")
 
 
 def test_nearest_function_is_named() -> None:

@@ -2,12 +2,12 @@ from typing import Any
 
 import pytest
 
-from uwf_git.agentkit.fitting import find_misfit
+from uwf_git.agentkit.extraction.check import find_misfit
 from uwf_git.engine.form import fill_form, list_questions
 
 
 class Answers:
-    """Somebody whose answers are known beforehand."""
+    """A person with prepared answers."""
 
     def __init__(self, *answers: str | None) -> None:
         self.answers = list(answers)
@@ -80,7 +80,7 @@ def test_optional_field_may_be_skipped_and_a_needed_one_not() -> None:
     assert "may (optional, Enter skips it): text." in me.shown
 
 
-def test_constant_is_told_and_not_asked() -> None:
+def test_constant_is_shown_and_not_asked() -> None:
     me = Answers("y")
 
     schema = fields("kind", "ok", kind={"const": "review"}, ok=BOOLEAN)
@@ -88,7 +88,7 @@ def test_constant_is_told_and_not_asked() -> None:
     assert 'kind: "review"' in me.shown
 
 
-def test_optional_constant_is_said_only_by_who_says_it() -> None:
+def test_optional_constant_needs_an_answer() -> None:
     schema = fields(done={"const": True})
 
     assert fill(Answers(""), schema) == {}
@@ -117,7 +117,7 @@ def test_fields_that_do_not_fit_together_are_asked_again_and_kept_by_enter() -> 
     me = Answers("1", "", "", "2")
 
     assert fill(me, schema) == {"a": 1, "b": 2}
-    assert "That does not fit together" in me.shown
+    assert "That does not fit the schema" in me.shown
     assert "[1] > " in me.shown
 
 

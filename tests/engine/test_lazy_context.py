@@ -1,4 +1,4 @@
-"""Laziness must be invisible: whatever reads the context gets what a plain dict would give."""
+"""Laziness must be invisible: every way to read the context returns what a plain dict would."""
 
 import copy
 import json

@@ -4,9 +4,9 @@ import pytest
 
 from uwf_git.engine.limits import count_tokens, find_spent, find_time_left_s
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread import Present
+from uwf_git.model.thread import ThreadState
 
-PRESENT = Present(
+PRESENT = ThreadState(
     NodeHash("8FWKR3TN5V1QA"),
     {},
     0,
@@ -16,7 +16,7 @@ PRESENT = Present(
 )
 
 
-def limited(**limits: float) -> Present:
+def limited(**limits: float) -> ThreadState:
     return PRESENT._replace(limits=limits)
 
 
@@ -30,7 +30,7 @@ def limited(**limits: float) -> Present:
         ({"maxCost": 0.1, "maxSteps": 1}, "3 of 1 steps are taken"),
     ],
 )
-def test_limit_that_is_reached_is_told(limits: dict[str, float], told: str) -> None:
+def test_limit_that_is_reached_is_reported(limits: dict[str, float], told: str) -> None:
     spent = find_spent(limited(**limits))
 
     assert spent is not None
@@ -47,7 +47,7 @@ def test_limit_that_leaves_room_is_not(limits: dict[str, float]) -> None:
 
 
 @pytest.mark.parametrize("usage", [{}, {"inputTokens": "many", "costUsd": True}, {"turns": 9}])
-def test_what_is_no_number_counts_for_nothing(usage: dict[str, Any]) -> None:
+def test_invalid_number_counts_for_nothing(usage: dict[str, Any]) -> None:
     present = limited(maxTokens=1, maxCost=0.01)._replace(usage=usage)
 
     assert find_spent(present) is None

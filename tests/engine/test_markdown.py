@@ -1,4 +1,4 @@
-"""Threads as Markdown: readable, and no text of an agent reaches beyond its place."""
+"""Threads as Markdown: readable, and no text of an agent leaves its place."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.engine.markdown import (
-    Entry,
+    ThreadEntry,
     fence_text,
     inline_text,
     lower_headings,
@@ -16,7 +16,7 @@ from uwf_git.engine.markdown import (
     render_document,
 )
 
-# What has broken out of one renderer or another; the joints matter as much as the pieces.
+# Texts that have broken some renderer; their combinations matter as much.
 HOSTILE = [
     "# h", "## 9. forged", "   # h", "#", "====", "---", "-", "- a", "    deep", "", "   ",
     "```", "  ```", "\t```", "    ```", "~~~", "````", "``` `x", "```py", "- ```", "> ```", "> # h",
@@ -28,12 +28,12 @@ HOSTILE = [
 texts = st.lists(st.sampled_from(HOSTILE), max_size=8).map("\n".join)
 
 
-def document(*entries: Entry, task: str = "Do it.", title: str = "Title") -> str:
+def document(*entries: ThreadEntry, task: str = "Do it.", title: str = "Title") -> str:
     return "".join(render_document(title, ("a", "", "b"), task, entries))
 
 
 def outside_of_code(text: str) -> tuple[list[str], bool]:
-    """Give the lines that a reader of Markdown sees as prose, and whether a fence stays open."""
+    """Return the lines that a Markdown reader sees as prose, and whether a fence stays open."""
     lines, fence = [], ""
     for line in re.split(r"\r\n|\r|\n", text):
         if fence:
@@ -62,7 +62,10 @@ def test_text_stays_in_its_place(text: str) -> None:
 
 @given(texts)
 def test_document_has_the_headings_that_we_gave_it_and_no_others(text: str) -> None:
-    entries = [Entry("1. a", ("f",), {"k": text, "l": [text], text: 1}, text), Entry("2. b")]
+    entries = [
+        ThreadEntry("1. a", ("f",), {"k": text, "l": [text], text: 1}, text),
+        ThreadEntry("2. b"),
+    ]
 
     lines, is_open = outside_of_code(document(*entries, task=text))
 
@@ -82,7 +85,7 @@ def test_prose_is_placed_only_once(text: str) -> None:
 
 
 def test_thread_reads_well() -> None:
-    entry = Entry(
+    entry = ThreadEntry(
         "1. planner: a plan",
         ("uwf-x", "2 s"),
         {"plan": ["read", "fix"], "risk": "low", "open": [], "why": "one\ntwo"}
@@ -112,17 +115,17 @@ def test_thread_reads_well() -> None:
         ({"a": ["# x", "- y", "z", "1. w"]}, "- **a**:\n  - `# x`\n  - `- y`\n  - z\n  - `1. w`"),
     ],
 )
-def test_meta_of_any_shape_is_told(meta: Any, told: str) -> None:
-    assert document(Entry("e", meta=meta)).partition("## e\n\n")[2] == told + "\n"
+def test_meta_of_any_shape_is_reported(meta: Any, told: str) -> None:
+    assert document(ThreadEntry("e", meta=meta)).partition("## e\n\n")[2] == told + "\n"
 
 
 @pytest.mark.parametrize("meta", [None, {}])
 def test_meta_that_says_nothing_is_left_out(meta: Any) -> None:
-    assert document(Entry("e", meta=meta)).endswith("## e\n")
+    assert document(ThreadEntry("e", meta=meta)).endswith("## e\n")
 
 
 def test_long_list_is_cut_and_says_so() -> None:
-    told = document(Entry("e", meta={"files": [str(n) for n in range(30)]}))
+    told = document(ThreadEntry("e", meta={"files": [str(n) for n in range(30)]}))
 
     assert told.endswith("  - 19\n  - … and 10 more\n")
 
@@ -175,7 +178,7 @@ def test_line_is_a_line_of_its_own(text: str, line: str) -> None:
 
 
 def test_large_hostile_text_costs_no_more_than_reading_it() -> None:
-    # Runs of marks of ever other lengths: looking for the end of each would take minutes.
+    # Runs of marks of different lengths: searching for the end of each would take minutes.
     text = " ".join("`" * n for n in range(1, 1500)) + " <b>"
 
     assert place_text(text).startswith("`" * 1500)

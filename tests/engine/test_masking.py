@@ -87,7 +87,7 @@ def test_lines_of_a_key_are_secrets_each() -> None:
         ("", ""),
     ],
 )
-def test_key_is_found_wherever_it_stands(text: str, masked: str) -> None:
+def test_key_is_found_anywhere(text: str, masked: str) -> None:
     assert mask(text, (KEY,)) == masked
 
 

@@ -68,7 +68,7 @@ def test_the_seeds_workflow_routes_as_the_seed_says(
     assert chosen == following
 
 
-def test_the_first_that_holds_wins_and_the_rest_is_not_asked() -> None:
+def test_the_first_that_holds_wins_and_the_rest_is_not_evaluated() -> None:
     asked: list[str] = []
 
     def holds(condition: str) -> bool:
@@ -192,7 +192,9 @@ def test_the_same_inputs_have_the_same_answer(
 
 
 @given(graph=graphs, data=st.data())
-def test_where_no_conditions_are_needed_none_is_asked(graph: Graph, data: st.DataObject) -> None:
+def test_where_no_conditions_are_needed_none_is_evaluated(
+    graph: Graph, data: st.DataObject
+) -> None:
     position = data.draw(st.sampled_from(sorted(graph)))
     if not needs_conditions(graph, position):
         try:

@@ -13,7 +13,7 @@ Golden = Callable[[str, str | bytes], None]
 
 
 def step(number: int, **replaced: Any) -> dict[str, Any]:
-    """Give the document of a step."""
+    """Return the document of a step."""
     return {**DOCUMENT["steps"][1], "meta": {"number": number}, **replaced}
 
 
@@ -81,13 +81,11 @@ def test_prompt_that_is_cut(context: MakeContext, golden: Golden) -> None:
         (21, "your 21st turn"),
     ],
 )
-def test_agent_is_told_how_often_it_has_been_here(
-    context: MakeContext, visit: int, words: str
-) -> None:
+def test_prompt_has_the_number_of_the_turn(context: MakeContext, visit: int, words: str) -> None:
     assert f"and {words} as reviewer." in build_prompt(context(visit=visit))
 
 
-def test_work_directory_that_nobody_knows_is_not_mentioned(context: MakeContext) -> None:
+def test_unknown_work_directory_is_not_mentioned(context: MakeContext) -> None:
     assert "directory" not in build_prompt(context(workdir=None)).split("# How to answer")[0]
 
 
@@ -129,7 +127,7 @@ def test_nothing_is_dropped_silently_and_the_budget_holds(
         budget=budget,
     )
 
-    # Headings, marks and notes come on top: a constant, and a little for each cut.
+    # Headings, marks and notes are extra: a constant, and a little for each cut.
     assert len(prompt) < len(bare) + budget + 1000
     if f"<task>\n{'t' * task}\n</task>" not in prompt:
         assert "characters left out" in prompt

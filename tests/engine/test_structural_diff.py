@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.structural_diff import Change, diff_values, render_path
+from uwf_git.engine.structural_diff import ValueChange, diff_values, render_path
 
 SCALARS = st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(["", "a", "b"])
 VALUES = st.recursive(
@@ -17,12 +17,12 @@ VALUES = st.recursive(
 
 
 def spelled(value: Any) -> str:
-    """Tell true from 1, which Python does not."""
+    """Distinguish true from 1, which Python does not."""
     return json.dumps(value, sort_keys=True)
 
 
-def applied(value: Any, changes: list[Change]) -> Any:
-    """Take out what was removed, then put in what was added or has changed."""
+def applied(value: Any, changes: list[ValueChange]) -> Any:
+    """Remove what was removed, then set what was added or changed."""
     holder = {"": copy.deepcopy(value)}
     for change in reversed([each for each in changes if each.kind == "removed"]):
         parent, key = place(holder, change)
@@ -44,7 +44,7 @@ def applied(value: Any, changes: list[Change]) -> Any:
     return holder[""]
 
 
-def place(holder: Any, change: Change) -> tuple[Any, Any]:
+def place(holder: Any, change: ValueChange) -> tuple[Any, Any]:
     *way, key = ("", *change.path)
     for part in way:
         holder = holder[part]
@@ -71,7 +71,7 @@ def test_as_much_differs_the_other_way_round(one: Any, other: Any) -> None:
     assert spelled(applied(applied(one, there), back)) == spelled(one)
 
 
-def test_places_are_told_as_people_would() -> None:
+def test_places_are_reported_as_people_would() -> None:
     one = {"ok": False, "phases": [{"name": "a", "n": 1}, {"name": "b"}], "old": 1}
     other = {"ok": 0, "phases": [{"name": "new"}, {"name": "a", "n": 2}, {"name": "b"}], "more": []}
 
@@ -88,7 +88,7 @@ def test_places_are_told_as_people_would() -> None:
 
 
 def test_element_put_in_front_changes_no_other() -> None:
-    assert diff_values([1, 2, 3], [0, 1, 2, 3]) == [Change("added", (0,), None, 0)]
+    assert diff_values([1, 2, 3], [0, 1, 2, 3]) == [ValueChange("added", (0,), None, 0)]
 
 
 @pytest.mark.parametrize(

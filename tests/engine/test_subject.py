@@ -22,7 +22,7 @@ from uwf_git.engine.subject import count_steps, describe_step, first_line
         ({"name": "日本"}, "", '{"name": "日本"}'),
     ],
 )
-def test_step_is_told_by_its_meta_or_by_how_its_text_begins(
+def test_step_is_reported_by_its_meta_or_by_how_its_text_begins(
     meta: Any, content: str, said: str
 ) -> None:
     assert describe_step(meta, content) == said

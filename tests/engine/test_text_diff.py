@@ -13,7 +13,7 @@ TEXTS = st.lists(st.sampled_from(["a", "b", "\n", "\r", "\x0b", "\u2028", "-", "
 
 
 def patched(text: str, diff: str) -> str:
-    """Apply a unified diff, believing every one of its numbers."""
+    """Apply a unified diff by its line numbers alone."""
     lines = [line + "\n" for line in text.split("\n")]
     lines[-1:] = [lines[-1][:-1]] if lines[-1] != "\n" else []
     made, at = "", 0

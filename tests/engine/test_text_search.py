@@ -53,8 +53,8 @@ def test_regular_expression_has_ends_of_lines() -> None:
 
 
 @pytest.mark.parametrize("text", ["(", "a{99999999999}", "(?P<a>x)(?P<a>y)", "*"])
-def test_what_is_no_regular_expression_is_told(text: str) -> None:
-    with pytest.raises(BadPattern, match="cannot be looked for"):
+def test_invalid_regular_expression_is_reported(text: str) -> None:
+    with pytest.raises(BadPattern, match="cannot be searched for"):
         compile_pattern(text, ignore_case=False, is_regex=True)
     assert found(text, f"- {text} -") is not None
 

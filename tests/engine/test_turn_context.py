@@ -28,7 +28,7 @@ def test_document_becomes_a_context(document: Document) -> None:
     assert (context.head, context.depth) == ("8FWKR3TN5V1QA", 2)
     assert (context.visit, context.attempt, context.last_error) == (3, 1, None)
     assert (context.state, context.workdir) == ({"round": 2}, "/srv/shop")
-    # An engine that is older than hints says nothing of one.
+    # An older engine, without hints, sends no such key.
     assert context.hint is None
 
 
@@ -68,7 +68,7 @@ def test_optional_parts_may_be_there(document: Document) -> None:
         ({"state": []}, "state is not an object"),
     ],
 )
-def test_what_is_wrong_with_a_document_is_named(
+def test_problem_of_a_document_is_named(
     document: Document, replaced: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(BadContext, match=problem):
@@ -86,7 +86,7 @@ def test_missing_field_is_named(document: Document, name: str) -> None:
     assert "version" in str(caught.value.hint)
 
 
-def test_what_is_no_document_is_told() -> None:
+def test_invalid_document_is_reported() -> None:
     with pytest.raises(BadContext, match="the document is not an object"):
         parse_context([])
 

@@ -1,7 +1,4 @@
-"""Commits for git to judge: a chain of them in a store of its own, without nodes.
-
-Owns: the shortest way from a message and an author to a ref. Knows nothing of: what they say.
-"""
+"""Commits for git to judge: a chain of them in a store of its own, without nodes."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,8 +7,8 @@ import seal
 from dulwich.objects import Tree
 from store.story import COMMITTER
 
-from uwf_git.store.commit import CommitDraft, CommitView, Signing, read_commit, write_commit
-from uwf_git.store.git_config import set_config
+from uwf_git.store.git.config import set_config
+from uwf_git.store.objects.commit import CommitDraft, CommitView, Signing, read_commit, write_commit
 from uwf_git.store.store import Store, create_store, open_store
 
 REF = "refs/threads/01J7K9M2XNPQR5VWBCDF8G3H4T"

@@ -1,4 +1,4 @@
-"""What git is given to judge: stores with a bit of everything in them."""
+"""Stores with a bit of everything in them, for git to judge."""
 
 import os
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from uwf_git.commands.caller import Caller
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import build_node
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.git_config import set_config
-from uwf_git.store.loose_nodes import put_nodes
-from uwf_git.store.registry import add_version
+from uwf_git.store.git.config import set_config
+from uwf_git.store.lookup.cas_nodes import put_nodes
 from uwf_git.store.store import Store, create_store, open_store
-from uwf_git.store.workflow_tree import Source
+from uwf_git.store.workflows.registry import add_version
+from uwf_git.store.workflows.tree import SourceFiles
 
 __all__ = ["empty", "hub", "shared", "sites", "store", "told", "world"]
 
@@ -28,7 +28,7 @@ ACTIVE = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Store:
-    """Give a bare repository that does not wait for the disk."""
+    """Return a bare repository that does not wait for the disk."""
     path = str(tmp_path / "store.git")
     create_store(path)
     set_config(f"{path}/config", "uwf.fsync", "false")
@@ -37,15 +37,19 @@ def empty(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def store(empty: Store, clock: Callable[[], int]) -> Store:
-    """Give a store with an ended and an active thread, a workflow of two versions, and nodes."""
+    """Return a store with an ended and an active thread, a workflow of two versions, and nodes."""
     tell_small_story(empty, clock)
     Story(empty, clock, ACTIVE).step()
     added = ("demo", WORKFLOW, CLOSURE)
     one = add_version(
-        empty, None, added=added, source=Source(b"name: demo\r\n"), signing=signed(clock())
+        empty, None, added=added, source=SourceFiles(b"name: demo\r\n"), signing=signed(clock())
     )
     add_version(
-        empty, one, added=added, source=Source(b"name: demo # \xc3\xa9"), signing=signed(clock())
+        empty,
+        one,
+        added=added,
+        source=SourceFiles(b"name: demo # \xc3\xa9"),
+        signing=signed(clock()),
     )
     put_nodes(empty, [build_node(TEXT, "put\r\nby hand\0", timestamp=1)], signed(clock()))
     return empty
@@ -55,7 +59,7 @@ def store(empty: Store, clock: Callable[[], int]) -> Store:
 def world(
     empty: Store, tmp_path: Path, clock: Callable[[], int], thread_ids: Callable[[], ThreadId]
 ) -> World:
-    """Give an empty store, and somebody who calls commands from a directory beside it."""
+    """Return an empty store, and a caller in a directory beside it."""
     place = tmp_path / "place"
     place.mkdir()
     caller = Caller(clock, dict(os.environ), str(place))
@@ -64,6 +68,6 @@ def world(
 
 @pytest.fixture
 def told(world: World) -> Told:
-    """Give a store that commands have written."""
+    """Return a store that commands have written."""
     active, ended = tell(world)
     return Told(world, active, ended)

@@ -1,8 +1,4 @@
-"""A hostile client: commits of ours, made by hand with something wrong in them.
-
-Owns: taking an honest commit apart and putting it together again. Knows nothing of: what is
-wrong with what; the tests say that.
-"""
+"""A hostile client: take an honest commit apart, change a part, and put it together again."""
 
 import copy
 import json
@@ -13,10 +9,10 @@ from dulwich.object_store import iter_tree_contents
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 
 from uwf_git.model.node import Node
-from uwf_git.store.commit import read_commit
-from uwf_git.store.node_blob import encode_node
-from uwf_git.store.objects import DurableObjects
-from uwf_git.store.refs import Oid
+from uwf_git.store.nodes.blob import encode_node
+from uwf_git.store.objects.commit import read_commit
+from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 
 FILE, FOLDER = 0o100644, 0o040000
@@ -46,11 +42,11 @@ class Forge:
         return obj.id
 
     def read(self, path: str) -> Any:
-        """Give the JSON document of a file."""
+        """Return the JSON document of a file."""
         return json.loads(self.objects[self.files[path][1]].as_raw_string())
 
     def add_node(self, node: Node) -> str:
-        """Put a node where it belongs, and give its path."""
+        """Put a node where it belongs, and return its path."""
         suffix, content = encode_node(node)
         path = path_of(node.hash) + suffix
         self.write(path, content)
@@ -62,7 +58,7 @@ class Forge:
         self.message = self.message.replace(old.encode(), new.encode(), 1)
 
     def commit(self) -> str:
-        """Write the commit as it is, whatever git would say to it, and give its id."""
+        """Write the commit without git's checks, and return its id."""
         lines = [b"tree " + self._write_tree("")]
         lines += [b"parent " + parent.encode() for parent in self.parents]
         lines += [b"author %s 1760009999 +0000" % self.author]
@@ -83,7 +79,7 @@ class Forge:
         return tree.id
 
     def copy(self) -> "Forge":
-        """Give another one of the same parts."""
+        """Return another one of the same parts."""
         other = copy.copy(self)
         other.files, other.parents = dict(self.files), list(self.parents)
         return other
@@ -103,5 +99,5 @@ def take_apart(store: Store, oid: Oid) -> Forge:
 
 
 def path_of(name: str) -> str:
-    """Give the path of a node's file, without its suffix."""
+    """Return the path of a node's file, without its suffix."""
     return f"nodes/{name[0]}/{name[1]}/{name[2:]}"

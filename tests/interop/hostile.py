@@ -1,8 +1,4 @@
-"""Hostile words: what agents and people may say to be taken for somebody else.
-
-Owns: the forgeries, and mixing them. Knows nothing of: messages, git.
-Always true: the same words in every run.
-"""
+"""Hostile words: texts by which agents and people try to forge trailers; the same in every run."""
 
 import random
 from typing import NamedTuple
@@ -61,7 +57,7 @@ ATOMS = [
 
 
 class Words(NamedTuple):
-    """What agents and people may say in one commit."""
+    """Texts that agents and people may put into one commit."""
 
     role: str
     agent: str
@@ -70,7 +66,7 @@ class Words(NamedTuple):
 
 
 def fuzzed(count: int) -> list[Words]:
-    """Give *count* mixtures."""
+    """Return *count* mixtures."""
     dice = random.Random(3)
 
     def text(longest: int) -> str:
@@ -80,7 +76,7 @@ def fuzzed(count: int) -> list[Words]:
 
 
 def forged() -> list[Words]:
-    """Give every forgery in every place."""
+    """Return every forgery in every place."""
     return [
         Words(*(forgery if place == at else "word" for at in range(4)))
         for forgery in FORGERIES

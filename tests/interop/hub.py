@@ -1,7 +1,4 @@
-"""A shared store with its hooks, and clones that push to it with plain git.
-
-Owns: making them, pushing, and what the other end said. Knows nothing of: what is allowed.
-"""
+"""A shared store with its hooks, and clones that push to it with plain git."""
 
 import itertools
 import os
@@ -15,19 +12,19 @@ from typing import NamedTuple
 from commands.world import World
 from seal import START_MS
 
+from uwf_git.commands.admin.init_shared import init_shared
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.init_shared import init_shared
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.git_config import set_config
+from uwf_git.store.git.config import set_config
 from uwf_git.store.store import create_store, open_store
 
 
 class Pushed(NamedTuple):
-    """What came of a push."""
+    """The result of a push."""
 
     accepted: bool
     told: str
-    """What git said, the far end's words without their padding."""
+    """The output of git; lines of the remote without padding."""
 
     @property
     def errors(self) -> list[str]:
@@ -47,7 +44,7 @@ class Hub:
         self.place = self.path.parent
 
     def refs(self) -> dict[str, str]:
-        """Give every ref and what it points at."""
+        """Return every ref and its value."""
         listed = ["git", "for-each-ref", "--format=%(refname) %(objectname)"]
         ran = subprocess.run(listed, cwd=self.path, capture_output=True, text=True, check=True)
         return dict(line.split() for line in ran.stdout.splitlines())
@@ -57,7 +54,7 @@ class Hub:
         set_config(str(self.path / "config"), name, value)
 
     def clone(self) -> World:
-        """Give an empty store of somebody who pushes here, as remote `hub`."""
+        """Return an empty store that has this hub as remote `hub`."""
         self.clones += 1
         place = self.place / f"clone-{self.clones}"
         place.mkdir()

@@ -1,8 +1,4 @@
-"""A git server that does not keep its word: it advertises what it likes, and sends what it likes.
-
-Owns: the least of git's protocol (version 0) that a fetch takes part in.
-Knows nothing of: what a client makes of it.
-"""
+"""A git server that breaks the protocol (version 0): it sends any refs and any answer."""
 
 import socket
 import threading
@@ -26,11 +22,11 @@ def advertised(refs: Mapping[str, str], capabilities: bytes = b"ofs-delta") -> b
 
 @contextmanager
 def liar(greeting: bytes, answer: bytes = NOTHING, *, silent: bool = False) -> Iterator[str]:
-    """Say *greeting* to whoever connects, and *answer* once they are done; give the URL.
+    """Send *greeting* to each client, and *answer* after its request; return the URL.
 
-    Without an answer the greeting is all that is ever said.
+    Without an answer it sends only the greeting.
 
-    One that is *silent* says nothing at all, and does not hang up.
+    A *silent* server sends nothing and does not hang up.
     """
     with socket.create_server(("127.0.0.1", 0)) as server:
         stop = threading.Event()
@@ -42,7 +38,7 @@ def liar(greeting: bytes, answer: bytes = NOTHING, *, silent: bool = False) -> I
             yield f"git://127.0.0.1:{server.getsockname()[1]}/hub.git"
         finally:
             stop.set()
-            # Whoever waits to be called is called once more.
+            # Wake a server that still waits in accept.
             with suppress(OSError):
                 socket.create_connection(server.getsockname(), timeout=5).close()
             serving.join()

@@ -1,8 +1,4 @@
-"""The scene of a hostile push: a hub that has a thread, and somebody who has more of it.
-
-Owns: the honest next step that a forger takes apart, and that nothing was taken at the end.
-Knows nothing of: any one lie.
-"""
+"""The scene of a hostile push: a hub with a thread of two steps, and a clone that has its third."""
 
 import re
 from dataclasses import dataclass
@@ -17,7 +13,7 @@ from uwf_git.model.thread_id import ThreadId
 
 @dataclass
 class Scene:
-    """A hub that has a thread of two steps, and somebody who has its third."""
+    """A hub with a thread of two steps, and a clone that has its third."""
 
     hub: Hub
     world: World
@@ -35,7 +31,7 @@ class Scene:
         return push(self.world, f"+{commit}:{ref or self.ref}")
 
     def refuse(self, commit: str, ref: str | None = None) -> str:
-        """Push, and give what the hub says; it must not have taken anything."""
+        """Push, and return the output of the hub; it must have refused everything."""
         before = self.hub.refs()
         pushed = self.push(commit, ref)
         assert not pushed.accepted
@@ -45,7 +41,7 @@ class Scene:
         return pushed.told
 
     def name(self, trailer: str) -> str:
-        """Give the value of a trailer of the third step."""
+        """Return the value of a trailer of the third step."""
         return self.honest.message.decode().partition(f"{trailer}: ")[2].partition("\n")[0]
 
 
@@ -63,14 +59,14 @@ def make_scene(place: Path) -> Scene:
 
 
 def assert_refused(scene: Scene, forge: Forge, told: str) -> None:
-    """Push what *forge* makes; the hub refuses it with a line in which the pattern *told* is."""
+    """Push the forged commits; the hub refuses them with a line that matches *told*."""
     said = scene.refuse(forge.commit())
     lines = [line for line in said.splitlines() if line.startswith("remote: ")]
     assert any(re.search(told, line) for line in lines), said
 
 
 def node_of(forge: Forge, kind: str) -> str:
-    """Give the path of the first node of a type."""
+    """Return the path of the first node of a type."""
     return next(
         path
         for path in forge.files

@@ -1,7 +1,6 @@
-"""Servers of git's own, on this machine: `git daemon`, `git http-backend`, and ssh without ssh.
+"""Servers of git on this machine: `git daemon`, `git http-backend`, and ssh without ssh.
 
-Owns: starting and stopping them. Knows nothing of: uwf.
-Always true: they listen on the loopback alone, and nothing of them lives when a test has ended.
+They listen on the loopback alone and end with the test.
 """
 
 import base64
@@ -22,7 +21,7 @@ _MOST_TRIES = 20
 
 @contextmanager
 def git_daemon(root: Path) -> Iterator[str]:
-    """Serve every repository below *root*, for pushes as well; give the URL of *root*."""
+    """Serve every repository below *root*, for pushes as well; return the URL of *root*."""
     for _try in range(_MOST_TRIES):
         port = _free_port()
         command = ["git", "daemon", "--verbose", "--export-all", "--enable=receive-pack"]
@@ -37,7 +36,7 @@ def git_daemon(root: Path) -> Iterator[str]:
         assert daemon.stderr is not None
         drain = threading.Thread(target=daemon.stderr.read)
         try:
-            # Somebody may have taken the port since; then it ends without a word of readiness.
+            # Another process may have taken the port; then it ends before it says that it is ready.
             if any(b"Ready to rumble" in line for line in daemon.stderr):
                 drain.start()
                 yield f"git://127.0.0.1:{port}"

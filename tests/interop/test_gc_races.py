@@ -1,4 +1,4 @@
-"""Steps, starts and ends beside packing, whoever packs: nothing is lost, nothing fails."""
+"""Steps, starts and ends during packing by git or uwf: nothing is lost, nothing fails."""
 
 import os
 import pickle
@@ -13,19 +13,19 @@ from pathlib import Path
 import pytest
 from commands.world import DEMO, replied
 
+from uwf_git.commands.admin.gc import gc_store
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.check_thread import check_thread
-from uwf_git.commands.gc_store import gc_store
-from uwf_git.commands.thread_start import StartRequest, start_thread
-from uwf_git.commands.thread_step import StepRequest, step_thread
-from uwf_git.commands.turn import Played, Turn
-from uwf_git.commands.workflow_put import put_workflow
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.step.step_thread import StepRequest, step_thread
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.verify.thread import check_thread
+from uwf_git.commands.workflow.put import put_workflow
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.gc_lock import GcRuns
-from uwf_git.store.git_config import set_config
-from uwf_git.store.heads import get_head
-from uwf_git.store.pack_writing import PackingOvertaken
+from uwf_git.store.gc.lock import GcRuns
+from uwf_git.store.gc.pack_writing import PackingOvertaken
+from uwf_git.store.git.config import set_config
 from uwf_git.store.store import create_store, open_store
+from uwf_git.store.threads.heads import get_head
 
 Git = Callable[..., str]
 
@@ -82,7 +82,7 @@ class Worker:
         try:
             try:
                 made: object = drive_threads(path, number, until)
-            except BaseException as error:  # noqa: BLE001 - it is told to the test
+            except BaseException as error:  # noqa: BLE001 - it is reported to the test
                 made = repr(error)
             with open(writer, "wb") as file:
                 pickle.dump(made, file)
@@ -90,7 +90,7 @@ class Worker:
             os._exit(0)
 
     def result(self) -> list[tuple[ThreadId, int]]:
-        """Give the threads with their numbers of steps."""
+        """Return the threads with their numbers of steps."""
         with open(self._reader, "rb") as file:
             made = pickle.load(file)
         os.waitpid(self.pid, 0)
@@ -100,9 +100,8 @@ class Worker:
 
 def gc_by(environ: dict[str, str]) -> Callable[[str], None]:
     def gc(path: str) -> None:
-        caller = Caller(lambda: 0, environ, path)
         try:
-            gc_store(open_store(path), caller)
+            gc_store(open_store(path), environ)
         except (GcRuns, PackingOvertaken) as error:
             pytest.fail(str(error))
 
@@ -134,7 +133,7 @@ PACKERS = {
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """Give a store with a workflow."""
+    """Return a store with a workflow."""
     made = str(tmp_path / "store.git")
     create_store(made)
     set_config(f"{made}/config", "uwf.fsync", "false")

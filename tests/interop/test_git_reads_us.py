@@ -10,13 +10,15 @@ from interop.conftest import ACTIVE, ENDED
 from store.story import WORKFLOW, Story
 
 from uwf_git.model.closure import walk_closure
-from uwf_git.store.heads import get_head, list_threads
-from uwf_git.store.history import walk_history
-from uwf_git.store.loose_nodes import list_nodes
-from uwf_git.store.node_lookup import NodeLookup
-from uwf_git.store.registry import list_versions, read_source
-from uwf_git.store.snapshot import read_snapshot
+from uwf_git.store.lookup.cas_nodes import list_nodes
+from uwf_git.store.lookup.lookup import NodeLookup
+from uwf_git.store.objects.commit import read_commit_file
 from uwf_git.store.store import Store, open_store
+from uwf_git.store.threads.heads import get_head, list_threads
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.workflows.registry import list_versions
+from uwf_git.store.workflows.tree import SOURCE_FILE
 
 Git = Callable[..., str]
 
@@ -30,7 +32,10 @@ REFS = [
 
 def whole_of(store: Store) -> list[Any]:
     """Read everything that there is, the closure of every node of every chain with it."""
-    seen: list[Any] = [(each.commit.oid, read_source(store, each)) for each in list_versions(store)]
+    commits = [each.commit for each in list_versions(store)]
+    seen: list[Any] = [
+        (commit.oid, read_commit_file(store.objects, commit, SOURCE_FILE)) for commit in commits
+    ]
     seen += [NodeLookup(store).get(name) for name in list_nodes(store)]
     for thread in [*list_threads(store, archived=False), *list_threads(store, archived=True)]:
         for snapshot in walk_history(store, get_head(store, thread).commit):

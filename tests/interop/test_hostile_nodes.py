@@ -76,7 +76,7 @@ def test_node_that_is_not_what_its_type_says_is_refused(scene: Scene, forge: For
 
 
 def typed(scene: Scene, forge: Forge, schema: dict[str, Any], payload: Any) -> Node:
-    """Add a node of a type of its own, and give it."""
+    """Add a node of a type of its own, and return it."""
     kind = build_node(META, schema, timestamp=1)
     node = build_node(kind.hash, payload, timestamp=1)
     forge.add_node(kind)
@@ -115,7 +115,7 @@ def test_node_that_was_there_stays(change: str, scene: Scene, forge: Forge) -> N
         forge.write(path, json.dumps({**old, "timestamp": 5}).encode())
     name = path.removeprefix("nodes/").removesuffix(".json").replace("/", "")
 
-    assert_refused(scene, forge, f"node {name} was (there before|replaced)")
+    assert_refused(scene, forge, f"node {name} was (in the commit before and is missing|replaced)")
 
 
 def test_chain_that_leads_back_into_itself_is_refused(scene: Scene, forge: Forge) -> None:

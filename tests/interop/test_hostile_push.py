@@ -1,4 +1,4 @@
-"""A hostile client pushes what it has made by hand: each lie is refused, by its name."""
+"""A hostile client pushes forged commits: each lie is refused, by its name."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ from interop.hub import make_hub, push
 from interop.scene import Scene, assert_refused, make_scene
 
 from uwf_git.model.builtin import STEP
-from uwf_git.store.message import build_message
+from uwf_git.store.objects.message import build_message
 
 Git = Callable[..., str]
 
@@ -70,7 +70,7 @@ MESSAGES: dict[str, tuple[Callable[[str, str], str], str]] = {
     "no trailers": (lambda subject, _trailers: f"{subject}\n", "has no trailers"),
     "text behind the trailers": (
         lambda subject, trailers: f"{subject}\n\n{trailers}\nmore\n",
-        "has no trailers|that is none",
+        "has no trailers|that is no trailer",
     ),
     "a format of the future": (
         lambda subject, trailers: f"{subject}\n\n{trailers}".replace("Format: 1", "Format: 2"),

@@ -9,7 +9,7 @@ from interop.commits import REF, chain_commits
 from interop.hostile import forged
 from store.story import COMMITTER
 
-from uwf_git.store.message import build_message, parse_trailers
+from uwf_git.store.objects.message import build_message, parse_trailers
 
 Git = Callable[..., str]
 
@@ -28,7 +28,7 @@ MESSAGES = [
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a store whose every message tries to forge something."""
+    """Return a store whose every message tries to forge something."""
     commits = [(COMMITTER, message) for message in MESSAGES]
     return Path(chain_commits(tmp_path_factory.mktemp("forged"), commits).path)
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from interop.told import Told, tell
 
-from uwf_git.commands.init_store import init_store
+from uwf_git.commands.admin.init import init_store
 
 Git = Callable[..., str]
 
 
 @pytest.fixture
 def project(tmp_path: Path, git: Git) -> Path:
-    """Give somebody's project, in the middle of their work."""
+    """Return a project with uncommitted work."""
     path = tmp_path / "project"
     path.mkdir()
     git("init", "--quiet", "--initial-branch=main", cwd=path)
@@ -30,7 +30,7 @@ def project(tmp_path: Path, git: Git) -> Path:
 
 
 def seen_by_its_owner(git: Git, project: Path) -> list[str | bytes]:
-    """Give all that uwf must not touch; the files of git before git itself can refresh them."""
+    """Return all that uwf must not touch; the files of git before git itself can refresh them."""
     files = [each for each in project.rglob("*") if each.is_file() and ".git" not in each.parts]
     return [
         *((project / ".git" / name).read_bytes() for name in ("index", "HEAD", "logs/HEAD")),

@@ -5,35 +5,34 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.world import World, says
+from commands.world import World, read_thread, says
 from interop.told import Told
 
-from uwf_git.commands.choose_agent import AgentNotTrusted
-from uwf_git.commands.find_workdir import WorkdirUnknown
-from uwf_git.commands.thread_context import get_context
-from uwf_git.commands.thread_read import read_thread
-from uwf_git.commands.thread_show import show_thread
+from uwf_git.commands.inspect.context import get_context
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.turn.choose_agent import AgentNotTrusted
+from uwf_git.commands.turn.workdir import WorkdirUnknown
 from uwf_git.model.builtin import BUILTIN
 from uwf_git.model.closure import walk_closure
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.heads import list_threads
-from uwf_git.store.node_tree import find_names
-from uwf_git.store.snapshot import Snapshot
+from uwf_git.store.nodes.tree import find_names
 from uwf_git.store.store import Store, open_store
+from uwf_git.store.threads.heads import list_threads
+from uwf_git.store.threads.snapshot import Snapshot
 
 Git = Callable[..., str]
 
 
 def checked(git: Git, path: Path) -> Store:
-    """Give the store at *path*, in which git finds nothing wrong."""
+    """Return the store at *path*, in which git finds nothing wrong."""
     assert git("fsck", "--strict", "--full", "--no-progress", cwd=path) == ""
     return open_store(str(path), environ=os.environ)
 
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, git: Git) -> Path:
-    """Give an empty repository that looks at what is pushed."""
+    """Return an empty repository that checks pushes."""
     path = tmp_path / "elsewhere.git"
     git("init", "--quiet", "--bare", path, cwd=tmp_path)
     git("config", "receive.fsckObjects", "true", cwd=path)
@@ -41,14 +40,14 @@ def elsewhere(tmp_path: Path, git: Git) -> Path:
 
 
 def push(git: Git, told: Told, ref: str, to: Path) -> World:
-    """Push one ref, and give the world as it is there."""
+    """Push one ref, and return the remote world."""
     git("push", "--quiet", to, ref, cwd=Path(told.path))
     world = told.world
     return World(world.place, checked(git, to), world.caller, world.new_id)
 
 
 def without_workdir(document: dict[str, object]) -> dict[str, object]:
-    """Give *document* without the one thing that is local by design."""
+    """Return *document* without the one thing that is local by design."""
     return {name: value for name, value in document.items() if name != "workdir"}
 
 
@@ -75,7 +74,7 @@ def test_one_pushed_ref_is_a_whole_thread(told: Told, git: Git, elsewhere: Path)
     assert full == {**show_thread(ours, told.active, full=True), "workdir": None}
 
 
-def test_a_thread_from_elsewhere_goes_on_when_somebody_there_says_how(
+def test_a_thread_from_elsewhere_goes_on_with_a_command_and_a_workdir(
     told: Told, git: Git, elsewhere: Path
 ) -> None:
     there = push(git, told, f"refs/threads/{told.active}", elsewhere)

@@ -10,8 +10,8 @@ from commands.sharing import Site, another, make_hub, refs_of, share
 from commands.world import World
 from store.killing import dies_at, moments_of
 
-from uwf_git.commands.clone_store import clone_store
-from uwf_git.store.ref_lock import break_dead_locks
+from uwf_git.commands.remote.clone import clone_store
+from uwf_git.store.disk.lockfile import break_dead_locks
 from uwf_git.store.store import open_store
 
 Git = Callable[..., str]
@@ -27,7 +27,7 @@ def some(moments: list[str]) -> range:
 
 @pytest.fixture
 def sites(world: World, tmp_path: Path) -> tuple[Site, Site, Path]:
-    """Give a store, another that is ahead of it in every way, and the hub between them."""
+    """Return a store, another that is ahead of it in every way, and the hub between them."""
     hub = make_hub(tmp_path)
     site, thread = share(world, str(hub))
     ended = world.start()
@@ -52,7 +52,7 @@ def restored(path: Path) -> Path:
 def sound(git: Git, *paths: Path) -> None:
     for path in paths:
         git("fsck", "--strict", "--no-dangling", "--no-progress", cwd=path)
-        # What is left is proved to be ours, and goes when somebody needs it, or with `uwf gc`.
+        # Leftover locks are marked as ours: the next process, or `uwf gc`, removes them.
         break_dead_locks(str(path))
         assert [lock for lock in path.rglob("*.lock") if "uwf" not in lock.parts] == []
 

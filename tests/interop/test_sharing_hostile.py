@@ -1,4 +1,4 @@
-"""A remote that lies, breaks off or keeps silent loses nothing here, and is told of in one line."""
+"""A remote that lies, disconnects or stays silent destroys nothing; the error is one line."""
 
 import socket
 import struct
@@ -14,14 +14,15 @@ from dulwich.objects import ObjectID
 from dulwich.pack import write_pack_objects
 from interop.liar import advertised, liar, line
 
-from uwf_git.commands.fetch_refs import fetch_remote
-from uwf_git.store.git_config import set_config
-from uwf_git.store.incoming import receive_objects
-from uwf_git.store.refs import Oid
-from uwf_git.store.remote_url import RemoteUrl
+from uwf_git.commands.remote.fetch import fetch_remote
+from uwf_git.store.git.config import set_config
+from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.exchange import FetchRequest
+from uwf_git.store.remotes.incoming import receive_objects
+from uwf_git.store.remotes.transport import Access, fetch_pack
+from uwf_git.store.remotes.transport_errors import RemoteFailed
+from uwf_git.store.remotes.url import RemoteUrl
 from uwf_git.store.store import open_store
-from uwf_git.store.transport import Access, Wanted, fetch_pack
-from uwf_git.store.transport_errors import RemoteFailed
 
 Git = Callable[..., str]
 
@@ -30,7 +31,7 @@ OTHER = "01J7K9M2XNPQR5VWBCDF8G3H4T"
 
 @pytest.fixture
 def site(world: World, tmp_path: Path) -> Site:
-    """Give a store with a thread that nobody else has."""
+    """Return a store with a thread that is not shared."""
     return share(world, str(tmp_path / "nowhere.git"))[0]
 
 
@@ -63,7 +64,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("greeting", LINES.values(), ids=LINES.keys())
-def test_a_server_that_makes_no_sense_is_told_of(greeting: bytes, site: Site) -> None:
+def test_a_server_that_makes_no_sense_is_reported(greeting: bytes, site: Site) -> None:
     before = site.refs()
     with liar(greeting) as url, pytest.raises(RemoteFailed) as failed:
         redirected(site, url).fetch()
@@ -83,7 +84,7 @@ PACKS = {
 
 
 @pytest.mark.parametrize("pack", PACKS.values(), ids=PACKS.keys())
-def test_a_pack_that_is_none_leaves_nothing_behind(pack: bytes, site: Site, git: Git) -> None:
+def test_an_invalid_pack_leaves_nothing_behind(pack: bytes, site: Site, git: Git) -> None:
     before = site.refs()
     refs = {f"refs/threads/{OTHER}": "1" * 40}
     with liar(advertised(refs), line(b"NAK\n") + pack) as url:
@@ -91,7 +92,7 @@ def test_a_pack_that_is_none_leaves_nothing_behind(pack: bytes, site: Site, git:
             with pytest.raises(RemoteFailed):
                 redirected(site, url).fetch()
         else:
-            assert [each.event for each in redirected(site, url).fetch().settled] == ["refused"]
+            assert [each.event for each in redirected(site, url).fetch().reconciled] == ["refused"]
     assert site.refs() == before
     assert site.refs("uwf/remotes/origin/threads") == {}
     assert list((site.path / "objects" / "pack").glob("*")) == []
@@ -136,13 +137,13 @@ def test_a_thread_ref_at_a_blob_is_refused(
     blob = git("hash-object", "-w", "--stdin", cwd=hub, stdin="a note").strip()
     git("update-ref", f"refs/threads/{OTHER}", blob, cwd=hub)
     fetched = redirected(site, str(hub)).fetch()
-    assert [(each.event, each.ref) for each in fetched.settled] == [
+    assert [(each.event, each.ref) for each in fetched.reconciled] == [
         ("refused", f"refs/threads/{OTHER}")
     ]
     assert site.find(f"threads/{OTHER}") is None
 
 
-def test_names_that_are_none_are_ignored_and_told(site: Site, tmp_path: Path, git: Git) -> None:
+def test_invalid_names_are_ignored_and_reported(site: Site, tmp_path: Path, git: Git) -> None:
     hub = make_hub(tmp_path)
     tip = thread_tip(site)
     git("push", "--quiet", hub, f"{tip}:refs/threads/main", cwd=site.path)
@@ -182,7 +183,7 @@ def test_a_server_that_keeps_silent_is_given_up(site: Site) -> None:
             receive_objects(site.world.store) as incoming,
             pytest.raises(RemoteFailed, match="did not answer in time"),
         ):
-            fetch_pack(access, lambda _refs: Wanted([], []), incoming)
+            fetch_pack(access, lambda _refs: FetchRequest([], []), incoming)
         assert socket.getdefaulttimeout() == before
 
 

@@ -10,11 +10,11 @@ from commands.sharing import Site, another, refs_of, share
 from commands.world import World
 from interop.servers import git_daemon, git_over_http
 
-from uwf_git.commands.init_shared import init_shared
-from uwf_git.commands.push_refs import FetchFirst, PushDiverged, PushRefused
+from uwf_git.commands.admin.init_shared import init_shared
+from uwf_git.commands.remote.push import FetchFirst, PushDiverged, PushRefused
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.git_config import set_config
-from uwf_git.store.transport_errors import RemoteFailed
+from uwf_git.store.git.config import set_config
+from uwf_git.store.remotes.transport_errors import RemoteFailed
 
 Git = Callable[..., str]
 
@@ -26,7 +26,7 @@ def refuse(hub: Path, script: str, *, hook: str = "pre-receive") -> None:
     path.chmod(0o755)
 
 
-def test_a_hook_s_refusal_is_told_in_its_words_and_the_others_go_through(
+def test_a_hook_s_refusal_is_reported_in_its_words_and_the_others_go_through(
     shared: tuple[Site, ThreadId], hub: Path
 ) -> None:
     site, bad = shared
@@ -84,7 +84,7 @@ def test_a_server_without_atomic_pushes_gets_the_archive_first(
     assert set(refs_of(hub, "threads", "archive")) == {f"archive/{thread}"}
 
 
-def test_a_push_that_others_were_faster_than_is_told_to_fetch_first(
+def test_a_push_after_a_faster_one_has_a_hint_to_fetch_first(
     sites: tuple[Site, Site, ThreadId], world: World
 ) -> None:
     site, other, thread = sites
@@ -100,7 +100,9 @@ def test_a_push_that_others_were_faster_than_is_told_to_fetch_first(
     assert [change.ref for change in pushed.pushed] == [f"refs/threads/{quiet}"]
 
 
-def test_two_ways_of_one_thread_are_both_kept_and_told(sites: tuple[Site, Site, ThreadId]) -> None:
+def test_a_diverged_thread_is_kept_on_both_sides(
+    sites: tuple[Site, Site, ThreadId],
+) -> None:
     site, other, thread = sites
     other.step(thread)
     other.push()
@@ -126,7 +128,7 @@ def test_an_archive_elsewhere_wins_over_a_push(
     site.step(thread)
     assert isinstance(site.push().failure(), FetchFirst)
     fetched = site.fetch()
-    assert [each.event for each in fetched.settled] == ["diverged"]
+    assert [each.event for each in fetched.reconciled] == ["diverged"]
     assert isinstance(site.push().failure(), PushDiverged)
     assert set(refs_of(hub, "threads", "archive")) == {f"archive/{thread}"}
 
@@ -164,7 +166,7 @@ LOGIN = "somebody:pass%20word"
 
 
 @pytest.mark.parametrize("way", ["url", "helper", "nobody"])
-def test_a_server_that_asks_who_we_are_gets_an_answer_that_nobody_sees(
+def test_a_password_is_sent_and_not_shown(
     way: str, shared: tuple[Site, ThreadId], hub: Path, git: Git, tmp_path: Path
 ) -> None:
     site, thread = shared
@@ -194,7 +196,7 @@ def test_a_server_that_asks_who_we_are_gets_an_answer_that_nobody_sees(
     assert "somebody" not in told
 
 
-def test_a_wrong_password_is_told_and_forgotten(
+def test_a_wrong_password_is_reported_and_forgotten(
     shared: tuple[Site, ThreadId], hub: Path, git: Git, tmp_path: Path
 ) -> None:
     site, _thread = shared
@@ -212,7 +214,7 @@ def test_a_wrong_password_is_told_and_forgotten(
 
 @pytest.fixture
 def guarded(world: World, tmp_path: Path) -> Path:
-    """Give a hub with the hooks of a shared store."""
+    """Return a hub with the hooks of a shared store."""
     made = init_shared("guarded.git", str(tmp_path), os.environ, python=sys.executable)
     return Path(made.store.path)
 
@@ -227,7 +229,7 @@ def test_a_hub_with_our_hooks_takes_a_thread_from_its_beginning_to_its_end(
     late = world.start()
     assert other.push().failure() is None
     assert site.push(late).failure() is None
-    assert [each.event for each in site.fetch().settled] == ["archived"]
+    assert [each.event for each in site.fetch().reconciled] == ["archived"]
     assert other.fetch().failure() is None
     assert site.refs() == other.refs() == refs_of(guarded)
     assert set(refs_of(guarded, "threads", "archive")) == {f"archive/{thread}", f"threads/{late}"}

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 from commands.sharing import Site, another, make_hub, refs_of
-from commands.world import World
+from commands.world import World, read_thread
 
-from uwf_git.commands.choose_agent import AgentNotTrusted
-from uwf_git.commands.find_workdir import WorkdirUnknown
-from uwf_git.commands.take_over import EndedElsewhere, take_over_tracked
-from uwf_git.commands.thread_read import read_thread
-from uwf_git.commands.thread_show import show_thread
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.remote.fast_forward import EndedElsewhere, fast_forward_from_tracking
+from uwf_git.commands.turn.choose_agent import AgentNotTrusted
+from uwf_git.commands.turn.workdir import WorkdirUnknown
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import open_store
 
@@ -19,7 +18,7 @@ Git = Callable[..., str]
 
 
 def there(world: World, path: Path) -> Site:
-    """Give a site on a store that git made."""
+    """Return a site on a store that git made."""
     store = open_store(str(path), environ=world.caller.environ)
     return Site(World(world.place, store, world.caller, world.new_id))
 
@@ -36,7 +35,7 @@ def test_git_push_and_git_fetch_need_no_refspecs(
     git("fetch", "--quiet", "origin", cwd=site.path)
     assert site.find(f"uwf/remotes/origin/threads/{thread}") == other.find(f"threads/{thread}")
     assert site.find(f"threads/{thread}") != other.find(f"threads/{thread}")
-    assert [each.event for each in site.fetch().settled] == ["moved"]
+    assert [each.event for each in site.fetch().reconciled] == ["moved"]
     assert site.refs() == other.refs() == refs_of(hub)
 
 
@@ -48,9 +47,9 @@ def test_what_git_fetched_is_taken_over_before_a_step(
     other.push()
     git("fetch", "--quiet", "origin", cwd=site.path)
     store = open_store(str(site.path))
-    assert take_over_tracked(store, thread)
+    assert fast_forward_from_tracking(store, thread)
     assert site.find(f"threads/{thread}") == other.find(f"threads/{thread}")
-    assert not take_over_tracked(store, thread)
+    assert not fast_forward_from_tracking(store, thread)
 
 
 def test_a_thread_that_git_saw_ended_elsewhere_is_not_stepped(
@@ -62,7 +61,7 @@ def test_a_thread_that_git_saw_ended_elsewhere_is_not_stepped(
     site.step(thread)
     git("fetch", "--quiet", "origin", cwd=site.path)
     with pytest.raises(EndedElsewhere, match=f"fork {thread} --at|has ended at origin") as ended:
-        take_over_tracked(open_store(str(site.path)), thread)
+        fast_forward_from_tracking(open_store(str(site.path)), thread)
     assert str(site.find(f"threads/{thread}")) in (ended.value.hint or "")
 
 
@@ -87,7 +86,7 @@ def test_both_refs_that_a_plain_push_leaves_are_swept_by_the_next_push(
     git("push", "--quiet", "origin", cwd=site.path)
     assert set(refs_of(hub, "threads", "archive")) == {f"threads/{thread}", f"archive/{thread}"}
 
-    assert [each.event for each in other.fetch().settled] == ["archived"]
+    assert [each.event for each in other.fetch().reconciled] == ["archived"]
     assert [change.status for change in other.push().pushed] == ["deleted"]
     assert set(refs_of(hub, "threads", "archive")) == {f"archive/{thread}"}
     assert other.refs("threads", "archive") == refs_of(hub, "threads", "archive")
@@ -142,6 +141,6 @@ def test_what_git_clones_goes_on(
     clone = there(world, path)
     clone.step(thread)
     assert [change.ref for change in clone.push().pushed] == [f"refs/threads/{thread}"]
-    assert [each.event for each in site.fetch().settled] == ["moved"]
+    assert [each.event for each in site.fetch().reconciled] == ["moved"]
     assert clone.fetch().failure() is None
     assert git("fsck", "--strict", cwd=path) == ""

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 from commands.sharing import another, refs_of, share
-from commands.world import World
+from commands.world import World, read_thread
 from interop.servers import git_daemon, git_over_http, ssh_here
 
-from uwf_git.commands.thread_read import read_thread
-from uwf_git.commands.thread_show import show_thread
+from uwf_git.commands.inspect.show import show_thread
 
 Git = Callable[..., str]
 
@@ -26,7 +25,7 @@ def hub(
     git: Git,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[tuple[Path, str]]:
-    """Give an empty bare repository that looks at what it gets, and a URL of it."""
+    """Return an empty bare repository that checks pushes, and its URL."""
     path = tmp_path / "hubs" / "the hub.git"
     git("init", "--quiet", "--bare", path, cwd=tmp_path)
     git("config", "receive.fsckObjects", "true", cwd=path)
@@ -72,7 +71,7 @@ def test_a_thread_goes_to_a_hub_on_to_another_store_and_comes_back_ended(
 
     other.end(thread)
     assert [change.status for change in other.push().pushed] == ["archived", "deleted"]
-    assert [each.event for each in site.fetch().settled] == ["archived"]
+    assert [each.event for each in site.fetch().reconciled] == ["archived"]
     assert site.refs("threads", "archive") == other.refs("threads", "archive")
     assert git("for-each-ref", "--format=%(refname)", "refs/threads", "refs/archive", cwd=path) == (
         f"refs/archive/{thread}\n"

@@ -5,17 +5,16 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from commands.world import World, says
+from commands.world import World, read_thread, says
 from interop.told import Told
 from store.format_page import section
 
-from uwf_git.commands.cas_verify import verify_nodes
-from uwf_git.commands.thread_kill import kill_thread
-from uwf_git.commands.thread_read import read_thread
+from uwf_git.commands.cas.verify import verify_nodes
+from uwf_git.commands.control.kill import kill_thread
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import Node
-from uwf_git.store.loose_nodes import list_nodes
-from uwf_git.store.node_blob import decode_node
+from uwf_git.store.lookup.cas_nodes import list_nodes
+from uwf_git.store.nodes.blob import decode_node
 
 Git = Callable[..., str]
 

@@ -13,9 +13,9 @@ from store.story import COMMITTER, THREAD
 
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.transition_record import TransitionRecord
-from uwf_git.store.message import BadMessage, parse_trailers, subject_of
+from uwf_git.store.objects.message import BadMessage, parse_trailers, subject_of
 from uwf_git.store.store import Store
-from uwf_git.store.thread_message import build_thread_message, parse_thread_message
+from uwf_git.store.threads.message import build_thread_message, parse_thread_message
 
 Git = Callable[..., str]
 
@@ -28,7 +28,7 @@ words = st.builds(Words, role=said, agent=said, said=joined, body=joined)
 
 
 def record_of(spoken: Words) -> TransitionRecord:
-    """Give the record of a step in which that was said; no name has lone surrogates."""
+    """Return the record of a step in which that was said; no name has lone surrogates."""
     role, agent = (name.encode(errors="replace").decode() for name in (spoken.role, spoken.agent))
     return RECORD._replace(role=role or None, agent=agent or None, workflow_name=role or "demo")
 
@@ -52,7 +52,7 @@ def as_git_reads(git: Git, store: Store, *options: str) -> list[dict[str, str]]:
 
 
 def judge(git: Git, place: Path, spoken: list[Words]) -> None:
-    """Let git read what was written for each of *spoken*."""
+    """Let git read the commit that was written for each of *spoken*."""
     messages = [message_of(each) for each in spoken]
     store = chain_commits(place, [(COMMITTER, message) for message in messages])
     assert [parse_thread_message(message) for message in messages] == [

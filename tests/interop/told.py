@@ -1,15 +1,12 @@
-"""A store with some of everything: workflows, nodes put by hand, threads.
-
-Owns: what real git is shown. Knows nothing of: what git says to it.
-"""
+"""A store with workflows, nodes put by hand and threads, for real git to read."""
 
 from dataclasses import dataclass
 
 import pytest
 from commands.world import DEMO, World, fails, says
 
-from uwf_git.commands.cas_put import put_payload
-from uwf_git.commands.thread_step import TurnFailed
+from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.thread_id import ThreadId
 
@@ -32,7 +29,7 @@ class Told:
 
 
 def tell(world: World) -> tuple[ThreadId, ThreadId]:
-    """Put workflows and nodes, and give an active thread and one that has ended."""
+    """Put workflows and nodes, and return an active thread and one that has ended."""
     world.put()
     world.put(DEMO.replace("Writes.", "Writes well."))
     put_payload(world.store, world.caller, TEXT, "a note")

@@ -1,4 +1,4 @@
-"""What the tests of the library stand on: a store, functions that play, programs that do."""
+"""The fixtures of the library's tests: a store, players that are functions, and programs."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from commands.world import DEMO
 
 from uwf_git import AgentContext, TaskHandle, TaskRuntime
 from uwf_git.library.players import PlayerFunction
-from uwf_git.store.git_config import set_config
+from uwf_git.store.git.config import set_config
 from uwf_git.store.store import create_store
 
 
@@ -20,7 +20,7 @@ def write(context: AgentContext) -> Mapping[str, Any]:
 
 
 def check(context: AgentContext) -> Mapping[str, Any]:
-    """Play its checker, who is content with a second text."""
+    """Play the checker, which accepts the second text."""
     return {"ok": context.visit > 1}
 
 
@@ -31,26 +31,26 @@ PLAYERS: Mapping[str, PlayerFunction] = {"writer": write, "checker": check}
 def store(tmp_path: Path) -> str:
     """Make an empty store."""
     path = create_store(str(tmp_path / "store.git")).path
-    # No power fails in a test; forcing every commit to the disk would only cost time.
+    # No test loses power, so fsync would only cost time.
     set_config(os.path.join(path, "config"), "uwf.fsync", "false")
     return path
 
 
 @pytest.fixture
 def runtime(store: str, tmp_path: Path) -> TaskRuntime:
-    """Give a runtime in which functions play both roles of `demo`."""
+    """Return a runtime in which functions play both roles of `demo`."""
     return TaskRuntime(store, players=PLAYERS, cwd=tmp_path)
 
 
 @pytest.fixture
 def task(runtime: TaskRuntime) -> TaskHandle:
-    """Give a task of `demo` that functions play; they take four steps."""
+    """Return a task of `demo` that functions play in four steps."""
     return runtime.start(DEMO, "Do it.")
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Callable[..., str]:
-    """Write a program for /bin/sh, and give its path."""
+    """Write a program for /bin/sh, and return its path."""
 
     def write_program(text: str, *, name: str = "agent") -> str:
         path = tmp_path / name

@@ -24,7 +24,9 @@ def test_task_is_driven_by_a_process_of_its_own(
     assert task.wait(60).status == "completed"
 
 
-def test_it_stops_where_it_is_told_to(runtime: TaskRuntime, program: Callable[..., str]) -> None:
+def test_run_stops_at_until_and_max_steps(
+    runtime: TaskRuntime, program: Callable[..., str]
+) -> None:
     first, second = begin(runtime, program(ANSWER)), begin(runtime, program(ANSWER))
     first.run_in_background(until="writer")
     second.run_in_background(max_steps=1, wait=True)

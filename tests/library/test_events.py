@@ -11,7 +11,7 @@ def kinds(events: list[TaskEvent]) -> list[str]:
     return [event.type for event in events]
 
 
-def test_task_tells_what_has_happened_to_it(task: TaskHandle) -> None:
+def test_task_has_its_events(task: TaskHandle) -> None:
     task.step()
     start, enter, leave, progress = task.events()
 
@@ -21,7 +21,7 @@ def test_task_tells_what_has_happened_to_it(task: TaskHandle) -> None:
     assert progress.document["depth"] == 1
 
 
-def test_whoever_remembers_an_event_misses_nothing_and_sees_nothing_twice(
+def test_since_an_event_nothing_is_missed_or_doubled(
     runtime: TaskRuntime, task: TaskHandle
 ) -> None:
     task.run()
@@ -34,7 +34,7 @@ def test_whoever_remembers_an_event_misses_nothing_and_sees_nothing_twice(
                 assert list(walk(since=event.id)) == every[index + 1 :]
 
 
-def test_state_is_told_if_it_is_asked_for(runtime: TaskRuntime, task: TaskHandle) -> None:
+def test_state_is_included_on_request(runtime: TaskRuntime, task: TaskHandle) -> None:
     task.update_state({"a": 1})
 
     assert [event.payload.get("state") for event in runtime.events(with_state=True)] == [
@@ -55,16 +55,14 @@ def test_follower_sees_a_task_to_its_end(runtime: TaskRuntime, task: TaskHandle)
     assert list(runtime.task(task.task_id).events(follow=True)) == []
 
 
-def test_event_that_is_not_there_is_refused(runtime: TaskRuntime, task: TaskHandle) -> None:
+def test_missing_event_is_refused(runtime: TaskRuntime, task: TaskHandle) -> None:
     with pytest.raises(Refused):
         list(task.events(since="0" * 40))
     with pytest.raises(BadUsage):
         list(runtime.events(since="yesterday"))
 
 
-def test_task_that_cannot_be_read_does_not_keep_the_others_from_being_told(
-    runtime: TaskRuntime, task: TaskHandle
-) -> None:
+def test_damaged_task_is_left_out_of_the_events(runtime: TaskRuntime, task: TaskHandle) -> None:
     other = runtime.start(DEMO, "Do it.")
     workflow = Path(runtime.path, "refs/workflows/demo").read_text()
     Path(runtime.path, "refs/threads", task.task_id).write_text(workflow)

@@ -1,4 +1,4 @@
-"""The example runs as it stands there, in a process of its own."""
+"""The example runs unchanged, in a process."""
 
 import inspect
 import subprocess
@@ -43,7 +43,7 @@ def test_what_it_left_is_a_store_like_any_other(tmp_path: Path) -> None:
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-def test_every_name_that_the_package_promises_is_there_and_says_what_it_is() -> None:
+def test_every_name_of_the_package_is_there_and_documented() -> None:
     for name in uwf_git.__all__:
         assert inspect.getdoc(getattr(uwf_git, name)), name
     assert set(uwf_git.__all__) <= set(dir(uwf_git))
@@ -55,7 +55,7 @@ def test_every_promised_name_has_one_home() -> None:
     assert sorted(homes) == sorted(uwf_git.__all__) == uwf_git.__all__
 
 
-def test_name_that_nobody_promised_is_not_there() -> None:
+def test_other_names_are_no_attributes() -> None:
     assert not hasattr(uwf_git, "TaskManager")
 
 
@@ -73,7 +73,7 @@ def test_importing_the_package_imports_nothing_else() -> None:
     assert ran.stdout == "{'uwf_git'}\n"
 
 
-def test_starting_a_task_imports_no_yaml_before_somebody_hands_some_over() -> None:
+def test_starting_a_task_by_name_imports_no_yaml() -> None:
     heavy = "{'yaml', 'jsonschema', 'jsonata', 'click', 'ulid'}"
     script = f"import sys; from uwf_git import TaskRuntime; print({heavy} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""What each verb does to a task; all rules of it are with the commands."""
+"""The verbs of a task; the tests of commands hold their rules."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ FIELDS = (
 
 @pytest.fixture
 def failed(runtime: TaskRuntime) -> TaskHandle:
-    """Give a task whose writer has failed."""
+    """Return a task whose writer has failed."""
     task = runtime.start(DEMO, "Do it.")
     with pytest.raises(AgentFailed):
         task.step(agent="writer=false")
@@ -57,7 +57,7 @@ def test_step_and_run_go_on_where_the_task_is(task: TaskHandle) -> None:
             again()
 
 
-def test_run_to_a_role_that_is_not_there_is_refused(task: TaskHandle) -> None:
+def test_run_to_a_missing_role_is_refused(task: TaskHandle) -> None:
     with pytest.raises(Refused, match="has no role reader"):
         task.run(until="reader")
 
@@ -95,7 +95,7 @@ def test_workdir_of_a_step_lasts(
     assert task.query().document["workdir"] == str(place)
 
 
-def test_agent_that_fails_raises_what_it_was(failed: TaskHandle) -> None:
+def test_failing_agent_raises_its_error(failed: TaskHandle) -> None:
     status = failed.query()
 
     assert (status.status, status.error) == ("failed", "exit status 1")
@@ -103,7 +103,7 @@ def test_agent_that_fails_raises_what_it_was(failed: TaskHandle) -> None:
         failed.step()
 
 
-def test_failed_task_may_try_again_and_its_agent_is_told_the_hint(failed: TaskHandle) -> None:
+def test_failed_task_is_retried_with_the_hint(failed: TaskHandle) -> None:
     failed.retry("look into the log")
 
     assert failed.query().document["hint"] == "look into the log"
@@ -124,7 +124,7 @@ def test_paused_task_goes_on_when_it_is_resumed(task: TaskHandle) -> None:
     assert task.run().stopped == "end"
 
 
-def test_interrupt_of_a_task_at_which_nobody_is_at_work_is_a_pause(task: TaskHandle) -> None:
+def test_interrupt_of_a_task_at_rest_is_a_pause(task: TaskHandle) -> None:
     task.interrupt("stop")
 
     assert (task.status, task.query().document["reason"]) == ("paused", "stop")
@@ -163,7 +163,7 @@ def test_person_answers_in_the_place_of_an_agent(runtime: TaskRuntime) -> None:
     status = task.query()
     assert status.document["step"]["content"] == "Written."
     assert status.state == {"by": "hand"}
-    with pytest.raises(Refused, match="waits for nobody"):
+    with pytest.raises(Refused, match="waits for no person"):
         task.answer({"ok": True})
 
 
@@ -233,7 +233,7 @@ def test_fork_goes_on_from_a_step_and_leaves_the_task_as_it_is(task: TaskHandle)
         task.fork(at="9")
 
 
-def test_wait_returns_at_once_where_nobody_is_at_work(task: TaskHandle) -> None:
+def test_wait_for_a_task_at_rest_returns_at_once(task: TaskHandle) -> None:
     assert task.wait().status == "ready"
     task.run()
     assert task.wait(0).status == "completed"

@@ -2,17 +2,17 @@ import pytest
 from commands.world import DEMO
 
 from uwf_git import Limits, Refused, TaskRuntime
-from uwf_git.library.limits import name_limits
+from uwf_git.library.limits import to_limit_names
 from uwf_git.model.signal import LIMITS
 
 
 def test_every_limit_has_a_python_name() -> None:
     every = Limits(max_steps=1, max_execution_time=2, max_tokens=3, max_cost=None)
 
-    assert sorted(name_limits(every)) == sorted(LIMITS)
+    assert sorted(to_limit_names(every)) == sorted(LIMITS)
     assert set(every) == set(Limits.__annotations__)
-    assert name_limits(every)["maxCost"] is None
-    assert name_limits(None) == {}
+    assert to_limit_names(every)["maxCost"] is None
+    assert to_limit_names(None) == {}
 
 
 def test_limit_holds(runtime: TaskRuntime) -> None:
@@ -25,6 +25,6 @@ def test_limit_holds(runtime: TaskRuntime) -> None:
     assert task.run().stopped == "end"
 
 
-def test_what_is_no_limit_is_refused(runtime: TaskRuntime) -> None:
+def test_unknown_limit_is_refused(runtime: TaskRuntime) -> None:
     with pytest.raises(Refused, match="max_stepps is no limit"):
         runtime.start(DEMO, "Do it.", limits={"max_stepps": 1})  # type: ignore[arg-type]  # that is what is tried

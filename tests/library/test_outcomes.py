@@ -5,7 +5,7 @@ from commands.world import DEMO
 from uwf_git import TaskHandle, TaskRun, TaskRuntime, TaskStep, TaskWaiting
 
 
-def test_step_tells_who_took_it_and_where_the_task_is_then(task: TaskHandle) -> None:
+def test_step_has_its_role_and_the_status(task: TaskHandle) -> None:
     step = task.step()
 
     assert step == TaskStep(
@@ -18,7 +18,7 @@ def test_step_tells_who_took_it_and_where_the_task_is_then(task: TaskHandle) -> 
     )
 
 
-def test_run_tells_why_it_stopped(task: TaskHandle) -> None:
+def test_run_has_the_reason_why_it_stopped(task: TaskHandle) -> None:
     steps: list[TaskStep] = []
     run = task.run(on_step=steps.append)
 
@@ -34,14 +34,14 @@ def test_run_tells_why_it_stopped(task: TaskHandle) -> None:
     assert [step.role for step in steps] == ["writer", "checker", "writer", "checker", None]
 
 
-def test_run_that_a_person_stops_tells_whom_it_waits_for(runtime: TaskRuntime) -> None:
+def test_run_that_a_person_stops_has_the_role(runtime: TaskRuntime) -> None:
     run = runtime.start(DEMO, "Do it.", agents={"checker": "human"}).run()
 
     assert (run.stopped, run.steps) == ("waiting", 1)
     assert run.waiting == TaskWaiting(role="checker", until=None)
 
 
-def test_run_that_an_agent_stops_tells_why_and_raises_nothing(
+def test_run_that_an_agent_stops_has_the_failure(
     runtime: TaskRuntime, program: Callable[..., str]
 ) -> None:
     run = runtime.start(DEMO, "Do it.", agents={"writer": program("echo no >&2; exit 7")}).run()

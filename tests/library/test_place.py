@@ -10,14 +10,14 @@ from library.conftest import PLAYERS
 from store.due import make_due
 
 from uwf_git import AgentFailed, Conflict, Refused, TaskHandle, TaskRuntime
-from uwf_git.store.git_config import set_config
-from uwf_git.store.packing import count_files
+from uwf_git.store.gc.packing import count_files
+from uwf_git.store.git.config import set_config
 from uwf_git.store.store import open_store
 
 
 @pytest.fixture
 def heard(store: str, program: Callable[..., str]) -> Callable[[], list[str]]:
-    """Let a program listen, and give the types of what it has heard."""
+    """Set a listener, and return a function that returns the types of its events."""
     listener = program('cat >>"$0.heard"', name="listener")
     set_config(os.path.join(store, "config"), "uwf.onEvent", listener)
 
@@ -30,7 +30,7 @@ def heard(store: str, program: Callable[..., str]) -> Callable[[], list[str]]:
     return read
 
 
-def test_listener_is_told_of_what_was_done_also_of_what_failed(
+def test_listener_gets_the_events_of_successes_and_failures(
     runtime: TaskRuntime, heard: Callable[[], list[str]]
 ) -> None:
     task = runtime.start(DEMO, "Do it.")
@@ -42,7 +42,7 @@ def test_listener_is_told_of_what_was_done_also_of_what_failed(
     assert heard() == ["node:enter", "node:exit", "workflow:error"]
 
 
-def test_listener_is_told_of_each_step_before_the_next_begins(
+def test_listener_gets_each_step_before_the_next_begins(
     task: TaskHandle, heard: Callable[[], list[str]]
 ) -> None:
     told: list[list[str]] = []
@@ -89,7 +89,7 @@ def test_settings_that_change_meanwhile_count(store: str, runtime: TaskRuntime) 
 
 
 def together(*works: Callable[[], object]) -> list[BaseException]:
-    """Run functions in Python threads of their own, and give what they raised."""
+    """Run each function in a Python thread, and return what they raised."""
     raised: list[BaseException] = []
     ready = threading.Barrier(len(works))
 
@@ -123,7 +123,7 @@ def test_of_several_python_threads_one_takes_a_step_and_the_others_learn_that(
 ) -> None:
     raised = together(*[task.step] * 4)
 
-    # Whoever comes when the first is done takes the second step, and so on.
+    # A call after the first step takes the second, and so on.
     assert {type(error).__mro__[1] for error in raised} <= {Conflict, Refused}
     status = task.query()
     assert status.depth + len(raised) == 4

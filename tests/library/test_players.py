@@ -46,7 +46,7 @@ def test_function_gets_the_context_of_its_turn(runtime: TaskRuntime, task: TaskH
     assert context.steps[0].meta == {"text": "Do it. (1)"}
 
 
-def test_binding_says_who_played(task: TaskHandle) -> None:
+def test_binding_names_the_player(task: TaskHandle) -> None:
     task.step()
 
     document = task.query().document
@@ -129,7 +129,7 @@ def test_error_of_ours_keeps_its_words_and_its_hint(store: str) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("a text", "a player gives a mapping or a PlayerResult, not str"),
+        ("a text", "a player returns a mapping or a PlayerResult, not str"),
         (None, "not NoneType"),
         (PlayerResult({"text": "x"}, content=b"x"), "the content is of type bytes, not str"),  # type: ignore[arg-type]  # that is what is tried
         ({"text": 5}, "meta.text: 5 is not of type 'string'"),
@@ -137,7 +137,7 @@ def test_error_of_ours_keeps_its_words_and_its_hint(store: str) -> None:
         ({}, "'text' is a required property"),
     ],
 )
-def test_what_is_no_result_is_a_try_that_failed(given: Any, told: str, store: str) -> None:
+def test_invalid_result_is_a_failed_attempt(given: Any, told: str, store: str) -> None:
     task = begin(store, lambda _context: given)
 
     with pytest.raises(AgentFailed) as caught:
@@ -165,7 +165,7 @@ def test_retries_are_for_functions_as_well(store: str) -> None:
     assert task.query().document["step"]["meta"] == {"text": "ValueError: not yet"}
 
 
-def test_ctrl_c_is_recorded_and_goes_on_to_whoever_called(store: str) -> None:
+def test_ctrl_c_is_recorded_and_raised(store: str) -> None:
     def interrupt(_context: AgentContext) -> Mapping[str, Any]:
         raise KeyboardInterrupt
 
@@ -178,9 +178,7 @@ def test_ctrl_c_is_recorded_and_goes_on_to_whoever_called(store: str) -> None:
     assert (status.status, status.error) == ("ready", "it was interrupted")
 
 
-def test_secret_of_the_environment_is_masked_in_what_a_function_gives(
-    store: str, tmp_path: Path
-) -> None:
+def test_secret_of_the_environment_is_masked_in_a_result(store: str, tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path), "MY_TOKEN": KEY}
     task = begin(store, lambda _context: {"text": f"use {KEY}"}, environ=environ)
     task.step()

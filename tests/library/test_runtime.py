@@ -14,9 +14,11 @@ from uwf_git import (
     TaskRuntime,
     TaskStep,
 )
+from uwf_git.commands.inspect.list import ListRequest
 from uwf_git.debug_log import switch_off
+from uwf_git.library.runtime import build_list_request
 from uwf_git.store.discover import default_path
-from uwf_git.store.git_config import set_config
+from uwf_git.store.git.config import set_config
 from uwf_git.store.store import open_store
 
 
@@ -74,7 +76,7 @@ def test_handles_and_runtimes_say_what_they_are(runtime: TaskRuntime, task: Task
     assert task != task.task_id
 
 
-def test_list_gives_what_is_asked_for_the_newest_first(runtime: TaskRuntime) -> None:
+def test_list_selects_tasks_newest_first(runtime: TaskRuntime) -> None:
     first, second, third = (runtime.start(DEMO, f"{number}.") for number in range(3))
     second.pause()
     third.cancel("nobody wants it")
@@ -132,9 +134,7 @@ agentOverrides:
 """
 
 
-def test_runtime_logs_what_goes_on_where_the_environment_asks_for_it(
-    store: str, tmp_path: Path
-) -> None:
+def test_runtime_logs_if_the_environment_asks_for_it(store: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     environ = {**os.environ, "UWF_DEBUG": "log"}
     runtime = TaskRuntime(store, players=PLAYERS, cwd=tmp_path, environ=environ)
@@ -144,3 +144,23 @@ def test_runtime_logs_what_goes_on_where_the_environment_asks_for_it(
         switch_off()
 
     assert '"function played"' in log.read_text()
+
+
+def test_nothing_asks_for_all_that_have_not_ended() -> None:
+    assert build_list_request(TaskFilter()) == ListRequest()
+
+
+def test_every_wish_reaches_the_list() -> None:
+    wanted = TaskFilter(
+        ended=True, workflow="a", statuses=["ready"], after=1, before=2, offset=3, limit=4
+    )
+
+    assert build_list_request(wanted) == ListRequest(
+        archived=True,
+        workflow="a",
+        statuses=frozenset({"ready"}),
+        after_ms=1,
+        before_ms=2,
+        offset=3,
+        limit=4,
+    )

@@ -4,8 +4,8 @@ import pytest
 from commands.world import DEMO
 
 from uwf_git import BadUsage, TaskRuntime
-from uwf_git.library.sources import Source, find_source, read_source
-from uwf_git.model.yaml_text import parse_yaml
+from uwf_git.library.sources import SourceText, find_source, read_source
+from uwf_git.model.yaml.reader import parse_yaml
 
 
 @pytest.mark.parametrize("name", ["demo", "4B1A5GFXFHAJF", "yaml", ""])
@@ -19,7 +19,7 @@ def test_file_is_read_where_the_runtime_stands(tmp_path: Path) -> None:
     path = tmp_path / "demo.yaml"
     path.write_text(DEMO)
 
-    expected = Source(DEMO.encode(), str(path))
+    expected = SourceText(DEMO.encode(), str(path))
     assert find_source("demo.yaml", str(tmp_path)) == expected
     assert find_source(f"{tmp_path}/demo.yaml", "/") == expected
     assert find_source(path, "/") == expected
@@ -27,7 +27,9 @@ def test_file_is_read_where_the_runtime_stands(tmp_path: Path) -> None:
 
 
 def test_yaml_is_text_of_several_lines_or_bytes() -> None:
-    assert find_source(DEMO, "/") == find_source(DEMO.encode(), "/") == Source(DEMO.encode(), None)
+    assert (
+        find_source(DEMO, "/") == find_source(DEMO.encode(), "/") == SourceText(DEMO.encode(), None)
+    )
 
 
 def test_definition_as_python_has_it_is_the_same_workflow(runtime: TaskRuntime) -> None:
@@ -39,7 +41,7 @@ def test_definition_as_python_has_it_is_the_same_workflow(runtime: TaskRuntime) 
     assert runtime.start(definition, "Do it.").workflow_name == "demo"
 
 
-def test_file_may_include_what_lies_beside_it(runtime: TaskRuntime, tmp_path: Path) -> None:
+def test_file_includes_files_beside_it(runtime: TaskRuntime, tmp_path: Path) -> None:
     (tmp_path / "write.md").write_text("Write well.")
     (tmp_path / "demo.yaml").write_text(
         DEMO.replace("systemPrompt: Write.", "systemPrompt: !include write.md")
@@ -49,6 +51,6 @@ def test_file_may_include_what_lies_beside_it(runtime: TaskRuntime, tmp_path: Pa
     assert not runtime.put(tmp_path / "demo.yaml").changed
 
 
-def test_file_that_is_not_there_is_no_name(runtime: TaskRuntime) -> None:
+def test_missing_file_is_no_name(runtime: TaskRuntime) -> None:
     with pytest.raises(FileNotFoundError):
         runtime.put("none.yaml")

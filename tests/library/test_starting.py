@@ -10,7 +10,7 @@ from ulid import ULID
 
 from uwf_git import Refused, TaskRuntime
 from uwf_git.library.place import Place
-from uwf_git.library.starting import new_task_id, write_agents
+from uwf_git.library.starting import new_task_id, to_agent_words
 from uwf_git.model.thread_id import is_thread_id
 
 
@@ -33,9 +33,9 @@ def test_no_two_ids_are_alike() -> None:
 
 
 def test_agents_are_written_as_they_are_typed() -> None:
-    assert write_agents(None) == ()
-    assert write_agents("uwf-claude --fast") == ("uwf-claude --fast",)
-    assert write_agents({"a": "one", "b": "two=2"}) == ("a=one", "b=two=2")
+    assert to_agent_words(None) == ()
+    assert to_agent_words("uwf-claude --fast") == ("uwf-claude --fast",)
+    assert to_agent_words({"a": "one", "b": "two=2"}) == ("a=one", "b=two=2")
 
 
 def test_one_command_plays_all_roles_but_those_of_functions(runtime: TaskRuntime) -> None:
@@ -60,7 +60,7 @@ def test_default_agent_is_that_of_the_runtime_then_of_the_environment(store: str
     assert named.query().document["agents"]["writer"] == "two"
 
 
-def test_agents_stand_where_they_are_told_to(runtime: TaskRuntime, tmp_path: Path) -> None:
+def test_agents_run_in_the_given_directory(runtime: TaskRuntime, tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
 
@@ -77,7 +77,7 @@ def test_agents_stand_where_they_are_told_to(runtime: TaskRuntime, tmp_path: Pat
         ("roles:\n  - 1\n", "Do it.", "problem"),
     ],
 )
-def test_what_makes_no_task_is_refused(
+def test_invalid_task_is_refused(
     workflow: str, prompt: str, told: str, runtime: TaskRuntime
 ) -> None:
     with pytest.raises((Refused, OSError), match=told):

@@ -4,7 +4,7 @@ from commands.world import DEMO
 from uwf_git import TaskHandle, TaskRuntime, TaskWaiting
 
 
-def test_new_task_is_ready_and_nobody_has_done_anything(task: TaskHandle) -> None:
+def test_new_task_is_ready_without_steps(task: TaskHandle) -> None:
     status = task.query()
 
     assert (status.task_id, status.workflow_name, status.status) == (task.task_id, "demo", "ready")

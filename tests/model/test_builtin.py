@@ -12,8 +12,8 @@ from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import collect_references, reference
 from uwf_git.model.schema_check import check_schema, check_value
 
-# Threads that exist refer to these names: one that changes is another schema, and the old one
-# must stay beside it.
+# Existing threads refer to these names: a schema that changes gets another name, and the old one
+# must stay.
 NAMES = {
     "META": "607F3QK6JGWCT",
     "TEXT": "7T9THEK9TEVCY",
@@ -193,7 +193,7 @@ def test_each_other_field_may_be_absent(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FULL)
-def test_a_field_that_nobody_knows_is_refused(name: str) -> None:
+def test_unknown_field_is_refused(name: str) -> None:
     assert check_value(schema(name), {**FULL[name], "unknown": 1}) != []
 
 

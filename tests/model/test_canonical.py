@@ -76,9 +76,7 @@ def test_keys_keep_their_order() -> None:
         (nested(MAX_NESTING + 1), "$…", "nested more than 500 levels"),
     ],
 )
-def test_what_no_node_can_hold_is_refused_with_its_place(
-    value: Any, path: str, problem: str
-) -> None:
+def test_non_canonical_value_is_refused_with_its_place(value: Any, path: str, problem: str) -> None:
     with pytest.raises(NotCanonical) as caught:
         canonical(value)
     assert caught.value.facts["path"] == path

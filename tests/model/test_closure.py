@@ -22,7 +22,7 @@ def test_a_meta_schema_points_at_nothing() -> None:
     assert direct_references(META_NODE, NODES.__getitem__) == []
 
 
-def test_a_type_that_is_also_named_is_told_once() -> None:
+def test_a_type_that_is_also_named_is_reported_once() -> None:
     node = build_node(PAIR.hash, {"left": PAIR.hash}, timestamp=0)
     assert direct_references(node, NODES.__getitem__) == [PAIR.hash]
 

@@ -44,7 +44,7 @@ def test_lower_case_and_lookalikes_are_forgiven() -> None:
 
 
 @given(st.text(ALPHABET))
-def test_what_is_written_right_stays(text: str) -> None:
+def test_canonical_value_stays(text: str) -> None:
     assert fold(text) == text
     assert fold(text.lower()) == text
 

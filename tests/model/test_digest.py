@@ -51,6 +51,6 @@ def test_changing_a_text_changes_the_name(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize("name", [typed_hash, lambda _type, payload: self_typed_hash(payload)])
-def test_what_no_node_can_hold_has_no_name(name: Any) -> None:
+def test_non_canonical_value_has_no_name(name: Any) -> None:
     with pytest.raises(NotCanonical):
         name(ONE, "\udc00")

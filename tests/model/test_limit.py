@@ -26,14 +26,14 @@ def test_limit_that_leaves_room_is_one(name: str, value: float) -> None:
 @pytest.mark.parametrize(
     "value", [0, -1, "5", True, None, [], math.nan, math.inf, 1e300, 10**400, MOST * 2]
 )
-def test_anything_else_is_told(name: str, value: Any) -> None:
+def test_anything_else_is_reported(name: str, value: Any) -> None:
     problem = find_limit_problem(name, value)
 
     assert problem is not None
     assert problem.startswith("must be a ")
 
 
-def test_half_a_step_and_more_than_a_year_are_told() -> None:
+def test_half_a_step_and_more_than_a_year_are_reported() -> None:
     assert find_limit_problem("maxSteps", 1.5) == "must be a whole number, 1 or more"
     assert find_limit_problem("maxExecutionTime", 0.5) is not None
     assert find_limit_problem("maxExecutionTime", LONGEST_MS + 1) is not None

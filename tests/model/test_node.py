@@ -35,7 +35,7 @@ def test_the_time_is_not_part_of_the_name(timestamp: int, text: str) -> None:
     assert build_node(TEXT, text, timestamp=timestamp).hash == typed_hash(TEXT, text)
 
 
-def test_what_no_node_can_hold_is_refused() -> None:
+def test_non_canonical_value_is_refused() -> None:
     with pytest.raises(NotCanonical):
         build_node(TEXT, "\ud800", timestamp=0)
     with pytest.raises(NotCanonical):

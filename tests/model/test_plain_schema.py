@@ -147,7 +147,7 @@ def test_something_else_altogether_breaks_a_built_in_schema(name: str, payload: 
 
 
 def test_a_schema_may_be_deeper_than_any_stack() -> None:
-    """Only as much of it is looked at as the value has."""
+    """The schema is compiled only as far as the value needs."""
     schema: Any = {"type": "string"}
     for _ in range(5000):
         schema = {"items": schema, "properties": {"a": schema}, "additionalProperties": schema}

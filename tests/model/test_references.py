@@ -101,7 +101,7 @@ def test_the_order_is_that_of_the_payload() -> None:
     assert collect_references(schema, {"c": C, "b": B, "a": A}) == [C, B, A]
 
 
-def test_what_is_no_reference_in_a_place_for_one_is_passed_over() -> None:
+def test_non_reference_in_a_place_for_one_is_passed_over() -> None:
     assert collect_references({"items": REF}, [None, "text", {"a": 1}, A]) == [A]
 
 

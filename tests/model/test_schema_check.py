@@ -68,7 +68,7 @@ def test_a_schema_has_no_problems(schema: Any) -> None:
         ({"$dynamicRef": "#/a"}, "", "$dynamicRef '#/a' leads nowhere"),
     ],
 )
-def test_a_schema_that_is_none_is_told_where_and_why(schema: Any, path: str, words: str) -> None:
+def test_invalid_schema_is_reported_with_its_places(schema: Any, path: str, words: str) -> None:
     problem = check_schema(schema)[0]
     assert problem.path == path
     assert words in problem.message
@@ -82,7 +82,7 @@ def test_a_value_that_keeps_to_its_schema_has_no_problems() -> None:
     assert check_value({"type": "object", "required": ["ok"]}, {"ok": True}) == []
 
 
-def test_each_problem_of_a_value_is_told_with_its_place() -> None:
+def test_each_problem_of_a_value_is_reported_with_its_place() -> None:
     schema = {"properties": {"a": {"items": {"type": "string"}}, "b": {"const": 1}}}
     assert check_value(schema, {"a": ["x", 2], "b": 3}) == [
         Problem("a[1]", "2 is not of type 'string'"),
@@ -107,10 +107,10 @@ def test_a_message_is_one_short_line_that_keeps_its_end() -> None:
         ({"$ref": "#"}, "nested too deeply"),
         ({"$ref": "#/nowhere"}, "$ref that leads nowhere: /nowhere"),
         ({"$ref": "https://example.com/schema"}, "leads nowhere"),
-        ({"type": "strnig"}, "the schema is none that can be used: Unknown type 'strnig'"),
-        ({"pattern": "("}, "the schema is none that can be used"),
-        ({"minLength": "x"}, "the schema is none that can be used"),
-        ({"anyOf": 1}, "the schema is none that can be used"),
+        ({"type": "strnig"}, "the schema cannot be used: Unknown type 'strnig'"),
+        ({"pattern": "("}, "the schema cannot be used"),
+        ({"minLength": "x"}, "the schema cannot be used"),
+        ({"anyOf": 1}, "the schema cannot be used"),
     ],
 )
 def test_a_schema_that_cannot_be_used_is_a_problem_too(schema: Any, words: str) -> None:

@@ -39,5 +39,5 @@ def test_amendment_reads_back_and_keeps_to_its_schema(amendment: Amendment) -> N
     "payload",
     [{"action": "fly"}, {}, {"action": "amend", "limits": {"maxSteps": -1}}, {"action": 1}],
 )
-def test_what_nobody_can_ask_is_no_signal(payload: Any) -> None:
+def test_invalid_payload_is_no_signal(payload: Any) -> None:
     assert check_value(BUILTIN[SIGNAL].payload, payload) != []

@@ -13,12 +13,12 @@ from uwf_git.model.time_text import render_duration, render_time
         (10**16 - 1, "9999999999999999 ms after 1970"),
     ],
 )
-def test_time_is_told_in_utc(time_ms: int, told: str) -> None:
+def test_time_is_reported_in_utc(time_ms: int, told: str) -> None:
     assert render_time(time_ms) == told
 
 
 @given(st.integers(min_value=0))
-def test_every_number_that_a_node_may_hold_is_told(time_ms: int) -> None:
+def test_every_number_that_a_node_may_hold_is_reported(time_ms: int) -> None:
     assert render_time(time_ms)
 
 
@@ -34,5 +34,5 @@ def test_every_number_that_a_node_may_hold_is_told(time_ms: int) -> None:
         (90_000_000, "25 h 00 min"),
     ],
 )
-def test_duration_is_told_as_people_say_it(duration_ms: int, told: str) -> None:
+def test_duration_is_reported_as_people_say_it(duration_ms: int, told: str) -> None:
     assert render_duration(duration_ms) == told

@@ -3,7 +3,7 @@ from workflow_file import SOUND, problems_of, read, spoiled
 
 from uwf_git.model.builtin import MODERATOR
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread import Present
+from uwf_git.model.thread import ThreadState
 from uwf_git.model.transition import END, START, Transition
 from uwf_git.model.workflow import build_workflow, parse_graph
 from uwf_git.model.workflow_name import check_name
@@ -24,9 +24,8 @@ def test_no_role_can_have_the_name_of_an_end(end: str) -> None:
 
 
 def test_a_thread_stands_at_the_start_before_its_first_step() -> None:
-    present = Present(NodeHash("8FWKR3TN5V1QA"), {}, 0)
+    present = ThreadState(NodeHash("8FWKR3TN5V1QA"), {}, 0)
     assert present.role == START
-    assert present.after_step({"role": "writer"}).role == "writer"
 
 
 def test_a_transition_says_whether_it_has_a_condition() -> None:

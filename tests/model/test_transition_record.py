@@ -8,7 +8,7 @@ def test_the_format_is_the_first() -> None:
     assert FORMAT == 1
 
 
-def test_nobody_acts_unless_it_is_said() -> None:
+def test_record_has_no_agent_by_default() -> None:
     record = TransitionRecord(
         thread=ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T"),
         event="start",

@@ -66,7 +66,7 @@ def test_a_definition_reads_back() -> None:
         assert nodes[role.output_schema].payload == role_definition.output_schema
 
 
-def test_what_was_not_said_is_not_stored() -> None:
+def test_value_that_was_not_given_is_not_stored() -> None:
     node, _closure = built()
     assert list(node.payload) == ["name", "description", "roles", "moderator"]
 
@@ -98,7 +98,7 @@ WHOLE: dict[str, Any] = {"name": "w", "description": "", "roles": {"a": ref()}, 
         {**WHOLE, "agentOverrides": []},
     ],
 )
-def test_what_is_no_workflow_is_told_by_its_name(payload: Any) -> None:
+def test_invalid_workflow_is_reported_by_its_name(payload: Any) -> None:
     node = build_node(WORKFLOW, payload, timestamp=0)
     with pytest.raises(NotAWorkflow) as caught:
         parse_workflow(node)
@@ -107,7 +107,7 @@ def test_what_is_no_workflow_is_told_by_its_name(payload: Any) -> None:
 
 
 @pytest.mark.parametrize("payload", [None, [], {}, {"outputSchema": "text"}])
-def test_what_is_no_role_is_told_by_its_name(payload: Any) -> None:
+def test_invalid_role_is_reported_by_its_name(payload: Any) -> None:
     node = build_node(ROLE, payload, timestamp=0)
     with pytest.raises(NotAWorkflow, match=node.hash):
         parse_role(node)
@@ -124,7 +124,7 @@ def test_what_is_no_role_is_told_by_its_name(payload: Any) -> None:
         {"graph": [{"from": "a", "transitions": [{"to": "b"}]}]},
     ],
 )
-def test_what_is_no_moderator_is_told_by_its_name(payload: Any) -> None:
+def test_invalid_moderator_is_reported_by_its_name(payload: Any) -> None:
     node = build_node(MODERATOR, payload, timestamp=0)
     with pytest.raises(NotAWorkflow, match=node.hash):
         parse_graph(node)

@@ -1,4 +1,4 @@
-"""What the tests of the real programs stand on: a program at home in a throw-away place."""
+"""The fixtures of the tests with real programs: a program with a temporary home."""
 
 import copy
 import json
@@ -19,8 +19,8 @@ from agentkit.conftest import DOCUMENT, MakeContext
 from realcli.served_model import Served, serve
 from realcli.vendors import Vendor, require
 
-from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.context import parse_context
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 
 FRONT = "---\napproved: true\n---\nIt is **fine**.\n"
 
@@ -31,7 +31,7 @@ SCHEMA = {
     "additionalProperties": False,
 }
 
-# Long enough for a machine that is busy with other things.
+# Long enough for a busy machine.
 _PATIENCE_S = 60
 
 
@@ -43,19 +43,19 @@ class Cli:
     home: Path
     project: Path
 
-    def question(self, model: Served, **more: Any) -> Asked:
+    def question(self, model: Served, **more: Any) -> AdapterQuestion:
         """Build a question; *more* are fields of it, and settings by their names."""
         names = {"prompt", "schema", "session", "spent", "timeout_s", "silence_s", "step_dir"}
         settings = {key: value for key, value in more.items() if key not in names}
         fields = {key: value for key, value in more.items() if key in names}
-        asked = {
+        question = {
             "prompt": "Review it.\n",
             "workdir": str(self.project),
             "environ": self.vendor.environ(self.home, model.url),
             "settings": {"model": self.vendor.model, **settings},
             "timeout_s": _PATIENCE_S,
         }
-        return Asked(**{**asked, **fields})
+        return AdapterQuestion(**{**question, **fields})
 
     @contextmanager
     def model(self, *turns: dict[str, Any]) -> Iterator[Served]:
@@ -63,18 +63,18 @@ class Cli:
         with serve(*turns, aside=self.vendor.aside) as model:
             yield model
 
-    def ask(self, *turns: dict[str, Any], **more: Any) -> Answer:
+    def ask(self, *turns: dict[str, Any], **more: Any) -> AdapterAnswer:
         """Ask, while the model follows the script *turns*."""
         with self.model(*turns) as model:
             return self.vendor.adapter.ask(self.question(model, **more))
 
-    def fail(self, *turns: dict[str, Any], **more: Any) -> NoAnswer:
+    def fail(self, *turns: dict[str, Any], **more: Any) -> AskFailed:
         """Ask what has no answer."""
-        with pytest.raises(NoAnswer) as caught:
+        with pytest.raises(AskFailed) as caught:
             self.ask(*turns, **more)
         return caught.value
 
-    def ask_freely(self, *turns: dict[str, Any], **more: Any) -> Answer:
+    def ask_freely(self, *turns: dict[str, Any], **more: Any) -> AdapterAnswer:
         """Ask with all permissions: in its throw-away place there is nothing to lose."""
         return self.ask(*turns, permission=self.vendor.can_do_all, **more)
 
@@ -108,7 +108,7 @@ class Cli:
                     child.kill()
 
     def play_by_tool(self) -> Any:
-        """Play a turn in which the model hands in its answer by uwf's tool; give the reply."""
+        """Play a turn in which the model hands in its answer by uwf's tool; return the reply."""
         handed_in = {"meta": {"approved": True}, "content": "By the tool."}
         turns = ({"tool": "*submit_result", "args": handed_in}, {"text": "Done."})
         with self.playing(*turns, step=True, can_do_all=False) as child:
@@ -145,7 +145,7 @@ moderator:
 
 
 def start_thread(place: Path, environ: dict[str, str]) -> str:
-    """Start a thread in the store below *place*, and give its id."""
+    """Start a thread in the store below *place*, and return its id."""
     (place / "review.yaml").write_text(WORKFLOW)
     uwf(place, environ, "init", f"{place}/store.git")
     uwf(place, environ, "workflow", "put", "review.yaml")
@@ -154,7 +154,7 @@ def start_thread(place: Path, environ: dict[str, str]) -> str:
 
 
 def uwf(place: Path, environ: dict[str, str], *argv: str) -> Any:
-    """Run the real command line, and give the document that it prints."""
+    """Run the real command line, and return the document that it prints."""
     ran = subprocess.run(
         [sys.executable, "-m", "uwf_git", *argv],
         cwd=place, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -180,7 +180,7 @@ def context() -> MakeContext:
 
 @pytest.fixture
 def cli(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cli]:
-    """Give the program that the test, or its module, is about (``VENDOR``); nothing of it stays."""
+    """Yield the program of the test or its module (``VENDOR``); it leaves nothing behind."""
     vendor: Vendor = getattr(request, "param", None) or request.module.VENDOR
     require(vendor)
     found = Cli(vendor, tmp_path / "home", tmp_path / "project")

@@ -608,7 +608,7 @@ class Wire(BaseHTTPRequestHandler):
     server_version = "fake-model"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (its name there)
-        """Say nothing: stderr belongs to whoever runs us."""
+        """Log nothing: stderr belongs to the program that runs this server."""
 
     # -- plumbing --
     def body(self) -> bytes:

@@ -2,9 +2,7 @@
 
     python tests/realcli/record.py claude codex gemini opencode copilot qwen hermes aider
 
-Owns: the situations (recording.py has the rest).
-To be run after every change of a pinned version (install.sh), and its diff read. Runs without a
-network as well.
+Run it after each change of a pinned version (install.sh), and read its diff. It needs no network.
 """
 
 import signal
@@ -39,7 +37,7 @@ HANGS = {"text": "", "hang": True}
 
 
 def situations(vendor: Vendor) -> Iterator[Situation]:
-    """Give what is recorded of every program, and of this one."""
+    """Return the situations of every program, and those of this one."""
     everything = vendor.can_do_all
     text = [TEXT] if vendor is AIDER else [TOOL, TEXT]
     yield Situation("text", text, permission=everything)
@@ -61,7 +59,7 @@ def _error(status: int) -> Situation:
 
 
 def _of_the_first() -> Iterator[Situation]:
-    """Give what is recorded of claude, codex and gemini alike."""
+    """Return the situations that claude, codex and gemini share."""
     yield Situation("odd-session", [TOOL, TEXT], session="nonsense")
     for status in (429, 500):
         yield _error(status)

@@ -1,8 +1,7 @@
-"""Recording: one call of a real program, and what is kept of it.
+"""Call a real program once, and trim the record of the call.
 
-Owns: the call, and what is trimmed of its record. Knows nothing of: which situations there are.
-Always true: a call is the one that the adapter builds; what is kept is what the program printed,
-and the files that it left for the adapter, but for long lists of its own, and the names of places.
+The call is the one that the adapter builds. The record holds the output and the files for the
+adapter, without long lists and the names of places.
 """
 
 import json
@@ -18,13 +17,13 @@ from typing import Any
 from realcli.served_model import serve
 from realcli.vendors import Vendor
 
-from uwf_git.agentkit.adapter import Asked
+from uwf_git.agentkit.extraction.adapter import AdapterQuestion
 from uwf_git.agents.nested import allowed_environment
 
 ASKED = "Review it.\n"
 LONG_S = 900
 
-# What a program tells of itself, at length, and otherwise with every version.
+# Long descriptions that a program gives of itself; they differ with every version.
 _NOISE = {
     "session.background_tasks_changed", "session.skills_loaded", "session.tools_updated",
     "session.mcp_servers_loaded", "stream_event", "tool.execution_partial_result",
@@ -62,7 +61,7 @@ class Situation:
 
 
 def run(vendor: Vendor, situation: Situation, home: Path, last: str | None) -> dict[str, Any]:
-    """Run the program once, and give what is kept of it; *last* is the session before."""
+    """Run the program once, and return its recording; *last* is the session before."""
     project = _make_project(home)
     own_settings = home / f".{vendor.name}" / "settings.json"
     with (
@@ -74,11 +73,11 @@ def run(vendor: Vendor, situation: Situation, home: Path, last: str | None) -> d
             own_settings.write_text(situation.settings)
         environ = {name: environ[name] for name in environ if name not in situation.without}
         session = last if situation.session == "last" else situation.session
-        asked = Asked(
+        question = AdapterQuestion(
             prompt=ASKED, schema=situation.schema, session=session, environ=environ,
             settings=_settings(vendor, situation), workdir=str(project),
         )  # fmt: skip
-        command = vendor.adapter.build(asked, folder)
+        command = vendor.adapter.build(question, folder)
         seen = allowed_environment(environ, more=vendor.adapter.environ)
         with subprocess.Popen(
             command.argv, cwd=project, env={**seen, **command.environ, "PATH": environ["PATH"]},
@@ -112,7 +111,7 @@ def render(found: dict[str, Any]) -> str:
 
 
 def find_session(found: dict[str, Any]) -> str | None:
-    """Give the session that a record tells of, under whatever name."""
+    """Return the session in a record, under any of its names."""
     names = ("session_id", "thread_id", "sessionID", "sessionId")
     told = [
         line[name]
@@ -127,7 +126,7 @@ def find_session(found: dict[str, Any]) -> str | None:
 
 
 def _make_project(home: Path) -> Path:
-    """Give a repository with a file that can be edited."""
+    """Return a repository with a file that can be edited."""
     project = home / "project"
     if not project.exists():
         project.mkdir()
@@ -186,7 +185,7 @@ def _clean(output: bytes, places: dict[str, str]) -> list[str]:
 
 
 def _trim(line: str) -> Any:
-    """Give a line as the object that it is, without what means nothing here; None: all of it."""
+    """Return a line as an object without irrelevant keys; None if nothing is left."""
     try:
         value = json.loads(line)
     except ValueError:

@@ -1,7 +1,4 @@
-"""The fake model while it is served, in threads of the test's own process.
-
-Owns: serving it. Knows nothing of: its script, the programs that ask it.
-"""
+"""The fake model, served in threads of the test's own process."""
 
 import threading
 from argparse import Namespace
@@ -14,7 +11,7 @@ from realcli.fake_model_server import Server, Wire
 MODEL = "fake-model"
 
 ASIDE = "A title"
-"""What it answers to requests that offer no tools, as for a title: they are not of the script."""
+"""The answer to requests without tools, such as for a title; they are not part of the script."""
 
 
 class Served(NamedTuple):
@@ -22,7 +19,7 @@ class Served(NamedTuple):
 
     url: str
     bodies: list[dict[str, Any]]
-    """The requests, whole."""
+    """The whole requests."""
 
 
 @contextmanager

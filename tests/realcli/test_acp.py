@@ -13,10 +13,10 @@ from realcli.conftest import FRONT, start_thread
 from realcli.served_model import MODEL, serve
 from realcli.vendors import COPILOT, GEMINI, OPENCODE, QWEN, Vendor, require
 
-from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.adapters.acp import AcpAdapter
-from uwf_git.agentkit.extract import NoMeta
-from uwf_git.agentkit.ladder import Rungs, climb
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.extraction.extract import NoMeta
+from uwf_git.agentkit.extraction.ladder import Fallbacks, extract_with_fallbacks
 from uwf_git.agentkit.step_files import read_submitted
 
 COMMANDS = {
@@ -39,30 +39,30 @@ class Spoken:
     place: Path
     adapter: AcpAdapter
 
-    def question(self, url: str, **more: Any) -> Asked:
+    def question(self, url: str, **more: Any) -> AdapterQuestion:
         environ = {
             **self.vendor.environ(self.place / "home", url),
             "GEMINI_CLI_TRUST_WORKSPACE": "true",
             "COPILOT_MODEL": MODEL,
             **more.pop("environ", {}),
         }
-        asked = {
+        question = {
             "prompt": "Review it.\n",
             "workdir": str(self.place / "project"),
             "environ": environ,
             "settings": {"command": self.command, **more.pop("settings", {})},
             "timeout_s": _PATIENCE_S,
         }
-        return Asked(**{**asked, **more})
+        return AdapterQuestion(**{**question, **more})
 
-    def ask(self, *turns: dict[str, Any], **more: Any) -> Answer:
+    def ask(self, *turns: dict[str, Any], **more: Any) -> AdapterAnswer:
         with serve(*turns) as model:
             return self.adapter.ask(self.question(model.url, **more))
 
 
 @pytest.fixture(params=COMMANDS)
 def agent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Spoken]:
-    """Give each program that speaks ACP and is here; nothing of it stays."""
+    """Yield each installed program that speaks ACP; it leaves nothing behind."""
     vendor, command = COMMANDS[request.param]
     require(vendor)
     for name in ("home", "project"):
@@ -87,19 +87,21 @@ def test_text_after_a_tool_call(agent: Spoken) -> None:
 
 def test_tool_that_was_not_allowed_is_not_run(agent: Spoken) -> None:
     # Some end their turn then, others go on without it; opencode asks for nothing by default.
-    answer: Answer | None = None
-    with suppress(NoAnswer):
+    answer: AdapterAnswer | None = None
+    with suppress(AskFailed):
         turns = ({"run": "echo hi | tee made"}, {"text": FRONT})
         answer = agent.ask(*turns, settings={"permission": "deny"})
-    asked = [each for each in answer.trace if each["type"] == "permission"] if answer else [{}]
+    question = [each for each in answer.trace if each["type"] == "permission"] if answer else [{}]
 
-    assert (agent.place / "project" / "made").exists() == (asked == [])
+    assert (agent.place / "project" / "made").exists() == (question == [])
 
 
 def test_correction_in_the_same_session(agent: Spoken, context: MakeContext) -> None:
     turns = ({"text": "Fine."}, {"asked": "Your work is done and kept", "text": FRONT})
     with serve(*turns) as model:
-        result = climb(agent.adapter, context(), agent.question(model.url), Rungs())
+        result = extract_with_fallbacks(
+            agent.adapter, context(), agent.question(model.url), Fallbacks()
+        )
 
     assert (result.meta, result.content.strip()) == ({"approved": True}, "Fine.")
     assert result.rung == "front-matter-corrected"
@@ -114,7 +116,7 @@ def test_session_of_an_older_process(agent: Spoken) -> None:
     agent.adapter.close()
     if agent.vendor is GEMINI:
         # It says that it can, and finds none; the ladder begins anew then.
-        with pytest.raises(NoAnswer) as caught:
+        with pytest.raises(AskFailed) as caught:
             agent.ask({"text": "Again."}, session=first.session)
         assert caught.value.kind == "no-session"
         return
@@ -125,12 +127,14 @@ def test_session_of_an_older_process(agent: Spoken) -> None:
 
 def test_model_that_fails_gives_no_result(agent: Spoken, context: MakeContext) -> None:
     # copilot ends its turn well, with the error as its text: it holds no fields.
-    with serve({"status": 401, "message": "bad key"}) as model, pytest.raises((NoAnswer, NoMeta)):
-        climb(agent.adapter, context(), agent.question(model.url, timeout_s=20), Rungs())
+    with serve({"status": 401, "message": "bad key"}) as model, pytest.raises((AskFailed, NoMeta)):
+        extract_with_fallbacks(
+            agent.adapter, context(), agent.question(model.url, timeout_s=20), Fallbacks()
+        )
 
 
 def test_model_that_hangs_is_not_waited_for(agent: Spoken) -> None:
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         agent.ask({"text": "never", "hang": True}, timeout_s=15)
 
     assert caught.value.kind == "timed-out"

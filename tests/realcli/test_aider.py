@@ -53,6 +53,6 @@ def running(home: Path) -> list[str]:
         try:
             if f"HOME={home}\0".encode() in (process / "environ").read_bytes():
                 found.append((process / "cmdline").read_text())
-        except OSError:  # it ended just now, or is somebody else's
+        except OSError:  # it ended just now, or another user owns it
             continue
     return [command for command in found if "uwf_git" not in command]

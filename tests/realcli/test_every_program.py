@@ -1,4 +1,4 @@
-"""What holds of every program, as far as it can do that at all; each has a module for the rest."""
+"""Behaviour that all programs share; each program has a module for the rest."""
 
 import os
 import signal
@@ -10,36 +10,36 @@ from agentkit.conftest import MakeContext
 from realcli.conftest import FRONT, SCHEMA, Cli, wait_until
 from realcli.vendors import AIDER, CLAUDE, CODEX, COPILOT, GEMINI, HERMES, OPENCODE, QWEN, Vendor
 
-from uwf_git.agentkit.ladder import Rungs, climb
+from uwf_git.agentkit.extraction.ladder import Fallbacks, extract_with_fallbacks
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
 class Ways(NamedTuple):
-    """What is a program's own in what all of them do."""
+    """The differences of one program in the shared behaviour."""
 
     tools: list[tuple[str, str]]
-    """What its trace tells of the tool that ran `echo hi`: its name, and what it gave."""
+    """The trace of the tool that ran `echo hi`: its name, and its output."""
 
     usage: dict[str, int]
-    """What it tells of two calls of the model, and others do not."""
+    """The extra usage that it reports for two calls of the model."""
 
     begins_s: float
-    """It has surely begun to ask by then."""
+    """Seconds after which it has surely begun to call the model."""
 
     nobody: str = NOBODY
-    """A session that it does not know, as it names them."""
+    """An unknown session id, in the form that it uses."""
 
     nulls: bool = False
-    """Whether its models say null to fields that they leave out."""
+    """Its models write null for fields that they leave out."""
 
     words: str = "Fine."
-    """What it gives of an answer that was corrected."""
+    """The text that it returns for a corrected answer."""
 
     corrected_tokens: int = 14
 
     login_words: str = "scripted error"
-    """What it says of an endpoint that knows nobody by this key."""
+    """Its error if the endpoint does not know the key."""
 
 
 WAYS = {
@@ -54,7 +54,7 @@ WAYS = {
         login_words="Authentication failed",
     ),
     "qwen": Ways([("run_shell_command", "hi")], {"turns": 2}, 6),
-    # Of a session that goes on it tells no usage.
+    # It reports no usage for a resumed session.
     "hermes": Ways([], {"turns": 2}, 10, words="Fine.\n", corrected_tokens=7),
     "aider": Ways([], {}, 20),
 }
@@ -63,19 +63,19 @@ ALL_BUT_AIDER = (CLAUDE, CODEX, GEMINI, OPENCODE, COPILOT, QWEN, HERMES)
 
 
 def programs(*vendors: Vendor) -> pytest.MarkDecorator:
-    """Let a test be one of each of these programs."""
+    """Run a test once for each of these programs."""
     return pytest.mark.parametrize(
         "cli", vendors, indirect=True, ids=[vendor.name for vendor in vendors]
     )
 
 
 def ways(cli: Cli) -> Ways:
-    """Give those of the program that the test is about."""
+    """Return those of the program under test."""
     return WAYS[cli.vendor.name]
 
 
 def answer_of(cli: Cli, *optional: str) -> dict[str, Any]:
-    """Give an answer that fits, of a role with such optional fields."""
+    """Return an answer that fits a role with such optional fields."""
     nulls = dict.fromkeys(optional) if ways(cli).nulls else {}
     return {"content": "It is **fine**.", "meta": {"approved": True, **nulls}}
 
@@ -121,7 +121,9 @@ def test_correction(cli: Cli, context: MakeContext) -> None:
     fits = {"json": answer_of(cli, "severity", "comments")} if is_native else {"text": FRONT}
     with cli.model({"text": "Fine.", "plain": True},
                    {"asked": "Your work is done and kept", **fits}) as model:  # fmt: skip
-        result = climb(cli.vendor.adapter, context(), cli.question(model), Rungs())
+        result = extract_with_fallbacks(
+            cli.vendor.adapter, context(), cli.question(model), Fallbacks()
+        )
 
     assert (result.meta, result.content) == ({"approved": True}, ways(cli).words)
     assert result.rung == ("native-corrected" if is_native else "front-matter-corrected")

@@ -62,7 +62,7 @@ TURNS: tuple[dict[str, Any], ...] = (
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Give a place with a store and a project."""
+    """Return a place with a store and a project."""
     for vendor in (CLAUDE, CODEX, GEMINI):
         require(vendor)
     for name in ("home", "project"):
@@ -112,5 +112,5 @@ def run(project: Path, environ: dict[str, str], workflow: Path) -> None:
 
 
 def told(mark: str, bodies: list[dict[str, Any]]) -> str:
-    """Give what the program was told whose prompt holds *mark*."""
+    """Return the prompt that contains *mark*."""
     return next(str(body) for body in bodies if mark in str(body))

@@ -1,7 +1,6 @@
-"""The real programs: where they are, and how each is told of the fake model.
+"""The real programs: where they are, and how each is pointed at the fake model.
 
-Owns: finding them, and their throw-away settings.
-Knows nothing of: what is tested. A program that is not there is skipped, never faked.
+A missing program is skipped, never faked.
 """
 
 import json
@@ -24,30 +23,30 @@ from uwf_git.agentkit.adapters import (
     opencode,
     qwen,
 )
-from uwf_git.agentkit.command_adapter import CommandAdapter
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter
 
 # Where install.sh puts them. The seal removes the variable from the environment of the tests.
 _INSTALLED = os.environ.get("UWF_REALCLI") or str(Path(__file__).parents[2] / "build" / "realcli")
 
 KEY = "k-0123456789"
-"""Occurs in no answer: some programs strike their key out of what they print."""
+"""Occurs in no answer: some programs remove their key from their output."""
 
 
 class Vendor(NamedTuple):
-    """One program, and what it needs to ask the fake model."""
+    """One program, and its settings for the fake model."""
 
     adapter: CommandAdapter
     furnish: Callable[[Path, str], Mapping[str, str]]
-    """Given its home and the model's URL, writes its settings and gives its environment."""
+    """Writes its settings for a home and the model's URL; returns its environment."""
 
     can_do_all: str
     """The permission with which it runs commands unasked."""
 
     model: str = MODEL
-    """How it names the model."""
+    """Its name of the model."""
 
     aside: str | None = ASIDE
-    """What it is answered where it offers no tools (served_model.py)."""
+    """The answer to it where it offers no tools (served_model.py)."""
 
     @property
     def name(self) -> str:
@@ -55,7 +54,7 @@ class Vendor(NamedTuple):
         return self.adapter.name
 
     def environ(self, home: Path, url: str) -> dict[str, str]:
-        """Give the environment in which the program is found, at home in *home*, asking *url*.
+        """Return the environment of the program, with *home* as its home and *url* as its model.
 
         Nobody sees to it that programs tidy up: their temporary files lie in *home* as well.
         """
@@ -68,7 +67,7 @@ class Vendor(NamedTuple):
 
 
 def search_path() -> str:
-    """Give the PATH on which the programs are looked for: what install.sh made comes first."""
+    """Return the PATH of the programs; those of install.sh come first."""
     places = [f"{_INSTALLED}/bin", f"{_INSTALLED}/node_modules/.bin"]
     return os.pathsep.join([*places, os.environ.get("PATH", os.defpath)])
 

@@ -1,4 +1,4 @@
-"""What the tests of the store stand on: one store of each kind, and settling it."""
+"""Fixtures for the tests of the store: one store of each kind, and settling it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from store.signing_keys import key
 
-from uwf_git.store.git_config import set_config
-from uwf_git.store.store import Store, create_store, memory_store, open_store
+from uwf_git.store.git.config import set_config
+from uwf_git.store.store import Store, create_store, open_store
 
 __all__ = ["key"]
 
-BACKENDS = ["memory", "bare", "packed", "project", "worktree"]
+BACKENDS = ["bare", "packed", "project", "worktree"]
 
 Git = Callable[..., str]
 
@@ -31,13 +31,10 @@ class Backend:
         if self.kind == "packed":
             self._git("pack-refs", "--all", cwd=self.path)
             self._git("gc", "--quiet", "--prune=now", cwd=self.path)
-        if self.kind != "memory":
-            self.store = self._open()
+        self.store = self._open()
         return self.store
 
     def _open(self) -> Store:
-        if self.kind == "memory":
-            return memory_store()
         # The disk is not what these tests are about; it would take most of their time.
         self._git("config", "uwf.fsync", "false", cwd=self.path)
         return open_store(str(self.opened))
@@ -45,7 +42,7 @@ class Backend:
     def _make(self) -> None:
         if self.kind in {"bare", "packed"}:
             create_store(str(self.path))
-        elif self.kind in {"project", "worktree"}:
+        else:
             self.path.mkdir()
             self._git("init", "--quiet", cwd=self.path)
         if self.kind == "worktree":
@@ -55,20 +52,14 @@ class Backend:
 
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest, tmp_path: Path, git: Git) -> Backend:
-    """Give a store of each kind."""
+    """Return a store of each kind."""
     return Backend(request.param, tmp_path, git)
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """Give a bare repository that does not wait for the disk."""
+    """Return a bare repository that does not wait for the disk."""
     path = str(tmp_path / "store.git")
     create_store(path)
     set_config(f"{path}/config", "uwf.fsync", "false")
     return open_store(path)
-
-
-@pytest.fixture
-def memory() -> Store:
-    """Give a store that is not kept, for what has nothing to do with files."""
-    return memory_store()

@@ -1,7 +1,6 @@
-"""Due: a store that wants to be packed.
+"""Make a store that needs packing: fill the one folder from which all others are estimated.
 
-Owns: filling the one folder by whose objects all others are estimated.
-Knows nothing of: who packs. Always true: no ref needs what is put there, so that it stays.
+No ref needs the objects that are put there, so they stay loose.
 """
 
 import itertools
@@ -9,14 +8,14 @@ from collections.abc import Iterator
 
 from dulwich.objects import Blob
 
-from uwf_git.store.git_config import set_config
+from uwf_git.store.git.config import set_config
 from uwf_git.store.store import open_store
 
 COUNT = 3
 
 
 def make_due(path: str) -> set[str]:
-    """Make the store at *path* due for packing, in the foreground, and give what was put there."""
+    """Make the store at *path* due for packing, in the foreground; return the objects put there."""
     set_config(f"{path}/config", "gc.auto", "1")
     set_config(f"{path}/config", "gc.autoDetach", "false")
     blobs = list(itertools.islice(_sampled(), COUNT))

@@ -1,7 +1,4 @@
-"""FORMAT.md for tests: its sections and tables.
-
-Owns: finding them. Knows nothing of: what they say.
-"""
+"""Find the sections and tables of FORMAT.md for tests."""
 
 import re
 from pathlib import Path
@@ -13,13 +10,13 @@ PAGE = (PACKAGE / "store" / "FORMAT.md").read_text(encoding="utf-8")
 
 
 def section(title: str) -> str:
-    """Give the text of the section *title*, up to the next title of any level."""
+    """Return the text of the section *title*, up to the next title of any level."""
     found = re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#+ |\Z)", PAGE, re.DOTALL | re.MULTILINE)
     assert found, f"FORMAT.md has no section {title!r}"
     return found[1]
 
 
 def table(title: str) -> list[list[str]]:
-    """Give the rows of the first table of a section, without backquotes and without its head."""
+    """Return the rows of the first table of a section, without backquotes and without its head."""
     rows = [line.strip("|").split("|") for line in section(title).splitlines() if line[:1] == "|"]
     return [[cell.strip().strip("`") for cell in row] for row in rows[2:]]

@@ -1,12 +1,9 @@
-"""Killing: a child that dies, or is refused, at any one moment of what it does.
+"""Run an action in a child that is killed, or whose system calls fail, at a chosen moment.
 
-Owns: counting moments, and dying or failing at one of them. Knows nothing of: what is done.
-A moment is every call by which Python asks the system to change something: to open for writing,
-write, rename, link, remove, make or remove a folder, cut, lock, start a process … Killed before
-a call that only reads or forces to the disk, a process leaves what it leaves when killed before
-the next call that changes something; so these are left out, and all that can be left behind is
-found all the same. Moments are found by looking (audit hooks, wrappers for what has none), never
-by a list of what the code under test is thought to do.
+A moment is each call by which Python asks the system to change something: open for writing, write,
+rename, link, remove, mkdir, rmdir, truncate, lock, start a process. Reads and fsync are no moments:
+a process killed before one leaves what it leaves when killed before the next change. Moments are
+found by audit hooks, and by wrappers for calls that have none.
 """
 
 import builtins
@@ -37,17 +34,17 @@ _CHANGING = {
 }
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
-# What no audit hook tells of.
+# Changes without an audit event.
 _PLAIN_WRITES = {"write", "writev", "pwrite", "pwritev", "sendfile", "copy_file_range"}
 
 _TAKING_ROOM = {"open", "os.link", "os.mkdir", "os.rename", *_PLAIN_WRITES}
 
 AtMoment = Callable[[int, str], None]
-"""Called before each change with its number, from 1, and with what it is."""
+"""Called before each change with its number, from 1, and its description."""
 
 
 def dies_at(moment: int, action: Callable[[], object]) -> bool:
-    """Do *action* in a child that is killed at its *moment*-th moment; tell whether it was."""
+    """Run *action* in a child that is killed at its *moment*-th moment; return whether it was."""
 
     def die(number: int, _what: str) -> None:
         if number == moment:
@@ -59,7 +56,7 @@ def dies_at(moment: int, action: Callable[[], object]) -> bool:
 
 
 def moments_of(action: Callable[[], object]) -> list[str]:
-    """Do *action* in a child and tell what changes it asked for, each of which is a moment."""
+    """Run *action* in a child and return the changes that it made, each of which is a moment."""
     told: list[str] = []
 
     def trace() -> list[str]:
@@ -72,7 +69,7 @@ def moments_of(action: Callable[[], object]) -> list[str]:
 
 
 def watched(at_moment: AtMoment, action: Callable[[], object]) -> bool:
-    """Do *action*, with *at_moment* called before each change; to be done in a child alone.
+    """Run *action*, with *at_moment* called before each change; only for use in a child.
 
     Audit hooks tell of nearly everything. They stay for ever, and so do the wrappers of what
     they do not tell of: plain writes, and that a file has been opened and is empty yet.
@@ -81,7 +78,7 @@ def watched(at_moment: AtMoment, action: Callable[[], object]) -> bool:
 
     def count_one(what: str) -> None:
         nonlocal count
-        # A child of the action inherits the hooks, but is somebody else.
+        # A child of the action inherits the hooks, but is another process.
         if is_on and os.getpid() == mine:
             count += 1
             at_moment(count, what)
@@ -129,7 +126,7 @@ def _changes(event: str, args: tuple[Any, ...]) -> bool:
 
 
 def in_child(action: Callable[[], object]) -> object:
-    """Do *action* in a child and give what it gives, or the exception; None if it was killed."""
+    """Run *action* in a child; return its result or exception, None if it was killed."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -145,7 +142,7 @@ def _answer(writer: int, action: Callable[[], object]) -> None:
     try:
         try:
             answer: object = action()
-        except BaseException as error:  # noqa: BLE001 - it is told to the parent
+        except BaseException as error:  # noqa: BLE001 - it is reported to the parent
             answer = error
         try:
             whole = pickle.dumps(answer)
@@ -158,7 +155,7 @@ def _answer(writer: int, action: Callable[[], object]) -> None:
 
 
 def fails_at(moment: int, error: OSError, action: Callable[[], object]) -> object:
-    """Do *action* in a child that is refused by the system from its *moment*-th moment on.
+    """Run *action* in a child whose system calls fail from its *moment*-th moment on.
 
     Every change that takes room fails then; to remove something never does. Gives what was
     raised, as text, or None if nothing was.
@@ -171,7 +168,7 @@ def fails_at(moment: int, error: OSError, action: Callable[[], object]) -> objec
     def attempt() -> str | None:
         try:
             watched(refuse, action)
-        except Exception as raised:  # noqa: BLE001 - it is told
+        except Exception as raised:  # noqa: BLE001 - it is reported
             return f"{type(raised).__name__}: {raised}"
         return None
 

@@ -1,10 +1,8 @@
-"""Power: what a disk may hold when the power fails, at every moment of what is done.
+"""The possible states of a disk after a power failure, at every moment of an action.
 
-Owns: recording what is changed and forced, and the images that may be left of it.
-Knows nothing of: git, and what an image should hold.
-Nothing is taken for granted but fsync(2): what was written to a file is there only if the file
-was forced since (else the file is as it was, or empty), and a name is there, or gone, only if
-its folder was forced since (else each name by itself is as it was, or as it became).
+Only fsync(2) is relied on: written content is there only if the file was forced since (else the
+file is as it was, or empty), and a name is there, or gone, only if its folder was forced since
+(else each name by itself is as it was, or as it became).
 """
 
 import itertools
@@ -18,7 +16,7 @@ from typing import NamedTuple
 
 from store.killing import watched
 
-from uwf_git.store import durable
+from uwf_git.store.disk import durable
 
 Folder = dict[str, int]
 
@@ -41,14 +39,14 @@ Event = Seen | Forced
 
 
 class Image(NamedTuple):
-    """What a disk may hold."""
+    """One possible state of a disk."""
 
     root: int
     folders: dict[int, Folder]
     files: dict[int, bytes]
 
     def find(self, path: str) -> bytes | None:
-        """Give the content of a file, or None if it is not there."""
+        """Return the content of a file, or None if it is not there."""
         number: int | None = self.root
         for name in path.split("/"):
             number = self.folders.get(number or 0, {}).get(name)
@@ -73,7 +71,7 @@ class Image(NamedTuple):
 def record(
     folder: str, action: Callable[[], object], *, killed_at: int | None = None
 ) -> list[Event]:
-    """Do *action* in a child and tell how *folder* looked at every moment, and what was forced.
+    """Run *action* in a child; return the states of *folder* and the forced files, in order.
 
     A child that is *killed_at* that look of its, from 1, tells what it did before.
     """
@@ -109,7 +107,7 @@ def _live(writer: int, folder: str, action: Callable[[], object], killed_at: int
             os.kill(os.getpid(), signal.SIGKILL)
 
     def noted(descriptor: int) -> None:
-        # Here as well: what is not forced matters to whoever comes after a kill.
+        # Also before fsync: a process after a kill sees the writes that are not forced yet.
         see(next(looks))
         fsync(descriptor)
         tell(Forced(os.fstat(descriptor).st_ino))
@@ -152,7 +150,7 @@ def _read(path: str, known: dict[tuple[int, int, int], bytes]) -> bytes:
 
 
 def _renumbered(events: Iterable[Event]) -> Iterator[Event]:
-    """Give each file a number of its own: an inode that is used anew is another file."""
+    """Return each file a number of its own: an inode that is used anew is another file."""
     numbers: dict[int, int] = {}
     count = itertools.count(1)
     for event in events:
@@ -172,7 +170,7 @@ def _renumbered(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def images_of(events: list[Event]) -> Iterator[list[Image]]:
-    """Give what the disk may hold at each moment, the least that it may hold first."""
+    """Return what the disk may hold at each moment, the least that it may hold first."""
     numbered = _renumbered(events)
     seen = next(numbered)
     assert isinstance(seen, Seen)

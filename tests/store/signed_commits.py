@@ -1,7 +1,4 @@
-"""Signed commits, good ones and forged ones, and what git thinks of them.
-
-Owns: making them in a store. Knows nothing of: how we check them.
-"""
+"""Make signed commits, valid and forged ones, and read git's verdict on them."""
 
 import os
 from pathlib import Path
@@ -11,11 +8,17 @@ from dulwich.objects import Tree
 from store.signing_keys import Git
 from store.story import COMMITTER, put_raw
 
-from uwf_git.store.commit import CommitDraft, Signing, read_commit, read_raw_commit, write_commit
-from uwf_git.store.refs import Oid
-from uwf_git.store.signature import build_signer
-from uwf_git.store.signature_check import SignatureChecker
-from uwf_git.store.signature_verdict import Verdict
+from uwf_git.store.objects.commit import (
+    CommitDraft,
+    Signing,
+    read_commit,
+    read_raw_commit,
+    write_commit,
+)
+from uwf_git.store.oid import Oid
+from uwf_git.store.signatures.check import SignatureChecker
+from uwf_git.store.signatures.sign import build_signer
+from uwf_git.store.signatures.verdict import Verdict
 from uwf_git.store.store import Store
 
 
@@ -33,12 +36,12 @@ def sign_commit(
 
 
 def put_commit(store: Store, raw: bytes) -> Oid:
-    """Put a commit as somebody forged it."""
+    """Put a forged commit."""
     return Oid(put_raw(store, "commit", raw).decode())
 
 
 def signature_header(store: Store, oid: Oid) -> bytes:
-    """Give the header of a commit that holds its signature, whole."""
+    """Return the header of a commit that holds its signature, whole."""
     raw = read_raw_commit(store.objects, oid)
     return raw[raw.index(b"gpgsig ") : raw.index(b"\n\n")] + b"\n"
 
@@ -59,14 +62,14 @@ def check(store: Store, oid: Oid, environ: dict[str, str] | None = None) -> Verd
 
 
 def ask_git(git: Git, store: Store, oid: Oid) -> tuple[str, str, str]:
-    """Give git's letter for the signature of a commit, the signer and the key."""
+    """Return git's letter for the signature of a commit, the signer and the key."""
     form = "--format=%G?%x00%GS%x00%GF"
     letter, signer, key = git("log", "-1", form, oid, cwd=Path(store.path)).strip("\n").split("\0")
     return letter, signer, key
 
 
 def in_letters(verdict: Verdict) -> tuple[str, str, str]:
-    """Give a verdict as git would write it."""
+    """Return a verdict as git would write it."""
     letters = {"good": "G", "bad": "B", "untrusted": "U", "unsigned": "N"}
     letter = letters.get(verdict.status, verdict.status)
     return letter, verdict.signer or "", verdict.key or ""

@@ -1,7 +1,4 @@
-"""Keys for signing: real ones, made by the programs that git uses.
-
-Owns: making them, and the settings of git's that name them. Knows nothing of: what is signed.
-"""
+"""Make real signing keys by the programs that git uses, and the git settings that name them."""
 
 import os
 import shutil
@@ -12,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.store.git_config import set_config
+from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, open_store
 
 needs_ssh = pytest.mark.skipif(
@@ -42,12 +39,12 @@ def make_ssh_key(path: Path, *, passphrase: str = "") -> Path:
 
 @pytest.fixture
 def key(tmp_path: Path) -> Path:
-    """Give an ssh key that can be used without a passphrase."""
+    """Return an ssh key that can be used without a passphrase."""
     return make_ssh_key(tmp_path / "key")
 
 
 def public_half(key: Path) -> str:
-    """Give the public key as a line of text."""
+    """Return the public key as a line of text."""
     return key.with_name(f"{key.name}.pub").read_text().strip()
 
 
@@ -85,7 +82,7 @@ def signed_and_trusted(
 
 @contextmanager
 def ssh_agent(socket: Path, *keys: Path) -> Iterator[dict[str, str]]:
-    """Run an ssh-agent that holds *keys*; give the environment in which it is found."""
+    """Run an ssh-agent that holds *keys*; return the environment in which it is found."""
     environ = {**os.environ, "SSH_AUTH_SOCK": str(socket)}
     agent = subprocess.Popen(
         ["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.PIPE, text=True
@@ -104,7 +101,7 @@ def ssh_agent(socket: Path, *keys: Path) -> Iterator[dict[str, str]]:
 
 @contextmanager
 def gpg_home(place: Path, *names: str, expires: str = "never") -> Iterator[dict[str, str]]:
-    """Make a home of gpg's with a key for each of *names*; give the environment that finds it."""
+    """Make a home of gpg's with a key for each of *names*; return the environment that finds it."""
     # A socket's path may have 100 bytes or so, and pytest's are long.
     home = place / "g"
     home.mkdir(mode=0o700)
@@ -119,7 +116,7 @@ def gpg_home(place: Path, *names: str, expires: str = "never") -> Iterator[dict[
 
 
 def make_certificate(environ: dict[str, str]) -> str:
-    """Give the fingerprint of a new X.509 certificate in a home of gpg's, which trusts it."""
+    """Return the fingerprint of a new X.509 certificate in a home of gpg's, which trusts it."""
     home = Path(environ["GNUPGHOME"])
     (home / "gpg-agent.conf").write_text("allow-loopback-pinentry\n")
     (home / "gpgsm.conf").write_text("disable-crl-checks\n")

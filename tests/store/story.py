@@ -1,8 +1,4 @@
-"""A small thread, told commit by commit: what the tests of the store write and look at.
-
-Owns: the shortest way to a thread with a start, steps, attempts and an end.
-Knows nothing of: backends, and what any one test wants to see.
-"""
+"""A small thread for the tests of the store, commit by commit: start, steps, attempts, end."""
 
 import hashlib
 import zlib
@@ -14,21 +10,27 @@ from dulwich.objects import ObjectID
 from workflow_file import SOUND, read
 
 from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, START, STEP, TEXT
+from uwf_git.model.event_folds import Cause
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import reference
-from uwf_git.model.thread import Present
+from uwf_git.model.thread import ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.model.workflow import build_workflow
-from uwf_git.store.commit import Signing
-from uwf_git.store.heads import Head, advance_head, archive_head, create_head
-from uwf_git.store.identity import agent_identity, clean_identity
-from uwf_git.store.node_tree import get_tree
-from uwf_git.store.objects import ObjectStore
-from uwf_git.store.record import Transition, record_next, record_start
-from uwf_git.store.refs import Oid
-from uwf_git.store.snapshot import Snapshot, read_snapshot
+from uwf_git.store.git.identity import agent_identity, clean_identity
+from uwf_git.store.objects.commit import Signing
+from uwf_git.store.objects.objects import ObjectStore, get_tree
+from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import Head, advance_head, archive_head, create_head
+from uwf_git.store.threads.record import (
+    NewCommit,
+    build_next,
+    read_standing,
+    record_next,
+    record_start,
+)
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 THREAD = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
 WORKFLOW, CLOSURE = build_workflow(read(SOUND), timestamp=0)
@@ -65,10 +67,10 @@ class Story:
             self.thread, "start", "ready", start.hash, 0, WORKFLOW.hash, WORKFLOW.payload["name"]
         )
         binding = dict.fromkeys(WORKFLOW.payload["roles"], AGENT.hash)
-        transition = Transition(
+        transition = NewCommit(
             record,
             said="Write a haiku.",
-            present=Present(WORKFLOW.hash, binding, now),
+            present=ThreadState(WORKFLOW.hash, binding, now),
             nodes=(start, WORKFLOW, *CLOSURE, AGENT),
         )
         return create_head(
@@ -94,16 +96,10 @@ class Story:
             **fields,
         }
         step = build_node(STEP, payload, timestamp=now)
-        record = before.record._replace(
-            event="step",
-            node=step.hash,
-            depth=before.record.depth + 1,
-            role=role,
-            agent="uwf-mock",
-            attempt=None,
-        )
-        after = before.get_present().after_step(payload)
-        transition = Transition(record, text, after, (step, content), body)
+        cause = Cause(step, role, "uwf-mock")
+        transition = build_next(
+            read_standing(before), "step", cause, said=text, nodes=(step, content)
+        )._replace(body=body)
         signing = signed(now, author=agent_identity(role, "uwf-mock"))
         return record_next(self.store, before, transition, signing)
 
@@ -118,16 +114,11 @@ class Story:
             "error": {"kind": "exit", "message": message},
         }
         node = build_node(ATTEMPT, payload, timestamp=now)
-        record = before.record._replace(
-            event="attempt", role="writer", agent="uwf-mock", attempt=present.attempts + 1
-        )
-        transition = Transition(
-            record,
-            f"failed: {message}",
-            present.after_attempt(node.hash, payload, then="ready"),
-            (node,),
-            body,
-        )
+        cause = Cause(node, "writer", "uwf-mock")
+        said = f"failed: {message}"
+        transition = build_next(
+            read_standing(before), "attempt", cause, said=said, nodes=(node,)
+        )._replace(body=body)
         commit = record_next(self.store, before, transition, signed(now))
         self.head = advance_head(self.store, self.head, commit)
         return self.head
@@ -143,12 +134,12 @@ class Story:
         record = before.record._replace(
             event="end", status="completed", role=None, agent=None, attempt=None
         )
-        transition = Transition(record, "completed", before.get_present())
+        transition = NewCommit(record, "completed", before.get_present())
         return record_next(self.store, before, transition, signed(self.clock()))
 
 
 def tell_small_story(store: Store, clock: Callable[[], int]) -> Story:
-    """Tell the thread whose object ids are in tests/golden/store/: some of everything."""
+    """Write the thread whose object ids are in tests/golden/store/: some of everything."""
     story = Story(store, clock)
     story.step(usage={"tokens": 5}, state={"round": 1})
     story.attempt(body="Traceback:\n\n  no such file\n")
@@ -168,7 +159,7 @@ def list_tree(objects: ObjectStore, tree: ObjectID, prefix: str = "") -> Iterato
 
 
 def nodes_of(story: Story) -> dict[str, Node]:
-    """Give the nodes of a story's chain by what they are: ``step``, ``content``, …."""
+    """Return the nodes of a story's chain by what they are: ``step``, ``content``, …."""
     step = story.snapshot.get_head_node()
     content = story.snapshot.get_node(step.payload["content"]["$ref"])
     return {"step": step, "content": content, "start": story.snapshot.get_start()}

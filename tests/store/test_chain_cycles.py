@@ -16,8 +16,8 @@ from uwf_git.model.crockford import encode_u64
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
-from uwf_git.store.commit import DamagedCommit
-from uwf_git.store.node_tree import add_nodes
+from uwf_git.store.nodes.tree import add_nodes
+from uwf_git.store.objects.commit import DamagedCommit
 from uwf_git.store.store import Store
 
 # XXH64's primes, from its specification.
@@ -80,7 +80,7 @@ def step(story: Story, prev: NodeHash) -> dict[str, Any]:
 def test_a_chain_that_leads_back_into_itself_ends_as_damage(
     store: Store, clock: Callable[[], int], length: int
 ) -> None:
-    """Who can push can forge 64 bits; reading such a thread must not take for ever."""
+    """A pusher can forge 64 bits; reading such a thread must not take for ever."""
     story = Story(store, clock)
     number = 0x1234_5678_9ABC_DEF0
     chain = [NodeHash(encode_u64(number))]

@@ -1,4 +1,4 @@
-"""One suite for every kind of store: in memory, bare, packed by git, a project's, a worktree's."""
+"""One suite for every kind of store: bare, packed by git, a project's, a worktree's."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,11 @@ from store.story import AGENT, CLOSURE, THREAD, WORKFLOW, Story, list_tree, sign
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node import build_node
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.heads import (
+from uwf_git.store.lookup.cas_nodes import list_nodes, put_nodes
+from uwf_git.store.lookup.lookup import NodeLookup
+from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.store.oid import Oid
+from uwf_git.store.threads.heads import (
     ACTIVE,
     ARCHIVE,
     Head,
@@ -24,22 +28,17 @@ from uwf_git.store.heads import (
     list_threads,
     resolve_thread,
 )
-from uwf_git.store.history import walk_history
-from uwf_git.store.loose_nodes import list_nodes, put_nodes
-from uwf_git.store.node_lookup import NodeLookup
-from uwf_git.store.node_tree import MissingNode
-from uwf_git.store.refs import Oid
-from uwf_git.store.registry import (
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.workflows.registry import (
     WorkflowMoved,
     add_version,
     find_version,
     get_version_node,
     list_names,
     list_versions,
-    read_source,
 )
-from uwf_git.store.snapshot import read_snapshot
-from uwf_git.store.workflow_tree import Source
+from uwf_git.store.workflows.tree import SourceFiles, read_sources
 
 Clock = Callable[[], int]
 Golden = Callable[[str, str | bytes], None]
@@ -104,7 +103,7 @@ def test_of_two_steps_from_one_head_the_second_learns_that_it_lost(
     assert get_head(backend.store, THREAD) == winner
 
 
-def test_a_head_that_is_not_there_does_not_advance(backend: Backend, clock: Clock) -> None:
+def test_a_missing_head_does_not_advance(backend: Backend, clock: Clock) -> None:
     head = Story(backend.store, clock).head
     with pytest.raises(HeadMoved):
         advance_head(backend.settle(), Head(OTHER, head.commit, archived=False), head.commit)
@@ -288,10 +287,10 @@ def test_the_nodes_of_threads_are_found_without_naming_the_thread(
 def test_a_workflow_has_its_versions_newest_first(backend: Backend, clock: Clock) -> None:
     added = ("demo", WORKFLOW, CLOSURE)
     one = add_version(
-        backend.store, None, added=added, source=Source(b"one"), signing=signed(clock())
+        backend.store, None, added=added, source=SourceFiles(b"one"), signing=signed(clock())
     )
     store = backend.settle()
-    two = add_version(store, one, added=added, source=Source(b"two"), signing=signed(clock()))
+    two = add_version(store, one, added=added, source=SourceFiles(b"two"), signing=signed(clock()))
     store = backend.settle()
     assert list_names(store) == ["demo"]
     assert find_version(store, "demo") == two
@@ -299,22 +298,27 @@ def test_a_workflow_has_its_versions_newest_first(backend: Backend, clock: Clock
         two.commit.oid,
         one.commit.oid,
     ]
-    assert [read_source(store, version) for version in (one, two)] == [b"one", b"two"]
+    assert [read_sources(store.objects, version.commit).workflow for version in (one, two)] == [
+        b"one",
+        b"two",
+    ]
     assert get_version_node(store, two, WORKFLOW.hash) == WORKFLOW
 
 
 def test_of_two_versions_after_one_the_second_is_refused(backend: Backend, clock: Clock) -> None:
     added = ("demo", WORKFLOW, CLOSURE)
     seen = add_version(
-        backend.store, None, added=added, source=Source(b"one"), signing=signed(clock())
+        backend.store, None, added=added, source=SourceFiles(b"one"), signing=signed(clock())
     )
     two = add_version(
-        backend.store, seen, added=added, source=Source(b"two"), signing=signed(clock())
+        backend.store, seen, added=added, source=SourceFiles(b"two"), signing=signed(clock())
     )
     store = backend.settle()
     for before in (None, seen):
         with pytest.raises(WorkflowMoved, match="demo"):
-            add_version(store, before, added=added, source=Source(b"late"), signing=signed(clock()))
+            add_version(
+                store, before, added=added, source=SourceFiles(b"late"), signing=signed(clock())
+            )
     assert find_version(store, "demo") == two
 
 

@@ -1,4 +1,4 @@
-"""Damaged stores: whatever is broken is told as damage, by its id, and hides nothing else."""
+"""Damaged stores: each broken object is reported by its id, and hides nothing else."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,17 +13,19 @@ from uwf_git.model.builtin import STEP, TEXT
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import reference
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.commit import CommitDraft, DamagedCommit, read_commit, write_commit
-from uwf_git.store.heads import ACTIVE, Head, get_head, list_threads
-from uwf_git.store.history import walk_history
-from uwf_git.store.message import BadMessage
-from uwf_git.store.node_blob import DamagedNode, encode_json, encode_node
-from uwf_git.store.node_lookup import NodeLookup, NoSuchNode
-from uwf_git.store.node_tree import MissingNode, add_nodes, get_tree
-from uwf_git.store.objects import DamagedObject
-from uwf_git.store.refs import BadRef, Oid
-from uwf_git.store.snapshot import Snapshot, read_snapshot
+from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
+from uwf_git.store.nodes.blob import DamagedNode, encode_node
+from uwf_git.store.nodes.tree import MissingNode, add_nodes
+from uwf_git.store.objects.commit import CommitDraft, DamagedCommit, read_commit, write_commit
+from uwf_git.store.objects.json_file import encode_json
+from uwf_git.store.objects.message import BadMessage
+from uwf_git.store.objects.objects import DamagedObject, get_tree
+from uwf_git.store.oid import Oid
+from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.store import Store, open_store
+from uwf_git.store.threads.heads import ACTIVE, Head, get_head, list_threads
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 
@@ -48,7 +50,7 @@ def file_of(store: Store, oid: bytes) -> Path:
 
 
 def reached(store: Store, head: Oid) -> Iterator[ObjectID]:
-    """Give every object that the commit *head* needs, its parents' trees aside."""
+    """Return every object that the commit *head* needs, its parents' trees aside."""
     commit = read_commit(store.objects, head)
     waiting = [commit.tree]
     yield ObjectID(head.encode())
@@ -98,7 +100,7 @@ def what_reading_tells(store: Store) -> list[Any] | str:
 
 
 def oid_or_node_in(told: str, oid: bytes) -> bool:
-    """Tell whether the object is named by its id, or as the commit or the node that it was."""
+    """Check whether the object is named by its id, or as the commit or the node that it was."""
     return oid.decode() in told or told.startswith(("damaged-commit: commit ", "missing-node: "))
 
 
@@ -154,10 +156,10 @@ GARBAGE = [
 
 
 @pytest.mark.parametrize("content", GARBAGE, ids=lambda content: repr(content[:20]))
-def test_a_present_that_is_garbage_is_told_with_its_commit(
-    memory: Store, clock: Callable[[], int], content: bytes
+def test_invalid_now_json_names_its_commit(
+    store: Store, clock: Callable[[], int], content: bytes
 ) -> None:
-    snapshot = rewritten(Story(memory, clock), with_file("now.json", content))
+    snapshot = rewritten(Story(store, clock), with_file("now.json", content))
     with pytest.raises(DamagedCommit) as caught:
         snapshot.get_present()
     assert snapshot.commit.oid in caught.value.message
@@ -166,9 +168,9 @@ def test_a_present_that_is_garbage_is_told_with_its_commit(
 
 
 def test_a_present_with_a_text_that_nothing_can_print_is_damage(
-    memory: Store, clock: Callable[[], int]
+    store: Store, clock: Callable[[], int]
 ) -> None:
-    story = Story(memory, clock)
+    story = Story(store, clock)
     document = {**story.snapshot.get_present().as_document(), "state": {"a": "SURROGATE"}}
     content = encode_json(document).replace(b"SURROGATE", b"\\ud800")
     snapshot = rewritten(story, with_file("now.json", content))
@@ -177,39 +179,39 @@ def test_a_present_with_a_text_that_nothing_can_print_is_damage(
 
 
 @pytest.mark.parametrize("content", GARBAGE, ids=lambda content: repr(content[:20]))
-def test_a_start_that_is_garbage_is_told_with_its_commit(
-    memory: Store, clock: Callable[[], int], content: bytes
+def test_invalid_start_json_names_its_commit(
+    store: Store, clock: Callable[[], int], content: bytes
 ) -> None:
-    snapshot = rewritten(Story(memory, clock), with_file("start.json", content))
-    with pytest.raises(DamagedCommit, match=rf"{snapshot.commit.oid} has a start\.json that is no"):
+    snapshot = rewritten(Story(store, clock), with_file("start.json", content))
+    with pytest.raises(
+        DamagedCommit, match=rf"{snapshot.commit.oid} has a start\.json that is not"
+    ):
         snapshot.get_start()
 
 
-def test_a_start_that_is_another_node_is_told(memory: Store, clock: Callable[[], int]) -> None:
+def test_start_json_of_another_type_is_damage(store: Store, clock: Callable[[], int]) -> None:
     content = encode_node(WORKFLOW)[1]
-    snapshot = rewritten(Story(memory, clock), with_file("start.json", content))
-    with pytest.raises(DamagedCommit, match=r"start\.json that is no StartNode"):
+    snapshot = rewritten(Story(store, clock), with_file("start.json", content))
+    with pytest.raises(DamagedCommit, match=r"start\.json that is not a StartNode"):
         snapshot.get_start()
 
 
 @pytest.mark.parametrize("name", ["now.json", "start.json", "nodes"])
-def test_a_part_that_is_not_there_is_told(
-    memory: Store, clock: Callable[[], int], name: str
-) -> None:
-    snapshot = rewritten(Story(memory, clock), without(name))
+def test_missing_part_is_damage(store: Store, clock: Callable[[], int], name: str) -> None:
+    snapshot = rewritten(Story(store, clock), without(name))
     with pytest.raises(DamagedCommit) as caught:
         assert [snapshot.get_present(), snapshot.get_start(), snapshot.get_head_node()]
     assert f"{snapshot.commit.oid} has no {name}" in caught.value.message
 
 
-def test_nodes_that_are_a_file_are_told(memory: Store, clock: Callable[[], int]) -> None:
-    snapshot = rewritten(Story(memory, clock), with_file("nodes", b"a file"))
+def test_nodes_as_a_file_is_damage(store: Store, clock: Callable[[], int]) -> None:
+    snapshot = rewritten(Story(store, clock), with_file("nodes", b"a file"))
     with pytest.raises(DamagedObject, match="is not a tree"):
         snapshot.get_head_node()
 
 
-def test_a_node_under_another_nodes_name_is_told(memory: Store, clock: Callable[[], int]) -> None:
-    story = Story(memory, clock)
+def test_node_under_another_name_is_damage(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
     head, workflow = story.snapshot.record.node, encode_node(WORKFLOW)[1]
 
     def change(tree: Tree, added: list[ShaFile]) -> None:
@@ -240,10 +242,8 @@ def grown(story: Story, *nodes: Node) -> Snapshot:
 
 
 @pytest.mark.parametrize("prev", [None, "0000000000000", "text"])
-def test_a_chain_that_leads_nowhere_is_told(
-    memory: Store, clock: Callable[[], int], prev: str | None
-) -> None:
-    story = Story(memory, clock)
+def test_broken_chain_is_damage(store: Store, clock: Callable[[], int], prev: str | None) -> None:
+    story = Story(store, clock)
     text = build_node(TEXT, "no step", timestamp=0)
     target = text.hash if prev == "text" else prev or "1234567890ABC"
     payload = {
@@ -260,13 +260,13 @@ def test_a_chain_that_leads_nowhere_is_told(
 
 
 @pytest.mark.parametrize("payload", [None, [], "text", {"role": "writer"}, {"prev": 5}])
-def test_a_step_that_is_none_is_told_by_its_name(
-    memory: Store, clock: Callable[[], int], payload: Any
+def test_chain_through_another_type_names_the_node(
+    store: Store, clock: Callable[[], int], payload: Any
 ) -> None:
-    story = Story(memory, clock)
+    story = Story(store, clock)
     step = build_node(STEP, payload, timestamp=0)
     snapshot = grown(story, step)
-    with pytest.raises(DamagedNode, match=f"{step.hash} says that it is a StepNode, and is none"):
+    with pytest.raises(DamagedNode, match=f"{step.hash} says that it is a StepNode, and is not"):
         list(snapshot.walk_chain())
 
 
@@ -280,13 +280,13 @@ def test_a_step_that_is_none_is_told_by_its_name(
         b"writer: done\n\nSigned-off-by: Mallory <m@example.com>\n",
     ],
 )
-def test_a_message_that_uwf_did_not_write_is_told_with_its_commit(
-    memory: Store, clock: Callable[[], int], message: bytes
+def test_foreign_message_names_its_commit(
+    store: Store, clock: Callable[[], int], message: bytes
 ) -> None:
-    story = Story(memory, clock)
+    story = Story(store, clock)
     with pytest.raises(BadMessage) as caught:
         rewritten(story, lambda _tree, _added: None, message=message)
-    assert get_head(memory, THREAD).commit in caught.value.message
+    assert get_head(store, THREAD).commit in caught.value.message
     assert caught.value.exit_status == 5
 
 
@@ -311,7 +311,7 @@ def test_a_thread_whose_ref_is_broken_does_not_hide_the_others(
 def test_a_thread_whose_nodes_are_broken_does_not_hide_the_others(
     store: Store, clock: Callable[[], int], part: str
 ) -> None:
-    """The newest is asked first, and it is the broken one."""
+    """The newest is searched first, and it is the broken one."""
     whole, broken = Story(store, clock), Story(store, clock, OTHER)
     whole.step(text="only here")
     broken.step(text="only there")
@@ -338,20 +338,20 @@ def oid_of(snapshot: Snapshot, node: Node, part: str) -> ObjectID:
     return oid
 
 
-def test_a_node_that_nobody_has_is_no_damage(memory: Store, clock: Callable[[], int]) -> None:
-    Story(memory, clock)
+def test_unknown_node_is_no_damage(store: Store, clock: Callable[[], int]) -> None:
+    Story(store, clock)
     nobody = build_node(TEXT, "nobody has this", timestamp=0).hash
     with pytest.raises(NoSuchNode, match=nobody):
-        NodeLookup(memory).get(nobody)
+        NodeLookup(store).get(nobody)
 
 
 @pytest.mark.parametrize("name", ["start.json", "nodes"])
 def test_nothing_is_added_to_a_thread_that_has_lost_a_part(
-    memory: Store, clock: Callable[[], int], name: str
+    store: Store, clock: Callable[[], int], name: str
 ) -> None:
-    story = Story(memory, clock)
+    story = Story(store, clock)
     story.step()
     damaged = rewritten(story, without(name))
     with pytest.raises(DamagedCommit, match=f"{damaged.commit.oid} has no {name}"):
         story.step(text="more")
-    assert get_head(memory, THREAD).commit == damaged.commit.oid
+    assert get_head(store, THREAD).commit == damaged.commit.oid

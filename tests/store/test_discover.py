@@ -16,7 +16,7 @@ from uwf_git.store.store import NotAStore, UnsupportedRepository, create_store
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Give the home of a user who has no store yet."""
+    """Return the home of a user without a store."""
     path = tmp_path / "home"
     path.mkdir()
     return path
@@ -24,7 +24,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path, git: Git) -> Path:
-    """Give a repository that says that it is a store."""
+    """Return a repository that says that it is a store."""
     path = tmp_path / "project"
     (path / "deep" / "down").mkdir(parents=True)
     git("init", "--quiet", cwd=path)
@@ -63,7 +63,7 @@ def test_a_repository_that_does_not_say_so_is_passed_over(
     git("init", "--quiet", cwd=inner)
     assert found(None, inner, home) == str(project / ".git")
     git("config", "uwf.store", "false", cwd=project)
-    with pytest.raises(NotAStore, match=r"\.uwf/store\.git is not there yet"):
+    with pytest.raises(NotAStore, match=r"\.uwf/store\.git does not exist yet"):
         found(None, inner, home)
 
 
@@ -97,12 +97,12 @@ def test_a_store_of_another_kind_is_refused(project: Path, home: Path, git: Git)
 
 @pytest.fixture
 def somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Be a user to whom nothing here belongs."""
+    """Pretend to be a user that owns nothing here."""
     other = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: other)
 
 
-def test_a_store_that_somebody_else_put_in_our_way_is_refused(
+def test_enclosing_store_of_another_user_is_refused(
     project: Path, home: Path, somebody_else: None
 ) -> None:
     """Its config says which commands may run as agents."""
@@ -113,21 +113,19 @@ def test_a_store_that_somebody_else_put_in_our_way_is_refused(
     assert caught.value.exit_status == 1
 
 
-def test_a_store_that_does_not_say_so_is_in_nobodys_way(
+def test_enclosing_repository_without_the_setting_is_ignored(
     project: Path, home: Path, git: Git, somebody_else: None
 ) -> None:
     git("config", "uwf.store", "false", cwd=project)
     assert found(None, project, home, create=True) == str(home / ".uwf" / "store.git")
 
 
-def test_a_store_of_somebody_else_may_be_named(
-    project: Path, home: Path, somebody_else: None
-) -> None:
+def test_store_of_another_user_may_be_named(project: Path, home: Path, somebody_else: None) -> None:
     assert found(str(project), project, home) == str(project / ".git")
 
 
 @pytest.mark.parametrize("safe", ["*", "work tree", "git directory", "elsewhere"])
-def test_what_git_was_told_is_safe_is_safe_for_us(
+def test_safe_directory_is_trusted(
     project: Path, home: Path, git: Git, somebody_else: None, safe: str
 ) -> None:
     values = {"work tree": str(project), "git directory": str(project / ".git")}

@@ -7,22 +7,22 @@ import pytest
 from store.format_page import PACKAGE, PAGE, section, table
 from store.story import THREAD
 
-from uwf_git.commands.config_settings import SETTINGS
+from uwf_git.commands.admin.config import SETTINGS
 from uwf_git.model.builtin import BUILTIN_NODES, TEXT
 from uwf_git.model.canonical import encode
 from uwf_git.model.digest import typed_hash
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread import EVENTS, STATUSES, Present, Waiting
+from uwf_git.model.thread import EVENTS, STATUSES, ThreadState, Waiting
 from uwf_git.model.transition_record import FORMAT, TransitionRecord
 from uwf_git.store import trust
-from uwf_git.store.heads import ACTIVE, ARCHIVE
-from uwf_git.store.identity import agent_identity
-from uwf_git.store.kept import KEPT
-from uwf_git.store.loose_nodes import NODES_REF
-from uwf_git.store.message import parse_trailers
-from uwf_git.store.node_blob import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_node
-from uwf_git.store.registry import WORKFLOWS
-from uwf_git.store.thread_message import build_thread_message, parse_thread_message
+from uwf_git.store.git.identity import agent_identity
+from uwf_git.store.lookup.cas_nodes import NODES_REF
+from uwf_git.store.nodes.blob import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_node
+from uwf_git.store.objects.message import parse_trailers
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.threads.message import build_thread_message, parse_thread_message
+from uwf_git.store.threads.preserved import KEPT
+from uwf_git.store.workflows.registry import WORKFLOWS
 
 SOURCES = {
     str(path.relative_to(PACKAGE)): path.read_text("utf-8") for path in PACKAGE.rglob("*.py")
@@ -143,7 +143,7 @@ def test_no_module_writes_a_trailer_that_is_not_on_the_page() -> None:
 
 
 def listed(words: str) -> set[str]:
-    """Give the words in backquotes that follow *words* on the page, up to the full stop."""
+    """Return the words in backquotes that follow *words* on the page, up to the full stop."""
     found = re.search(rf"{words}(.*?)\.\s", section("The trailers of a thread commit"), re.DOTALL)
     assert found, words
     return set(re.findall(r"`(\w+)`", found[1]))
@@ -156,7 +156,7 @@ def test_the_events_that_are_written_and_those_that_are_not_are_on_the_page() ->
     commands = "".join(
         text
         for module, text in SOURCES.items()
-        if module.startswith("commands/") and not module.startswith("commands/check_")
+        if module.startswith("commands/") and not module.startswith("commands/verify/")
     )
     assert written == {event for event in EVENTS if f'"{event}"' in commands}
 
@@ -168,7 +168,7 @@ def test_the_statuses_that_are_written_and_those_that_are_not_are_on_the_page() 
 
 
 def test_the_fields_of_now_json_are_those_of_the_code() -> None:
-    full = Present(
+    full = ThreadState(
         NAME,
         binding={"writer": NAME},
         started_at=1,
@@ -187,7 +187,7 @@ def test_the_fields_of_now_json_are_those_of_the_code() -> None:
     rows = table("now.json")
     assert [row[0] for row in rows] == list(full.as_document())
     always = [name for name, meaning in rows if "; absent if" not in meaning]
-    assert always == list(Present(NAME, {}, 1).as_document())
+    assert always == list(ThreadState(NAME, {}, 1).as_document())
 
 
 def test_the_settings_are_those_of_the_code() -> None:

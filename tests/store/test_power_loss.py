@@ -9,15 +9,15 @@ from dulwich.objects import Blob, Commit, Tree
 from store.power import Image, Seen, images_of, record
 from store.whole_refs import check_refs, refs_in
 
-from uwf_git.store.objects import DurableObjects
-from uwf_git.store.refs import Oid
+from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, create_store
 
 NAME = "refs/threads/new"
 
 
 def history() -> list[Blob | Tree | Commit]:
-    """Give a commit after what it needs; the same ones every time."""
+    """Return a commit after what it needs; the same ones every time."""
     blob, tree, commit = Blob.from_string(b"content"), Tree(), Commit()
     tree[b"file"] = (0o100644, blob.id)
     commit.tree = tree.id

@@ -1,26 +1,27 @@
-"""The same thread, recorded in memory, on the disk and under a clock that goes back."""
+"""The same thread, recorded in several stores and under a clock that goes back."""
 
 import itertools
 from collections.abc import Callable
 
+from fresh_store import fresh_store
 from seal import START_MS
 from store.story import Story, tell_small_story
 
 from uwf_git.model.builtin import ATTEMPT
 from uwf_git.model.closure import walk_closure
-from uwf_git.store.history import walk_history
-from uwf_git.store.store import Store, memory_store
+from uwf_git.store.store import Store
+from uwf_git.store.threads.history import walk_history
 
 
-def test_the_same_clock_gives_the_same_ids_in_memory_and_on_the_disk(store: Store) -> None:
+def test_the_same_clock_gives_the_same_ids_in_every_store(store: Store) -> None:
     def ids(where: Store) -> list[str]:
         clock = itertools.count(START_MS, 1000).__next__
         head = tell_small_story(where, clock).head
         return [each.commit.oid for each in walk_history(where, head.commit)]
 
-    assert ids(store) == ids(memory_store())
-    later = tell_small_story(memory_store(), itertools.count(START_MS + 1000, 1000).__next__)
-    assert later.head.commit not in ids(memory_store())
+    assert ids(store) == ids(fresh_store())
+    later = tell_small_story(fresh_store(), itertools.count(START_MS + 1000, 1000).__next__)
+    assert later.head.commit not in ids(fresh_store())
 
 
 def test_each_commit_reaches_all_that_it_names(store: Store, clock: Callable[[], int]) -> None:

@@ -11,27 +11,27 @@ from store.conftest import Git
 from store.killing import dies_at
 from store.story import CLOSURE, WORKFLOW, put_raw, signed
 
-from uwf_git.store.commit import DamagedCommit
-from uwf_git.store.refs import BadRef, Oid
-from uwf_git.store.registry import (
+from uwf_git.store.objects.commit import DamagedCommit
+from uwf_git.store.oid import Oid
+from uwf_git.store.refs.refs import BadRef
+from uwf_git.store.store import Store, open_store
+from uwf_git.store.workflows.registry import (
     Version,
     WorkflowMoved,
     add_version,
     find_version,
     list_names,
     list_versions,
-    read_source,
 )
-from uwf_git.store.store import Store, open_store
-from uwf_git.store.workflow_tree import Source
+from uwf_git.store.workflows.tree import SourceFiles, read_sources
 
 PUT = """
 import sys
 sys.path.insert(0, sys.argv[3])
 from store.story import CLOSURE, WORKFLOW, signed
-from uwf_git.store.registry import WorkflowMoved, add_version, find_version
+from uwf_git.store.workflows.registry import WorkflowMoved, add_version, find_version
 from uwf_git.store.store import open_store
-from uwf_git.store.workflow_tree import Source
+from uwf_git.store.workflows.tree import SourceFiles
 store = open_store(sys.argv[1])
 for number in range(5):
     source = f"{sys.argv[2]} {number}".encode()
@@ -42,7 +42,7 @@ for number in range(5):
                 store,
                 seen,
                 added=("demo", WORKFLOW, CLOSURE),
-                source=Source(source),
+                source=SourceFiles(source),
                 signing=signed(0),
             )
             break
@@ -51,19 +51,23 @@ for number in range(5):
 """
 
 
+def source_of(store: Store, version: Version) -> bytes:
+    return read_sources(store.objects, version.commit).workflow
+
+
 def put(store: Store, seen: Version | None, source: bytes) -> Version:
     added = ("demo", WORKFLOW, CLOSURE)
-    return add_version(store, seen, added=added, source=Source(source), signing=signed(0))
+    return add_version(store, seen, added=added, source=SourceFiles(source), signing=signed(0))
 
 
-def test_of_many_who_put_at_once_none_is_lost(store: Store, git: Git) -> None:
+def test_no_version_of_many_processes_that_put_at_once_is_lost(store: Store, git: Git) -> None:
     tests = str(Path(__file__).parents[1])
     putting = [
         subprocess.Popen([sys.executable, "-c", PUT, store.path, str(which), tests])
         for which in range(4)
     ]
     assert [process.wait() for process in putting] == [0] * 4
-    found = [read_source(store, each).decode() for each in list_versions(store)]
+    found = [source_of(store, each).decode() for each in list_versions(store)]
     assert len(found) == 20
     for which in range(4):
         mine = [source for source in found if source.startswith(f"{which} ")]
@@ -76,14 +80,14 @@ def test_a_put_killed_anywhere_is_done_or_not_begun(store: Store) -> None:
     while dies_at(moment, partial(put, store, seen, b"killed")):
         found = find_version(open_store(store.path), "demo")
         assert found is not None
-        assert read_source(store, found) in {read_source(store, seen), b"killed"}
+        assert source_of(store, found) in {source_of(store, seen), b"killed"}
         # Nothing that was left hinders the next.
         seen = put(store, found, f"after {moment}".encode())
         moment += 5
     assert moment > 50
 
 
-def test_who_saw_a_version_that_is_gone_is_refused(store: Store) -> None:
+def test_put_onto_a_replaced_version_is_refused(store: Store) -> None:
     first = put(store, None, b"one")
     assert store.refs.delete("refs/workflows/demo", seen=first.commit.oid)
     with pytest.raises(WorkflowMoved):
@@ -97,13 +101,13 @@ SOURCES = [b"", b"\n", b"no line end", b"a\r\nb\rc\n", b"\xff\0\xfe", b"\xef\xbb
 @pytest.mark.parametrize("source", SOURCES, ids=repr)
 def test_a_source_comes_back_byte_for_byte(store: Store, git: Git, source: bytes) -> None:
     version = put(store, None, source)
-    assert read_source(open_store(store.path), version) == source
+    assert source_of(open_store(store.path), version) == source
     told = git("show", "refs/workflows/demo:workflow.yaml", cwd=Path(store.path))
     assert told.encode(errors="surrogateescape") == source
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage\n", b"ref: refs/heads/main\n", b"1" * 39])
-def test_a_ref_that_is_damaged_is_told_by_its_name(store: Store, content: bytes) -> None:
+def test_a_ref_that_is_damaged_is_reported_by_its_name(store: Store, content: bytes) -> None:
     path = Path(store.path, "refs/workflows/demo")
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
@@ -112,7 +116,7 @@ def test_a_ref_that_is_damaged_is_told_by_its_name(store: Store, content: bytes)
     assert caught.value.exit_status == 5
 
 
-def test_a_version_whose_parent_is_gone_is_told_after_it(
+def test_a_version_whose_parent_is_gone_is_listed_before_the_damage(
     store: Store, clock: Callable[[], int]
 ) -> None:
     one = put(store, None, b"one")

@@ -8,15 +8,14 @@ import pytest
 from store.conftest import Git
 from store.killing import dies_at
 
-from uwf_git.store.git_config import BadConfig
-from uwf_git.store.objects import DurableObjects
-from uwf_git.store.refs import Oid
+from uwf_git.store.git.config import BadConfig
+from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.oid import Oid
 from uwf_git.store.store import (
     NotAStore,
     UnsupportedRepository,
     create_store,
     find_git_dir,
-    memory_store,
     open_store,
 )
 
@@ -26,7 +25,7 @@ ONE = Oid("1" * 40)
 def test_a_new_store_is_an_empty_bare_repository(tmp_path: Path, git: Git) -> None:
     path = tmp_path / "new" / "store.git"
     store = create_store(str(path))
-    assert (store.path, store.is_kept) == (str(path), True)
+    assert store.path == str(path)
     assert git("rev-parse", "--is-bare-repository", cwd=path) == "true\n"
     assert git("for-each-ref", cwd=path) == ""
     assert git("fsck", "--strict", cwd=path) == ""
@@ -61,13 +60,13 @@ def test_making_a_store_killed_anywhere_can_be_done_again(tmp_path: Path, git: G
 
 CREATE = """
 import sys
-from uwf_git.store.git_config import add_config
+from uwf_git.store.git.config import add_config
 from uwf_git.store.store import create_store
 add_config(create_store(sys.argv[1]).path + "/config", "uwf.trustedAgent", sys.argv[2])
 """
 
 
-def test_of_many_who_make_the_same_store_none_undoes_what_another_did(tmp_path: Path) -> None:
+def test_parallel_creation_of_a_store_loses_nothing(tmp_path: Path) -> None:
     path = str(tmp_path / "new" / "store.git")
     making = [subprocess.Popen([sys.executable, "-c", CREATE, path, str(n)]) for n in range(6)]
     assert [process.wait() for process in making] == [0] * 6
@@ -150,7 +149,7 @@ def test_a_sha256_repository_of_gits_own_is_refused(tmp_path: Path, git: Git) ->
         open_store(str(tmp_path))
 
 
-def test_a_broken_config_is_told(tmp_path: Path) -> None:
+def test_broken_config_is_refused(tmp_path: Path) -> None:
     create_store(str(tmp_path))
     (tmp_path / "config").write_text("[broken")
     with pytest.raises(BadConfig, match=str(tmp_path / "config")):
@@ -186,8 +185,3 @@ def test_commits_are_forced_to_the_disk_unless_it_is_said(
 def test_what_can_be_deleted_lies_in_one_place(tmp_path: Path) -> None:
     store = create_store(str(tmp_path))
     assert store.local_path("locks", "a") == f"{tmp_path}/uwf/locks/a"
-
-
-def test_a_store_in_memory_has_no_place() -> None:
-    store = memory_store()
-    assert (store.path, store.is_kept) == ("", False)

@@ -8,13 +8,13 @@ import pytest
 from store.conftest import Git
 from store.story import THREAD, Story
 
-from uwf_git.store.git_config import BadConfig, set_config
+from uwf_git.store.git.config import BadConfig, set_config
 from uwf_git.store.store import NotAStore, Store, create_store, find_git_dir, open_store
 
 
 @pytest.fixture
 def project(tmp_path: Path, git: Git) -> Path:
-    """Give a work tree with one commit."""
+    """Return a work tree with one commit."""
     path = tmp_path / "project"
     git("init", "--quiet", path, cwd=tmp_path)
     git("commit", "--quiet", "--allow-empty", "-m", "begin", cwd=path)
@@ -22,7 +22,7 @@ def project(tmp_path: Path, git: Git) -> Path:
 
 
 def refused(path: Path) -> str:
-    """Try to open *path*, and give how it is refused."""
+    """Try to open *path*, and return how it is refused."""
     assert find_git_dir(str(path)) is None
     with pytest.raises(NotAStore) as caught:
         open_store(str(path))
@@ -111,9 +111,7 @@ GARBAGE = [b"[core\n", b"= 1\n", b"[core] = 1\n", b"\0", b'[a "b]\n', b'[a]\nb =
 
 
 @pytest.mark.parametrize("content", GARBAGE, ids=repr)
-def test_a_config_that_is_garbage_is_told_by_its_file(
-    project: Path, git: Git, content: bytes
-) -> None:
+def test_invalid_config_is_named(project: Path, git: Git, content: bytes) -> None:
     path = project / ".git" / "config"
     path.write_bytes(content)
     with pytest.raises(BadConfig) as caught:
@@ -129,7 +127,7 @@ def test_a_repository_without_a_config_has_no_settings(store: Store) -> None:
 def test_a_user_cannot_make_a_repository_another_kind(store: Store, tmp_path: Path) -> None:
     environ = {"GIT_CONFIG_GLOBAL": str(tmp_path / "mine"), "GIT_CONFIG_NOSYSTEM": "1"}
     set_config(environ["GIT_CONFIG_GLOBAL"], "extensions.objectFormat", "sha256")
-    assert open_store(store.path, environ=environ).is_kept
+    assert open_store(store.path, environ=environ).path == store.path
 
 
 def test_where_a_file_is_no_store_is_made(tmp_path: Path) -> None:

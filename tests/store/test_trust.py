@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fresh_store import fresh_store
 from hypothesis import given
 from hypothesis import strategies as st
 from store.conftest import Git
 from store.story import AGENT, Story, signed
 
-from uwf_git.store.git_config import set_config
-from uwf_git.store.registry import add_version
-from uwf_git.store.store import Store, memory_store, open_store
+from uwf_git.store.git.config import set_config
+from uwf_git.store.store import Store, open_store
 from uwf_git.store.trust import (
     NAME,
     StillTrusted,
@@ -23,7 +23,8 @@ from uwf_git.store.trust import (
     trust_agents,
     untrust_agents,
 )
-from uwf_git.store.workflow_tree import Source
+from uwf_git.store.workflows.registry import add_version
+from uwf_git.store.workflows.tree import SourceFiles
 
 AGENT_CONFIG: dict[str, Any] = {
     "command": "uwf-cursor --model x",
@@ -111,7 +112,7 @@ def test_what_is_allowed_already_costs_nothing(store: Store) -> None:
     assert len(allowed(store)) == 1
 
 
-def test_allowing_nobody_writes_nothing(store: Store) -> None:
+def test_trusting_no_agent_writes_nothing(store: Store) -> None:
     before = Path(store.path, "config").read_bytes()
     trust_agents(store, [])
     assert Path(store.path, "config").read_bytes() == before
@@ -150,24 +151,20 @@ def test_git_reads_the_config_whatever_the_command(store: Store, git: Git, comma
 def test_exactly_what_was_allowed_is_trusted(
     known: list[dict[str, Any]], asked: dict[str, Any]
 ) -> None:
-    store = memory_store()
+    store = fresh_store()
     trust_agents(store, known)
     assert all(is_trusted(store, agent) for agent in known)
     assert is_trusted(store, asked) == (asked in known)
 
 
-def test_a_store_in_memory_trusts_for_as_long_as_it_lives(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    store = memory_store()
+def test_trust_in_one_store_is_none_in_another() -> None:
+    store = fresh_store()
     trust_agents(store, [AGENT_CONFIG])
     assert is_trusted(store, AGENT_CONFIG)
-    assert not is_trusted(memory_store(), AGENT_CONFIG)
-    assert os.listdir() == []
+    assert not is_trusted(fresh_store(), AGENT_CONFIG)
 
 
-def test_what_git_config_was_told_by_hand_counts(store: Store, git: Git) -> None:
+def test_values_set_with_git_config_count(store: Store, git: Git) -> None:
     text = json.dumps(AGENT_CONFIG, sort_keys=True, separators=(",", ":"))
     git("config", "--add", "UWF.trustedagent", text, cwd=Path(store.path))
     assert is_trusted(reopened(store), AGENT_CONFIG)
@@ -176,7 +173,7 @@ def test_what_git_config_was_told_by_hand_counts(store: Store, git: Git) -> None
 
 
 @pytest.mark.parametrize("value", ["", "true", "{", "null", '{"command": "uwf-cursor --model x"}'])
-def test_a_value_that_is_no_agent_trusts_nobody(store: Store, value: str) -> None:
+def test_invalid_value_trusts_no_agent(store: Store, value: str) -> None:
     set_config(f"{store.path}/config", NAME, value)
     assert not is_trusted(reopened(store), AGENT_CONFIG)
     trust_agents(reopened(store), [AGENT_CONFIG])
@@ -209,7 +206,7 @@ def test_what_was_fetched_is_not_trusted(
     trust_agents(store, [AGENT.payload])
     story = Story(store, clock)
     added = ("demo", story.snapshot.get_start(), ())
-    add_version(store, None, added=added, source=Source(b""), signing=signed(clock()))
+    add_version(store, None, added=added, source=SourceFiles(b""), signing=signed(clock()))
     git("clone", "--quiet", "--mirror", store.path, tmp_path / "clone.git", cwd=tmp_path)
     clone = open_store(str(tmp_path / "clone.git"))
     assert clone.refs.names("refs/threads/") == [story.thread]
@@ -225,7 +222,7 @@ for number in range(5):
 """
 
 
-def test_of_many_who_allow_at_once_each_is_heard(store: Store, git: Git) -> None:
+def test_parallel_trust_loses_no_agent(store: Store, git: Git) -> None:
     adding = [
         subprocess.Popen([sys.executable, "-c", ADD, store.path, str(which)]) for which in range(6)
     ]
@@ -273,7 +270,7 @@ def test_any_command_can_go_again_and_the_rest_stays(store: Store, git: Git, com
     assert git("config", "uwf.agent", cwd=Path(store.path)) == "a\n"
 
 
-def test_nothing_is_written_when_nobody_goes(store: Store) -> None:
+def test_untrusting_no_agent_writes_nothing(store: Store) -> None:
     trust_agents(store, [AGENT_CONFIG])
     config = Path(store.path, "config")
     before = config.stat().st_ino, config.read_bytes()
@@ -282,9 +279,7 @@ def test_nothing_is_written_when_nobody_goes(store: Store) -> None:
     assert (config.stat().st_ino, config.read_bytes()) == before
 
 
-def test_what_the_user_trusts_everywhere_is_told_and_not_ours_to_change(
-    store: Store, git: Git
-) -> None:
+def test_trust_of_the_user_is_reported_and_unchanged(store: Store, git: Git) -> None:
     text = json.dumps({"command": "everywhere"}, separators=(",", ":"))
     git("config", "--global", NAME, text, cwd=Path(store.path))
     mine = open_store(store.path, environ=os.environ)
@@ -298,8 +293,8 @@ def test_what_the_user_trusts_everywhere_is_told_and_not_ours_to_change(
     assert allowed(store) == []
 
 
-def test_a_store_in_memory_forgets_as_well() -> None:
-    store = memory_store()
+def test_an_opened_store_sees_what_it_untrusted() -> None:
+    store = fresh_store()
     trust_agents(store, [AGENT_CONFIG, {"command": "other"}])
     assert len(untrust_agents(store, command="other")) == 1
     assert [(each.agent, each.is_own) for each in list_trusted(store)] == [(AGENT_CONFIG, True)]

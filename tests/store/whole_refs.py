@@ -1,7 +1,4 @@
-"""Whole refs: whether all that the refs of an image need is in that image.
-
-Owns: reading git's loose files from an image. Knows nothing of: how the image came to be.
-"""
+"""Check that an image holds all objects that its refs need."""
 
 import hashlib
 import re

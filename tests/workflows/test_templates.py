@@ -11,7 +11,7 @@ from workflow_file import read
 
 from uwf_git.engine.expression import evaluate_condition
 from uwf_git.engine.moderator import Position, StepSummary, build_context, next_role
-from uwf_git.model.definition import Definition
+from uwf_git.model.definition.definition import Definition
 from uwf_git.model.schema_check import check_value
 from uwf_git.model.transition import END, START
 
@@ -42,7 +42,7 @@ def role_after(definition: Definition, steps: list[StepSummary]) -> str:
 
 
 def walk(definition: Definition, play: Play) -> list[str]:
-    """Give the roles that a thread goes through when *play* plays all of them."""
+    """List the roles that a thread goes through when *play* plays all of them."""
     steps: list[StepSummary] = []
     while len(steps) <= MOST_STEPS:
         to = role_after(definition, steps)
@@ -100,7 +100,7 @@ def test_conditions_ask_only_for_fields_that_the_role_hands_in(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_every_role_is_told_what_to_do_and_what_not(name: str) -> None:
+def test_prompt_of_every_role_says_what_to_do_and_what_not(name: str) -> None:
     for role in template(name).roles.values():
         assert role.description, role.name
         assert role.extract_prompt, role.name

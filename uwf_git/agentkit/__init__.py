@@ -9,7 +9,7 @@ as a command, it plays any role whose schema asks for ``words``::
 
 
     def count(context: AgentContext) -> AgentResult:
-        """Count what was asked for, and show what a model would be told."""
+        """Count the words of the task, and show the prompt for a model."""
         words = len(context.start.prompt.split())
         return AgentResult(meta={"words": words}, content=build_prompt(context))
 
@@ -19,12 +19,10 @@ as a command, it plays any role whose schema asks for ``words``::
     if __name__ == "__main__":
         sys.exit(main())
 
-A function that calls a model may simply return the model's text: ``build_prompt`` asks for the
-role's fields in front matter, and ``create_agent`` takes them out again.
+A function that calls a model may return the model's text: ``build_prompt`` asks for the role's
+fields in front matter, and ``create_agent`` extracts them.
 
-Owns: the names that agent authors import. Knows nothing of: the engine, beyond its context.
-Always true: importing the kit opens no store and costs little; the store is opened when the
-context is loaded.
+Importing the kit opens no store and is cheap; the store is opened when the context is loaded.
 '''
 
 from uwf_git.agentkit.context import (
@@ -34,8 +32,8 @@ from uwf_git.agentkit.context import (
     build_extract_context,
     parse_context,
 )
-from uwf_git.agentkit.extract import Extracted, NoMeta, extract_meta
-from uwf_git.agentkit.extractor import extract
+from uwf_git.agentkit.extraction.extract import Extracted, NoMeta, extract_meta
+from uwf_git.agentkit.llm.extractor_settings import extract
 from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.result import AgentResult, print_result
 from uwf_git.agentkit.running import create_agent

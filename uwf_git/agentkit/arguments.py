@@ -1,8 +1,6 @@
-"""Arguments: what the engine appends to an agent's command.
+"""The arguments that the engine appends to an agent's command, in both calling conventions.
 
-Owns: both calling conventions, seen from the agent. Knows nothing of: the agent's own words.
-Always true: what the engine appends stands at the end, so an agent's own options cannot be
-mistaken for it.
+They are parsed from the end, so an agent's own options cannot be mistaken for them.
 Source: ``<command> <thread-id>``, or ``<command> -t <thread-id> -r <role>``.
 """
 
@@ -16,23 +14,19 @@ _NAMES = {"-t": "thread", "--thread": "thread", "-r": "role", "--role": "role"}
 
 @dataclass(frozen=True, slots=True)
 class AgentArguments:
-    """The argv of an agent, taken apart."""
+    """The parsed argv of an agent."""
 
     thread_id: str
 
     role: str | None
-    """None when the convention does not name it: the context does."""
+    """None: the convention does not name it; the context does."""
 
     own: tuple[str, ...]
-    """The words before: the agent's own."""
+    """The agent's own words, before those of the engine."""
 
 
 def parse_arguments(argv: Sequence[str]) -> AgentArguments:
-    """Take apart *argv*, which is given without the program.
-
-    Raises:
-        BadUsage: there is no thread id in it.
-    """
+    """Parse *argv*, without the program; raise BadUsage if there is no thread id."""
     words = list(argv)
     found: dict[str, str] = {}
     while len(words) > 1 and words[-2] in _NAMES and _NAMES[words[-2]] not in found:

@@ -1,7 +1,6 @@
-"""Context: what an agent may know, under the names that agent authors import.
+"""The context of a turn, under the names that agent authors import.
 
-Owns: nothing; turn_context.py in the engine does, since `uwf thread context --prompt` is made of
-the same values.
+Defined in engine/turn_context.py, which `uwf thread context --prompt` uses too.
 """
 
 from uwf_git.engine.turn_context import (
@@ -10,12 +9,16 @@ from uwf_git.engine.turn_context import (
     ExtractContext,
     LastError,
     ModeratorContext,
-    Role,
     Start,
     Step,
-    Workflow,
     build_extract_context,
     parse_context,
+)
+from uwf_git.engine.turn_context import (
+    RoleView as Role,
+)
+from uwf_git.engine.turn_context import (
+    WorkflowView as Workflow,
 )
 
 __all__ = [

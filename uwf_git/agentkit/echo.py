@@ -1,8 +1,7 @@
-"""A stand-in agent: it answers with what it was asked.
+"""A stand-in agent for tests, and for trying a workflow without a model.
 
-Owns: nothing; it is for tests, and for trying a workflow out before a model is paid.
-Call it as ``python -m uwf_git.agentkit.echo <thread-id>``.
-Always true: the meta repeats the turn, the content is the prompt that a real agent would get.
+Call it as ``python -m uwf_git.agentkit.echo <thread-id>``. Its content is the prompt that a real
+agent would get.
 """
 
 import sys
@@ -14,7 +13,7 @@ from uwf_git.engine.prompt import build_prompt
 
 
 def echo(context: AgentContext) -> AgentResult:
-    """Answer with the question."""
+    """Return the turn as meta, and the prompt as content."""
     meta = {
         "echo": context.start.prompt,
         "role": context.current_role.name,

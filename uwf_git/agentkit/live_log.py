@@ -1,7 +1,6 @@
-"""The live log: what a program prints on stderr, repeated on ours while it does.
+"""The live log: a program's stderr, copied to ours while it runs.
 
-Owns: how much of it. Always true: a flood is cut with a note, since all of it would count against
-the agent's own limit.
+A flood is cut with a note, since all of it would count against the agent's own limit of output.
 """
 
 import sys
@@ -10,13 +9,13 @@ _LOGGED_BYTES = 1024 * 1024
 
 
 class LiveLog:
-    """Repeats the beginning of an output on stderr."""
+    """Copies the beginning of an output to stderr."""
 
     def __init__(self, limit: int = _LOGGED_BYTES) -> None:
         self._left = limit
 
     def add(self, chunk: bytes) -> None:
-        """Repeat *chunk*, as far as there is room."""
+        """Copy *chunk*, up to the limit."""
         if self._left <= 0:
             return
         shown = chunk[: self._left]

@@ -1,8 +1,4 @@
-"""Loading: from the way an agent was called to its context.
-
-Owns: finding the turn for which this process was called.
-Knows nothing of: what the agent does with it.
-"""
+"""Load the context of the turn for which an agent was called."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +10,7 @@ from uwf_git.errors import BadUsage, Refused
 
 
 class ThreadMoved(Refused):
-    """The thread is not where whoever called the agent said it was."""
+    """The thread's head is not the one in UWF_HEAD."""
 
     code = "thread-moved"
 
@@ -31,19 +27,18 @@ class ThreadMoved(Refused):
 def load_context(environ: Mapping[str, str], argv: Sequence[str]) -> AgentContext:
     """Load the context of the turn for which this process was called.
 
-    *argv* comes without the program. The store is read in this process; UWF_REPO says where it
-    is. The role is the one that the caller names, in argv or in UWF_ROLE, else the one whose turn
-    it is. A thread that is no longer where its caller left it (UWF_HEAD) is refused, since the
-    answer to an old question helps nobody.
+    *argv* is without the program. The store at UWF_REPO is read in this process. The role is the
+    one that argv or UWF_ROLE names, else the one whose turn it is. If the thread's head is no
+    longer UWF_HEAD, the turn is over, and the context is refused.
 
     Raises:
         BadUsage: there is no thread id, or no UWF_REPO.
-        ThreadMoved: the thread's head is not the caller's.
+        ThreadMoved: the thread's head is not UWF_HEAD.
         BadContext: the store and this kit are of different versions.
-        UwfError: the store has no such thread or role, and says so.
+        UwfError: the store has no such thread or role.
     """
-    # The store costs 150 ms of start-up, which a process that never looks should not pay.
-    from uwf_git.commands.thread_context import load_thread_context  # noqa: PLC0415
+    # The store costs 150 ms of start-up, and help pages do not need it.
+    from uwf_git.commands.inspect.context import load_thread_context  # noqa: PLC0415
 
     arguments = parse_arguments(argv)
     repo = environ.get("UWF_REPO")
@@ -57,5 +52,5 @@ def load_context(environ: Mapping[str, str], argv: Sequence[str]) -> AgentContex
     head = environ.get("UWF_HEAD") or context.head
     if head != context.head:
         raise ThreadMoved(context.thread_id, head=head, now=context.head)
-    # We stand where the engine put us, whatever is remembered for the thread.
+    # The engine has changed to the work directory, whatever is recorded for the thread.
     return replace(context, workdir=str(Path.cwd()))

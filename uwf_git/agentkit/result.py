@@ -1,8 +1,4 @@
-"""Results: what an agent hands back, and how it is printed.
-
-Owns: the value and its JSON. Knows nothing of: where the meta came from.
-Always true: what was printed is one JSON object in UTF-8, or nothing was printed.
-"""
+"""The result of an agent, and its JSON: one whole object is printed, or nothing."""
 
 import json
 from dataclasses import dataclass
@@ -12,7 +8,7 @@ from uwf_git.errors import AgentFailed
 
 
 class UnprintableResult(AgentFailed):
-    """The result holds what JSON cannot."""
+    """The result holds a value that JSON does not have."""
 
     code = "unprintable-result"
 
@@ -25,31 +21,28 @@ class AgentResult:
     """An agent's answer."""
 
     meta: Any
-    """What routing sees; it has to fit the role's schema."""
+    """The fields for routing; they have to fit the role's schema."""
 
     content: str
-    """What people and the next agents read."""
+    """The text for people and the next agents."""
 
     usage: dict[str, Any] | None = None
-    """What it cost: numbers are added up over a thread."""
+    """Its usage; numbers are added up over a thread."""
 
     state: dict[str, Any] | None = None
     """A JSON merge patch for the thread's state."""
 
     session: str | None = None
-    """The name under which the tool can go on with this conversation."""
+    """The name by which the tool can resume this conversation."""
 
     rung: str | None = None
-    """How the meta was found (ladder.py)."""
+    """How the meta was found (extraction/ladder.py)."""
 
 
 def render_result(result: AgentResult) -> bytes:
-    """Write *result* as the engine reads it: one line of JSON.
+    """Return *result* as the engine reads it: one line of JSON.
 
-    Half surrogates in the content, left over from bytes that were no text, become U+FFFD.
-
-    Raises:
-        UnprintableResult: a value that JSON does not have.
+    Half surrogates in the content, from bytes that were not UTF-8, become U+FFFD.
     """
     document = {"meta": result.meta, "content": _whole_characters(result.content)}
     for name in ("usage", "state", "session", "rung"):
@@ -63,11 +56,10 @@ def render_result(result: AgentResult) -> bytes:
 
 
 def print_result(result: AgentResult, stream: IO[bytes]) -> None:
-    """Print *result* on *stream*, all of it, before coming back.
+    """Print *result* on *stream*, and flush it.
 
     Raises:
-        UnprintableResult: a value that JSON does not have; nothing was printed.
-        OSError: the stream would not take it.
+        UnprintableResult: it holds a value that JSON does not have; nothing was printed.
     """
     stream.write(render_result(result))
     stream.flush()

@@ -1,10 +1,8 @@
-"""Running an author's function as an agent.
+"""Run an author's function as an agent: context in, result out, exit status.
 
-Owns: the frame around the function: context in, result out, exit status.
-Knows nothing of: what the function does.
-Always true: the process exits with 0 only after a whole result was printed. Nothing else is ever
-printed on stdout but, with another status, the words in which no result was found: what the
-function, or a program that it starts, prints there goes to stderr, which is the live log.
+The process exits with 0 only after a whole result was printed. With another status, stdout has at
+most the text in which no result was found. Other output of the function, or of its children, goes
+to stderr, which is the live log.
 """
 
 import atexit
@@ -16,9 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from uwf_git.agentkit.adapter import NoAnswer
 from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.extract import NoMeta, extract_meta
+from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.extraction.extract import NoMeta, extract_meta
 from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.result import AgentResult, print_result
 from uwf_git.agents.one_line import on_one_line
@@ -31,17 +29,17 @@ _INTERRUPTED = 130
 
 _LONGEST_HALF = 500_000
 
-# Python looks for garbage at every 700 objects, of which a start makes 40,000: for 5 to 10 ms of
-# 100, and there is none yet.
+# By default Python collects garbage at every 700 objects. A start makes 40,000, none of them
+# garbage, so that costs 5 to 10 ms of 100.
 _OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
 
 def create_agent(function: AgentFunction) -> Callable[[], int]:
     """Make the ``main`` of an agent from a function of its context.
 
-    The function gives an ``AgentResult``, or a text in which the fields stand as the prompt
-    asked for. What it raises becomes one line on stderr and exit status 1; with UWF_DEBUG in
-    the environment, a traceback.
+    The function returns an ``AgentResult``, or a text with the fields in the form that the prompt
+    asks for. An exception becomes one line on stderr and exit status 1; with UWF_DEBUG in the
+    environment, also a traceback.
     """
 
     def main() -> int:
@@ -54,11 +52,11 @@ def create_agent(function: AgentFunction) -> Callable[[], int]:
 
 
 def complete(function: AgentFunction, context: AgentContext) -> AgentResult:
-    """Call *function*, and make of a bare text the result that it holds.
+    """Call *function*; extract the result from a text.
 
     Raises:
         NoMeta: the text has no fields that fit the role.
-        TypeError: it is neither a text nor a result.
+        TypeError: the function returned something else.
     """
     answer = function(context)
     if isinstance(answer, AgentResult):
@@ -66,11 +64,11 @@ def complete(function: AgentFunction, context: AgentContext) -> AgentResult:
     if isinstance(answer, str):
         found = extract_meta(answer, context.current_role.output_schema)
         return AgentResult(found.meta, found.content)
-    raise TypeError(f"an agent gives a str or an AgentResult, not {type(answer).__name__}")
+    raise TypeError(f"an agent returns a str or an AgentResult, not {type(answer).__name__}")
 
 
 def run_as_agent(produce: Callable[[], AgentResult], *, is_debug: bool) -> int:
-    """Print what *produce* gives, or say in one line why there is nothing; give the exit status."""
+    """Print the result of *produce*, or one line on stderr; return the exit status."""
     _log_to_file()
     try:
         with _rare_collections(), _kept_stdout() as stdout:
@@ -90,35 +88,35 @@ def run_as_agent(produce: Callable[[], AgentResult], *, is_debug: bool) -> int:
 
 
 def _log_to_file() -> None:
-    """Keep the debug log if UWF_DEBUG names a file for it.
+    """Write the debug log if UWF_DEBUG names a file.
 
-    Never on stderr: that is recorded, and read for its last line.
+    Not to stderr, which is recorded, and whose last line is read.
     """
     if os.environ.get("UWF_DEBUG", "") not in {"", "0", "1"}:
-        from uwf_git.commands.debug_output import (  # noqa: PLC0415 (10 ms, and few ask for it)
-            log_as_asked,
+        from uwf_git.commands.admin.debug_output import (  # noqa: PLC0415 (10 ms, and rarely used)
+            switch_on_debug_log,
         )
 
-        log_as_asked(os.environ, cwd=os.getcwd())
+        switch_on_debug_log(os.environ, cwd=os.getcwd())
 
 
 def _print_outcome(produce: Callable[[], AgentResult], stdout: IO[bytes]) -> None:
-    """Print the result, or the words that hold none: somebody has paid for them."""
+    """Print the result, or the text without one, since it has been paid for."""
     try:
         result = produce()
     except NoMeta as failure:
         _print_words(failure.text, stdout)
         raise
-    except NoAnswer as failure:
+    except AskFailed as failure:
         _print_words(failure.partial.text if failure.partial else "", stdout)
         raise
     print_result(result, stdout)
 
 
 def _print_words(text: str, stdout: IO[bytes]) -> None:
-    """Print *text*; of more than anybody reads, its beginning and its end.
+    """Print *text*; only the beginning and the end of a very long one.
 
-    Else the engine, which takes no flood, would record that instead of the reason.
+    The engine would record too much output as the failure, instead of the reason.
     """
     left_out = len(text) - 2 * _LONGEST_HALF
     if left_out > 0:
@@ -130,10 +128,10 @@ def _print_words(text: str, stdout: IO[bytes]) -> None:
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Let the collector wait for many objects, and look at none of them when the process ends.
+    """Collect garbage rarely, and not at the end of the process.
 
-    At its end Python goes through all of them once more, for 15 to 20 ms, though the kernel frees
-    them anyway. What has to happen at the end (``atexit``, ``with``) happens as ever.
+    That last collection costs 15 to 20 ms, and the kernel frees the memory anyway. ``atexit`` and
+    ``with`` work as usual.
     """
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
@@ -147,7 +145,7 @@ def _rare_collections() -> Iterator[None]:
 
 @contextmanager
 def _kept_stdout() -> Iterator[IO[bytes]]:
-    """Keep the real stdout for the result; whoever else prints there prints on stderr."""
+    """Keep the real stdout for the result; redirect all other output to stderr."""
     sys.stdout.flush()
     with os.fdopen(os.dup(1), "wb") as kept:
         os.dup2(2, 1)
@@ -159,11 +157,11 @@ def _kept_stdout() -> Iterator[IO[bytes]]:
 
 
 def _account_for_exit(error: SystemExit) -> int:
-    """Let sys.exit() mean failure: there is no result."""
+    """Return a failure for sys.exit(), since there is no result."""
     if isinstance(error.code, int) and error.code:
         return error.code
     is_text = error.code not in (None, 0)
-    return _say(str(error.code) if is_text else "the agent left without a result", _FAILED)
+    return _say(str(error.code) if is_text else "the agent exited without a result", _FAILED)
 
 
 def _fail(message: str, *, hint: str | None, status: int, is_debug: bool) -> int:

@@ -1,15 +1,12 @@
-"""Settings: what was configured for an adapter.
+"""The settings of an adapter, from five sources; the more specific one wins.
 
-Owns: where settings come from, and which counts. Knows nothing of: what a program does with them.
-Always true: the more specific one wins, and nothing but these places is looked at:
-
-1. the words of the agent's command line: ``uwf-claude --model opus``
+1. the adapter's command line: ``uwf-claude --model opus``
 2. the environment: ``UWF_CLAUDE_MODEL``
 3. git config for the role: ``uwf.claude.reviewer.model``
 4. git config: ``uwf.claude.model``
 5. for the model alone, the environment for all adapters: ``UWF_MODEL``
 
-git config is the store's over the user's. A fetched thread or workflow cannot set anything.
+The store's git config is read over the user's. A fetched thread or workflow cannot set anything.
 """
 
 import os
@@ -20,27 +17,23 @@ from uwf_git.errors import BadUsage
 
 KEYS: dict[str, str] = {
     "model": "the model to use, as the program names it",
-    "permission": "what the program may do without asking, as it names that",
+    "permission": "what the program may do without asking, as it names it",
     "args": "more arguments for the program, split as a shell would",
-    "program": "the program itself, if it is not to be found by its name",
-    "env": "more variables that it may see, as `JAVA_HOME NODE_*`",
+    "program": "the path of the program, if its name is not on the PATH",
+    "env": "more variables that it may see, such as `JAVA_HOME NODE_*`",
     "timeout": "the most seconds for one answer",
     "silence": "the most seconds in which it may print nothing",
-    "resume": "visits: go on with the conversation of the role's last turn",
+    "resume": "visits: resume the conversation of the role's last turn",
 }
-"""What every adapter understands."""
+"""The settings of all adapters, each with its meaning."""
 
 
 def load_settings(
     adapter: str, role: str, *, environ: Mapping[str, str], words: Mapping[str, str]
 ) -> dict[str, str]:
-    """Give the settings of *adapter* for *role*; *words* are those of its command line.
-
-    Raises:
-        BadConfig: a git config file cannot be parsed.
-    """
-    # Its owner is in the process anyway wherever a context was loaded.
-    from uwf_git.store.git_config import read_config_file, read_user_config  # noqa: PLC0415
+    """Return the settings of *adapter* for *role*; *words* are those of its command line."""
+    # Part of the store, which is imported only when a context is loaded.
+    from uwf_git.store.git.config import read_config_file, read_user_config  # noqa: PLC0415
 
     config = read_user_config(environ)
     if environ.get("UWF_REPO"):
@@ -48,7 +41,7 @@ def load_settings(
     settings = {"model": environ["UWF_MODEL"]} if environ.get("UWF_MODEL") else {}
     for section in (f"uwf.{adapter}", f"uwf.{adapter}.{role}"):
         for name, values in config.values.items():
-            # The last dot ends the section: a role's name may hold dots itself.
+            # The last dot ends the section; a role's name may contain dots.
             front, _, key = name.rpartition(".")
             if front == section:
                 settings[key] = values[-1]
@@ -60,12 +53,9 @@ def load_settings(
 
 
 def parse_words(own: Sequence[str], *, keys: Sequence[str], word: str | None) -> dict[str, str]:
-    """Read an adapter's own words: ``--key value`` or ``--key=value``, any of *keys*.
+    """Parse the adapter's command line: ``--key value`` or ``--key=value``, for *keys*.
 
-    *word* is the key of the one word without a ``--`` that some adapters take.
-
-    Raises:
-        BadUsage: there is another word, or one too few.
+    *word* is the key of the one positional word that some adapters take.
     """
     words = list(own)
     found: dict[str, str] = {}
@@ -86,11 +76,7 @@ def parse_words(own: Sequence[str], *, keys: Sequence[str], word: str | None) ->
 
 
 def parse_seconds(settings: Mapping[str, str], key: str) -> float | None:
-    """Give the setting *key* as seconds; None if it is not set.
-
-    Raises:
-        BadUsage: it is no number above 0.
-    """
+    """Return the setting *key* as seconds; None if it is not set."""
     text = settings.get(key)
     if not text:
         return None
@@ -104,11 +90,7 @@ def parse_seconds(settings: Mapping[str, str], key: str) -> float | None:
 
 
 def choose_permission(settings: Mapping[str, str], known: Collection[str]) -> str:
-    """Give the setting ``permission``, one of the *known* ones; the first of them is the default.
-
-    Raises:
-        BadUsage: it is another.
-    """
+    """Return the setting ``permission``, one of *known*; the first of them is the default."""
     first, *others = known
     permission = settings.get("permission") or first
     if permission not in known:
@@ -118,11 +100,7 @@ def choose_permission(settings: Mapping[str, str], known: Collection[str]) -> st
 
 
 def split_args(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Give the setting ``args`` as words.
-
-    Raises:
-        BadUsage: a quote is left open.
-    """
+    """Return the setting ``args`` as words."""
     try:
         return tuple(shlex.split(settings.get("args", "")))
     except ValueError as error:

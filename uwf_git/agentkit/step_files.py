@@ -1,8 +1,7 @@
-"""Step files: what an adapter leaves beside its reply, for the engine to pick up.
+"""The files that an adapter leaves for the engine in the step's folder.
 
-Owns: the names and the contents of prompt.md, failure.json, submitted.json and the trace.
-Knows nothing of: who asks whom.
-Always true: without a step (an agent that is run by hand) nothing is written.
+prompt.md, failure.json, submitted.json and the trace. Without a step (an agent that is run by hand)
+nothing is written.
 """
 
 import json
@@ -16,7 +15,7 @@ PROMPT = "prompt.md"
 FAILURE = "failure.json"
 SUBMITTED = "submitted.json"
 
-# Events are for reading; a tool that printed a whole file has done so elsewhere as well.
+# Events are for people, who do not need whole files in them.
 _LONGEST_TEXT = 4_000
 _DEEPEST = 8
 _MOST_ITEMS = 200
@@ -25,12 +24,12 @@ Note = Callable[[Mapping[str, Any]], None]
 
 
 def write_prompt(step_dir: str | None, prompt: str) -> None:
-    """Leave what the agent was told."""
+    """Write the agent's prompt."""
     _write(step_dir, PROMPT, prompt)
 
 
 def extend_prompt(step_dir: str | None, prompt: str, told: str) -> None:
-    """Keep *told* for *prompt*, if that is what was left: an adapter has put words after it."""
+    """Replace the written *prompt* by *told*, to which an adapter has added words."""
     kept = prompt.encode(errors="replace").decode()
     if step_dir is None or told == kept or not told.startswith(kept):
         return
@@ -39,21 +38,21 @@ def extend_prompt(step_dir: str | None, prompt: str, told: str) -> None:
             is_kept = file.read() == kept
     except OSError:
         return
-    # A correction is another prompt, and the first one is the step's.
+    # A correction has another prompt; the step's is the first one.
     if is_kept:
         write_prompt(step_dir, told)
 
 
 def write_failure(step_dir: str | None, failure: Mapping[str, Any]) -> None:
-    """Leave why there is no reply (``kind``), and what that cost all the same (``usage``).
+    """Write why there is no reply (``kind``), and what it cost (``usage``).
 
-    Of a limit also when it ends, if that was told (``resetAt``, in milliseconds since 1970).
+    For a rate limit also when it ends, if known (``resetAt``, in milliseconds since 1970).
     """
     _write(step_dir, FAILURE, json.dumps(failure, default=str) + "\n")
 
 
 def read_submitted(step_dir: str | None) -> Mapping[str, Any] | None:
-    """Give what the agent handed in by the tool ``submit_result``; None if it did not."""
+    """Return what the agent submitted by the tool ``submit_result``, or None."""
     if step_dir is None:
         return None
     try:
@@ -66,7 +65,7 @@ def read_submitted(step_dir: str | None) -> Mapping[str, Any] | None:
 
 @contextmanager
 def open_trace(path: str | None) -> Iterator[Note]:
-    """Give a function that adds events to the trace: one JSON object a line, with its time."""
+    """Yield a function that adds an event to the trace: a line of JSON with its time."""
     if not path:
         yield lambda _event: None
         return
@@ -75,7 +74,7 @@ def open_trace(path: str | None) -> Iterator[Note]:
         def note(event: Mapping[str, Any]) -> None:
             line = {"time": time.time_ns() // 1_000_000, **_shorten(event, depth=0)}
             file.write(json.dumps(line, default=str) + "\n")
-            # Who watches the step reads it meanwhile.
+            # Flushed, since it is read while the step runs.
             file.flush()
 
         yield note
@@ -89,7 +88,7 @@ def _write(step_dir: str | None, name: str, text: str) -> None:
 
 
 def _shorten(value: Any, *, depth: int) -> Any:
-    """Give *value* with long texts cut, and as deep as anybody reads."""
+    """Return *value* with long texts and deep levels cut."""
     if isinstance(value, str) and len(value) > _LONGEST_TEXT:
         return f"{value[:_LONGEST_TEXT]}[… {len(value) - _LONGEST_TEXT:,} characters left out …]"
     if isinstance(value, Mapping | list | tuple) and depth >= _DEEPEST:

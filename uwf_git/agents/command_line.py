@@ -1,16 +1,14 @@
-"""Command lines: from the words of an agent command to an argv that can be started.
+"""Agent commands: split them, build the argv of their protocol, and find the program.
 
-Owns: splitting, the two calling conventions, and finding the program before it is started.
-Knows nothing of: processes, threads beyond their id, what an agent answers.
-Always true: what is returned can be handed to exec as it is: nothing is expanded, no shell sees
-it. A program is looked for before the spawn, since the exit status 127 of a missing one is no
-different from the agent's own.
+Nothing is expanded and no shell is involved. The program is looked up before the spawn, since exit
+status 127 could also be the agent's own.
 """
 
 import os
 import shlex
 import shutil
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -45,11 +43,11 @@ class ProgramMissing(AgentFailed):
 
 
 def split_command(command: str) -> tuple[str, ...]:
-    """Split *command* into words as a POSIX shell does, without expanding anything.
+    """Split *command* into words as a POSIX shell does, without expansion.
 
     Raises:
-        BadCommand: a quote is left open, there is no word, or a word that no program can be
-            given (one with a NUL, or with half of a surrogate pair).
+        BadCommand: an open quote, no words, or a word that no argv can hold (a NUL, a lone
+            surrogate).
     """
     if "\0" in command:
         raise BadCommand(command, "it holds a NUL character")
@@ -57,7 +55,7 @@ def split_command(command: str) -> tuple[str, ...]:
         os.fsencode(command)
         words = tuple(shlex.split(command))
     except UnicodeEncodeError:
-        raise BadCommand(command, "it holds half of a surrogate pair") from None
+        raise BadCommand(command, "it holds a lone surrogate") from None
     except ValueError as error:
         raise BadCommand(command, str(error).lower()) from None
     if not words or not words[0]:
@@ -66,11 +64,7 @@ def split_command(command: str) -> tuple[str, ...]:
 
 
 def build_argv(command: str, *, protocol: Protocol, thread: str, role: str) -> tuple[str, ...]:
-    """Add to *command* what its protocol says: the thread, or ``-t <thread> -r <role>``.
-
-    Raises:
-        BadCommand: as ``split_command``.
-    """
+    """Return the words of *command* and what its protocol adds: thread, or thread and role."""
     words = split_command(command)
     if protocol == "flags":
         return (*words, "-t", thread, "-r", role)
@@ -78,10 +72,10 @@ def build_argv(command: str, *, protocol: Protocol, thread: str, role: str) -> t
 
 
 def build_search_path(path: str) -> str:
-    """Append to *path*, a PATH, the directory of the running Python.
+    """Return the PATH *path* with the directory of the running Python at its end.
 
-    Agents that were installed with uwf are then found although nobody activated its virtual
-    environment. The agent should inherit this PATH, so that it finds the same programs.
+    So agents that were installed with uwf are found without activating its virtual environment.
+    The agent should inherit this PATH.
     """
     own = str(Path(sys.executable).parent)
     entries = path.split(os.pathsep) if path else []
@@ -89,18 +83,16 @@ def build_search_path(path: str) -> str:
 
 
 def resolve_program(program: str, *, path: str, workdir: str) -> str:
-    """Find the file that *program* names, as exec would from *workdir* with PATH *path*.
-
-    The result is absolute, and is what exec should be given.
+    """Return the absolute path of *program*, as exec would find it from *workdir* on *path*.
 
     Raises:
-        ProgramMissing: there is no such program, or it cannot be executed.
+        ProgramMissing: there is no such program, or it is not executable.
     """
     if "/" in program:
         found = str(Path(workdir) / program)
         _check_executable(program, found)
     else:
-        # An empty or relative entry means: seen from the directory in which the agent runs.
+        # Empty and relative entries are relative to the agent's work directory.
         entries = [str(Path(workdir) / entry) for entry in path.split(os.pathsep)]
         found = shutil.which(program, path=os.pathsep.join(entries)) or ""
         if not found:
@@ -123,7 +115,7 @@ def _check_executable(program: str, file: str) -> None:
 def _missing_hint(program: str) -> str:
     if "=" in program or program.startswith("~"):
         return (
-            "no shell reads agent commands, so ~ and NAME=value mean nothing in them; "
+            "agent commands are not run by a shell, so ~ and NAME=value do not work in them; "
             "write the whole path, or start the command with `env NAME=value`"
         )
     if "/" in program:
@@ -135,17 +127,27 @@ def _missing_hint(program: str) -> str:
 
 
 def _check_interpreter(program: str, file: str) -> None:
-    """Refuse a script whose interpreter is absent: the system reports the script as missing."""
+    """Check that a script's interpreter exists; exec would report the script as missing."""
     try:
         with Path(file).open("rb") as script:
             first = script.readline(256)
     except OSError:
-        return  # A program that may be run but not read is no script.
+        return  # Executable but not readable, so it is not a script.
     words = first[2:].split(maxsplit=1) if first.startswith(b"#!") else []
     interpreter = os.fsdecode(words[0]) if words else ""
     if interpreter.startswith("/") and not Path(interpreter).exists():
         raise ProgramMissing(
             program,
-            f"is a script for {interpreter}, which is not there",
+            f"is a script for {interpreter}, which does not exist",
             hint=f"check with `head -1 {shlex.quote(file)}`, and install the interpreter",
         )
+
+
+@lru_cache(maxsize=100)
+def agent_name(command: str) -> str:
+    """Return the base name of the program of *command*, such as ``uwf-shell``."""
+    try:
+        program = split_command(command)[0]
+    except BadCommand:
+        return "unknown"
+    return program.rpartition("/")[2] or "unknown"

@@ -1,8 +1,6 @@
-"""Detaching: a program that outlives the shell from which it was started.
+"""Start a program that outlives us and our terminal.
 
-Owns: what ties a process to who started it, and cutting it. Knows nothing of: what it does.
-Always true: it has a session of its own, so that neither Ctrl-C nor the end of the terminal
-reaches it; it reads nothing, and all that it says lands in its log, which is only added to.
+It gets a session of its own, no stdin, and a log file to which its output is appended.
 """
 
 import os
@@ -15,62 +13,61 @@ from uwf_git.errors import Refused
 
 
 class NotDetached(Refused):
-    """The program could not be started, or its log not be written."""
+    """The program could not be started, or its log could not be written."""
 
     code = "not-detached"
 
     def __init__(self, what: str, problem: str) -> None:
         super().__init__(
-            f"nothing can be started in the background: {what}: {problem}",
-            hint="check that there is room, and that the store can be written",
+            f"cannot start in the background: {what}: {problem}",
+            hint="check free disk space, and the permissions of the store",
             path=what,
         )
 
 
-# The numbers of those that nobody looks at any more. One that has ended stays a zombie, and keeps
-# its number, until we ask for it.
+# Pids of children that were let go. An ended one stays a zombie until it is reaped.
 _LET_GO: list[int] = []
 
 
 class Detached:
-    """A program that was started; whoever started it may look whether it has ended."""
+    """A detached program."""
 
     def __init__(self, child: "subprocess.Popen[bytes]") -> None:
         self._child = child
         self.pid = child.pid
 
     def find_status(self) -> int | None:
-        """Give its exit status (negative: the signal that ended it); None while it lives."""
+        """Return its exit status (negative: the signal that ended it); None while it runs."""
         return self._child.poll()
 
     def let_go(self) -> None:
-        """Look no more; if we live on, it is taken leave of when the next one is started."""
+        """Stop watching it; if it ends before us, the next ``spawn_detached`` reaps it."""
         if self._child.poll() is None:
             _LET_GO.append(self.pid)
-            # Python would warn of a child that nobody waited for.
+            # Python warns of a child that was not waited for.
             self._child.returncode = 0
 
 
 class DetachRequest(NamedTuple):
-    """What is to be started."""
+    """A program to start detached."""
 
     argv: Sequence[str]
     environment: Mapping[str, str]
     workdir: str
     log: str
-    """The file that gets all that it says; it is made if it is not there."""
+    """The file for its stdout and stderr; it is created if missing."""
 
 
-def start_detached(request: DetachRequest) -> Detached:
+def spawn_detached(request: DetachRequest) -> Detached:
     """Start a program that goes on when we end.
 
     Raises:
-        NotDetached: the system refused.
+        NotDetached
     """
-    _take_leave()
+    _reap_ended()
     try:
         os.makedirs(os.path.dirname(request.log), exist_ok=True)
-        # What agents print is for whoever may see their work, and nobody else on this machine.
+        # Readable by this user only: agents may print confidential work.
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         log = os.open(request.log, flags, 0o600)
     except OSError as error:
@@ -96,15 +93,15 @@ def _spawn(request: DetachRequest, log: int) -> "subprocess.Popen[bytes]":
     )
 
 
-def _take_leave() -> None:
-    """Let the system forget those that have ended since they were let go."""
+def _reap_ended() -> None:
+    """Reap the children that have ended since they were let go."""
     for pid in tuple(_LET_GO):
         try:
             has_ended = os.waitpid(pid, os.WNOHANG)[0] != 0
         except ChildProcessError:
-            # Somebody waits for all of our children, or the kernel does.
+            # It was reaped elsewhere, or the process ignores SIGCHLD.
             has_ended = True
         if has_ended:
-            # Another thread may do the same.
+            # Another Python thread may have removed it.
             with suppress(ValueError):
                 _LET_GO.remove(pid)

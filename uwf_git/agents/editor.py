@@ -1,9 +1,4 @@
-"""The editor: a longer text, written by a person in the program that they like.
-
-Owns: which program that is, and the file that it is given.
-Knows nothing of: what the text is for. Always true: a program that fails costs nothing that was
-there before it.
-"""
+"""Edit a longer text in the user's editor."""
 
 import os
 import shlex
@@ -15,17 +10,17 @@ from uwf_git.agents.terminal import Terminal
 
 
 def edit_text(terminal: Terminal, text: str, *, environ: Mapping[str, str]) -> str | None:
-    """Let *text* be changed in $VISUAL or $EDITOR, else vi; None if that failed, which is told.
+    """Return *text* as edited in $VISUAL, $EDITOR or vi; None if that failed, which is shown.
 
     Raises:
-        Left: the terminal is gone.
+        TerminalClosed
     """
     editor = environ.get("VISUAL") or environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="uwf-answer-") as folder:
         path = os.path.join(folder, "answer.md")
         with open(path, "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
-        # As git does: the variable may hold options, and a shell splits them.
+        # Through a shell, as git does: the variable may hold options.
         ran = subprocess.run(
             ["/bin/sh", "-c", f"{editor} {shlex.quote(path)}"],
             stdin=terminal.descriptor,

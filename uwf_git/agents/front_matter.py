@@ -1,9 +1,6 @@
-"""Front matter: YAML between two lines of dashes, and the text that follows.
+"""Front matter: YAML between two lines of dashes, then text. Engine and kit share this one reader.
 
-Owns: where the block begins and ends, for the engine and for the kit alike: two readers of one
-format drift apart.
-Knows nothing of: YAML, what the fields mean.
-Always true: the text after the block is kept character by character.
+The text after the block is kept character by character.
 """
 
 from typing import NamedTuple
@@ -15,7 +12,7 @@ _RULE = "---"
 
 
 class FrontMatterUnclosed(AgentFailed):
-    """The text begins with a line of dashes, and no second one ends the block."""
+    """No second line of dashes closes the front matter."""
 
     code = "front-matter-unclosed"
 
@@ -24,26 +21,25 @@ class FrontMatterUnclosed(AgentFailed):
 
 
 class FrontMatter(NamedTuple):
-    """A text that begins with front matter, taken apart."""
+    """The parts of a text that begins with front matter."""
 
     source: str
     """The YAML between the dashes."""
 
     content: str
-    """All that follows the closing dashes and their line break."""
+    """The text after the line of the closing dashes."""
 
     line: int
-    """The line of the whole text, from 1, on which the YAML begins."""
+    """The line of the text on which the YAML begins, from 1."""
 
 
 def split_front_matter(text: str) -> FrontMatter | None:
-    """Take *text* apart, or give None if it does not begin with a line of three dashes.
+    """Split *text*; return None if it does not begin with a line of three dashes.
 
-    A byte order mark and blank lines before it are forgiven: models and editors add them, and
-    nothing else can be meant.
+    A byte order mark and blank lines before it are skipped: models and editors add them.
 
     Raises:
-        FrontMatterUnclosed: it begins, but never ends.
+        FrontMatterUnclosed
     """
     start, line = _skip_blank(text)
     opening, position = _line_at(text, start)
@@ -59,7 +55,7 @@ def split_front_matter(text: str) -> FrontMatter | None:
 
 
 def _skip_blank(text: str) -> tuple[int, int]:
-    """Find the first line that says something: where it starts, and its number."""
+    """Return start and number of the first line that is not blank."""
     position, line = (1 if text.startswith(_BYTE_ORDER_MARK) else 0), 1
     while position < len(text):
         content, after = _line_at(text, position)
@@ -70,7 +66,7 @@ def _skip_blank(text: str) -> tuple[int, int]:
 
 
 def _line_at(text: str, start: int) -> tuple[str, int]:
-    """Give the line that starts at *start* without its line feed, and where the next starts."""
+    """Return the line at *start* without its line feed, and the start of the next line."""
     end = text.find("\n", start)
     return (text[start:], len(text)) if end < 0 else (text[start:end], end + 1)
 

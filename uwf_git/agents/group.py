@@ -1,9 +1,7 @@
-"""Process groups: ending all of one, and knowing that it has ended.
+"""Process groups: signal all of one, and wait until it has ended.
 
-Owns: signals. Knows nothing of: agents, output.
-Always true: after ``stop_group`` nothing of the group runs any more, unless it is stuck in the
-kernel; and a group is signalled only while its number can be no other's: a number is not given
-away while its leader is not reaped, or while any member lives.
+A group is signalled only while its id cannot be reused: while its leader is not reaped, or while
+any member lives.
 """
 
 import os
@@ -11,22 +9,22 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from pathlib import Path
 
-# Most groups end at once, and whoever waits for an agent waits for this as well.
+from uwf_git.processes import Process, list_processes
+
+# Most groups end at once, and every step waits for this.
 _FIRST_TICK_S = 0.001
 _LONGEST_TICK_S = 0.01
 
-# A killed process may still have to be torn down; longer means that it hangs in the kernel.
+# The kernel may still tear down a killed process; one that takes longer hangs there.
 _TEAR_DOWN_S = 2.0
 
 
 def stop_group(leader: "subprocess.Popen[bytes]", *, grace_s: float) -> None:
-    """End the group that *leader* leads: ask, wait at most *grace_s*, kill.
+    """End the group that *leader* leads: SIGTERM, wait at most *grace_s*, SIGKILL.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C came during the wait. Nothing was waited for then, since
-            whoever presses it twice is in a hurry; the group has ended all the same.
+        KeyboardInterrupt: Ctrl-C came during the wait; the group was killed at once.
     """
     if leader.returncode is not None and not _lives(leader.pid):
         return
@@ -41,14 +39,14 @@ def stop_group(leader: "subprocess.Popen[bytes]", *, grace_s: float) -> None:
 
 
 def ask_group(group: int) -> None:
-    """Ask all of a group to end; the caller knows that its number is no other's."""
+    """Send SIGTERM to a group; the caller knows that its id was not reused."""
     _signal_group(group, signal.SIGTERM)
-    # A stopped process cannot obey before it goes on.
+    # A stopped process handles SIGTERM only when it is continued.
     _signal_group(group, signal.SIGCONT)
 
 
 def kill_group(group: int) -> None:
-    """Kill all of a group; the caller knows that its number is no other's."""
+    """Send SIGKILL to a group; the caller knows that its id was not reused."""
     _signal_group(group, signal.SIGKILL)
 
 
@@ -61,9 +59,9 @@ def _kill(leader: "subprocess.Popen[bytes]") -> None:
 def _ended(leader: "subprocess.Popen[bytes]", *, within_s: float) -> bool:
     deadline = time.monotonic() + within_s
     tick_s = _FIRST_TICK_S
-    # Asking for the leader's status reaps it; a zombie would be a member for ever.
+    # poll() reaps the leader; as a zombie it would remain a member.
     if leader.poll() is None or _exists(leader.pid):
-        # Less than it takes to look through /proc, and mostly enough.
+        # Shorter than a search through /proc, and mostly enough.
         time.sleep(_FIRST_TICK_S)
     while leader.poll() is None or _lives(leader.pid):
         if time.monotonic() >= deadline:
@@ -94,20 +92,13 @@ def _lives(group: int) -> bool:
     return members is None or bool(members)
 
 
-def list_members(group: int) -> list[int] | None:
-    """List the group's members that live, or None where there is no /proc.
+def list_members(group: int) -> list[Process] | None:
+    """List the living members of a group; None where there is no /proc.
 
-    Orphans that nobody reaps (a container whose first process does not care) stay zombies for
-    ever; a signal number 0 reaches them, but they do nothing any more.
+    Zombies are left out: where the first process of a container reaps no orphans, they stay for
+    ever, and kill(2) with signal 0 still finds them.
     """
-    members = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            stat = (entry / "stat").read_text(errors="replace")
-        except OSError:  # It ended just now.
-            continue
-        # The second field is the name in parentheses, which may hold anything.
-        state, _, pgrp = stat.rpartition(")")[2].split()[:3]
-        if int(pgrp) == group and state not in "ZX":
-            members.append(int(entry.name))
-    return members if members or Path("/proc/self/stat").exists() else None
+    processes = list_processes()
+    if processes is None:
+        return None
+    return [each for each in processes if each.group == group and not each.has_ended]

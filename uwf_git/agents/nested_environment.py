@@ -1,9 +1,7 @@
-"""The environment of a nested agent program: what it may see of ours.
+"""The environment of a nested agent program: an allow list.
 
-Owns: the list of names. Knows nothing of: any one program; its own names are given.
-Always true: what is not allowed is not passed on. Markers by which programs notice that they run
-inside another agent (CLAUDECODE, COPILOT_CLI) change what they do, so they never are; nor are the
-variables by which a git hook ties git to one repository.
+Never passed on: markers by which a program notices that it runs inside another agent (CLAUDECODE,
+COPILOT_CLI), since it would behave differently, and the variables of a git hook.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,15 +29,15 @@ _NEVER = frozenset({
     "GIT_QUARANTINE_PATH",
 })  # fmt: skip
 
-# The keys of our own model calls are no business of a program that has its own.
+# Keys for our own model calls; the program has its own.
 _OUR_SECRETS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 
 
 def allowed_environment(environ: Mapping[str, str], *, more: Sequence[str]) -> dict[str, str]:
-    """Give of *environ* what a nested program may see.
+    """Return the part of *environ* that a nested program may see.
 
-    *more* are names, or beginnings of names as ``ANTHROPIC_*``, that this program needs. A name
-    that is given whole is passed on whatever else is said of it.
+    *more* adds names, or prefixes such as ``ANTHROPIC_*``, that this program needs. A full name
+    overrides the exclusions.
     """
     patterns = (*_ALLOWED, *more)
     exact = {each for each in patterns if not each.endswith("*")}
@@ -47,9 +45,9 @@ def allowed_environment(environ: Mapping[str, str], *, more: Sequence[str]) -> d
     return {
         name: value
         for name, value in environ.items()
-        if name in exact or (name.startswith(beginnings) and not _is_kept_back(name))
+        if name in exact or (name.startswith(beginnings) and not _is_excluded(name))
     }
 
 
-def _is_kept_back(name: str) -> bool:
+def _is_excluded(name: str) -> bool:
     return name in _NEVER or (name.startswith("UWF_") and name.endswith(_OUR_SECRETS))

@@ -1,12 +1,9 @@
-"""Orphans: the processes that a program left behind, found again and ended.
+"""Find and end the processes that a program left behind.
 
-Owns: the one place that asks Linux to hand orphans to us, and the walk through /proc.
-Knows nothing of: which program, why it ends.
-Always true: nobody is signalled who is not a descendant of this process; children that were ours
-before are left alone. Where there is no /proc (macOS, Windows) nothing is found, and a process
-group is all that can be ended.
-Why: opencode and gemini give every tool a session of its own, which a signal to their group does
-not reach, and a daemon forks twice to lose its parent. A child subreaper (prctl(2)) gets both.
+opencode and gemini start every tool in a session of its own, which a signal to their group does
+not reach, and a daemon forks twice to lose its parent. As child subreaper (prctl(2), Linux) we
+become their parent. Only descendants of this process are signalled, and no child that was there
+before. Without /proc nothing is found, and only the process group can be ended.
 """
 
 import os
@@ -14,41 +11,38 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from typing import NamedTuple
+
+from uwf_git.processes import list_processes
 
 _PR_SET_CHILD_SUBREAPER = 36
 _TICK_S = 0.01
 
-# A killed process may still have to be torn down; longer means that it hangs in the kernel.
+# The kernel may still tear down a killed process; one that takes longer hangs there.
 _TEAR_DOWN_S = 2.0
 
 
-class _Process(NamedTuple):
-    pid: int
-    parent: int
-    is_zombie: bool
-
-
 class Orphans:
-    """Those who come to us from now on because their parent has ended."""
+    """The processes that become our children from now on because their parent ended."""
 
     def __init__(self) -> None:
         self._are_ours = _set_subreaper(is_on=True)
         self._known: set[int] = set()
         if self._are_ours and _has_children():
-            self._known = {each.pid for each in _processes() if each.parent == os.getpid()}
+            self._known = {
+                each.pid for each in list_processes() or () if each.parent == os.getpid()
+            }
 
     def close(self) -> None:
-        """Let orphans go elsewhere again."""
+        """Be subreaper no more."""
         if self._are_ours:
             _set_subreaper(is_on=False)
 
     def keep(self, pid: int) -> None:
-        """Leave *pid* alone, which was started since."""
+        """Do not end *pid*, a child that was started since."""
         self._known.add(pid)
 
     def end(self, *, grace_s: float) -> None:
-        """End all there are and all that they started: ask, wait at most *grace_s*, kill."""
+        """End orphans and their descendants: SIGTERM, wait at most *grace_s*, SIGKILL."""
         if not self._are_ours:
             return
         killing_from = time.monotonic() + grace_s
@@ -63,15 +57,15 @@ class Orphans:
                 elif pid not in asked:
                     asked.add(pid)
                     _send(pid, signal.SIGTERM)
-                    # A stopped process cannot obey before it goes on.
+                    # A stopped process handles SIGTERM only when it is continued.
                     _send(pid, signal.SIGCONT)
             time.sleep(_TICK_S)
 
     def _living(self) -> set[int]:
-        """List those who run, and take leave of those who have ended."""
+        """Return the orphans and descendants that run, and reap those that ended."""
         if not _has_children():
             return set()
-        processes = _processes()
+        processes = list_processes() or []
         ours = {os.getpid()}
         found: set[int] = set()
         while ours:
@@ -80,7 +74,7 @@ class Orphans:
             ours = {each.pid for each in born}
             found |= ours
         for each in processes:
-            if each.pid in found and each.is_zombie:
+            if each.pid in found and each.has_ended:
                 found.remove(each.pid)
                 if each.parent == os.getpid():
                     with suppress(ChildProcessError):
@@ -91,7 +85,7 @@ class Orphans:
 def _set_subreaper(*, is_on: bool) -> bool:
     if not sys.platform.startswith("linux"):
         return False
-    # Only who runs another program needs it, and it costs some milliseconds.
+    # Only adapters that run a program need it, and it costs some milliseconds.
     import ctypes  # noqa: PLC0415
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -99,7 +93,7 @@ def _set_subreaper(*, is_on: bool) -> bool:
 
 
 def _has_children() -> bool:
-    """Tell whether there is any child, zombies and all; a walk through /proc costs milliseconds."""
+    """Return whether we have a child or zombie; cheaper than a search through /proc."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -107,25 +101,8 @@ def _has_children() -> bool:
     return True
 
 
-def _processes() -> list[_Process]:
-    """List every process that /proc shows."""
-    found = []
-    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
-        if not name.isdecimal():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
-                stat = file.read()
-        except OSError:  # It ended just now.
-            continue
-        # The second field is the name in parentheses, which may hold anything.
-        state, parent = stat.rpartition(")")[2].split()[:2]
-        found.append(_Process(int(name), int(parent), state in "ZX"))
-    return found
-
-
 def _send(pid: int, number: signal.Signals) -> None:
-    # A pid cannot be another's meanwhile: those who are ours are reaped by nobody but us, and
-    # others only within the moment since /proc was read.
+    # The pid was not reused: only we reap our children, and for other descendants /proc was read
+    # a moment ago.
     with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)

@@ -1,16 +1,12 @@
-"""Running an agent: one process group, two files, no pipe that can fill.
+"""Run an agent: one process group, output in files.
 
-Owns: starting, watching and ending the process of one step.
-Knows nothing of: threads, roles, what the output means.
-Always true: when ``run_agent`` returns or raises, the agent has ended (a daemon that it left
-behind on purpose may live on), no thread of ours is left, and what it printed is in its files.
-If the engine is killed instead, the agent runs on and the files tell the next engine all
-(``spool.look_up``).
+When ``run_agent`` returns or raises, the agent has ended; a daemon that it left behind may live
+on. If the engine is killed instead, the agent runs on, and the next engine reads its files
+(``run_files.read_run_state``).
 
-How it works: /bin/sh runs the agent and writes its exit status to a file, since a status can
-only be told to the parent, which may be dead by then. The shell's stdin is a pipe in which
-nobody writes and which the agent does not get: it breaks at the moment the shell ends, so that
-waiting costs neither time nor processor, on any system.
+/bin/sh runs the agent and writes its exit status to a file, since only a living parent could
+wait for the status. The shell's stdin is the write end of a pipe that breaks when the shell ends,
+so waiting costs neither time nor processor on any system.
 """
 
 import errno
@@ -21,21 +17,29 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from uwf_git.agents.group import stop_group
-from uwf_git.agents.request import AgentRequest, AgentRun, Listener, OnOutput, Outcome
-from uwf_git.agents.spool import EXIT, PID, STDERR, Spool, SpoolFailed, create_spool
+from uwf_git.agents.request import AgentRequest, AgentRun, Listener, RunOutcome
+from uwf_git.agents.run_files import (
+    EXIT,
+    PID,
+    STDERR,
+    STDERR_TAIL_BYTES,
+    RunDirUnusable,
+    RunOutputs,
+    create_run_outputs,
+)
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, Refused
 
-# The traps keep the shell alive when the group is asked to stop, so that the status is written;
-# unlike ignored signals they are not inherited. No variable is set, since a shell exports those
-# that it found in its environment. The status goes to its file in one write, newline and all.
-# The shell's own stderr is nobody's: what it says of the agent's end (`Terminated`) would be the
-# last word of the log. (Without the parentheses some shells redirect themselves as well.)
+# The traps keep the shell alive on SIGTERM to the group, so that it writes the status; unlike
+# ignored signals they are not inherited. No variable is set, since a shell exports those that it
+# found in its environment. The status is one write, newline included. The shell's own stderr is
+# /dev/null: its message about the agent's end (`Terminated`) would be the last line of the log.
+# (Without the parentheses some shells redirect themselves as well.)
 _WRAPPER = """\
 echo $$ >{pid} || exit 125
 trap : TERM INT HUP
@@ -47,17 +51,15 @@ exit $1
 
 _NO_PID_FILE = 125
 
-# How often the log is forwarded and the limits are looked at; the end itself is not polled.
+# How often output is forwarded and limits are checked; the end itself is not polled.
 _TICK_S = 0.05
 
-_CHUNK_BYTES = 64 * 1024
-
-# A slow terminal must not keep us from the limits for long.
+# Chunks of output forwarded between two checks of the limits, since a terminal may be slow.
 _CHUNKS_A_TICK = 16
 
 
 class WorkdirMissing(Refused):
-    """The directory in which the agent should stand is not there."""
+    """The agent's work directory does not exist or cannot be entered."""
 
     code = "workdir-missing"
 
@@ -71,7 +73,7 @@ class WorkdirMissing(Refused):
 
 
 class SpawnFailed(AgentFailed):
-    """The system would not start the agent."""
+    """The system refused to start the agent."""
 
     code = "spawn-failed"
 
@@ -82,15 +84,14 @@ class SpawnFailed(AgentFailed):
 
 
 class AgentInterrupted(KeyboardInterrupt):
-    """Ctrl-C came while the agent ran; it has been stopped, and *run* is what it left."""
+    """Ctrl-C came while the agent ran; it was stopped, and *run* is what it left."""
 
     def __init__(self, run: AgentRun) -> None:
         super().__init__("the agent was interrupted")
         self.run = run
 
 
-def read_clock_ms() -> int:
-    """Give the time in milliseconds since 1970."""
+def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
@@ -98,31 +99,30 @@ def run_agent(
     request: AgentRequest,
     listener: Listener,
     *,
-    clock: Callable[[], int] = read_clock_ms,
+    clock: Callable[[], int] = _now_ms,
 ) -> AgentRun:
-    """Run an agent to its end and give what it left.
+    """Run an agent to its end and return what it left.
 
-    What it prints goes to *listener* as it comes, at most as much as the request's limit, in
-    pieces that may end in the middle of a character. What *listener* raises ends the agent.
+    Output goes to *listener* as it comes, up to the request's limit. An exception of *listener*
+    ends the agent.
 
     Raises:
-        WorkdirMissing: there is no such directory, or it may not be entered.
-        AlreadyBegun, SpoolFailed: the run directory is not a new place to write.
-        SpawnFailed: the system refused; nothing has run.
+        WorkdirMissing, SpawnFailed: nothing has run.
+        AlreadyBegun, RunDirUnusable: the run directory is not new, or cannot be written.
         AgentInterrupted: Ctrl-C; it carries the run.
     """
     _check_workdir(request.workdir)
-    with closing(create_spool(request.run_dir)) as spool:
+    with closing(create_run_outputs(request.run_dir)) as outputs:
         started_ms = clock()
-        with _spawned(request, spool) as (child, ended):
-            outcome = _follow(child, ended, _Watch(request, spool, listener))
+        with _spawned(request, outputs) as (child, ended):
+            outcome = _follow(child, ended, _Watch(request, outputs, listener))
             debug("CXNQWER0", "agent ended", outcome=outcome, status=child.returncode)
-        _check_begun(child, spool)
+        _check_begun(child, outputs)
         run = AgentRun(
             outcome=outcome,
             exit_code=child.returncode if child.returncode >= 0 else None,
-            stdout=spool.read_stdout(request.max_output_bytes),
-            stderr=spool.read_stderr_tail(),
+            stdout=outputs.stdout.read(0, request.max_output_bytes),
+            stderr=outputs.stderr.read_tail(STDERR_TAIL_BYTES),
             started_ms=started_ms,
             duration_ms=max(0, clock() - started_ms),
         )
@@ -131,14 +131,13 @@ def run_agent(
     return run
 
 
-def _follow(child: "subprocess.Popen[bytes]", ended: int, watch: "_Watch") -> Outcome:
-    """Stay with the process until it has ended, by itself or by our hand."""
+def _follow(child: "subprocess.Popen[bytes]", ended: int, watch: "_Watch") -> RunOutcome:
+    """Watch the process until it has ended, or end it."""
     grace_s = watch.request.grace_s
     try:
         debug("43NSPBK2", "agent begun", program=watch.request.argv[0], group=child.pid)
         outcome = watch.until_ended(ended)
-        # The shell only dies of a signal when somebody meant to hit it; what it was waiting for
-        # has nobody left to tell its status to.
+        # The shell was killed by a signal, so the agent's status is lost.
         if outcome == "exited" and child.wait() < 0:
             outcome = "lost"
         if outcome != "exited":
@@ -151,7 +150,7 @@ def _follow(child: "subprocess.Popen[bytes]", ended: int, watch: "_Watch") -> Ou
         stop_group(child, grace_s=grace_s)
         raise
     if outcome != "exited":
-        # Its last words. Another Ctrl-C may cost them, and not the run.
+        # Forward the last output; a second Ctrl-C skips this, but keeps the run.
         with suppress(KeyboardInterrupt):
             watch.forward()
     return outcome
@@ -159,23 +158,14 @@ def _follow(child: "subprocess.Popen[bytes]", ended: int, watch: "_Watch") -> Ou
 
 @dataclass(slots=True)
 class _Watch:
-    """What has to be looked after while an agent runs: its outputs, its limits."""
+    """Forwards outputs and checks limits while an agent runs."""
 
     request: AgentRequest
-    spool: Spool
+    outputs: RunOutputs
     listener: Listener
-    heard: "list[_Heard]" = field(init=False)
 
-    def __post_init__(self) -> None:
-        limit = self.request.max_output_bytes
-        outputs = (
-            (self.spool.stderr, self.listener.on_stderr),
-            (self.spool.stdout, self.listener.on_stdout),
-        )
-        self.heard = [_Heard(file, on, limit) for file, on in outputs if on is not None]
-
-    def until_ended(self, ended: int) -> Outcome:
-        """Wait for the end, or for a reason to bring it about."""
+    def until_ended(self, ended: int) -> RunOutcome:
+        """Wait until the agent ends, or must be ended."""
         timeout_s = self.request.timeout_s
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         poller = select.poll()
@@ -191,43 +181,18 @@ class _Watch:
         return "too-much-output" if self._is_over_limit() else "exited"
 
     def forward(self, *, at_most: int | None = None) -> None:
-        """Pass on what is new, at most so many chunks of each output."""
-        for output in self.heard:
-            output.forward(at_most)
+        """Pass new output to the listener, at most *at_most* chunks of each output."""
+        for output, hear in (
+            (self.outputs.stderr, self.listener.on_stderr),
+            (self.outputs.stdout, self.listener.on_stdout),
+        ):
+            if hear is not None:
+                for chunk in islice(output.read_new(limit=self.request.max_output_bytes), at_most):
+                    hear(chunk)
 
     def _is_over_limit(self) -> bool:
         limit = self.request.max_output_bytes
-        outputs = (self.spool.stdout, self.spool.stderr)
-        return any(os.fstat(output).st_size > limit for output in outputs)
-
-
-@dataclass(slots=True)
-class _Heard:
-    """An output to which somebody listens."""
-
-    file: int
-    listener: OnOutput
-    limit: int
-    forwarded: int = 0
-    """How much of it has been passed on."""
-
-    def forward(self, at_most: int | None) -> None:
-        """Pass on what is new, at most so many chunks of it."""
-        for chunk in islice(self._new_chunks(), at_most):
-            self.listener(chunk)
-
-    def _new_chunks(self) -> Iterator[bytes]:
-        size = min(os.fstat(self.file).st_size, self.limit)
-        if size < self.forwarded:
-            # `echo … >/dev/stderr` truncates the file, where it would write to a terminal.
-            self.forwarded = 0
-        while self.forwarded < size:
-            length = min(_CHUNK_BYTES, size - self.forwarded)
-            chunk = os.pread(self.file, length, self.forwarded)
-            if not chunk:
-                return
-            self.forwarded += len(chunk)
-            yield chunk
+        return max(self.outputs.stdout.size(), self.outputs.stderr.size()) > limit
 
 
 def _tick_ms(deadline: float | None) -> float:
@@ -237,12 +202,12 @@ def _tick_ms(deadline: float | None) -> float:
 
 @contextmanager
 def _spawned(
-    request: AgentRequest, spool: Spool
+    request: AgentRequest, outputs: RunOutputs
 ) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
-    """Start the shell that runs the agent; the number is a file that breaks when it ends."""
+    """Start the shell that runs the agent; yield a descriptor that hangs up when the shell ends."""
     files = {"pid": PID, "exit": EXIT, "stderr": STDERR}
     script = _WRAPPER.format(
-        **{name: shlex.quote(str(spool.run_dir / file)) for name, file in files.items()}
+        **{name: shlex.quote(str(outputs.run_dir / file)) for name, file in files.items()}
     )
     ended, held = os.pipe()
     try:
@@ -250,7 +215,7 @@ def _spawned(
             child = subprocess.Popen(
                 ["/bin/sh", "-c", script, "sh", *request.argv],
                 stdin=held,
-                stdout=spool.stdout,
+                stdout=outputs.stdout.descriptor,
                 stderr=subprocess.DEVNULL,
                 cwd=request.workdir,
                 env=dict(request.environment),
@@ -287,6 +252,6 @@ def _check_workdir(workdir: str) -> None:
         raise WorkdirMissing(workdir, "may not be entered")
 
 
-def _check_begun(child: "subprocess.Popen[bytes]", spool: Spool) -> None:
-    if child.returncode == _NO_PID_FILE and not (spool.run_dir / PID).exists():
-        raise SpoolFailed(str(spool.run_dir), f"the file {PID} could not be written")
+def _check_begun(child: "subprocess.Popen[bytes]", outputs: RunOutputs) -> None:
+    if child.returncode == _NO_PID_FILE and not (outputs.run_dir / PID).exists():
+        raise RunDirUnusable(str(outputs.run_dir), f"the file {PID} could not be written")

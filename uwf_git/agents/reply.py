@@ -1,9 +1,7 @@
-"""Replies: what an agent printed, read as its answer.
+"""An agent's output read as its reply: an object, front matter with a text, or the bare meta.
 
-Owns: the recognition of the three forms of an answer, and the words for one that is none.
-Knows nothing of: processes, the role's schema (whether the meta fits is decided elsewhere).
-Always true: the same bytes give the same reply; what parsed can stand in a node; whatever the
-bytes are, the answer is a reply or ``BadReply``.
+The same bytes give the same reply, and what was parsed can stand in a node. The role's schema is
+checked elsewhere.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -11,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from uwf_git.agents.command_line import Protocol
 from uwf_git.agents.front_matter import FrontMatter, FrontMatterUnclosed, split_front_matter
 from uwf_git.agents.one_line import on_one_line, show_beginning
-from uwf_git.agents.strict_json import BadJson, parse_json
+from uwf_git.agents.strict_json import BadJson, parse_strict_json
 from uwf_git.errors import AgentFailed
 from uwf_git.model.canonical import NotCanonical, canonical
 
@@ -26,12 +24,12 @@ _AROUND = " \t\r\n\ufeff"
 
 
 class BadReply(AgentFailed):
-    """The agent's output is no answer."""
+    """The agent's output is not a reply."""
 
     code = "bad-reply"
 
     def __init__(self, kind: BadReplyKind, problem: str, output: str) -> None:
-        # The problem may quote the output too: a key, a token.
+        # The problem may quote the output too.
         message = on_one_line(problem)
         beginning = show_beginning(output)
         super().__init__(
@@ -43,18 +41,18 @@ class BadReply(AgentFailed):
 
 
 class AgentReply(NamedTuple):
-    """An answer, before anybody has checked its meta."""
+    """A reply whose meta is not checked yet."""
 
     meta: Any
 
     content: str
-    """The text that goes with it; the whole output where the agent named none."""
+    """The text; the whole output if the agent named none."""
 
     form: Form
-    """How the answer was written."""
+    """How the reply was written."""
 
     raw: bytes | None = None
-    """The whole output, when it was not UTF-8 and the text has U+FFFD in its place."""
+    """The whole output if it was not UTF-8; the text has U+FFFD then."""
 
     usage: dict[str, Any] | None = None
     state: dict[str, Any] | None = None
@@ -62,19 +60,19 @@ class AgentReply(NamedTuple):
 
     session: str | None = None
     rung: str | None = None
-    """How the agent's kit found the meta."""
+    """How the agent kit found the meta."""
 
 
 def parse_reply(stdout: bytes, *, protocol: Protocol) -> AgentReply:
-    """Read an agent's output as its answer.
+    """Return an agent's output as its reply.
 
-    In this order: one JSON object with a ``meta``; YAML front matter and a text; and with the
-    protocol ``flags`` an object that is the meta itself. There an object counts as the first
-    form only if it has none but that form's keys, since a role's own field may be called meta.
-    Keys that we do not know are left alone otherwise: later agents may print more.
+    In this order: one JSON object with a ``meta``; YAML front matter and a text; with the protocol
+    ``flags``, an object that is the meta itself. There an object is of the first form only if it
+    has no other keys than that form's, since a role's own field may be called meta. Elsewhere
+    unknown keys are ignored: later agents may print more.
 
     Raises:
-        BadReply: it is none of these.
+        BadReply
     """
     try:
         text, raw = stdout.decode(), None
@@ -91,12 +89,12 @@ def parse_reply(stdout: bytes, *, protocol: Protocol) -> AgentReply:
         raise BadReply("bad-front-matter", error.message, text) from error
     if front is not None:
         return _read_front_matter(front, text, raw=raw)
-    raise _no_answer(bare)
+    raise _bad_reply(bare)
 
 
 def _read_object(bare: str, text: str, *, raw: bytes | None, protocol: Protocol) -> AgentReply:
     try:
-        fields = parse_json(bare)
+        fields = parse_strict_json(bare)
     except BadJson as error:
         raise BadReply("bad-json", f"the agent's output is {error.message}", text) from error
     if protocol == "flags" and not ("meta" in fields and fields.keys() <= _FIELDS):
@@ -118,7 +116,7 @@ def _read_object(bare: str, text: str, *, raw: bytes | None, protocol: Protocol)
 
 
 def _field(fields: dict[str, Any], name: str, kind: type, text: str) -> Any:
-    """Give an optional field. null counts as absent: it is what many languages print for it."""
+    """Return an optional field; null counts as absent, as many languages print it so."""
     value = fields.get(name)
     if value is None or isinstance(value, kind):
         return value
@@ -127,8 +125,8 @@ def _field(fields: dict[str, Any], name: str, kind: type, text: str) -> Any:
 
 
 def _read_front_matter(front: FrontMatter, text: str, *, raw: bytes | None) -> AgentReply:
-    # PyYAML costs as much start-up as the rest of this module, and most agents print JSON.
-    from uwf_git.model.yaml_text import BadYaml, parse_yaml  # noqa: PLC0415
+    # PyYAML costs as much start-up as all of this module, and most agents print JSON.
+    from uwf_git.model.yaml.reader import BadYaml, parse_yaml  # noqa: PLC0415
 
     if not front.source.strip():
         raise BadReply("not-an-object", "the agent's front matter is empty", text)
@@ -142,13 +140,13 @@ def _read_front_matter(front: FrontMatter, text: str, *, raw: bytes | None) -> A
         problem = f"the agent's front matter: {error.message}"
         raise BadReply("bad-front-matter", problem, text) from error
     if not isinstance(meta, dict):
-        raise BadReply("not-an-object", "the agent's front matter holds no fields", text)
+        raise BadReply("not-an-object", "the agent's front matter has no fields", text)
     return AgentReply(meta=meta, content=front.content, form="front-matter", raw=raw)
 
 
-def _no_answer(bare: str) -> BadReply:
+def _bad_reply(bare: str) -> BadReply:
     try:
-        parse_json(bare)
+        parse_strict_json(bare)
     except BadJson:
         problem = "the agent's output is neither a JSON object nor text with front matter"
         return BadReply("no-json", problem, bare)

@@ -1,20 +1,16 @@
-"""Requests and runs: what it takes to run an agent once, and what came of it.
-
-Owns: the values that cross the border between whoever wants an agent run and the processes.
-Knows nothing of: how it is run, and what the output means.
-"""
+"""What an agent process is given (`AgentRequest`) and what it left (`AgentRun`)."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
-Outcome = Literal["exited", "timed-out", "too-much-output", "interrupted", "lost"]
+RunOutcome = Literal["exited", "timed-out", "too-much-output", "interrupted", "lost"]
 
 DEFAULT_MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 DEFAULT_GRACE_S = 5.0
 
 
 OnOutput = Callable[[bytes], None]
-"""Hears a piece of output, which may end in the middle of a character."""
+"""Receives a piece of output, which may end in the middle of a character."""
 
 
 OnTick = Callable[[], None]
@@ -25,16 +21,16 @@ def ignore_tick() -> None:
 
 
 class Listener(NamedTuple):
-    """Who hears what an agent prints, while it prints it."""
+    """Callbacks that receive an agent's output while it runs."""
 
     on_stderr: OnOutput | None = None
-    """The agent's log; None if nobody wants it."""
+    """The agent's log."""
 
     on_stdout: OnOutput | None = None
-    """What it prints as its reply; None if nobody wants it before it is whole."""
+    """Its reply, piece by piece."""
 
     on_tick: OnTick = ignore_tick
-    """Called some times a second, whether there is anything new or not."""
+    """Called some times a second, with or without output."""
 
 
 class AgentRequest(NamedTuple):
@@ -44,39 +40,38 @@ class AgentRequest(NamedTuple):
     """The program as ``resolve_program`` found it, then its arguments."""
 
     environment: Mapping[str, str]
-    """All of it: nothing is inherited. Names that are no shell identifiers (``a.b``) do not
-    arrive where /bin/sh is dash, which drops them."""
+    """The whole environment: nothing is inherited. Where /bin/sh is dash, it drops names that
+    are no shell identifiers (``a.b``)."""
 
     workdir: str
-    """Where the agent stands."""
 
     run_dir: str
-    """An absolute path at which nothing has run yet; stdout, stderr, pid and exit land there."""
+    """An absolute path where no agent began yet; stdout, stderr, pid and exit are created there."""
 
     timeout_s: float | None = None
-    """None: as long as it takes."""
+    """None: no limit."""
 
     max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES
-    """The most that stdout, and stderr, may hold."""
+    """The limit for stdout, and for stderr."""
 
     kept_fds: tuple[int, ...] = ()
-    """Open files that the agent inherits, such as a lock that is held as long as it lives."""
+    """Descriptors that the agent inherits, such as the lock that it holds while it lives."""
 
     grace_s: float = DEFAULT_GRACE_S
-    """How long an agent that was asked to stop may take before it is killed."""
+    """Time between SIGTERM and SIGKILL."""
 
 
 class AgentRun(NamedTuple):
-    """What came of one run."""
+    """What one run left."""
 
-    outcome: Outcome
-    """``exited`` is no verdict on the answer; ``lost`` means that nobody knows the status."""
+    outcome: RunOutcome
+    """``exited`` says nothing about the answer; ``lost``: there is no exit status."""
 
     exit_code: int | None
-    """128 + n when signal n ended the agent; None when there is none, since we killed it."""
+    """128 + n if signal n ended the agent; None if there is none, since we killed it."""
 
     stdout: bytes
-    """At most the limit of the request."""
+    """At most the request's limit."""
 
     stderr: bytes
     """The end of it, where the reasons are."""

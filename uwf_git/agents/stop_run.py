@@ -1,62 +1,58 @@
-"""Stopping a run from outside: the agent that another engine started, or that outlived its engine.
+"""Stop a run from outside: an agent that another engine started, or that outlived its engine.
 
-Owns: knowing which process group a run directory speaks of, and ending it.
-Knows nothing of: threads, why it is to be stopped.
-Always true: a group is signalled only while one of its members has the run's own lock file open,
-which only the agent and what it started do, or while one lives that was a member when that was
-so: a number that was given away again is never hit. Who left the group (setsid) is not found.
-Where there is no /proc, the lock being held and the number written beside it have to do.
+A group is signalled only while a member has the run's lock file open, which only the agent and its
+children do, or while a process lives that was a member at that time: so a reused id is never hit.
+A process that left the group (setsid) is not found. Without /proc, the held lock and the group in
+the pid file decide.
 """
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
 from uwf_git.agents.group import ask_group, kill_group, list_members
-from uwf_git.agents.spool import PID, Finished, look_up
+from uwf_git.agents.run_files import RunFinished, read_run_group, read_run_state
 
 IsHeld = Callable[[], bool]
-"""Tells whether the lock of a run is held; asked only where there is no /proc."""
+"""Returns whether the lock of a run is held; called only where there is no /proc."""
 
 _FIRST_TICK_S = 0.005
 _LONGEST_TICK_S = 0.05
 
-# A killed process may still have to be torn down; longer means that it hangs in the kernel.
+# The kernel may still tear down a killed process; one that takes longer hangs there.
 _TEAR_DOWN_S = 2.0
 
 
 def find_group(run_dir: str, alive_path: str) -> int | None:
-    """Give the process group of the agent that runs in *run_dir*; None if nobody can tell.
+    """Return the process group of the agent that runs in *run_dir*; None if it is unknown.
 
-    *alive_path* is the lock that it holds as long as it lives. Where there is no /proc, this is
-    what was written once; whoever asks has to see that the lock is held.
+    *alive_path* is the lock that it holds while it lives. Without /proc the result is what the
+    pid file says, and the caller has to check the lock.
     """
-    # What holds the lock after the end is a daemon that the agent left behind.
-    if isinstance(look_up(run_dir, alive_is_held=True), Finished):
+    # After the end, a daemon that the agent left behind may hold the lock.
+    if isinstance(read_run_state(run_dir, alive_is_held=True), RunFinished):
         return None
-    group = _read_group(run_dir)
+    group = read_run_group(run_dir)
     return group if group is not None and _is_of_run(group, alive_path) is not False else None
 
 
 def stop_run(run_dir: str, alive_path: str, *, grace_s: float, is_held: IsHeld) -> bool:
-    """End the agent that runs in *run_dir*: ask, wait at most *grace_s*, kill.
+    """End the agent that runs in *run_dir*: SIGTERM, wait at most *grace_s*, SIGKILL.
 
-    Returns:
-        Whether there was one to end. Whoever runs it learns of its end as of any other.
+    Return whether there was one. Its engine sees an ordinary end.
     """
     group = find_group(run_dir, alive_path)
-    # Children that have closed the lock are asked and waited for as well.
-    known = {} if group is None else _find_births(group)
+    # Members that have closed the lock file are stopped too.
+    known = set() if group is None else _find_members(group)
 
     def lives() -> bool:
-        # Looked up each time: what was asked may have ended, and its number be another's.
+        # Checked before each signal: the group may have ended and its id be reused.
         nonlocal known
         if group is None:
             return False
-        now, is_ours = _find_births(group), _is_of_run(group, alive_path)
-        is_ours = is_held() if is_ours is None else is_ours or bool(known.items() & now.items())
+        now, is_ours = _find_members(group), _is_of_run(group, alive_path)
+        is_ours = is_held() if is_ours is None else is_ours or bool(known & now)
         known = now
         return is_ours
 
@@ -87,47 +83,30 @@ def _ticks() -> Iterator[float]:
         tick_s = min(2 * tick_s, _LONGEST_TICK_S)
 
 
-def _read_group(run_dir: str) -> int | None:
-    try:
-        group = int(Path(run_dir, PID).read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return None
-    # To a signal, zero and one would mean ourselves and everybody.
-    return group if group > 1 else None
-
-
 def _is_of_run(group: int, alive_path: str) -> bool | None:
-    """Tell whether a member of *group* has the lock open; None where there is no /proc."""
+    """Return whether a member of *group* has the lock open; None where there is no /proc."""
     try:
         lock = os.stat(alive_path)
     except OSError:
         lock = None
-    # The shell that leads the group is there as long as the agent is: it need not be searched for
-    # among all processes, which whoever looks at hundreds of runs would do hundreds of times.
+    # The shell that leads the group lives as long as the agent. Checking it first saves a search
+    # through all processes for each of hundreds of runs.
     if lock is not None and _has_open(group, lock):
         return True
     members = list_members(group)
     if members is None:
         return None
-    return lock is not None and any(_has_open(pid, lock) for pid in members)
+    return lock is not None and any(_has_open(each.pid, lock) for each in members)
 
 
-def _find_births(group: int) -> Mapping[int, str]:
-    """Give when each member of *group* began; with its number, that is one process and no other."""
-    births = {}
-    for pid in list_members(group) or ():
-        # It ended just now.
-        with suppress(OSError):
-            stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-            # The second field is the name in parentheses, which may hold anything; the 22nd is
-            # when it began, see proc(5).
-            births[pid] = stat.rpartition(")")[2].split()[19]
-    return births
+def _find_members(group: int) -> set[tuple[int, int]]:
+    """Return pid and start of each member: together they are never reused."""
+    return {(each.pid, each.start) for each in list_members(group) or ()}
 
 
 def _has_open(pid: int, lock: os.stat_result) -> bool:
     folder = f"/proc/{pid}/fd"
-    # It ended just now, or it is another user's.
+    # It ended just now, or belongs to another user.
     with suppress(OSError):
         for name in os.listdir(folder):
             with suppress(OSError):

@@ -1,9 +1,6 @@
-"""Strict JSON: what agents print, read without a second opinion.
+"""JSON that agents print, read strictly: no duplicate keys, nothing that a node could not hold.
 
-Owns: the one reading of JSON text that comes from agents.
-Knows nothing of: what the value means.
-Always true: a value that parsed is in canonical form and can stand in a node; no key was lost to
-a duplicate; and whatever the text is, the answer is a value or ``BadJson``.
+A value that was parsed is in canonical form.
 """
 
 import json
@@ -14,7 +11,7 @@ from uwf_git.model.canonical import NotCanonical, canonical
 
 
 class BadJson(AgentFailed):
-    """The text is not JSON that a node could hold."""
+    """The text is not JSON that a node can hold."""
 
     code = "bad-json"
 
@@ -23,26 +20,26 @@ class BadJson(AgentFailed):
         self.problem = problem
 
 
-def parse_json(text: str) -> Any:
-    """Read *text* as one JSON value, in the form that nodes hold.
+def parse_strict_json(text: str) -> Any:
+    """Return *text*, one JSON value, in canonical form.
 
     Raises:
-        BadJson: it is none, or holds what JSON does not have: a duplicate key, NaN, a lone
-            surrogate, a number beyond all floats, more levels than a node may have.
+        BadJson: it is not JSON, or has a duplicate key, NaN, a lone surrogate, a number out of
+            range, or more levels than a node may have.
     """
-    value, end = parse_json_at(text, 0)
+    value, end = parse_strict_json_at(text, 0)
     rest = text[end:].lstrip()
     if rest:
         line = text.count("\n", 0, len(text) - len(rest)) + 1
-        raise BadJson(f"something follows the value on line {line}")
+        raise BadJson(f"there is more text after the value on line {line}")
     return value
 
 
-def parse_json_at(text: str, start: int) -> tuple[Any, int]:
-    """Read the JSON value that begins at *start*, and tell where it ends.
+def parse_strict_json_at(text: str, start: int) -> tuple[Any, int]:
+    """Return the JSON value that begins at *start*, and where it ends.
 
     Raises:
-        BadJson: as ``parse_json``.
+        BadJson: as ``parse_strict_json``.
     """
     while start < len(text) and text[start] in " \t\r\n":
         start += 1
@@ -57,7 +54,7 @@ def parse_json_at(text: str, start: int) -> tuple[Any, int]:
     except RecursionError:
         raise BadJson("it is nested too deeply") from None
     except ValueError:
-        # Python refuses to read integers of more than 4,300 digits, and says no more than that.
+        # Python refuses integers of more than 4,300 digits.
         raise BadJson("a number has too many digits") from None
 
 
@@ -71,7 +68,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_constant(name: str) -> float:
-    # Kept for a moment, so that the error can say where it stands.
+    # Refused by `canonical`, whose error says where it is.
     return float(name)
 
 

@@ -1,11 +1,7 @@
-"""Tools: a program that an agent runs, with its output as a terminal would show it.
+"""Run a command for an agent that is itself being run; output as on a terminal.
 
-Owns: running a command on behalf of an agent that is itself being run.
-Knows nothing of: which agent, what the output means.
-Always true: when ``run_tool`` returns or raises, the command has ended. It cannot outlive whoever
-runs it either: it has a process group of its own, so that it can be ended alone, and in that
-group a shell that waits for a pipe to break, and then kills the group. So a command goes down
-with its agent, however that came to its end.
+When ``run_tool`` returns or raises, the command has ended. It has a process group of its own, and
+in it a watchdog shell that kills the group when we die.
 """
 
 import os
@@ -19,10 +15,10 @@ from typing import IO, Literal, NamedTuple, cast
 
 from uwf_git.agents.group import stop_group
 
-# The tether is the shell's stdin. A line on it lets the waiting shell go; its end, which is also
-# our death, makes it kill. The command gets /dev/null, and no way to hold the tether. The shell's
-# own stderr is a pipe that breaks when the shell ends; the last line keeps the shell from becoming
-# the command, which would break it at once.
+# The shell's stdin is the watchdog's pipe: a line ends the watchdog, end of file (our death) makes
+# it kill the group. The command gets /dev/null and does not inherit the pipe. The shell's own
+# stderr is a pipe that hangs up when the shell ends; the last line keeps the shell from becoming
+# the command by exec, which would hang it up at once.
 _WRAPPER = """\
 exec 3<&0 </dev/null
 { read -r line <&3 || kill -s KILL 0; } >/dev/null 2>&1 &
@@ -32,57 +28,57 @@ exit $?
 
 _CHUNK_BYTES = 64 * 1024
 
-# More than a pipe holds; a daemon that was left behind may go on printing for ever.
+# More than a pipe holds; a daemon that was left behind may print for ever.
 _CHUNKS_AFTER_THE_END = 16
 
 DEFAULT_MAX_OUTPUT_BYTES = 1024 * 1024
 
-# Less than an agent's own grace, so that a tool can obey before its agent is killed.
+# Less than an agent's grace, so that a tool can end before its agent is killed.
 DEFAULT_GRACE_S = 2.0
 
 
 class ToolRequest(NamedTuple):
-    """A command to run in the directory in which we are."""
+    """A command to run in the current directory."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     timeout_s: float | None = None
     max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES
-    """How much of the output is kept; the middle of a longer one is left out."""
+    """How much of the output is kept; the middle of a longer one is dropped."""
 
     grace_s: float = DEFAULT_GRACE_S
 
 
 class ToolRun(NamedTuple):
-    """What came of it."""
+    """What a command left."""
 
     outcome: Literal["exited", "timed-out"]
 
     exit_code: int
-    """128 + n when signal n ended it."""
+    """128 + n if signal n ended it."""
 
     head: bytes
-    """stdout and stderr as they came: all of it, or the first half of what is kept."""
+    """stdout and stderr as they came: all, or the first half of what is kept."""
 
     tail: bytes
     """The other half."""
 
     left_out: int
-    """How many bytes stood between head and tail."""
+    """How many bytes were dropped between head and tail."""
 
     duration_ms: int
 
 
 def run_tool(request: ToolRequest, *, on_output: Callable[[bytes], None]) -> ToolRun:
-    """Run a command to its end; everything it prints goes to *on_output* as it comes.
+    """Run a command to its end, passing output to *on_output* as it comes.
 
     Raises:
-        OSError, ValueError: the system would not start it.
+        OSError, ValueError: the system refused to start it.
     """
-    output = _Output(request.max_output_bytes // 2, on_output)
+    output = _HeadAndTail(request.max_output_bytes // 2, on_output)
     started = time.monotonic()
     deadline = None if request.timeout_s is None else started + request.timeout_s
-    with _tethered(request) as (child, printed, ended):
+    with _watched(request) as (child, printed, ended):
         try:
             is_ended = _follow(printed, ended, deadline=deadline, output=output)
         except BaseException:
@@ -103,8 +99,8 @@ def run_tool(request: ToolRequest, *, on_output: Callable[[bytes], None]) -> Too
 
 
 @dataclass(slots=True)
-class _Output:
-    """The beginning and the end of what may be too long to keep."""
+class _HeadAndTail:
+    """Head and tail of an output that may be too long to keep."""
 
     half: int
     on_output: Callable[[bytes], None]
@@ -124,8 +120,8 @@ class _Output:
 
 
 @contextmanager
-def _tethered(request: ToolRequest) -> Iterator[tuple["subprocess.Popen[bytes]", int, int]]:
-    """Start the command; the numbers are its output, and a file that breaks when it ends."""
+def _watched(request: ToolRequest) -> Iterator[tuple["subprocess.Popen[bytes]", int, int]]:
+    """Start the command; yield its output, and a descriptor that hangs up when it ends."""
     ended, held = os.pipe()
     try:
         try:
@@ -139,21 +135,21 @@ def _tethered(request: ToolRequest) -> Iterator[tuple["subprocess.Popen[bytes]",
             )
         finally:
             os.close(held)
-        tether, printed = cast("IO[bytes]", child.stdin), cast("IO[bytes]", child.stdout)
+        watchdog, printed = cast("IO[bytes]", child.stdin), cast("IO[bytes]", child.stdout)
         with printed:
             try:
                 yield child, printed.fileno(), ended
             finally:
-                # The waiting shell is gone when the group was stopped.
+                # If the group was stopped, the watchdog is gone.
                 with suppress(BrokenPipeError):
-                    os.write(tether.fileno(), b"\n")
-                tether.close()
+                    os.write(watchdog.fileno(), b"\n")
+                watchdog.close()
     finally:
         os.close(ended)
 
 
-def _follow(printed: int, ended: int, *, deadline: float | None, output: _Output) -> bool:
-    """Take the output until the command has ended; False says that the time is over."""
+def _follow(printed: int, ended: int, *, deadline: float | None, output: _HeadAndTail) -> bool:
+    """Read output until the command ends; return False if it timed out."""
     poller = select.poll()
     poller.register(printed, select.POLLIN)
     poller.register(ended, 0)
@@ -169,12 +165,12 @@ def _follow(printed: int, ended: int, *, deadline: float | None, output: _Output
             if chunk:
                 output.add(chunk)
             else:
-                # The command closed its outputs, and works on in silence.
+                # The command closed its outputs and works on.
                 poller.unregister(printed)
 
 
-def _drain(printed: int, output: _Output) -> None:
-    """Take what the pipe still holds, and do not wait for a daemon that holds it open."""
+def _drain(printed: int, output: _HeadAndTail) -> None:
+    """Read what the pipe still holds; a daemon may keep it open."""
     os.set_blocking(printed, False)
     with suppress(BlockingIOError):
         for _ in range(_CHUNKS_AFTER_THE_END):

@@ -2,6 +2,6 @@
 
 import gc
 
-# A process lives for one command: collecting what the imports leave costs 5 to 9 ms of a start,
-# and hardly anything of it is garbage.
+# A process lives for one command: collecting what the imports leave costs 5 to 9 ms of a start, and
+# almost nothing of it is garbage.
 gc.set_threshold(100_000, 50, 50)

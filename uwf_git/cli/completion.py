@@ -1,14 +1,11 @@
-"""`uwf completion`: the scripts that let a shell complete our words.
-
-Owns: which shells, and printing. Knows nothing of: how completion works; click does that.
-"""
+"""`uwf completion`: the scripts by which a shell completes our words; click makes them."""
 
 import click
 from click.shell_completion import ShellComplete, get_completion_class
 
-from uwf_git.cli.settings import Session
-from uwf_git.cli.streams import write_stdout
-from uwf_git.cli.verb import verb
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session.streams import write_stdout
 
 PROGRAMS = ("uwf", "json-cas")
 SHELLS = ("bash", "zsh", "fish")
@@ -26,7 +23,7 @@ def command(session: Session, shell: str) -> None:
     It completes the words of uwf and of json-cas. To enable it for good, add the line of your
     shell, as below, to the file that the shell reads when it starts. bash has to be 4.4 or newer.
     """
-    del session  # a script is no document: every format is the same
+    del session  # a script is not a document: every format is the same
     write_stdout("".join(_script(program, shell) for program in PROGRAMS))
 
 

@@ -11,23 +11,22 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.counts import limit_option
-from uwf_git.cli.failure import INTERRUPTED
-from uwf_git.cli.json_text import render_json
-from uwf_git.cli.render import emit, note
-from uwf_git.cli.settings import Session
-from uwf_git.cli.streams import ReaderGone, stdout_is_utf8, write_stdout
-from uwf_git.cli.text_width import shorten
-from uwf_git.cli.verb import verb
-from uwf_git.cli.visible import visible_line
-from uwf_git.commands.event_stream import AllEvents
-from uwf_git.commands.event_thread import ThreadEvents
-from uwf_git.commands.thread_events import Telling
+from uwf_git.cli.app.failure import INTERRUPTED
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.counts import limit_option
+from uwf_git.cli.output.json_text import render_json
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.text_width import shorten
+from uwf_git.cli.output.visible import visible_line
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session.streams import ReaderGone, stdout_is_utf8, write_stdout
+from uwf_git.commands.events.commit_events import EventOptions
+from uwf_git.commands.events.stream import EventsRequest, EventStream
 from uwf_git.engine.events import parse_event_id
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.time_text import render_time
-from uwf_git.store.heads import resolve_thread
+from uwf_git.store.threads.heads import resolve_thread
 
 _PAUSE_S = 0.2
 
@@ -39,23 +38,23 @@ _PAUSE_S = 0.2
     exits={1: "there is no such thread, or no such event", 130: "a follower was interrupted"},
 )
 @click.argument("thread", required=False)
-@click.option("-f", "--follow", is_flag=True, help="Go on with what happens from now on.")
-@click.option("--since", metavar="EVENT", help="Begin after this event (its id, or a commit).")
-@limit_option("Stop after so many events.")
-@click.option("--state", is_flag=True, help="Tell the thread's state with each event.")
+@click.option("-f", "--follow", is_flag=True, help="Continue with new events.")
+@click.option("--since", metavar="EVENT", help="Start after this event (its id, or a commit).")
+@limit_option("Stop after this many events.")
+@click.option("--state", is_flag=True, help="Print the thread's state with each event.")
 def command(session: Session, thread: str | None, **asked: Any) -> None:
-    """Tell what happens to the threads, one JSON object a line.
+    """Print the events of threads, one JSON object per line.
 
     The oldest comes first. The types are workflow:start, workflow:progress, workflow:complete,
-    workflow:error, node:enter and node:exit. Without THREAD it is told of all threads, in the
-    order in which this machine has seen them move. An event's id is the same everywhere; what
-    comes after it is asked for with --since, and neither missed nor doubled.
+    workflow:error, node:enter and node:exit. Without THREAD the events of all threads are printed,
+    in the order in which this machine has seen them. An event's id is the same everywhere; --since
+    prints what comes after it, without gaps or duplicates.
 
-    --follow alone begins with whose turn it is now, and with a THREAD it ends when that has
-    ended. What looks like a key is masked.
+    --follow alone begins with the turns that are under way, and with a THREAD it stops when the
+    thread has ended. What looks like a key is masked.
 
-    `uwf config set onEvent CMD` has CMD run for each event of what is done here from then on,
-    with the event on its standard input. No shell reads CMD; `sh -c '…'` is one.
+    `uwf config set onEvent CMD` makes CMD run for each later event that is recorded here, with the
+    event on its standard input. No shell reads CMD; `sh -c '…'` is one.
     """
     events = _Events(session, thread, asked)
     try:
@@ -64,38 +63,34 @@ def command(session: Session, thread: str | None, **asked: Any) -> None:
     except KeyboardInterrupt:
         if not asked["follow"]:
             raise
-        # That is how a follower ends; there is nothing to tell of it.
+        # A follower ends this way; it needs no message.
         raise click.exceptions.Exit(INTERRUPTED) from None
     if events.damage is not None:
         raise events.damage
 
 
 class _Events:
-    """What one call tells."""
+    """The events of one call."""
 
     def __init__(self, session: Session, thread: str | None, asked: dict[str, Any]) -> None:
         self.damage: StoreDamaged | None = None
-        """The first of what could not be read; told of when there is no more to come."""
+        """The first error of reading; reported when no more events come."""
 
         self._follow: bool = asked["follow"]
         store = session.open_store()
         since = None if asked["since"] is None else parse_event_id(asked["since"])
         from_now = self._follow and since is None
-        telling = Telling(with_state=asked["state"], secrets=find_secrets(session.environ))
-        self._source: AllEvents | ThreadEvents
-        if thread is None:
-            self._source = AllEvents(store, telling, self._keep, since=since, from_now=from_now)
-        else:
-            self._source = ThreadEvents(
-                store, resolve_thread(store, thread), telling, since=since, from_now=from_now
-            )
+        options = EventOptions(with_state=asked["state"], secrets=find_secrets(session.environ))
+        wanted = None if thread is None else resolve_thread(store, thread)
+        request = EventsRequest(wanted, since, from_now)
+        self._stream = EventStream(store, request, options, self._keep)
 
     def all(self) -> Iterator[dict[str, Any]]:
-        """Give what there is, and if it is followed, what comes."""
-        yield from self._source.read()
-        while self._follow and not self._source.is_over:
+        """Yield the recorded events and, with --follow, those that come."""
+        yield from self._stream.read()
+        while self._follow and not self._stream.is_over:
             _pause()
-            yield from self._source.read()
+            yield from self._stream.read()
 
     def _keep(self, damage: StoreDamaged) -> None:
         if self._follow:
@@ -107,18 +102,14 @@ class _Events:
 
 
 def _pause() -> None:
-    """Wait a moment, or notice that nobody reads any more.
-
-    Raises:
-        ReaderGone: so it is.
-    """
+    """Wait a moment, or notice that the reader has left."""
     poller = select.poll()
     with suppress(OSError, ValueError, AttributeError):
         poller.register(sys.stdout.fileno(), 0)
         if poller.poll(_PAUSE_S * 1000):
             raise ReaderGone
         return
-    # Nothing with a number, as in a program that has us for a part.
+    # No file descriptor, as in a program that embeds this one.
     time.sleep(_PAUSE_S)
 
 

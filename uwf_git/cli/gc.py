@@ -7,12 +7,11 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.calling import caller_of
-from uwf_git.cli.render import emit, note
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.gc_store import gc_if_due, gc_store, gc_unwatched
-from uwf_git.store.packing import Counted
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.admin.gc import gc_if_due, gc_store, gc_unwatched
+from uwf_git.store.gc.packing import Counted
 
 _BACKGROUND_NICE = 10
 _UNITS = ("bytes", "KiB", "MiB", "GiB")
@@ -22,32 +21,31 @@ _UNIT = 1024
 @verb(
     "uwf gc",
     "uwf gc --format text",
-    exits={4: "another gc is at work on the store"},
+    exits={4: "another gc runs on the store"},
 )
-@click.option("--auto", is_flag=True, help="Only if it is due, and only what is due.")
+@click.option("--auto", is_flag=True, help="Only if it is needed, and only what is needed.")
 @click.option("--detached", is_flag=True, hidden=True)
 def command(session: Session, *, auto: bool, detached: bool) -> None:
     """Pack the store.
 
-    Objects go into one file, refs into another, and what killed processes have left is swept
-    away. Nothing that a ref needs is lost, and steps may run meanwhile. git does the packing
-    where it is installed, dulwich where it is not.
+    Objects go into one file, refs into another, and files left by killed processes are removed.
+    Nothing that a ref needs is lost, and steps may run meanwhile. git does the packing where it is
+    installed, dulwich where it is not.
 
-    Nobody has to call it: a store packs itself in the background when it has many loose objects.
-    git's own settings say when: gc.auto (0 is never), gc.autoPackLimit, gc.pruneExpire,
-    gc.autoDetach.
+    A store packs itself in the background when it has many loose objects. git's own settings say
+    when: gc.auto (0 is never), gc.autoPackLimit, gc.pruneExpire, gc.autoDetach.
     """
     store = session.open_store()
     if detached:
         _step_back()
-        gc_unwatched(store, caller_of(session))
+        gc_unwatched(store, session.environ)
         return
     if auto:
-        emit(session, {"packed": gc_if_due(store, caller_of(session))})
+        emit(session, {"packed": gc_if_due(store, session.environ)})
         return
-    packed = gc_store(store, caller_of(session))
+    packed = gc_store(store, session.environ)
     if packed.last_failure is not None:
-        note(f"packing in the background had failed: {packed.last_failure}")
+        note(f"the last packing in the background failed: {packed.last_failure}")
     document = {
         "packer": packed.packer,
         "before": _counted(packed.before),
@@ -58,7 +56,7 @@ def command(session: Session, *, auto: bool, detached: bool) -> None:
 
 
 def _step_back() -> None:
-    """Leave the processor to whoever else wants it."""
+    """Lower the scheduling priority."""
     with contextlib.suppress(OSError):
         os.nice(_BACKGROUND_NICE)
 

@@ -1,19 +1,18 @@
-"""`uwf hook`: what the hooks of a shared store run; people never type it.
+"""`uwf hook`: called by the hooks of a shared store, never typed.
 
-Owns: reading what git says on standard input, and how a refusal reads at the other end.
-Always true: pre-receive takes a push only if everything went well; whatever fails, refuses.
+pre-receive accepts a push only if every check succeeded; any error refuses it.
 """
 
 import os
 
 import click
 
-from uwf_git.cli.parameters import Input
-from uwf_git.cli.settings import Session
-from uwf_git.cli.streams import write_stderr
-from uwf_git.cli.verb import verb
-from uwf_git.cli.visible import one_line
-from uwf_git.commands.ref_update import (
+from uwf_git.cli.app.parameters import Input
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.visible import one_line
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session.streams import write_stderr
+from uwf_git.commands.receive.ref_update import (
     MOST_INPUT_BYTES,
     RefUpdate,
     Refusal,
@@ -31,11 +30,11 @@ _MOST_HINTS = 5
 )
 @click.argument("name", type=click.Choice(["pre-receive", "post-receive"]))
 def command(session: Session, name: str) -> None:
-    """Answer git on behalf of a hook.
+    """Run a git hook.
 
     Standard input has lines `OLD NEW REF`, as git gives them to the hooks of the same names.
-    pre-receive refuses what would damage threads, workflows or nodes; post-receive tells the
-    command in git config uwf.onReceive of every transition, as lines of JSON.
+    pre-receive refuses what would damage threads, workflows or nodes; post-receive sends every
+    transition as a line of JSON to the command in git config uwf.onReceive.
     """
     updates = parse_updates(Input("-").read_bytes(limit_bytes=MOST_INPUT_BYTES))
     if not ours_among(updates):
@@ -44,7 +43,7 @@ def command(session: Session, name: str) -> None:
     if name == "post-receive":
         _announce(session, git_dir, updates)
         return
-    from uwf_git.commands.receive_check import (  # noqa: PLC0415 (a push of branches needs no store)
+    from uwf_git.commands.receive.pre_receive import (  # noqa: PLC0415 (a push of branches needs no store)
         check_push,
     )
 
@@ -55,8 +54,8 @@ def command(session: Session, name: str) -> None:
 
 
 def _announce(session: Session, git_dir: str, updates: list[RefUpdate]) -> None:
-    from uwf_git.commands.receive_announce import announce_push  # noqa: PLC0415 (as above)
-    from uwf_git.store.shared_mode import shared_umask  # noqa: PLC0415 (as above)
+    from uwf_git.commands.receive.post_receive import announce_push  # noqa: PLC0415 (as above)
+    from uwf_git.store.git.shared_mode import shared_umask  # noqa: PLC0415 (as above)
     from uwf_git.store.store import open_store  # noqa: PLC0415 (as above)
 
     store = open_store(git_dir, environ=session.environ)

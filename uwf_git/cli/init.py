@@ -4,39 +4,39 @@ import sys
 
 import click
 
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.init_shared import init_shared
-from uwf_git.commands.init_store import init_store
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.admin.init import init_store
+from uwf_git.commands.admin.init_shared import init_shared
 from uwf_git.errors import BadUsage
 
 
 class NoPath(BadUsage):
-    """The path is there and says nothing, as that of a script whose variable is not set."""
+    """The path is empty, like that of a script whose variable is not set."""
 
     code = "no-path"
 
     def __init__(self) -> None:
-        super().__init__("the path is empty", hint="name one, or leave it out")
+        super().__init__("the path is empty", hint="give a path, or leave it out")
 
 
 @verb("uwf init", "uwf init .", "uwf init --shared /srv/threads.git")
 @click.option(
     "--shared",
     is_flag=True,
-    help="Let a group push to it, and install the hooks that look at every push.",
+    help="Let a group push to it, and install the hooks that check every push.",
 )
 @click.argument("path", required=False)
 def command(session: Session, path: str | None, shared: bool) -> None:  # noqa: FBT001 (click calls it so)
     """Create a store.
 
     PATH becomes a bare repository, unless it is a repository already: a project's own will do,
-    since no branch, index or work tree is ever touched. From the folders below it the store is
-    found by itself. Without PATH: --repo, $UWF_REPO, or ~/.uwf/store.git.
+    since no branch, index or work tree is ever touched. Commands in the folders below it find the
+    store by themselves. Without PATH: --repo, $UWF_REPO, or ~/.uwf/store.git.
 
-    With --shared it is a bare repository for several people: its files belong to their group, and
-    a pre-receive hook refuses pushes that would damage threads. Do it again after uwf has moved.
+    With --shared it is a bare repository for several people: its files belong to their group, and a
+    pre-receive hook refuses pushes that would damage threads. Repeat it after uwf has moved.
     """
     if path == "":
         raise NoPath

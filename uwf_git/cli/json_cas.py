@@ -1,16 +1,13 @@
-"""`json-cas`: the table of its commands.
-
-Owns: names, order and summaries. Knows nothing of: what any command does; none is imported here.
-"""
+"""`json-cas`: the table of its commands; none is imported here."""
 
 import os
 import sys
 from typing import NoReturn
 
-from uwf_git.cli.boundary import run
-from uwf_git.cli.lazy_group import LazyCommand, LazyGroup
-from uwf_git.cli.options import version_option
-from uwf_git.cli.streams import leave
+from uwf_git.cli.app.boundary import run
+from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup
+from uwf_git.cli.app.options import version_option
+from uwf_git.cli.session.streams import leave
 
 SCHEMA = LazyGroup(
     "schema",
@@ -22,7 +19,7 @@ SCHEMA = LazyGroup(
             "uwf_git.cli.cas.schema_validate:command", "Check a node against its schema"
         ),
     },
-    help_text="Store and look at schemas, the types of nodes.",
+    help_text="Store and inspect schemas, the types of nodes.",
     examples=["json-cas schema put person.schema.json"],
 )
 
@@ -34,31 +31,30 @@ JSON_CAS = LazyGroup(
         "schema": SCHEMA,
         "put": LazyCommand("uwf_git.cli.cas.put:command", "Store a JSON value as a node"),
         "get": LazyCommand("uwf_git.cli.cas.get:command", "Print a node"),
-        "has": LazyCommand("uwf_git.cli.cas.has:command", "Tell whether a node is in the store"),
+        "has": LazyCommand("uwf_git.cli.cas.has:command", "Check whether a node is in the store"),
         "hash": LazyCommand(
-            "uwf_git.cli.cas.hash:command", "Print the name a value would have, storing nothing"
+            "uwf_git.cli.cas.hash:command",
+            "Print the hash that a value would have, storing nothing",
         ),
-        "cat": LazyCommand("uwf_git.cli.cas.cat:command", "Print the payload of a node alone"),
+        "cat": LazyCommand("uwf_git.cli.cas.cat:command", "Print only the payload of a node"),
         "refs": LazyCommand("uwf_git.cli.cas.refs:command", "List the nodes that a node refers to"),
         "walk": LazyCommand(
             "uwf_git.cli.cas.walk:command", "List every node that can be reached from a node"
         ),
-        "verify": LazyCommand(
-            "uwf_git.cli.cas.verify:command", "Check that nodes are what their names say"
-        ),
+        "verify": LazyCommand("uwf_git.cli.cas.verify:command", "Check nodes against their names"),
     },
     help_text="Store and read content-addressed JSON nodes, in the store that uwf uses.\n\n"
-    "A node's name is a hash of its type and its content; any unique beginning of it will do.",
+    "A node's name is a hash of its type and its content; any unique beginning of it is enough.",
     examples=["json-cas get 8FWKR3TN5V1QA"],
 )
 JSON_CAS.params.insert(0, version_option())
 
 
 def main() -> int:
-    """Run `json-cas` with the words and the environment of this process."""
+    """Run `json-cas` with the command line and the environment of this process."""
     return run(JSON_CAS, sys.argv[1:], prog="json-cas", environ=dict(os.environ))
 
 
 def program() -> NoReturn:
-    """Be the process `json-cas`."""
+    """Run `json-cas` as the whole process."""
     leave(main())

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from uwf_git.cli.render import emit
-from uwf_git.cli.render_text import render_text
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.running import running_rows
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.render_text import render_text
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.agent_run.running import running_rows
 from uwf_git.model.time_text import render_time
 
 _COLUMNS = ("thread", "status", "workflowName", "role", "agent", "pid", "group")
@@ -17,10 +17,10 @@ _DAY_S, _HOUR_S, _MINUTE_S, _MS = 86_400, 3600, 60, 1000
 def command(session: Session) -> None:
     """List what runs now.
 
-    One row for each thread of this store on which somebody is at work. pid is the engine's,
-    group the process group of the agent. A row without a pid is an agent whose engine was
-    killed: `uwf thread step` waits for it and takes its result. A row without a role is driven,
-    and between two steps or asleep.
+    One row for each thread of this store that a process works on. pid is the engine's, group the
+    process group of the agent. A row without a pid is an agent whose engine was killed: `uwf thread
+    step` waits for it and takes its result. A row without a role is a driver between two steps, or
+    asleep.
     """
     rows = running_rows(session.open_store(create=True), now_ms=session.now_ms())
     width = session.text_width()
@@ -40,7 +40,7 @@ def _table(rows: list[dict[str, Any]], width: int | None) -> str:
 
 
 def _elapsed(seconds: int) -> str:
-    """Write a time as ps does: 02:05, 1:02:05, 3-01:02:05."""
+    """Format a duration as ps does: 02:05, 1:02:05, 3-01:02:05."""
     days, rest = divmod(seconds, _DAY_S)
     hours, rest = divmod(rest, _HOUR_S)
     minutes, seconds = divmod(rest, _MINUTE_S)

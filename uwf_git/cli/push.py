@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.asked_caller import asked_caller
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.push_refs import Pushed, push_remote
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.caller import without_password_prompt
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.remote.push import Pushed, push_remote
 
 
 @verb(
@@ -17,7 +17,7 @@ from uwf_git.commands.push_refs import Pushed, push_remote
     exits={
         1: "there is no such remote, it cannot be reached, or it refused something",
         4: "the remote has something newer; fetch first. The others are pushed",
-        5: "a thread is not whole here; the others are pushed",
+        5: "a thread is damaged here; the others are pushed",
     },
 )
 @click.argument("remote", required=False)
@@ -25,11 +25,11 @@ from uwf_git.commands.push_refs import Pushed, push_remote
 def command(session: Session, remote: str | None, threads: tuple[str, ...]) -> None:
     """Push threads and workflows to a remote.
 
-    Everything, or the THREADs that are named; one pushed thread is whole there. Only forward:
-    what the remote has and this store does not know stays as it is. A thread that was archived
-    here is moved to the archive there. Without REMOTE: the only one, else origin.
+    Everything, or the THREADs that are named; one pushed thread is complete there. Only
+    fast-forwards: what the remote has and this store does not know is not changed. A thread that
+    was archived here is moved to the archive there. Without REMOTE: the only one, else origin.
     """
-    pushed = push_remote(session.open_store(), asked_caller(session), remote, threads)
+    pushed = push_remote(session.open_store(), without_password_prompt(session), remote, threads)
     emit(session, _document(pushed), text=_text)
     failure = pushed.failure()
     if failure is not None:
@@ -38,8 +38,8 @@ def command(session: Session, remote: str | None, threads: tuple[str, ...]) -> N
 
 def _document(pushed: Pushed) -> dict[str, Any]:
     rejected: list[dict[str, Any]] = [
-        {"ref": done.unit.name, "status": "refused", "problem": done.reason, "said": done.said}
-        for done in pushed.refused
+        {"ref": each.unit.name, "status": "refused", "problem": each.reason, "said": each.output}
+        for each in pushed.refused
     ]
     rejected += [
         {"ref": left.ref, "status": left.standing, "local": left.here, "remote": left.there}

@@ -4,27 +4,27 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.calling import caller_of
-from uwf_git.cli.driving import (
+from uwf_git.cli.app.limit_options import limit_options
+from uwf_git.cli.app.parameters import prompt_options
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import note
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.driving import (
     DRIVE_EXITS,
     DriveOptions,
     Driving,
     drive_and_tell,
     drive_options,
 )
-from uwf_git.cli.limit_options import limit_options
-from uwf_git.cli.parameters import prompt_options
-from uwf_git.cli.render import note
-from uwf_git.cli.settings import Session
 from uwf_git.cli.thread.start import (
     agents_option,
     note_found,
     text_agents,
     workdir_option,
 )
-from uwf_git.cli.verb import verb
 from uwf_git.cli.workflow.argument import name_workflow
-from uwf_git.commands.thread_start import StartRequest, start_thread
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 
 
 @verb(
@@ -52,12 +52,12 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
 ) -> None:
     """Start a thread and drive it to its end.
 
-    WORKFLOW is a name, a hash, or a YAML file, which is registered first. Each step is a commit
-    of its own, and a line on standard error. An agent that fails is tried again as often as its
+    WORKFLOW is a name, a hash, or a YAML file, which is registered first. Each step is a commit of
+    its own, and a line on standard error. An agent that fails is tried again as often as its
     retries allow.
 
-    A run that stops early, for a person's turn, a pause, a failure or Ctrl-C, goes on with
-    `uwf thread run`.
+    A run that stops early, for a person's turn, a pause, a failure or Ctrl-C, is continued by `uwf
+    thread run`.
     """
     workflow = name_workflow(session, workflow)
     store = session.open_store(create=True)

@@ -6,16 +6,16 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.counts import limit_option
-from uwf_git.cli.json_text import render_json
-from uwf_git.cli.parameters import text_argument
-from uwf_git.cli.render import emit, note
-from uwf_git.cli.settings import Session
-from uwf_git.cli.streams import stdout_is_utf8, write_stdout
-from uwf_git.cli.text_width import shorten
-from uwf_git.cli.verb import verb
-from uwf_git.cli.visible import visible_line
-from uwf_git.commands.search_threads import SearchRequest, search_threads
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.counts import limit_option
+from uwf_git.cli.output.json_text import render_json
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.text_width import shorten
+from uwf_git.cli.output.visible import visible_line
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session.streams import stdout_is_utf8, write_stdout
+from uwf_git.commands.inspect.search import SearchRequest, search_threads
 from uwf_git.engine.masking import find_secrets
 from uwf_git.engine.text_search import compile_pattern
 
@@ -28,19 +28,18 @@ _DEFAULT_LIMIT = 100
     "uwf search --regex 'TODO|FIXME' --active",
 )
 @click.argument("text")
-@click.option("-i", "--ignore-case", is_flag=True, help="Capitals count as small letters.")
+@click.option("-i", "--ignore-case", is_flag=True, help="Ignore case.")
 @click.option("--regex", "is_regex", is_flag=True, help="TEXT is a regular expression (Python's).")
 @click.option("--workflow", metavar="NAME", help="Only threads of this workflow (name or hash).")
 @click.option("--role", metavar="ROLE", help="Only steps of this role.")
 @click.option("--active", is_flag=True, help="Only active threads, not the archived ones.")
-@limit_option("How many rows at most.", default=_DEFAULT_LIMIT)
+@limit_option("The most rows to print.", default=_DEFAULT_LIMIT)
 def command(session: Session, text: str, *, limit: int, **asked: Any) -> None:
     """Search prompts, meta and content of all threads.
 
-    A row for each prompt, field of meta and content in which TEXT stands, newest thread first;
-    step 0 is the prompt that a thread was started with. A step that forks share is told once,
-    under the thread that took it. Rows are printed as they are found. What looks like a key in
-    the environment is masked.
+    One row for each prompt, field of meta and content that contains TEXT, newest thread first; step
+    0 is the prompt of the thread. A step that forks share is listed once, under the thread that
+    took it. Rows are printed as they are found. What looks like a key in the environment is masked.
     """
     rows = _search(session, text_argument(text, "the text"), asked)
     shown = islice(rows, limit)
@@ -54,7 +53,7 @@ def command(session: Session, text: str, *, limit: int, **asked: Any) -> None:
         emit(session, list(shown))
     # After the list: both may go to one terminal.
     if next(rows, None) is not None:
-        note(f"note: there are more than {limit}; see them with --limit N")
+        note(f"note: there are more than {limit}; print them with --limit N")
 
 
 def _search(session: Session, text: str, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -70,7 +69,7 @@ def _search(session: Session, text: str, asked: dict[str, Any]) -> Iterator[dict
 
 
 def _stream_json(session: Session, rows: Iterable[dict[str, Any]]) -> None:
-    """Write one list, each row when it is found."""
+    """Write one list, each row as soon as it is found."""
     before = "["
     for row in rows:
         text = render_json(row, pretty=session.stdout_is_tty, ascii_only=not stdout_is_utf8())

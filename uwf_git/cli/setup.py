@@ -6,21 +6,21 @@ import sys
 import click
 
 from uwf_git.cli.agent.check import run_check, timeout_option
-from uwf_git.cli.parameters import text_argument
-from uwf_git.cli.render import emit, note
-from uwf_git.cli.settings import Session
-from uwf_git.cli.streams import write_stderr
-from uwf_git.cli.verb import verb
-from uwf_git.commands.choose_agent import CONFIG_NAME
-from uwf_git.commands.config_settings import set_setting
-from uwf_git.commands.known_agents import FoundAgent, find_agents, name_agent
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session.streams import write_stderr
+from uwf_git.commands.admin.config import set_setting
+from uwf_git.commands.turn.choose_agent import CONFIG_NAME
+from uwf_git.commands.turn.known_agents import FoundAgent, find_agents, name_agent
 from uwf_git.errors import BadUsage, Refused
+from uwf_git.store.git.user_config import set_user_config
 from uwf_git.store.store import NotAStore
-from uwf_git.store.user_config import set_user_config
 
 
 class NoAgentHere(Refused):
-    """None of the programs that uwf knows is on this machine."""
+    """No agent program that uwf knows is on this machine."""
 
     code = "no-agent-here"
 
@@ -32,8 +32,8 @@ class NoAgentHere(Refused):
         )
 
 
-class NobodyToAsk(BadUsage):
-    """There is a choice, and no terminal at which somebody could make it."""
+class CannotAsk(BadUsage):
+    """There is a choice, and no terminal to ask at."""
 
     code = "nobody-to-ask"
 
@@ -50,9 +50,9 @@ class NobodyToAsk(BadUsage):
     "uwf setup",
     "uwf setup --agent claude --global",
     "uwf setup --agent 'uwf-llm --model gpt-5' --no-check",
-    exits={3: "the agent took no step in the check; nothing was changed"},
+    exits={3: "the agent did not take the step of the check; nothing was changed"},
 )
-@click.option("--agent", metavar="NAME", help="The agent: a name or a command; nobody is asked.")
+@click.option("--agent", metavar="NAME", help="The agent: a name or a command, without asking.")
 @click.option("--global", "for_all", is_flag=True, help="For all your stores, not for this one.")
 @click.option("--check/--no-check", default=True, help="Let it take one small step first.")
 @timeout_option
@@ -66,33 +66,33 @@ def command(
 ) -> None:
     """Find the agents of this machine and choose one.
 
-    The one that is chosen plays every role for which nobody named another. It is the setting
-    `uwf.agent` in git config; before it is set the agent takes one small step in a temporary
-    store, as `uwf agent check` does.
+    The chosen agent plays every role that has no other agent. It is the setting `uwf.agent` in git
+    config; before it is written the agent takes one small step in a temporary store, as `uwf agent
+    check` does.
     """
     chosen = _choose(session) if agent is None else name_agent(text_argument(agent, "--agent"))
     checked = run_check(session, chosen, timeout) if check else None
     where = _write(session, chosen, for_all=for_all)
-    note(f"{chosen} plays every role for which nobody named another ({where})")
+    note(f"{chosen} plays every role that has no other agent ({where})")
     if session.agent not in (None, chosen):
-        note(f"but UWF_AGENT is set, and comes first: {session.agent}")
+        note(f"but UWF_AGENT is set and takes precedence: {session.agent}")
     note("next: uwf run WORKFLOW -p '…'")
     emit(session, {"setting": CONFIG_NAME, "value": chosen, "where": where, "check": checked})
 
 
 def _choose(session: Session) -> str:
-    """Ask which agent it shall be."""
+    """Ask for the default agent."""
     found = [
         each for each in find_agents(session.environ, with_versions=False) if each.path is not None
     ]
     if not found:
         raise NoAgentHere
     if not (session.stdin_is_tty and session.stderr_is_tty):
-        raise NobodyToAsk(found)
+        raise CannotAsk(found)
     for number, each in enumerate(found, 1):
         note(f"{number}  {each.agent.command:<14} {each.agent.about} ({each.path})")
     while True:
-        write_stderr("Which one shall be the default? [1] ")
+        write_stderr("Which one is the default? [1] ")
         line = sys.stdin.readline()
         if not line:
             raise KeyboardInterrupt
@@ -102,11 +102,11 @@ def _choose(session: Session) -> str:
         names = [each.agent.command for each in found]
         if answer in names or f"uwf-{answer}" in names:
             return name_agent(answer)
-        note(f"a number from 1 to {len(found)}, please, or a name")
+        note(f"type a number from 1 to {len(found)}, or a name")
 
 
 def _write(session: Session, agent: str, *, for_all: bool) -> str:
-    """Write the setting, and give where."""
+    """Write the setting, and return where."""
     if not for_all:
         store = session.open_store(create=True)
         set_setting(store, CONFIG_NAME, agent)

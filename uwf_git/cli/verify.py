@@ -4,21 +4,21 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.render import emit, note
-from uwf_git.cli.settings import Session
-from uwf_git.cli.signature_rows import note_problems, render_signatures, signature_row
-from uwf_git.cli.verb import verb
-from uwf_git.cli.visible import one_line
-from uwf_git.commands.trouble import Trouble
-from uwf_git.commands.verify import MOST_TOLD, Verified, verify
-from uwf_git.commands.verify_signatures import SignedCommit, verify_signatures
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.signature_rows import note_problems, render_signatures, signature_row
+from uwf_git.cli.output.visible import one_line
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.signatures import SignedCommit, verify_signatures
+from uwf_git.commands.verify.verify import MOST_TOLD, VerifyResult, verify
 from uwf_git.errors import StoreDamaged
 
 _WHERE = ("commit", "node", "path")
 
 
 class StoreHasProblems(StoreDamaged):
-    """Something was found that is not what it says; all of it is listed on standard output."""
+    """Problems were found; all of them are listed on standard output."""
 
     code = "store-has-problems"
 
@@ -26,7 +26,7 @@ class StoreHasProblems(StoreDamaged):
         some = "1 problem was" if count == 1 else f"{count} problems were"
         super().__init__(
             f"{some} found{' (more are not listed)' if count == MOST_TOLD else ''}",
-            hint="each says what to do; copy the store before you change anything in it",
+            hint="each has a hint; copy the store before you change anything in it",
             count=count,
         )
 
@@ -36,14 +36,14 @@ class StoreHasProblems(StoreDamaged):
     "uwf verify 01J7K9M2 solve-issue",
     "uwf verify refs/archive/01J7K9M2XNPQR5VWBCDF8G3H4T --format text",
     "uwf verify --signatures | jq -e 'all(.signatures[]; .status == \"good\")'",
-    exits={5: "something is wrong; every problem is listed"},
+    exits={5: "problems were found; all of them are listed"},
 )
 @click.argument("refs", metavar="[REF]...", nargs=-1)
 @click.option(
     "--signatures",
     "with_signatures",
     is_flag=True,
-    help="Tell who signed each commit as well, by git's gpg.* settings. A signature that is not "
+    help="Print who signed each commit as well, by git's gpg.* settings. A signature that is not "
     "the commit's, or a revoked key's, is a problem; none, or an unknown key's, is not.",
 )
 def command(
@@ -51,10 +51,10 @@ def command(
     refs: tuple[str, ...],
     with_signatures: bool,  # noqa: FBT001 (click passes flags so)
 ) -> None:
-    """Check that the store holds what it says.
+    """Check the integrity of the store.
 
-    REF is a thread's id or a beginning of it, a workflow's name, or a ref in full; without one all
-    are checked. Every commit and every node is read again: nodes against their names and schemas,
+    REF is a thread's id or a beginning of it, a workflow's name, or a full ref; without one all are
+    checked. Every commit and every node is read again: nodes against their names and schemas,
     references, each step against the one before, what commits say against what they hold, and
     now.json against the history. Nothing is changed.
     """
@@ -64,7 +64,7 @@ def command(
     if with_signatures:
         tips = [(each.ref, each.tip) for each in verified.targets if each.tip is not None]
         signed = list(verify_signatures(store, session.environ, tips))
-        forged = tuple(each.trouble for each in signed if each.trouble is not None)
+        forged = tuple(each.finding for each in signed if each.finding is not None)
         verified = verified._replace(troubles=verified.troubles + forged)
     document = _document(verified)
     if with_signatures:
@@ -78,7 +78,7 @@ def command(
         raise StoreHasProblems(len(verified.troubles))
 
 
-def _document(verified: Verified) -> dict[str, Any]:
+def _document(verified: VerifyResult) -> dict[str, Any]:
     return {
         "checked": verified.checked._asdict(),
         "problems": [_problem(each) for each in verified.troubles],
@@ -86,7 +86,7 @@ def _document(verified: Verified) -> dict[str, Any]:
     }
 
 
-def _problem(trouble: Trouble) -> dict[str, Any]:
+def _problem(trouble: Finding) -> dict[str, Any]:
     return {
         "ref": trouble.ref,
         "commit": trouble.commit,

@@ -1,1 +1,4 @@
-"""Commands: one file per verb; each loads, decides, acts and records."""
+"""Commands: what each verb does, without a terminal: load, decide, act, record.
+
+A room is one capability. Errors are `uwf_git.errors`; nothing here prints or reads the environment.
+"""

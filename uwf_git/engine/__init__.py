@@ -1,1 +1,1 @@
-"""Decisions: pure functions from (workflow, history, state) to the next move."""
+"""Decisions: pure functions from (workflow, history, state) to the next move, and texts."""

@@ -1,34 +1,29 @@
-"""Alignment: which elements of two sequences belong together.
+"""Alignment: pair the equal elements of two sequences (longest common subsequence).
 
-Owns: the longest common subsequence, and what is said when finding it would take too long.
-Knows nothing of: what the elements are; equal ones belong together.
-Always true: each position of each sequence is named once, in order; a pair names equal elements.
-Why not difflib: its time grows with the product of the lengths where elements repeat, as the
-roles of a long thread do.
-Source: E. Myers, "An O(ND) Difference Algorithm and Its Variations", 1986.
+difflib's time grows with the product of the lengths where elements repeat, as the roles of a long
+thread do. Source: E. Myers, "An O(ND) Difference Algorithm and Its Variations", 1986.
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-# About a quarter of a second. Who reads a longer list of differences gains nothing by its being
-# the shortest one.
+# About a quarter of a second; a longer list of differences need not be minimal.
 _MOST_DIFFERENCES = 1000
 
 
 class Pair(NamedTuple):
-    """Two positions that belong together, or one that has no partner."""
+    """Two positions with equal elements, or one without a partner."""
 
     one: int | None
     other: int | None
 
 
 def align(one: Sequence[Any], other: Sequence[Any]) -> list[Pair]:
-    """Give the positions of both sequences in order, as many equal ones in pairs as can be.
+    """Return the positions of both sequences in order, with as many equal ones paired as possible.
 
-    Where elements have no partner, those of *one* come before those of *other*. If more than a
-    thousand differ, only what both begin and end with is in pairs.
+    Elements of *one* without a partner come before those of *other*. If more than a thousand
+    differ, only the common prefix and suffix are paired.
     """
     shortest = min(len(one), len(other))
     start = _count_equal(zip(one, other, strict=False))
@@ -56,10 +51,10 @@ def _with_gaps(pairs: list[tuple[int, int]], ones: int, others: int) -> Iterator
 
 
 def _match(one: Sequence[Any], other: Sequence[Any]) -> list[tuple[int, int]]:
-    """Give the pairs of a longest common subsequence; none if too much differs."""
+    """Return the pairs of a longest common subsequence; none if too much differs."""
     if not one or not other:
         return []
-    # How far (in *one*) each diagonal was followed with so many differences, leftmost first.
+    # For each number of differences: how far (in *one*) each diagonal was followed, leftmost first.
     reached: list[list[int]] = [[0]]
     for differences in range(min(len(one) + len(other), _MOST_DIFFERENCES) + 1):
         now: list[int] = []
@@ -74,7 +69,7 @@ def _match(one: Sequence[Any], other: Sequence[Any]) -> list[tuple[int, int]]:
 
 
 def _step(furthest: list[int], at: int) -> tuple[int, bool]:
-    """Give where the next difference leads to, and whether that is an element of *other*."""
+    """Return where the next difference leads to, and whether it is an element of *other*."""
     goes_down = at == 0 or (at < len(furthest) and furthest[at - 1] < furthest[at])
     return (furthest[at], True) if goes_down else (furthest[at - 1] + 1, False)
 
@@ -94,7 +89,7 @@ def _trace_back(reached: list[list[int]], end: tuple[int, int]) -> list[tuple[in
         while x > began:
             x, y = x - 1, y - 1
             pairs.append((x, y))
-        # The difference itself: an element of either that has no partner.
+        # The difference itself: an element of either without a partner.
         x, y = (x, y - 1) if came_down else (x - 1, y)
     pairs.reverse()
     return pairs

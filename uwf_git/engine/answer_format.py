@@ -1,17 +1,14 @@
-"""Answer format: what an agent is told about how to answer.
+"""The part of a prompt that says how to answer, built from the role's JSON Schema.
 
-Owns: the part of the prompt that follows from the role's JSON Schema.
-Knows nothing of: threads, how answers are read.
-Always true: every field that the schema names is named, with its type, and constants stand there
-letter by letter: models invent what they are not told. What words do not cover is covered by the
-schema itself, appended.
+Every field of the schema is named with its type, and constants are literal, since models invent
+what is missing. If the words do not cover all of the schema, it is appended.
 """
 
 import json
 from typing import Any
 
 from uwf_git.engine.schema_words import SchemaWords, literal
-from uwf_git.engine.turn_context import Role
+from uwf_git.engine.turn_context import RoleView
 
 _OBJECT_KEYWORDS = {"properties", "required", "additionalProperties", "patternProperties"}
 
@@ -31,8 +28,8 @@ _YAML_RULES = (
 )
 
 
-def build_answer_format(role: Role) -> str:
-    """Tell how to answer so that the meta fits the role's schema."""
+def build_answer_format(role: RoleView) -> str:
+    """Describe how to answer so that the meta fits the role's schema."""
     schema = role.output_schema
     words = SchemaWords(schema)
     resolved = words.resolve(schema)
@@ -56,13 +53,13 @@ def build_answer_format(role: Role) -> str:
 def _is_object(resolved: dict[str, Any]) -> bool:
     types = resolved.get("type")
     if types is None:
-        # true, {} and a schema of mere constraints: any value will do, so fields will.
+        # true, {} and a schema of constraints alone allow any value, so fields as well.
         return not resolved.keys() & {"const", "enum"} or bool(resolved.keys() & _OBJECT_KEYWORDS)
     return types == "object" or (isinstance(types, list) and "object" in types)
 
 
 def _forms(words: SchemaWords, resolved: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the alternatives, if *resolved* is nothing but a choice between kinds of objects."""
+    """List the alternatives, if *resolved* is only a choice between kinds of objects."""
     for keyword in _ALTERNATIVES:
         choices = resolved.get(keyword)
         if isinstance(choices, list):
@@ -72,7 +69,7 @@ def _forms(words: SchemaWords, resolved: dict[str, Any]) -> list[dict[str, Any]]
 
 
 def _says_more(resolved: dict[str, Any], forms: list[dict[str, Any]]) -> bool:
-    """Tell whether the root, or a form, says more than the list of its fields shows."""
+    """Check whether the root, or a form, says more than the list of its fields shows."""
     shown = {
         "type", "properties", "required", "additionalProperties", "title", "description",
         "$id", "$schema", "$comment", "$defs", "definitions",
@@ -114,23 +111,23 @@ def _template(words: SchemaWords, form: dict[str, Any]) -> str:
     fields = form.get("properties", {})
     lines = [f"{_key(name)}: {_place(words, part)}" for name, part in fields.items()]
     lines = lines or ["<name>: <value>"]
-    # No fence around it: models copy what they see.
+    # No code fence around it: models copy what they see.
     return "\n".join(["---", *lines, "---", "<your text>"])
 
 
 def _key(name: str) -> str:
-    """Write a field's name as YAML has to have it: `1`, `no` and `#x` are no names there."""
+    """Write a field's name as a YAML key: `1`, `no` and `#x` need quotes."""
     is_word = name.isascii() and name.removeprefix("$").isidentifier()
     if is_word and name.lower() not in _WORDS_OF_YAML:
         return name
-    # It takes 5 ms, and nearly all names are words.
-    from uwf_git.model.yaml_render import render_yaml  # noqa: PLC0415
+    # The import takes 5 ms, and nearly all names are plain words.
+    from uwf_git.model.yaml.render import render_yaml  # noqa: PLC0415
 
     return render_yaml({name: 0}).removesuffix(": 0\n")
 
 
 def _place(words: SchemaWords, schema: Any) -> str:
-    """Show what stands at a field: its constant, or what kind of value."""
+    """Show the value of a field: its constant, or its type."""
     resolved = words.resolve(schema)
     if "const" in resolved:
         return literal(resolved["const"])

@@ -1,10 +1,7 @@
-"""Events: what happens to a thread, as programs that watch want to be told.
+"""Events: what happens to a thread, for programs that watch. Source: seed 004, the event system.
 
-Owns: which events a transition is, their names and shape, and their ids.
-Knows nothing of: commits, how a transition is read, who listens.
-Always true: an event follows from what is recorded, so that every machine gives it the same id;
-each transition has exactly one event whose type begins with ``workflow:``, and it is the last.
-Source: seed 004, the event system.
+An event follows from what is recorded, so it has the same id on every machine. Each transition has
+exactly one event whose type begins with ``workflow:``, and it is the last.
 
 | transition | events |
 |---|---|
@@ -16,8 +13,8 @@ Source: seed 004, the event system.
 | kill | workflow:error, status ``killed`` |
 | all others | workflow:progress |
 
-``node:enter`` belongs to the commit after which its turn began: it can be told while the agent is
-at work, when nobody knows yet what comes of it, and it is the same event afterwards.
+``node:enter`` belongs to the commit after which its turn began: it can be sent while the agent
+runs, and is the same event when the turn has ended.
 """
 
 import re
@@ -26,6 +23,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.errors import BadUsage
+from uwf_git.model.event_rules import RULES
 from uwf_git.model.transition_record import TransitionRecord
 
 EventType = Literal[
@@ -38,7 +36,7 @@ EventType = Literal[
 ]
 
 RUNNING = "running"
-"""The status in ``node:enter``: somebody is at work. It is never stored."""
+"""The status in ``node:enter``: the agent is running. It is never stored."""
 
 ENTER, LAST = "enter", None
 
@@ -47,85 +45,87 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class NotAnEventId(BadUsage):
-    """The text is no id that an event has."""
+    """The text is not the id of an event."""
 
     code = "not-an-event-id"
 
     def __init__(self, text: str) -> None:
         super().__init__(
-            f"{text[:60]!r} is no id of an event",
-            hint="an event's id is in its `id`: a commit in full, a dash, and a word",
+            f"{text[:60]!r} is not the id of an event",
+            hint="an event's id is in its `id`: a full commit, a dash, and a word",
             event=text[:60],
         )
 
 
 class EventId(NamedTuple):
-    """An event's id, in its parts."""
+    """The parts of an event's id."""
 
     commit: str
     word: str | None = LAST
     """Which of the commit's events; None: all of them, or the last."""
 
 
-class Entered(NamedTuple):
+class TurnStarted(NamedTuple):
     """A turn that has begun."""
 
-    base: str
+    started_after: str
     """The commit after which it began."""
 
     record: TransitionRecord
-    """What that commit says."""
+    """The record of that commit."""
 
     role: str
     agent: str | None
     started_ms: int
     iteration: int
-    """The how manieth turn of this role it is."""
+    """Which turn of this role this is, from 1."""
 
     attempt: int
-    """Which try it is, counted from 1."""
+    """Which attempt at the turn this is, from 1."""
 
 
-class Happened(NamedTuple):
-    """A transition, with all that its events tell."""
+class TransitionFacts(NamedTuple):
+    """A transition, with all that its events need."""
 
     commit: str
     record: TransitionRecord
     time_ms: int
     subject: str
     where: tuple[str, int] | None = None
-    """The role at which the thread stands, and how many turns that has had; None: at its start."""
+    """The role at which the thread stands, and its number of turns; None: at the start."""
 
-    turn: Entered | None = None
+    turn: TurnStarted | None = None
     """The turn that it ended, or that it began for a person."""
 
     is_new_turn: bool = True
-    """Whether that turn has not been told of by an earlier transition."""
+    """True if no earlier transition has sent ``node:enter`` for that turn."""
 
     error: str | None = None
     """Why the turn failed, or the thread was killed."""
 
     has_failed: bool = False
-    """Whether the thread goes on only when somebody says so."""
+    """True if the thread waits for `uwf thread retry`."""
 
     reason: str = ""
-    """What somebody said of it."""
+    """The reason that was given with it."""
 
     more: Mapping[str, Any] = _NOTHING
-    """What else belongs into the payload of its ``workflow:`` event."""
+    """Further fields of the payload of its ``workflow:`` event."""
 
     state: Mapping[str, Any] | None = None
-    """The thread's state after it, if it was asked for."""
+    """The thread's state after it, if requested."""
 
 
-def build_events(happened: Happened) -> list[dict[str, Any]]:
-    """Give the events of a transition, in order."""
+def build_events(happened: TransitionFacts) -> list[dict[str, Any]]:
+    """Return the events of a transition, in order."""
     return list(_events(happened))
 
 
-def enter_event(turn: Entered) -> dict[str, Any]:
-    """Give the event that a turn begins."""
-    document = _document(EventId(turn.base, ENTER), "node:enter", turn.record, turn.started_ms)
+def enter_event(turn: TurnStarted) -> dict[str, Any]:
+    """Return the event that a turn begins."""
+    document = _document(
+        EventId(turn.started_after, ENTER), "node:enter", turn.record, turn.started_ms
+    )
     return document | {
         "payload": {**_node(turn.role, turn.iteration)},
         "event": None,
@@ -138,12 +138,12 @@ def enter_event(turn: Entered) -> dict[str, Any]:
 
 
 def render_event_id(event: EventId) -> str:
-    """Write an event's id."""
+    """Format an event's id."""
     return event.commit if event.word is None else f"{event.commit}-{event.word}"
 
 
 def parse_event_id(text: str) -> EventId:
-    """Read an event's id, or the id of a commit.
+    """Parse an event's id, or the id of a commit.
 
     Raises:
         NotAnEventId: it is neither.
@@ -154,7 +154,7 @@ def parse_event_id(text: str) -> EventId:
     return EventId(found[1], found[2])
 
 
-def _events(happened: Happened) -> Iterator[dict[str, Any]]:
+def _events(happened: TransitionFacts) -> Iterator[dict[str, Any]]:
     turn = happened.turn
     if turn is not None and happened.is_new_turn:
         yield enter_event(turn)
@@ -165,16 +165,12 @@ def _events(happened: Happened) -> Iterator[dict[str, Any]]:
     yield _told(happened, _word(happened), {**payload, **_end_payload(happened)})
 
 
-def _word(happened: Happened) -> str:
-    event = happened.record.event
-    if event in {"start", "fork"}:
-        return "start"
-    if event == "end":
-        return "complete"
-    return "error" if event == "kill" or happened.has_failed else "progress"
+def _word(happened: TransitionFacts) -> str:
+    word = RULES[happened.record.event].tells
+    return "error" if word == "progress" and happened.has_failed else word
 
 
-def _told(happened: Happened, word: str, payload: dict[str, Any]) -> dict[str, Any]:
+def _told(happened: TransitionFacts, word: str, payload: dict[str, Any]) -> dict[str, Any]:
     kind: EventType = "node:exit" if word == "exit" else f"workflow:{word}"  # type: ignore[assignment]  # the words are those of the types
     event = EventId(happened.commit, word)
     document = _document(event, kind, happened.record, happened.time_ms)
@@ -187,7 +183,7 @@ def _told(happened: Happened, word: str, payload: dict[str, Any]) -> dict[str, A
 
 
 def tell_record(record: TransitionRecord) -> dict[str, Any]:
-    """Give what a commit says, in the words in which every listener is told of it."""
+    """Return the facts of a commit as every listener gets them."""
     return {
         "event": record.event,
         "status": record.status,
@@ -219,17 +215,17 @@ def _document(
 
 
 def _node(role: str, iteration: int) -> dict[str, Any]:
-    # In a graph a role is a node, and has no other name.
+    # In a graph a role is a node; it has no other name.
     return {"nodeId": role, "nodeName": role, "iteration": iteration}
 
 
-def _exit_payload(happened: Happened, turn: Entered) -> dict[str, Any]:
+def _exit_payload(happened: TransitionFacts, turn: TurnStarted) -> dict[str, Any]:
     payload = _node(turn.role, turn.iteration)
     payload["durationMs"] = max(0, happened.time_ms - turn.started_ms)
     return payload | _end_payload(happened._replace(more=_NOTHING))
 
 
-def _end_payload(happened: Happened) -> dict[str, Any]:
+def _end_payload(happened: TransitionFacts) -> dict[str, Any]:
     payload = dict(happened.more)
     if happened.error is not None:
         payload["error"] = happened.error

@@ -1,14 +1,12 @@
-"""Conditions: the JSONata text on a transition, checked and answered.
+"""Conditions: check and evaluate the JSONata text on a transition; the only use of jsonata.
 
-Owns: the only import of jsonata; what a condition may say, and what its answer means.
-Knows nothing of: graphs and roles, and of any limit on time and memory; those belong to whoever
-    calls (`uwf_git.agents.fence`), since hostile text can keep even the parser busy.
-Always true: one condition and one context have one answer, on every machine and at any time;
-    what cannot be answered raises, and is never "false"; the context is left as it was.
+A condition and a context have one answer, on every machine and at any time. What cannot be
+evaluated raises, and is never "false"; the context is not changed. Time and memory are limited by
+the caller (`uwf_git.agents.limited_fork`), since hostile text can keep even the parser busy.
 
-jsonata 0.7.1 needs four things done for it, each met below: it has functions that ask the clock
-and the dice, it recurses as far as Python lets it, it prints to stdout, and it takes JSON's null
-for "undefined" inside its input.
+jsonata 0.7.1 needs four workarounds, each below: it has functions that read the clock and random
+numbers, it recurses as far as Python allows, it prints to stdout, and it takes JSON's null for
+"undefined" inside its input.
 """
 
 import re
@@ -33,13 +31,13 @@ NESTING = 200
 """How deep a condition's text may nest; every further ``or`` of a chain is one level more."""
 
 RECURSION = 500
-"""How deep evaluating it may go. A call of a function takes about four levels."""
+"""How deep its evaluation may recurse. A function call takes about four levels."""
 
 FORBIDDEN = frozenset({"now", "millis", "random", "shuffle", "eval"})
-"""Functions whose answer is not the same twice, and the one that could hide their names."""
+"""Functions whose result varies, and the one that could hide their names."""
 
-# Each character is at most one token, parsed once and processed once. Only `?:` goes beyond: its
-# left side is processed twice, so that n of them inside one another cost 2^n.
+# Each character is at most one token, parsed once and processed once. The exception is `?:`: its
+# left side is processed twice, so n of them nested cost 2^n.
 _PARSER_STEPS = 2 * SOURCE_BYTES
 
 _SHOWN = 200
@@ -49,7 +47,7 @@ _MARKER = re.compile(r"\[\[|\[\s*([^\]\s])[^\]]*\]")
 
 
 class ConditionFailed(Refused):
-    """A condition could not be answered; the workflow's author has to change it."""
+    """A condition could not be evaluated; the workflow's author has to change it."""
 
     code = "condition-failed"
 
@@ -64,11 +62,11 @@ class ConditionFailed(Refused):
 
 
 def check_condition(source: str) -> str | None:
-    """Tell in one line what is wrong with *source*, or return None.
+    """Return what is wrong with *source*, in one line, or None.
 
-    Names that make routing unrepeatable are refused wherever they occur, so an alias such as
-    ``($f := $random; $f())`` is seen too; so are names that mean nothing, which would stop a
-    thread only when it comes there. Hostile text can make this slow: fence it.
+    Forbidden names are refused wherever they occur, so an alias such as ``($f := $random; $f())``
+    is found too; so are unknown names, which would otherwise stop a thread only when it gets there.
+    Hostile text can make this slow: call it under limits.
     """
     try:
         return _bad_name(_Program(source).ast)
@@ -77,13 +75,12 @@ def check_condition(source: str) -> str | None:
 
 
 def evaluate_condition(source: str, context: Mapping[str, Any]) -> bool:
-    """Answer *source* as JSONata's ``$boolean`` would; undefined is false.
+    """Evaluate *source* as JSONata's ``$boolean`` would; undefined is false.
 
-    What *context* itself raises while it is read (a `LazyContext` that cannot load) goes to the
-    caller as it is.
+    What *context* itself raises while it is read (a `LazyContext` that cannot load) is not wrapped.
 
     Raises:
-        ConditionFailed: there is no answer, for whatever reason.
+        ConditionFailed: it has no value, for whatever reason.
     """
     try:
         program = _Program(source)
@@ -95,12 +92,12 @@ def evaluate_condition(source: str, context: Mapping[str, Any]) -> bool:
         if isinstance(cause, UwfError):
             raise cause from None
         problem = _told(error)
-    # Raised out here, where the failed evaluation and all that it allocated is already gone.
+    # Raised here, where the failed evaluation and all its memory is already released.
     raise ConditionFailed(source, problem)
 
 
 class _BoundedParser(Parser):  # type: ignore[misc]  # jsonata has no types
-    """jsonata's parser, with a floor under it that does not depend on Python's stack."""
+    """jsonata's parser, with a nesting limit that does not depend on Python's stack."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,25 +122,26 @@ class _BoundedParser(Parser):  # type: ignore[misc]  # jsonata has no types
 
 
 class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
-    """One parsed condition that may only be evaluated the repeatable way."""
+    """One parsed condition, with everything that is not repeatable removed."""
 
     def __init__(self, source: str) -> None:
         size = len(source.encode("utf-8", "surrogatepass"))
         if size > SOURCE_BYTES:
             raise _refusal(f"it is too long ({size} bytes, at most {SOURCE_BYTES})")
         self._depth = 0
-        # jsonata keeps one parser per thread here; ours is new each time, as its counters are.
+        # jsonata keeps one parser per Python thread here; ours is new each time, as are its
+        # counters.
         parser = Jsonata.PARSER.parser = _BoundedParser()
         try:
             super().__init__(source, _regex)
         except KeyError as error:
-            # What the tokenizer lets out for a lone `!` or `~`, and for text that breaks off.
+            # What the tokenizer raises for a lone `!` or `~`, and for text that breaks off.
             raise _syntax_error(f"unknown operator {error}", parser) from None
         except IndexError:
             raise _syntax_error("unfinished text", parser) from None
-        # Validating would walk, and so load, the whole context (FACTS 9).
+        # Validation would walk, and so load, the whole context (FACTS 9).
         self.set_validate_input(False)
-        # Converting walks the result and writes into it; the sentinel is falsy as it is.
+        # Conversion walks the result and writes into it; the sentinel is falsy as it is.
         self.set_output_convert_nulls(False)
         for name in FORBIDDEN:
             self.register_lambda(name, _raising(name))
@@ -152,8 +150,8 @@ class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
         )
 
     def eval(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 (jsonata's name)
-        # jsonata's own Timebox does the same through two variables that a condition can rebind,
-        # and miscounts after array constructors.
+        # jsonata's own Timebox does the same with two variables that a condition can rebind, and
+        # miscounts after array constructors.
         if self._depth == RECURSION:
             raise _refusal(f"it recurses too deeply (at most {RECURSION} levels)")
         self._depth += 1
@@ -162,7 +160,7 @@ class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
         finally:
             self._depth -= 1
 
-    # Named as jsonata names it, which calls it by keyword.
+    # The parameters have jsonata's names, which calls it by keyword.
     def apply_inner(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: A002
         # jsonata raises this too, but prints "Proc not found" to stdout first.
         if not self.is_function_like(proc):
@@ -177,7 +175,7 @@ class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
                 "$toMillis needs a picture with a year ([Y]), or the answer depends on today"
             )
         with warnings.catch_warnings():
-            # It asks for today (and does not use it) by a function that Python 3.12 warns of.
+            # It reads today's date (and does not use it) by a function that Python 3.12 deprecates.
             warnings.simplefilter("ignore", DeprecationWarning)
             return Functions.datetime_to_millis(timestamp, picture)
 
@@ -208,9 +206,9 @@ def _own_copy(context: Mapping[str, Any]) -> dict[str, Any]:
 def _own_value(value: Any) -> Any:
     """Copy a JSON value into the form in which jsonata gives right answers.
 
-    A copy, since grouping an empty array writes an undefined into it. None becomes jsonata's
-    null, since inside an array or object it takes None for undefined (``meta.tags = [null]``).
-    1.0 becomes 1: they are one value under one name in the store, and must not route apart.
+    A copy, since grouping an empty array writes an undefined into it. None becomes jsonata's null,
+    since inside an array or object it takes None for undefined (``meta.tags = [null]``). 1.0
+    becomes 1: they have one name in the store, and must route alike.
     """
     if value is None:
         return Utils.NULL_VALUE
@@ -224,7 +222,7 @@ def _own_value(value: Any) -> Any:
 
 
 def _bad_name(ast: Any) -> str | None:
-    """Tell what is wrong with the variables in *ast*: one is forbidden, or bound nowhere."""
+    """Return what is wrong with the variables in *ast*: one is forbidden, or bound nowhere."""
     used: dict[str, None] = {}
     bound = {"", "$", *Jsonata.static_frame.bindings}
     for node in _walk(ast):
@@ -245,12 +243,12 @@ def _bad_name(ast: Any) -> str | None:
 
             near = get_close_matches(name, bound - FORBIDDEN, n=1)
             meant = f"; did you mean ${near[0]}?" if near else ""
-            return f"${name} is no function of JSONata, and is bound nowhere{meant}"
+            return f"${name} is not a function of JSONata, and not defined{meant}"
     return None
 
 
 def _walk(ast: Any) -> Iterator[Any]:
-    """Give every node that can be reached from *ast*, each of them once."""
+    """Yield every node that can be reached from *ast*, each of them once."""
     seen: set[int] = set()
     waiting: list[Any] = [ast]
     while waiting:
@@ -264,12 +262,12 @@ def _walk(ast: Any) -> Iterator[Any]:
 
 
 def _forbidding(name: str) -> str:
-    return f"${name} is not allowed, since routing has to be repeatable"
+    return f"${name} is not allowed, since routing must be repeatable"
 
 
 def _refusal(text: str) -> Any:
-    # D3137 is jsonata's code for a message in plain words ($error); only its own exceptions
-    # pass unchanged through `and` and `or`.
+    # D3137 is jsonata's code for a plain message ($error); only its own exceptions pass unchanged
+    # through `and` and `or`.
     return JException("D3137", -1, text)
 
 
@@ -278,7 +276,7 @@ def _syntax_error(text: str, parser: Any) -> Any:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return what went wrong first: `and` and `or` replace it by a bare "Unexpected"."""
+    """Return the first error: `and` and `or` replace it by a bare "Unexpected"."""
     while isinstance(error, JException) and error.error == "Unexpected" and error.__context__:
         error = error.__context__
     return error
@@ -300,7 +298,7 @@ def _told(error: BaseException) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Make *text* fit for an error's one line: agents' output may be in it, escapes and all."""
+    """Fit *text* into an error's one line: it may hold agents' output, with escapes."""
     seen = "".join(char if char.isprintable() else " " for char in text[: 2 * _SHOWN])
     words = " ".join(seen.split())
     return words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…"

@@ -1,10 +1,6 @@
-"""Forms: the fields of a JSON Schema, asked of a person one by one.
+"""Forms: ask a person for the fields of a JSON Schema, one by one.
 
-Owns: which question a field is, what an answer means, and the list of the questions.
-Knows nothing of: terminals (it is given something that asks), roles, how a value is held against
-a schema (it is given that too).
-Always true: what it gives fits the schema; a value that a person did not give is left out, but for
-constants, which are the schema's own word.
+The result fits the schema; a value that was not given is left out, except for constants.
 """
 
 from collections.abc import Callable
@@ -19,26 +15,26 @@ _UNSET: Any = object()
 """No value: an optional field that was skipped."""
 
 
-class Asker(Protocol):
+class FormIO(Protocol):
     """What a form needs of a terminal."""
 
     def say(self, text: str) -> None:
         """Show *text*."""
 
     def read_line(self, prompt: str = "> ") -> str | None:
-        """Read a line; None when there is none (Ctrl-D)."""
+        """Read a line; None at end of input (Ctrl-D)."""
 
 
-Check = Callable[[Any, Any], str]
-"""Tells what keeps a value from fitting a schema; "" if it fits."""
+CheckAnswer = Callable[[Any, Any], str]
+"""Return what is wrong with a value under a schema; "" if it fits."""
 
 
 class Unfit(Exception):
-    """An answer that cannot be taken; its text says why."""
+    """An answer that cannot be accepted; its text says why."""
 
 
 def list_questions(schema: Any) -> list[str]:
-    """Give a line for each field that a value of *schema* may have; one if it has no fields."""
+    """Return a line for each field that a value of *schema* may have; one if it has no fields."""
     words = SchemaWords(schema)
     resolved = words.resolve(schema)
     shapes = _find_shapes(words, resolved) or [resolved]
@@ -49,10 +45,10 @@ def list_questions(schema: Any) -> list[str]:
     return words.lines or [words.phrase(resolved)]
 
 
-def fill_form(asker: Asker, schema: Any, *, check: Check, before: Any = None) -> Any:
+def fill_form(asker: FormIO, schema: Any, *, check: CheckAnswer, before: Any = None) -> Any:
     """Ask for a value that fits *schema*, until there is one.
 
-    *before* is what was answered last time; an empty answer keeps it.
+    *before* is the previous answer; an empty input keeps it.
     """
     form = _Form(asker, schema, check)
     value = before
@@ -61,13 +57,13 @@ def fill_form(asker: Asker, schema: Any, *, check: Check, before: Any = None) ->
         problem = check(value, schema)
         if not problem:
             return value
-        asker.say(f"That does not fit together: {problem}\nOnce more; Enter keeps a value.\n")
+        asker.say(f"That does not fit the schema: {problem}\nTry again; Enter keeps a value.\n")
 
 
 class _Form:
-    """One schema's questions."""
+    """The questions for one schema."""
 
-    def __init__(self, asker: Asker, schema: Any, check: Check) -> None:
+    def __init__(self, asker: FormIO, schema: Any, check: CheckAnswer) -> None:
         self._asker = asker
         self._schema = schema
         self._check = check
@@ -88,7 +84,7 @@ class _Form:
         return {name: value for name, value in answers.items() if value is not _UNSET}
 
     def _choose_shape(self, resolved: dict[str, Any]) -> dict[str, Any]:
-        """Give the schema itself, or the one of its alternatives that a person wants to fill."""
+        """Return the schema itself, or the alternative that the person chooses."""
         shapes = _find_shapes(self._words, resolved)
         if not shapes:
             return resolved
@@ -99,12 +95,12 @@ class _Form:
             line = (self._asker.read_line("which? ") or "").strip()
             if line.isdecimal() and 1 <= int(line) <= len(shapes):
                 return shapes[int(line) - 1]
-            self._asker.say(f"a number from 1 to {len(shapes)}, please\n")
+            self._asker.say(f"type a number from 1 to {len(shapes)}\n")
 
     def _ask_field(self, name: str, part: Any, shape: dict[str, Any], before: Any) -> Any:
         resolved = self._words.resolve(part)
         is_required = name in shape.get("required", [])
-        # There is nothing to choose; an optional one says something by being there.
+        # There is no choice, except whether an optional constant is present.
         if "const" in resolved and is_required:
             self._asker.say(f"{name}: {literal(resolved['const'])}\n")
             return resolved["const"]
@@ -140,7 +136,7 @@ class _Form:
             self._asker.say(f"{problem}\n")
 
     def _read_lines(self, schema: dict[str, Any], prompt: str) -> list[str]:
-        """Read one line, or as many as a value takes that is no scalar, up to an empty one."""
+        """Read one line, or for a value that is no scalar, lines up to an empty one."""
         first = self._asker.read_line(prompt)
         if not first or _is_scalar(schema):
             return [first] if first else []
@@ -152,14 +148,14 @@ class _Form:
         return lines
 
     def _with_definitions(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Give *schema* as it can stand alone: its references lead into the root's definitions."""
+        """Return *schema* with the root's definitions, so that its references resolve."""
         root = self._schema if isinstance(self._schema, dict) else {}
         kept = {name: root[name] for name in ("$defs", "definitions") if name in root}
         return {**kept, **schema}
 
 
 def _find_shapes(words: SchemaWords, resolved: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give the alternatives, if *resolved* is nothing but a choice between kinds of objects."""
+    """Return the alternatives, if *resolved* is only a choice between kinds of objects."""
     choices = resolved.get("oneOf") or resolved.get("anyOf")
     if resolved.get("properties") or not isinstance(choices, list):
         return []
@@ -178,7 +174,7 @@ def _summary(name: str, part: Any) -> str:
 
 
 def _kind(schema: dict[str, Any]) -> str:
-    """Give the type of a value that is no null; "" if there are several."""
+    """Return the type of a value other than null; "" if there are several."""
     types = schema.get("type")
     names = [types] if isinstance(types, str) else types if isinstance(types, list) else []
     names = [name for name in names if name != "null"]
@@ -194,7 +190,7 @@ def _is_list_of_scalars(schema: dict[str, Any], words: SchemaWords) -> bool:
 
 
 def _read_value(lines: list[str], schema: dict[str, Any]) -> Any:
-    """Read what was typed, as *schema* wants it.
+    """Parse what was typed, as *schema* requires.
 
     Raises:
         Unfit: it is something else.
@@ -225,30 +221,30 @@ def _read_choice(text: str, choices: list[Any]) -> Any:
             return choice
     if text.isdecimal() and 1 <= int(text) <= len(choices):
         return choices[int(text) - 1]
-    raise Unfit(f"one of these, please, or its number: {', '.join(map(literal, choices))}")
+    raise Unfit(f"type one of these, or its number: {', '.join(map(literal, choices))}")
 
 
 def _read_flag(word: str) -> bool:
     if word in _YES or word in _NO:
         return word in _YES
-    raise Unfit("yes or no, please")
+    raise Unfit("type yes or no")
 
 
 def _read_number(text: str, kind: str) -> int | float:
     try:
         return int(text) if kind == "integer" else _plain(float(text))
     except (ValueError, OverflowError):
-        raise Unfit("a whole number, please" if kind == "integer" else "a number, please") from None
+        raise Unfit("type a whole number" if kind == "integer" else "type a number") from None
 
 
 def _plain(number: float) -> int | float:
-    """Give a number as JSON has it: no infinity, and 3 for 3.0."""
+    """Return a JSON number: no infinity, and 3 for 3.0."""
     return int(number) if number == int(number) else number
 
 
 def _read_yaml(text: str) -> Any:
     # PyYAML costs 12 ms, and few fields are so complex.
-    from uwf_git.model.yaml_text import BadYaml, parse_yaml  # noqa: PLC0415 (see above)
+    from uwf_git.model.yaml.reader import BadYaml, parse_yaml  # noqa: PLC0415 (see above)
 
     try:
         return parse_yaml(text).value

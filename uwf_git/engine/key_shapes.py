@@ -1,9 +1,7 @@
-"""Key shapes: what looks like a key, whoever's it is.
+"""Mask text that has the shape of a key, whatever its origin.
 
-Owns: the shapes that issuers give their keys. Knows nothing of: the environment; what is a secret
-because a variable holds it is masked by its value (masking.py).
-Always true: what has none of these shapes stays as it was. A shape is long and odd enough that no
-prose has it.
+Each shape is too long and odd for prose; all other text is unchanged. Secrets known from the
+environment are masked by value (masking.py).
 Source: the prefixes that GitHub's secret scanning lists for its partners' keys.
 """
 
@@ -30,7 +28,7 @@ _KEY = re.compile(
     re.DOTALL,
 )
 
-# Here only a part is the key, and the rest says whose it was.
+# Only a part of these is the key; the rest names its owner.
 _AFTER = re.compile(
     r"(?P<keep>\bBearer[ ]+)[\w.~+/-]{16,}=*"
     r"|(?P<name>\b[A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD)=)[^\s'\"]{8,}"
@@ -39,12 +37,12 @@ _AFTER = re.compile(
 
 
 def mask_keys(text: str) -> str:
-    """Give *text* with everything in it replaced that looks like a key."""
+    """Return *text* with everything replaced that looks like a key."""
     return _AFTER.sub(lambda found: f"{found[found.lastgroup or 0]}{MASK}", _KEY.sub(MASK, text))
 
 
 def mask_keys_in(value: Any) -> Any:
-    """Give a JSON value with all its texts masked; names of members stay."""
+    """Return a JSON value with all its texts masked; keys of objects are not."""
     if isinstance(value, str):
         return mask_keys(value)
     if isinstance(value, dict):

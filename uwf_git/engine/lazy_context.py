@@ -1,13 +1,9 @@
-"""The evaluation context: a dict whose history is loaded only if somebody reaches for it.
-
-Owns: the one place where "nobody asked for the history" is turned into "nobody loaded it".
-Knows nothing of: JSONata, or where a history comes from.
-Always true: it reads as the plain dict would, whichever way it is read; the loader is asked at
-    most once if it succeeds; nothing can be changed.
+"""The evaluation context: a dict that loads the history of a thread only when it is read.
 
 A step must cost the same at any depth (DESIGN, "One step"), and most conditions look at ``meta``
-alone. It has to be a real dict because jsonata asks ``isinstance(…, dict)``, so each way that C
-code has around ``__getitem__`` is closed here by name.
+alone. It is a real dict because jsonata tests ``isinstance(…, dict)``, so each way around
+``__getitem__`` that C code has is overridden by name. It reads as the plain dict would, loads at
+most once successfully, and cannot be changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +13,7 @@ HISTORY = "history"
 
 
 class LazyContext(dict[str, Any]):
-    """A read-only dict of *known* values, and a history that comes from *load* on first touch."""
+    """A read-only dict of *known* values, and a history that comes from *load* on first access."""
 
     __slots__ = ("_load",)
 
@@ -29,21 +25,19 @@ class LazyContext(dict[str, Any]):
 
     @property
     def is_loaded(self) -> bool:
-        """Tell whether anybody has reached for the history yet."""
+        """Return True if the history has been read."""
         return self._load is None
 
     def mapped(self, change: Callable[[Any], Any]) -> "LazyContext":
-        """Return the same context with *change* applied to every value, to history when touched.
-
-        For a reader who needs the values in a form of its own, without giving up the laziness.
-        """
+        """Return the same context with *change* applied to every value, lazily to the history."""
         known = {key: change(dict.__getitem__(self, key)) for key in self if key != HISTORY}
         return LazyContext(known, lambda: change(self[HISTORY]))
 
     def _loaded(self) -> dict[str, Any]:
         if self._load is not None:
             super().__setitem__(HISTORY, list(self._load()))
-            # Only now: a loader that failed is asked again, and fails again, rather than "[]".
+            # Only after success: a loader that failed is called again, and fails again, instead of
+            # "[]".
             self._load = None
         return self
 
@@ -67,9 +61,9 @@ class LazyContext(dict[str, Any]):
         return dict(self.items())
 
     def __iter__(self) -> Iterator[str]:
-        # Names only, so nothing is loaded. That it is overridden at all is what makes CPython's
-        # `dict(context)`, `{**context}` and `other.update(context)` ask keys() and __getitem__
-        # instead of copying the storage as it is (PyDict_Merge tests for exactly this).
+        # Names only, so nothing is loaded. With this override CPython's `dict(context)`,
+        # `{**context}` and `other.update(context)` call keys() and __getitem__ instead of copying
+        # the storage as it is (PyDict_Merge tests for exactly this).
         return dict.__iter__(self)
 
     def __eq__(self, other: object) -> bool:

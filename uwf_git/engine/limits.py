@@ -1,21 +1,20 @@
 """Limits: how much a thread may still do.
 
-Owns: what each limit counts. Knows nothing of: who set it, what happens at its end.
-Always true: a limit is held against what was recorded, so that every machine gives one answer; it
-is looked at before a step, and a step that begins within it is not cut short by tokens or cost.
+A limit is compared with what was recorded, so every machine decides alike, and only before a step:
+a running step is not cut short by tokens or cost.
 """
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from uwf_git.model.limit import LONGEST_MS
-from uwf_git.model.thread import Present
+from uwf_git.model.thread import ThreadState
 
 _MS = 1000
 
 
 class Spent(NamedTuple):
-    """A limit that a thread has come to."""
+    """A limit that a thread has reached."""
 
     name: str
     """``maxSteps``, ``maxExecutionTime``, ``maxTokens`` or ``maxCost``."""
@@ -26,8 +25,8 @@ class Spent(NamedTuple):
     """The same in words."""
 
 
-def find_spent(present: Present) -> Spent | None:
-    """Give the first limit that leaves no room for another step; None if there is room."""
+def find_spent(present: ThreadState) -> Spent | None:
+    """Return the first limit that leaves no room for another step; None if there is room."""
     limits, usage = present.limits, present.usage
     used: dict[str, tuple[float, str]] = {
         "maxSteps": (present.depth, "{used} of {limit} steps are taken"),
@@ -47,14 +46,14 @@ def find_spent(present: Present) -> Spent | None:
 
 
 def count_tokens(usage: Mapping[str, Any]) -> int:
-    """Give how many tokens went in and out, as far as agents told."""
+    """Return how many tokens went in and out, as far as agents reported them."""
     return int(_number(usage.get("inputTokens")) + _number(usage.get("outputTokens")))
 
 
-def find_time_left_s(present: Present) -> float | None:
-    """Give how many seconds of execution time are left; None if there is no limit."""
+def find_time_left_s(present: ThreadState) -> float | None:
+    """Return how many seconds of execution time are left; None if there is no limit."""
     limit = present.limits.get("maxExecutionTime")
-    # A thread from elsewhere may have any.
+    # A thread from elsewhere may have any limit.
     return None if limit is None else max(0.0, min(limit - present.execution_ms, LONGEST_MS) / _MS)
 
 

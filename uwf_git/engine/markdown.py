@@ -1,9 +1,7 @@
-"""Markdown: a thread as a person would read it.
+"""A thread as a Markdown document.
 
-Owns: the layout of the document. Knows nothing of: stores; it is given plain values.
-Always true: the text of an agent cannot break out of its place: its headings are lowered
-below ours, and what is not prose, or could reach beyond its own lines (HTML, definitions of
-links, fences that only a list would close), is shown as code.
+Text of an agent cannot break out of its place: its headings are lowered, and text that could reach
+beyond its own lines (HTML, link definitions, fences that only a list would close) is shown as code.
 Source: CommonMark 0.31, https://spec.commonmark.org/0.31.2/
 """
 
@@ -15,8 +13,8 @@ from typing import Any, NamedTuple
 _LINE_ENDS = re.compile(r"\r\n|\r")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r"^ {0,3}(?:=+|-+)[ \t]*$")
-# Fences at the edge belong to no list and no quote, so that we and every reader of Markdown
-# agree on where they end; and a fence of backticks has none behind it.
+# Fences at the margin belong to no list and no quote, so every reader of Markdown agrees on where
+# they end; a fence of backticks has no backtick after it.
 _FENCE = re.compile(r"^(`{3,}(?=[^`]*$)|~{3,})")
 _CLOSING_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*$")
 _INDENTED_FENCE = re.compile(r"^[ \t]+(?:`{3}|~{3})", re.MULTILINE)
@@ -28,28 +26,28 @@ _DEEPEST_HEADING = 6
 _LOWERED_BY = 2
 _MOST_ITEMS = 20
 
-# Telling code spans from what only looks like them can take the square of a text's length.
+# Finding code spans can take quadratic time in the length of a text.
 _LONGEST_SEARCHED = 64 * 1024
 
 
-class Entry(NamedTuple):
+class ThreadEntry(NamedTuple):
     """One event of a thread."""
 
     title: str
-    """What the heading says, in one line."""
+    """The text of the heading, on one line."""
 
     facts: tuple[str, ...] = ()
-    """What stands in small print below it, as Markdown (``inline_text`` makes it of any text)."""
+    """Small print below it, as Markdown (``inline_text`` converts any text)."""
 
     meta: Any = None
     text: str = ""
-    """What an agent or a person said."""
+    """The text of an agent or a person."""
 
 
 def render_document(
-    title: str, facts: Sequence[str], task: str, entries: Iterable[Entry]
+    title: str, facts: Sequence[str], task: str, entries: Iterable[ThreadEntry]
 ) -> Iterator[str]:
-    """Write a thread as Markdown, piece by piece: no more than one of the *entries* is held."""
+    """Write a thread as Markdown, piece by piece; only one of *entries* is held at a time."""
     yield _paragraphs(f"# {inline_text(title)}", _small_print(facts), _quote(task))
     for entry in entries:
         yield "\n" + _paragraphs(
@@ -65,7 +63,7 @@ def _paragraphs(*parts: str) -> str:
 
 
 def place_text(text: str) -> str:
-    """Give *text* so that it stays in its place: lowered, or as code if that is not enough."""
+    """Return *text* confined to its place: headings lowered, or as code if that is not enough."""
     text = _normalised(text)
     outside = _outside_fences(text)
     if _has_tag(outside) or _INDENTED_FENCE.search(outside) or _LINK_DEFINITION.search(outside):
@@ -74,10 +72,10 @@ def place_text(text: str) -> str:
 
 
 def lower_headings(text: str) -> str:
-    """Give *text* with its headings two levels lower, leaving fenced code alone.
+    """Return *text* with its headings two levels lower, leaving fenced code alone.
 
-    A fence that the text leaves open is closed, or it would swallow what follows; a line that
-    would make a heading of the one before it is kept apart from that.
+    A fence that the text leaves open is closed, or it would swallow what follows; a line that would
+    turn the one before it into a heading is separated from it.
     """
     lines: list[str] = []
     fence = ""
@@ -95,14 +93,14 @@ def lower_headings(text: str) -> str:
 
 
 def fence_text(text: str) -> str:
-    """Give *text* as a block of code, whatever fences it holds itself."""
+    """Return *text* as a block of code, whatever fences it has itself."""
     text = _normalised(text)
     fence = "`" * max(3, _longest_run(text) + 1)
     return f"{fence}text\n{text}\n{fence}"
 
 
 def inline_text(text: str) -> str:
-    """Give *text* on one line; as code if it is HTML to Markdown, or has a mark that is open."""
+    """Return *text* on one line; as code if Markdown reads HTML or an open mark in it."""
     line = " ".join(text.split())
     is_open = "`" in line and "`" in _CODE_SPAN.sub("", line[:_LONGEST_SEARCHED])
     return _code_span(line) if is_open or _has_tag(line) else line
@@ -113,7 +111,7 @@ def _normalised(text: str) -> str:
 
 
 def _fence_after(fence: str, line: str) -> str:
-    """Give the fence that is open after *line*, "" for none; *fence* was open before it."""
+    """Return the fence that is open after *line*, "" for none; *fence* was open before it."""
     if not fence:
         mark = _FENCE.match(line)
         return mark[1] if mark else ""
@@ -140,13 +138,13 @@ def _lowered(line: str) -> str:
 
 
 def _has_tag(text: str) -> bool:
-    """Tell whether *text* holds HTML that is not certainly within a span of code."""
+    """Check whether *text* has HTML that is not certainly within a code span."""
     if _TAG.search(text) is None:
         return False
     if len(text) > _LONGEST_SEARCHED:
         return True
     bare = _CODE_SPAN.sub("", text)
-    # A mark that is left over may open a span that ends lines later, in what we took for one.
+    # A mark that is left over may open a span that ends lines later.
     return _TAG.search(text if "`" in bare else bare) is not None
 
 
@@ -209,6 +207,6 @@ def _quote(text: str) -> str:
 
 
 def _untabbed(line: str) -> str:
-    """Give *line* indented by blanks: behind a mark a tab is narrower, and may end a fence."""
+    """Return *line* indented by blanks: after a mark a tab is narrower, and may end a fence."""
     text = line.lstrip(" \t")
     return line[: len(line) - len(text)].expandtabs(4) + text

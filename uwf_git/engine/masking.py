@@ -1,9 +1,7 @@
-"""Masking: keys do not belong in an audit trail.
+"""Mask the secrets of the environment in texts that are stored.
 
-Owns: which variables hold a secret, and how it is taken out of a text.
-Knows nothing of: where the text goes.
-Always true: what is found in the text is replaced whole, also where two secrets overlap; what is
-not found stays as it was, byte for byte.
+Every occurrence is replaced whole, also where two secrets overlap; all else is unchanged, byte for
+byte.
 """
 
 import json
@@ -20,25 +18,25 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 
-# `scheme://user:password@host`, in a variable of whatever name.
+# `scheme://user:password@host`, in any variable.
 _URL_PASSWORD = re.compile(r"\w://[^\s/:@]*:([^\s/@]+)@")
 
-# Shorter ones stand in any text by chance.
+# Shorter ones occur in any text by chance.
 _SHORTEST = 8
 _SHORTEST_LINE = 16
 
-# `changeme`, `disabled`: words of one case, and numbers, are what the settings of a thing are
-# called, and would be taken out of prose.
+# `changeme`, `disabled`: words of one case, and numbers, are common settings, and would be masked
+# in prose.
 _WORD = re.compile(r"(?:[a-z]{1,15}|[A-Z]{1,15}|[A-Z][a-z]{1,14}|[0-9]{1,11})")
 _PLACE = re.compile(r"(?:~|\.{0,2}/|[A-Za-z]:\\|file:)")
 _ARMOUR = "-----"
 
 
 def find_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Give the values in *environ* that look like secrets, and the lines of those with several.
+    """Return the values in *environ* that look like secrets, and the lines of those with several.
 
-    A variable counts whose name ends as keys are called, unless its value is short, a common
-    word or the path of a file; and so does the password in a URL.
+    A variable counts if its name ends as names of keys do, unless its value is short, a common word
+    or the path of a file; and so does the password in a URL.
     """
     found: set[str] = set()
     for name, value in environ.items():
@@ -55,7 +53,7 @@ def find_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def mask(text: str, secrets: Sequence[str]) -> str:
-    """Give *text* with every one of *secrets* replaced, as it is, in JSON, or in a URL."""
+    """Return *text* with each of *secrets* replaced, as it is, in JSON, or in a URL."""
     spans = sorted(span for form in _forms(secrets) for span in _occurrences(text, form))
     if not spans:
         return text
@@ -68,7 +66,7 @@ def mask(text: str, secrets: Sequence[str]) -> str:
 
 
 def mask_value(value: Any, secrets: Sequence[str]) -> Any:
-    """Give a JSON value with all its texts masked; keys of objects stay."""
+    """Return a JSON value with all its texts masked; keys of objects are not."""
     if not secrets:
         return value
     if isinstance(value, str):
@@ -81,16 +79,16 @@ def mask_value(value: Any, secrets: Sequence[str]) -> Any:
 
 
 def mask_bytes(output: bytes, secrets: Sequence[str]) -> bytes:
-    """Give *output* masked; what is no UTF-8 in it stays as it was."""
+    """Return *output* masked; bytes that are not UTF-8 are unchanged."""
     text = output.decode(errors="surrogateescape")
     masked = mask(text, secrets)
     return output if masked is text else masked.encode(errors="surrogateescape")
 
 
 def find_unsettled(output: bytes, secrets: Sequence[str]) -> int:
-    """Give where in *output* a secret may have begun that what comes next would complete.
+    """Return where in *output* an unfinished secret may begin, which later output would complete.
 
-    What is before that place can be masked and passed on; its end, if nothing has begun.
+    What is before that place can be masked and forwarded; it is the end if nothing has begun.
     """
     forms = [form.encode(errors="surrogateescape") for form in _forms(secrets)]
     place = min((_find_beginning(output, form) for form in forms), default=len(output))
@@ -103,7 +101,7 @@ def find_unsettled(output: bytes, secrets: Sequence[str]) -> int:
 
 
 def _find_beginning(output: bytes, form: bytes) -> int:
-    """Give where *output* ends in the first characters of *form*; its end, if it does not."""
+    """Return where *output* ends in the first characters of *form*; its end, if it does not."""
     start = output.find(form[:1], max(0, len(output) - len(form) + 1))
     while start >= 0:
         if form.startswith(output[start:]):
@@ -117,7 +115,7 @@ def _is_secret(value: str) -> bool:
 
 
 def _forms(secrets: Sequence[str]) -> set[str]:
-    """Give how the secrets may be spelt in a text."""
+    """Return the spellings of the secrets in a text."""
     forms: set[str] = set()
     for secret in secrets:
         forms |= {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}

@@ -1,15 +1,11 @@
-"""The moderator: who is next.
+"""The moderator: decide the next role.
 
-Owns: the order in which transitions are asked, and what a condition may see.
-Knows nothing of: JSONata, the thread's storage, or any limit on time and memory.
-Always true: the answer depends on the arguments alone, so the same history gives the same next
-    role on every machine.
-
-Rules (DESIGN, "One step"):
-1. Transitions are asked in the order in which they were written.
-2. A transition without a condition always holds.
-3. The first that holds wins; those after it are not asked.
-4. None that holds is an error, never an end.
+The answer depends on the arguments alone, so the same history gives the same next role on every
+machine. Rules (DESIGN, "One step"):
+ 1. Transitions are tried in the order in which they were written.
+ 2. A transition without a condition always holds.
+ 3. The first that holds wins; those after it are not tried.
+ 4. If none holds, that is an error, never an end.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +17,7 @@ from uwf_git.model.transition import Graph, Transition
 
 
 class UnknownPosition(Refused):
-    """The thread stands where the graph has no row."""
+    """The graph has no row for the thread's position."""
 
     code = "unknown-position"
 
@@ -36,7 +32,7 @@ class UnknownPosition(Refused):
 
 
 class NoTransition(Refused):
-    """Every condition out of a position was asked, and none held."""
+    """No condition out of a position holds."""
 
     code = "no-transition"
 
@@ -58,7 +54,7 @@ class StepSummary(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a thread stands: the step just done, and what the thread carries along.
+    """Where a thread stands: the step just done, and the thread's state.
 
     Before the first step: ``START``, no meta, depth 0.
     """
@@ -79,10 +75,10 @@ class Position(NamedTuple):
 
 
 def needs_conditions(graph: Graph, position: str) -> bool:
-    """Tell whether deciding at *position* may ask a condition.
+    """Check whether deciding at *position* may evaluate a condition.
 
-    Where the first way out is unconditional nothing is asked, and a process that lives for one
-    step can spare itself JSONata.
+    If the first transition is unconditional none is evaluated, and the process need not import
+    JSONata.
 
     Raises:
         UnknownPosition: *position* is not in *graph*.
@@ -94,8 +90,8 @@ def needs_conditions(graph: Graph, position: str) -> bool:
 def next_role(graph: Graph, position: str, holds: Callable[[str], bool]) -> str:
     """Return the role that follows *position*, or ``END``.
 
-    *holds* answers one condition; whatever it raises goes to the caller, for a condition that
-    cannot be answered is not a condition that is false.
+    *holds* evaluates one condition; what it raises is passed on, since a condition that cannot be
+    evaluated is not false.
 
     Raises:
         UnknownPosition: *position* is not in *graph*.
@@ -113,9 +109,9 @@ def build_context(
 ) -> LazyContext:
     """Return what a condition sees at *position*.
 
-    *load_history* gives the steps before the one just done, oldest first: at depth 3 there are
-    two (seed 000's example). It is called only if a condition reaches for ``history``, and never
-    where there can be no earlier step.
+    *load_history* returns the steps before the one just done, oldest first: at depth 3, two
+    (seed 000's example). It is called only if a condition reads ``history``, and never where there
+    can be no earlier step.
     """
 
     def summaries() -> list[dict[str, Any]]:

@@ -1,9 +1,7 @@
 """Prompts: everything an agent is told, in one text.
 
-Owns: what stands in a prompt, in which order, and what is cut when it grows too long.
-Knows nothing of: models, tools, where the text goes.
-Always true: the same context gives the same prompt; nothing is left out without a note that says
-how much; and what another agent wrote stands between marks that it cannot have written itself.
+The same context gives the same prompt. Each omission is noted with its size, and the text of
+another agent is between marks that it cannot have written itself.
 """
 
 import json
@@ -20,11 +18,11 @@ _LONGEST_HINT = 8_000
 
 
 def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
-    """Tell the agent all it may know: who it is, the task, the thread so far, how to answer.
+    """Build the prompt of a turn: the role, the task, the thread so far, how to answer.
 
-    *budget* is what the task, the thread and the state may take, in characters. The newest step
-    comes whole as long as it fits, the older ones with their meta, newest first; notes say what
-    was left out and how to get it. The role's own words and the answer format are never cut.
+    *budget* limits task, thread and state, in characters. The newest step is whole if it
+    fits, the older ones with their meta, newest first; notes say what was left out and how to get
+    it. The role's own words and the answer format are never cut.
     """
     task = _cut(context.start.prompt, budget // 2, context)
     left = budget - len(task)
@@ -65,7 +63,7 @@ def _build_hint(context: AgentContext) -> list[str]:
     if not context.hint:
         return []
     hint = _mark("hint", _cut(context.hint, _LONGEST_HINT, context))
-    return ["# A hint", "Somebody who watches this thread says to you:", hint]
+    return ["# A hint", "A person who watches this thread says to you:", hint]
 
 
 def _build_last_error(context: AgentContext) -> list[str]:
@@ -77,7 +75,7 @@ def _build_last_error(context: AgentContext) -> list[str]:
         "# The last attempt failed",
         f"{attempt} The last one failed because of this ({error.kind}):",
         _mark("error", _cut(error.message, _LONGEST_META, context)),
-        "Take another way, so that it does not fail again.",
+        "Try another way, so that it does not fail again.",
     ]
 
 
@@ -88,7 +86,7 @@ def _build_history(context: AgentContext, budget: int) -> list[str]:
     heading = "# The thread so far, oldest step first"
     if len(context.steps) == 1:
         return [heading, last]
-    note = f"Of the steps before the newest the texts are left out; {_whole(context)}."
+    note = f"The texts of the steps before the newest are left out; {_whole(context)}."
     return [heading, note, *_build_older(context, budget - len(last)), last]
 
 
@@ -102,7 +100,7 @@ def _build_newest(context: AgentContext, budget: int) -> str:
 
 
 def _build_older(context: AgentContext, budget: int) -> list[str]:
-    """Show the steps before the newest, as many as there is room for, the latest of them."""
+    """Show the steps before the newest, as many of the latest as there is room for."""
     shown: list[str] = []
     for number in range(len(context.steps) - 1, 0, -1):
         step = context.steps[number - 1]
@@ -118,7 +116,7 @@ def _build_older(context: AgentContext, budget: int) -> list[str]:
 
 
 def _cut(text: str, limit: int, context: AgentContext) -> str:
-    """Keep the beginning and the end of a text that is too long, and say what is missing."""
+    """Keep the beginning and the end of a text that is too long, with a note between them."""
     if len(text) <= limit:
         return text
     head, tail = max(0, limit * 2 // 3), max(0, limit // 3)

@@ -1,9 +1,7 @@
-"""Schema words: a JSON Schema, told to somebody who has to fill it.
+"""Describe a JSON Schema in words, for a person or agent who has to fill it.
 
-Owns: the phrases for types, constants and limits, and the lines that list fields.
-Knows nothing of: prompts, how an answer is written down.
-Always true: what the words leave out is known (``is_complete``), so that whoever uses them can
-show the schema itself as well; a name, a constant or a limit is never paraphrased.
+``is_complete`` is False if the words leave something out, so that the schema can be shown as well;
+a name, a constant or a limit is never paraphrased.
 """
 
 import json
@@ -47,7 +45,7 @@ _TOLD = {
 
 _ALTERNATIVES = ("oneOf", "anyOf")
 
-# A schema may lead into itself; the words end here, and the schema itself says the rest.
+# A schema may contain itself; the words end here, and the schema itself has the rest.
 _DEEPEST = 3
 _MOST_LINES = 200
 _LONGEST_CHAIN = 10
@@ -55,16 +53,16 @@ _LONGEST_CHAIN = 10
 
 @dataclass(slots=True)
 class SchemaWords:
-    """Tells the parts of one schema; *root* is where its ``$ref`` lead."""
+    """Describes the parts of one schema; *root* is where its ``$ref`` lead."""
 
     root: Any
     is_complete: bool = True
-    """Whether everything that was met could be said in words."""
+    """True while everything so far could be described in words."""
 
     lines: list[str] = field(default_factory=list)
 
     def resolve(self, schema: Any) -> dict[str, Any]:
-        """Give the schema that *schema* stands for; what is no object says nothing."""
+        """Return the schema that *schema* refers to; {} for what is not an object."""
         for _ in range(_LONGEST_CHAIN):
             if not isinstance(schema, dict):
                 self.is_complete = self.is_complete and schema is True
@@ -79,7 +77,7 @@ class SchemaWords:
         return {}
 
     def list_fields(self, schema: Any, *, depth: int = 0) -> None:
-        """Add a line for each field of the object that *schema* describes, and for theirs."""
+        """Add a line for each field of the object that *schema* describes, and for their fields."""
         resolved = self.resolve(schema)
         properties = resolved.get("properties", {})
         required = resolved.get("required", [])
@@ -104,7 +102,7 @@ class SchemaWords:
             self.list_fields(inner, depth=depth + 1)
 
     def phrase(self, schema: Any, *, depth: int = 0) -> str:
-        """Say in a few words what values *schema* allows."""
+        """Describe in a few words what values *schema* allows."""
         resolved = self.resolve(schema)
         if set(resolved) - _TOLD - set(_ALTERNATIVES):
             self.is_complete = False
@@ -160,7 +158,7 @@ def _limits(schema: dict[str, Any]) -> list[str]:
 
 
 def _follow(root: Any, target: str) -> Any:
-    """Give what a ``$ref`` within the same schema leads to; elsewhere there is nothing."""
+    """Return the target of a ``$ref`` within the same schema; {} for others."""
     if not target.startswith("#"):
         return None
     place = root

@@ -1,12 +1,9 @@
-"""Subjects: a step in a few words, for whoever reads the log.
-
-Owns: which words of a result say best what happened. Knows nothing of: commits.
-"""
+"""Subjects: a step in a few words, for the log."""
 
 import json
 from typing import Any
 
-# What authors of roles call the one-line account of a step, most telling first.
+# Fields in which roles usually summarize themselves, most telling first.
 _TELLING = (
     "summary", "title", "message", "verdict", "reason", "why", "feedback", "decision", "status",
     "result",
@@ -17,7 +14,7 @@ _LONGEST = 200
 
 
 def describe_step(meta: Any, content: str) -> str:
-    """Give one line about a result: what its meta says of itself, or how its text begins."""
+    """Return one line about a result: a summary in its meta, or the beginning of its text."""
     if isinstance(meta, dict):
         for field in _TELLING:
             value = meta.get(field)
@@ -30,7 +27,7 @@ def describe_step(meta: Any, content: str) -> str:
 
 
 def first_line(text: str) -> str:
-    """Give the first line of *text* that says something, shortened; "" if none does."""
+    """Return the first line of *text* that is not empty, shortened; "" if there is none."""
     for line in text[:10_000].splitlines():
         said = line.strip().lstrip("# ")
         if said:
@@ -43,5 +40,5 @@ def _shortened(line: str) -> str:
 
 
 def count_steps(number: int) -> str:
-    """Write a number of steps: `1 step`, `2 steps`."""
+    """Format a number of steps: `1 step`, `2 steps`."""
     return f"{number} {'step' if number == 1 else 'steps'}"

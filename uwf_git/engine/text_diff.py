@@ -1,9 +1,7 @@
-"""Text diffs: two texts as a unified diff.
+"""Unified diffs of two texts.
 
-Owns: lines, hunks, the words of the format. Knows nothing of: whose texts they are.
-Always true: `patch` makes the one of the other, whatever their characters: only a newline ends a
-line, and a last line without one is told.
-Source: "Unified Format" in the manual of GNU diff.
+`patch` turns the one into the other, whatever their characters: only a newline ends a line, and a
+missing last one is marked. Source: "Unified Format" in the manual of GNU diff.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +13,7 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 
 def diff_texts(one: str, other: str, *, names: tuple[str, str] = ("a", "b")) -> str:
-    """Give what differs as a unified diff; "" if nothing does."""
+    """Return the differences as a unified diff; "" if there are none."""
     if one == other:
         return ""
     before, after = _lines(one), _lines(other)
@@ -32,7 +30,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _hunks(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
-    """Give the runs of pairs that differ, with what stands around them."""
+    """Return the runs of pairs that differ, with context lines."""
     start = end = 0
     for at, pair in enumerate(pairs):
         if pair.one is not None and pair.other is not None:
@@ -55,7 +53,7 @@ def _header(hunk: Sequence[Pair]) -> str:
 
 def _range(places: Sequence[int]) -> str:
     if not places:
-        # The other side is empty: hunks have context where there is any.
+        # One side is empty: hunks have context where there is any.
         return "0,0"
     return f"{places[0] + 1}" if len(places) == 1 else f"{places[0] + 1},{len(places)}"
 

@@ -1,8 +1,7 @@
-"""Text search: what is looked for, where it stands in a value, and what stands around it.
+"""Text search in JSON values: patterns, places, excerpts.
 
-Owns: the pattern, the places in JSON that are looked at, excerpts.
-Knows nothing of: threads. Always true: an excerpt is one line, and holds no secret whole or in
-part: secrets are taken out of the whole text before it is cut.
+An excerpt is one line, and holds no secret or part of one: secrets are masked in the whole text
+before it is cut.
 """
 
 import json
@@ -12,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from uwf_git.engine.masking import MASK, mask
-from uwf_git.engine.structural_diff import Path
+from uwf_git.engine.structural_diff import ValuePath
 from uwf_git.errors import BadUsage
 
 _BEFORE, _AFTER = 40, 80
@@ -20,39 +19,39 @@ _ELLIPSIS = "…"
 
 
 class BadPattern(BadUsage):
-    """What is to be looked for is nothing, or no regular expression."""
+    """The pattern is empty, or not a regular expression."""
 
     code = "bad-pattern"
 
     def __init__(self, text: str, problem: str) -> None:
         super().__init__(
-            f"{text[:60]!r} cannot be looked for: {problem}",
+            f"{text[:60]!r} cannot be searched for: {problem}",
             hint="without --regex every character stands for itself",
             pattern=text[:60],
         )
 
 
 class Found(NamedTuple):
-    """What was found in a text."""
+    """A match in a text."""
 
     excerpt: str
-    """The first hit with what stands around it."""
+    """The first match and the text around it."""
 
     hits: int
 
 
 def compile_pattern(text: str, *, ignore_case: bool, is_regex: bool) -> re.Pattern[str]:
-    """Make a pattern of *text*; in a regular expression ^ and $ are ends of lines.
+    """Compile *text*; in a regular expression ^ and $ match at line ends.
 
     Raises:
-        BadPattern: there is nothing to look for, or it is no regular expression.
+        BadPattern: it is empty, or not a regular expression.
     """
     if not text:
-        raise BadPattern(text, "there are no words in it")
+        raise BadPattern(text, "it is empty")
     flags = re.MULTILINE | (re.IGNORECASE if ignore_case else re.NOFLAG)
     try:
         with warnings.catch_warnings():
-            # Of what a later Python will understand differently; ours is the one that counts.
+            # Warnings about what later versions of Python will read differently.
             warnings.simplefilter("ignore")
             return re.compile(text if is_regex else re.escape(text), flags)
     except (re.error, RecursionError, OverflowError) as error:
@@ -60,7 +59,7 @@ def compile_pattern(text: str, *, ignore_case: bool, is_regex: bool) -> re.Patte
 
 
 def find_in(pattern: re.Pattern[str], text: str, secrets: Sequence[str] = ()) -> Found | None:
-    """Look for *pattern* in *text*; None if it is not there. A hit of no characters is none."""
+    """Find *pattern* in *text*; None if it does not match. Empty matches do not count."""
     spans = _spans(pattern, text)
     first = next(spans, None)
     if first is None:
@@ -68,14 +67,14 @@ def find_in(pattern: re.Pattern[str], text: str, secrets: Sequence[str] = ()) ->
     hits = 1 + sum(1 for _span in spans)
     masked = mask(text, secrets) if secrets else text
     if masked != text:
-        # What is found only in a secret is not shown.
+        # A match within a secret is not shown.
         first = next(_spans(pattern, masked), None)
     return Found(MASK if first is None else _excerpt(masked, first), hits)
 
 
-def walk_texts(value: Any) -> Iterator[tuple[Path, str]]:
-    """Give the texts and numbers in a JSON value, with their places, in its order."""
-    waiting: list[tuple[Path, Any]] = [((), value)]
+def walk_texts(value: Any) -> Iterator[tuple[ValuePath, str]]:
+    """Yield the texts and numbers in a JSON value, with their paths, in its order."""
+    waiting: list[tuple[ValuePath, Any]] = [((), value)]
     while waiting:
         path, each = waiting.pop()
         if isinstance(each, dict):

@@ -1,9 +1,7 @@
 """Turn context: what an agent may know, in the three stages of a step.
 
-Owns: the values an agent's author works with, and reading them from the engine's document.
-Knows nothing of: where the document comes from.
-Always true: a stage holds all that the stage before it held, and no stage holds anything that
-``uwf thread context`` would not print.
+Each stage has all of the stage before it, and no stage has anything that ``uwf thread context``
+would not print.
 """
 
 from dataclasses import dataclass, field, fields
@@ -26,7 +24,7 @@ class BadContext(Refused):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workflow:
+class WorkflowView:
     """The workflow that the thread runs."""
 
     name: str
@@ -35,14 +33,14 @@ class Workflow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Role:
-    """Whose turn it is, and what is asked of it."""
+class RoleView:
+    """The role of the turn, and what it has to produce."""
 
     name: str
     description: str
     system_prompt: str
     extract_prompt: str | None
-    """How to fill the meta, in words; None when the schema says it all."""
+    """How to fill the meta, in words; None if the schema says it all."""
 
     output_schema: dict[str, Any] | bool
     """The JSON Schema of the meta."""
@@ -73,15 +71,15 @@ class Step:
     """Milliseconds since 1970."""
 
     session: str | None = None
-    """The name under which its tool can go on with that conversation."""
+    """The name under which its tool can continue that conversation."""
 
     usage: dict[str, Any] = field(default_factory=dict)
-    """What it said it had spent."""
+    """The usage that it reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastError:
-    """Why the attempt before this one failed."""
+    """Why the previous attempt failed."""
 
     kind: str
     message: str
@@ -89,7 +87,7 @@ class LastError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModeratorContext:
-    """What routing sees: what was asked, and what has been done."""
+    """What routing sees: the prompt and the steps."""
 
     thread_id: str
     start: Start
@@ -101,27 +99,27 @@ class ModeratorContext:
 class AgentContext(ModeratorContext):
     """What an agent sees: routing's view, and its own part."""
 
-    workflow: Workflow
-    current_role: Role
+    workflow: WorkflowView
+    current_role: RoleView
     head: str
     """The name of the newest node."""
 
     depth: int
-    """How many steps there are."""
+    """The number of steps."""
 
     visit: int
-    """This is the role's n-th turn, from 1."""
+    """Which turn of the role this is, from 1."""
 
     attempt: int
-    """This is the n-th try at this turn, from 1."""
+    """Which attempt at this turn this is, from 1."""
 
     last_error: LastError | None
     state: dict[str, Any]
     hint: str | None
-    """What somebody who watches the thread says to whoever takes this turn."""
+    """A hint from a person who watches the thread."""
 
     workdir: str | None
-    """Where the agent runs; None if this machine was never told."""
+    """Where the agent runs; None if it is not known on this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,13 +130,13 @@ class ExtractContext(AgentContext):
 
 
 def build_extract_context(context: AgentContext, agent_content: str) -> ExtractContext:
-    """Add the agent's answer to what it knew."""
+    """Add the agent's answer to its context."""
     known = {each.name: getattr(context, each.name) for each in fields(AgentContext)}
     return ExtractContext(**known, agent_content=agent_content)
 
 
 def parse_context(document: Any) -> AgentContext:
-    """Read the document that ``uwf thread context`` prints. Keys that we do not know are left.
+    """Parse the document that ``uwf thread context`` prints. Unknown keys are ignored.
 
     Raises:
         BadContext: something is missing, or of the wrong kind; it says what.
@@ -162,14 +160,14 @@ def parse_context(document: Any) -> AgentContext:
     )
 
 
-def _parse_workflow(part: "_Fields") -> Workflow:
-    return Workflow(
+def _parse_workflow(part: "_Fields") -> WorkflowView:
+    return WorkflowView(
         name=part.text("name"), hash=part.text("hash"), description=part.text("description")
     )
 
 
-def _parse_role(part: "_Fields") -> Role:
-    return Role(
+def _parse_role(part: "_Fields") -> RoleView:
+    return RoleView(
         name=part.text("name"),
         description=part.text("description"),
         system_prompt=part.text("systemPrompt"),
@@ -205,7 +203,7 @@ def _parse_error(part: "_Fields") -> LastError:
 
 
 class _Fields:
-    """An object of the document, and where in it we are."""
+    """An object of the document, and its path."""
 
     def __init__(self, value: Any, path: str) -> None:
         if not isinstance(value, dict):

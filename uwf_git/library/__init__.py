@@ -1,6 +1,5 @@
-"""The library: tasks for programs that have uwf for a part.
+"""The library: tasks, for programs that use uwf. `uwf_git` exports its names.
 
-Owns: the names that `uwf_git` gives away. Knows nothing of: command lines.
-Always true: nothing here prints, ends the process or keeps anything between two calls; an error is
-one of `uwf_git.errors`.
+Nothing here prints, ends the process or keeps state between two calls; an error is one of
+`uwf_git.errors`.
 """

@@ -1,15 +1,10 @@
-"""Background runs: a process of its own drives a task.
-
-Owns: the words that start it, and that it can play every role.
-Knows nothing of: how a process is detached, how a task is driven.
-Always true: when it returns, that process drives the task, or is done.
-"""
+"""Start a background process that drives a task."""
 
 import sys
 from collections.abc import Sequence
 
-from uwf_git.commands.start_driver import DriverRequest, start_driver
-from uwf_git.commands.thread_show import show_thread
+from uwf_git.commands.drive.background import DriverRequest, start_driver
+from uwf_git.commands.inspect.show import show_thread
 from uwf_git.errors import Refused
 from uwf_git.library.outcomes import BackgroundRun
 from uwf_git.library.place import Place
@@ -18,7 +13,7 @@ from uwf_git.model.thread_id import ThreadId
 
 
 class PlayersStayHere(Refused):
-    """A role is played by a function, which no other process has."""
+    """A Python function plays a role; a background process does not have it."""
 
     code = "players-stay-here"
 
@@ -26,8 +21,7 @@ class PlayersStayHere(Refused):
         super().__init__(
             f"task {task_id} cannot run in the background: Python functions of this process play "
             f"{', '.join(roles)}",
-            hint="run it here, in a Python thread if need be; or bind those roles to programs: "
-            "amend(agents={…})",
+            hint="run it in this process, or bind those roles to programs: amend(agents={…})",
             thread=task_id,
             roles=list(roles),
         )
@@ -36,11 +30,10 @@ class PlayersStayHere(Refused):
 def start_background(
     place: Place, task_id: str, *, until: str | None, max_steps: int | None, wait: bool
 ) -> BackgroundRun:
-    """Let a process of its own drive the task.
+    """Start a process that drives the task; it holds the task when this returns.
 
     Raises:
-        PlayersStayHere: it could not play a role.
-        What ``start_driver`` raises.
+        PlayersStayHere: a Python function plays a role.
     """
     store = place.open()
     agents = show_thread(store, task_id)["agents"]
@@ -57,7 +50,7 @@ def start_background(
         environ["UWF_AGENT"] = place.agent
 
     def argv(thread: ThreadId) -> Sequence[str]:
-        # -P: what lies in the directory of the agents is not imported.
+        # -P: import nothing from the agents' directory.
         command = [sys.executable, "-P", "-m", "uwf_git", "thread", "run", thread]
         return [*command, "--timestamps", "--format=text", *words]
 

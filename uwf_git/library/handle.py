@@ -1,9 +1,6 @@
-"""Task handles: one task, and all that can be done with it.
+"""Task handles: the verbs of one task. Source: seed 004, TaskHandle.
 
-Owns: what each verb means for a task. Knows nothing of: other tasks, how a store is found.
-Always true: a handle holds no more than the task's id: each look reads the store, each call may
-meet what somebody else has done meanwhile, and calls of several Python threads do not disturb each
-other. Source: seed 004, TaskHandle.
+A handle holds the task's id alone: each call reads the store, and several Python threads may call.
 """
 
 import os
@@ -11,29 +8,35 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from uwf_git.commands.choose_agent import Choice
-from uwf_git.commands.drive_thread import DriveRequest, Watcher, drive_thread
-from uwf_git.commands.stepped import Stepped
-from uwf_git.commands.thread_amend import AmendRequest, amend_thread
-from uwf_git.commands.thread_answer import Answer, answer_thread, read_question
-from uwf_git.commands.thread_fork import ForkRequest, fork_thread
-from uwf_git.commands.thread_kill import kill_thread
-from uwf_git.commands.thread_patch import patch_thread
-from uwf_git.commands.thread_pause import pause_thread
-from uwf_git.commands.thread_poke import poke_thread
-from uwf_git.commands.thread_resume import resume_thread
-from uwf_git.commands.thread_retry import retry_thread
-from uwf_git.commands.thread_show import show_thread
-from uwf_git.commands.thread_step import StepRequest, TurnInterrupted, step_thread
-from uwf_git.commands.thread_wait import WaitRequest, wait_for_threads
+from uwf_git.commands.control.amend import AmendRequest, amend_thread
+from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.drive.drive_thread import DriveRequest, Watcher, drive_thread
+from uwf_git.commands.drive.wait import WaitRequest, wait_for_threads
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.step.step_thread import StepRequest, TurnInterrupted, step_thread
+from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.library.background import start_background
 from uwf_git.library.events import EventQuery, TaskEvent, walk_events
-from uwf_git.library.limits import Limits, name_limits
-from uwf_git.library.outcomes import BackgroundRun, TaskRun, TaskStep, tell_run, tell_step
+from uwf_git.library.limits import Limits, to_limit_names
+from uwf_git.library.outcomes import (
+    BackgroundRun,
+    TaskRun,
+    TaskStep,
+    build_task_run,
+    build_task_step,
+)
 from uwf_git.library.place import Place
 from uwf_git.library.players import RolePlayer
 from uwf_git.library.sources import WorkflowSource, read_source
-from uwf_git.library.starting import new_task_id, put_if_source, write_agents
+from uwf_git.library.starting import new_task_id, put_if_source, to_agent_words
 from uwf_git.library.status import TaskState, TaskStatus, read_status
 from uwf_git.store.store import Store
 
@@ -43,7 +46,7 @@ OnStep = Callable[[TaskStep], None]
 class TaskHandle:
     """A task; made by ``TaskRuntime``.
 
-    Its properties look anew each time; ``query`` gives all of one moment.
+    Each property reads the store again; ``query`` returns all of them at one moment.
     """
 
     __slots__ = ("_place", "task_id")
@@ -64,7 +67,7 @@ class TaskHandle:
         return hash(self.task_id)
 
     def query(self) -> TaskStatus:
-        """Tell where the task stands.
+        """Return the task's status and state.
 
         Raises:
             StoreDamaged: it cannot be read.
@@ -73,17 +76,17 @@ class TaskHandle:
 
     @property
     def status(self) -> TaskState:
-        """The status at this moment."""
+        """The status now."""
         return self.query().status
 
     @property
     def workflow_name(self) -> str:
-        """The name of the workflow that it runs."""
+        """The name of its workflow."""
         return self.query().workflow_name
 
     @property
     def current_node(self) -> str | None:
-        """The role that has taken the newest step; None before the first."""
+        """The role that took the newest step; None before the first."""
         return self.query().current_node
 
     @property
@@ -93,7 +96,7 @@ class TaskHandle:
 
     @property
     def state(self) -> Mapping[str, Any]:
-        """The state that its roles share."""
+        """The state that the roles share."""
         return self.query().state
 
     @property
@@ -103,17 +106,17 @@ class TaskHandle:
 
     @property
     def last_update_time(self) -> int:
-        """When something last happened to it, in milliseconds since 1970."""
+        """When it last changed, in milliseconds since 1970."""
         return self.query().last_update_time
 
     @property
     def end_time(self) -> int | None:
-        """When it ended, in milliseconds since 1970; None as long as it has not."""
+        """When it ended, in milliseconds since 1970; None before that."""
         return self.query().end_time
 
     @property
     def error(self) -> str | None:
-        """Why the newest try failed, if no step has been taken since."""
+        """Why the newest attempt failed, if no step has been taken since."""
         return self.query().error
 
     def step(
@@ -126,22 +129,22 @@ class TaskHandle:
         """Take the next step.
 
         *agent* plays this step (``CMD``, or ``ROLE=CMD``). *workdir* is where agents run from now
-        on, as has to be said once of a task that came from elsewhere; *trust* lets its own commands
-        run here.
+        on; a task from another store needs it once. *trust* lets the task's own agent commands run
+        here.
 
         Raises:
-            AgentFailed: there is no result; the try is recorded, with all that was printed.
-            Refused: no step can be taken as the task is (paused, waiting, failed, ended, at a
-                limit), or nobody may play.
-            Conflict: somebody else is at work on it.
-            KeyboardInterrupt: Ctrl-C; the try is recorded.
+            AgentFailed: the agent failed; the attempt is recorded with its output.
+            Refused: the task is paused, waiting, failed, ended or at a limit, or no trusted agent
+                plays the role.
+            Conflict: another process works on the task.
+            KeyboardInterrupt: Ctrl-C; the attempt is recorded.
         """
         with self._stepping() as (store, player):
             request = StepRequest(self.task_id, player.play, self._choice(agent, trust=trust))
             request = request._replace(workdir=None if workdir is None else os.fspath(workdir))
-            return tell_step(step_thread(store, self._place.caller, request))
+            return build_task_step(step_thread(store, self._place.caller, request))
 
-    def run(  # noqa: PLR0913 (what `uwf thread run` has as options; each is named where it is given)
+    def run(  # noqa: PLR0913 (the options of `uwf thread run`; all are keyword-only)
         self,
         *,
         until: str | None = None,
@@ -151,17 +154,17 @@ class TaskHandle:
         trust: bool = False,
         on_step: OnStep | None = None,
     ) -> TaskRun:
-        """Take step after step until there is a reason to stop, and tell which.
+        """Take steps until there is a reason to stop, and return it.
 
-        It stops at the end, at a person's turn, when somebody pauses or cancels the task, when an
+        The run stops at the end, at a person's turn, when the task is paused or cancelled, when an
         agent has used up its retries, at a limit, after *max_steps*, and after a step of the role
-        *until*. With *wait* it sleeps through the usage limits that agents hit. *on_step* is
-        called after each step, in this Python thread; what it raises ends the run.
+        *until*. With *wait* it sleeps until the usage limits that agents hit are over. *on_step*
+        is called after each step, in this Python thread; an exception from it ends the run.
 
         Raises:
-            Refused: not even one step can be taken, or there is no role *until*.
-            Conflict: somebody else is at work on it.
-            KeyboardInterrupt: Ctrl-C; the try is recorded, and another run goes on.
+            Refused: no step can be taken, or there is no role *until*.
+            Conflict: another process works on the task.
+            KeyboardInterrupt: Ctrl-C; the attempt is recorded, and another run continues.
         """
         with self._stepping() as (store, player):
             request = StepRequest(self.task_id, player.play, self._choice(agent, trust=trust))
@@ -171,35 +174,35 @@ class TaskHandle:
                 DriveRequest(request, max_steps, until, wait),
                 watcher=self._watcher(store, on_step),
             )
-            return tell_run(driven)
+            return build_task_run(driven)
 
     def run_in_background(
         self, *, until: str | None = None, max_steps: int | None = None, wait: bool = False
     ) -> BackgroundRun:
-        """Let a process of its own drive the task, as ``run`` does; it outlives this one.
+        """Start a process that drives the task, as ``run`` does; it outlives this one.
 
         Raises:
-            Refused: no step can be taken, or a Python function plays a role, which is only here.
-            Conflict: somebody else is at work on it.
+            Refused: no step can be taken, or a Python function of this process plays a role.
+            Conflict: another process works on the task.
         """
         return start_background(
             self._place, self.task_id, until=until, max_steps=max_steps, wait=wait
         )
 
     def wait(self, timeout_s: float | None = None) -> TaskStatus:
-        """Wait until nobody is at work on the task, and tell where it stands then.
+        """Wait until no process works on the task, and return its status.
 
         Raises:
-            Conflict: somebody still is after *timeout_s*.
+            Conflict: a process still does after *timeout_s*.
         """
         request = WaitRequest([self.task_id], timeout_s)
         wait_for_threads(self._place.open(), request, on_rest=lambda _rest: None)
         return self.query()
 
     def events(self, *, since: str | None = None, follow: bool = False) -> Iterator[TaskEvent]:
-        """Give what has happened to the task, oldest first, after the event *since*.
+        """Yield the events of the task after the event *since*, oldest first.
 
-        With *follow* it waits for more until the task ends, and without *since* begins with now.
+        With *follow*, wait for more until the task ends; without *since*, skip older events.
 
         Raises:
             Refused: there is no such event.
@@ -208,60 +211,60 @@ class TaskHandle:
         return walk_events(self._place, query)
 
     def pause(self, reason: str = "") -> None:
-        """Let no further step begin; one that is under way is finished and recorded.
+        """Let no further step begin; a step under way is finished and recorded.
 
         Raises:
-            Refused: it is paused already, or has ended.
+            Refused: the task is paused already, or has ended.
         """
         with self._place.writing() as store:
             pause_thread(store, self._place.caller, self.task_id, reason=reason)
 
     def interrupt(self, reason: str) -> None:
-        """Pause now: an agent that is at work is ended, and what it had printed is kept.
+        """Pause now: end the running agent, and keep its output.
 
-        A player that is a Python function is waited for instead.
+        A Python function that plays the role is waited for instead.
 
         Raises:
-            Refused: it is paused already and nobody is at work, or has ended.
-            Conflict: whoever is at work does not come to an end.
+            Refused: the task is paused already and nothing runs, or has ended.
+            Conflict: the process that works on it does not end.
         """
         with self._place.writing() as store:
             pause_thread(store, self._place.caller, self.task_id, reason=reason, now=True)
 
     def resume(self, reason: str = "") -> None:
-        """Let a paused task go on where it was; nothing runs by it.
+        """Let a paused task continue; this runs nothing.
 
         Raises:
-            Refused: it is not paused.
+            Refused: the task is not paused.
         """
         with self._place.writing() as store:
             resume_thread(store, self._place.caller, self.task_id, reason=reason)
 
     def cancel(self, reason: str = "") -> None:
-        """End the task for good, with what is at work on it; its history stays.
+        """End the task for good, and the agent that runs; the history stays.
 
         Raises:
-            Refused: it has ended.
-            Conflict: whoever is at work does not come to an end.
+            Refused: the task has ended.
+            Conflict: the process that works on it does not end.
         """
         with self._place.writing() as store:
             kill_thread(store, self._place.caller, self.task_id, reason=reason)
 
     def retry(self, hint: str = "") -> None:
-        """Let a failed task try again with all its retries; its agent is told *hint*.
+        """Let a failed task try again with all its retries; *hint* goes into the prompt.
 
         Raises:
-            Refused: it has not failed.
+            Refused: the task has not failed.
         """
         with self._place.writing() as store:
             retry_thread(store, self._place.caller, self.task_id, hint=hint)
 
     def poke(self, hint: str = "") -> None:
-        """Take the newest step back, so that its role takes it again; it is told *hint*.
+        """Take the newest step back, so that its role takes it again; *hint* goes into the prompt.
 
         Raises:
             Refused: there is no step to take back.
-            Conflict: somebody is at work on it.
+            Conflict: a process works on the task.
         """
         with self._place.writing() as store:
             poke_thread(store, self._place.caller, self.task_id, hint=hint)
@@ -274,28 +277,28 @@ class TaskHandle:
         state: Mapping[str, Any] | None = None,
         note: str = "",
     ) -> TaskStep:
-        """Answer as the role whose turn a person has.
+        """Answer for the role that waits for a person.
 
-        *state* is a JSON merge patch, *note* stands in the log.
+        *state* is a JSON merge patch; *note* is recorded in the commit.
 
         Raises:
-            Refused: nobody is asked, or the answer does not fit the role; nothing is recorded.
-            Conflict: somebody else was faster.
+            Refused: the task waits for no person, or *meta* does not fit the role's schema.
+            Conflict: another answer was faster.
         """
         caller = self._place.caller
         with self._place.writing() as store:
             question = read_question(store, caller, self.task_id, default=self._place.agent)
-            answer = Answer(meta, content, state, note=note)
-            return tell_step(answer_thread(store, caller, question, answer))
+            answer = PersonAnswer(meta, content, state, note=note)
+            return build_task_step(answer_thread(store, caller, question, answer))
 
     def append_nodes(self, addition: WorkflowSource, reason: str = "") -> None:
         """Add roles and transitions to the workflow of this task alone.
 
         Raises:
-            Refused: the addition is not right; all its problems are told.
+            Refused: the addition is invalid; the message lists every problem.
             Conflict: a step is under way.
         """
-        from uwf_git.commands.thread_append import (  # noqa: PLC0415 (YAML and schemas: 100 ms)
+        from uwf_git.commands.control.append import (  # noqa: PLC0415 (YAML and schemas: 100 ms)
             AppendRequest,
             append_to_thread,
         )
@@ -308,7 +311,7 @@ class TaskHandle:
     def update_state(self, patch: Mapping[str, Any], reason: str = "") -> None:
         """Change the state by a JSON merge patch: None removes a member.
 
-        An agent that is at work does not see it; what it hands in is merged after.
+        A running agent does not see the change; its own patch is merged after it.
 
         Raises:
             BadUsage: the patch is empty, or no object.
@@ -327,12 +330,18 @@ class TaskHandle:
         """Change the workflow, the agents or the limits for the rest of the task.
 
         Raises:
-            Refused: there is no such workflow, role or limit, or the task's position is not in it.
-            Conflict: another workflow is asked for, and a step is under way.
+            Refused: there is no such workflow, role or limit, or the workflow lacks the role at
+                which the task stands.
+            Conflict: *workflow* is given, and a step is under way.
         """
         name = None if workflow is None else put_if_source(self._place, workflow)
         request = AmendRequest(
-            self.task_id, name, write_agents(agents), name_limits(limits), reason, self._place.agent
+            self.task_id,
+            name,
+            to_agent_words(agents),
+            to_limit_names(limits),
+            reason,
+            self._place.agent,
         )
         with self._place.writing() as store:
             amend_thread(store, self._place.caller, request)
@@ -345,10 +354,10 @@ class TaskHandle:
         reason: str = "",
         workdir: str | None = None,
     ) -> "TaskHandle":
-        """Begin a new task that goes on from a step of this one, which stays as it is.
+        """Start a new task that continues from a step of this one, which is unchanged.
 
-        *at* is the number or the hash of a step; *from_role* has that role's newest turn taken
-        again. Without either it goes on from where this one is now.
+        *at* is the number or the hash of a step; *from_role* repeats that role's newest turn.
+        Without either, the new task continues from the newest step.
 
         Raises:
             Refused: there is no such step.
@@ -367,7 +376,7 @@ class TaskHandle:
                 yield store, player
             except TurnInterrupted as error:
                 if player.was_interrupted:
-                    # For a program that has us for a part, Ctrl-C is Ctrl-C.
+                    # A program that uses the library expects Ctrl-C as KeyboardInterrupt.
                     raise KeyboardInterrupt(error.message) from error
                 raise
 
@@ -375,12 +384,12 @@ class TaskHandle:
         return Choice(agent, self._place.agent, trust)
 
     def _watcher(self, store: Store, on_step: OnStep | None) -> Watcher:
-        def step(stepped: Stepped) -> None:
+        def step(stepped: ThreadResult) -> None:
             self._place.follow_up(store)
             if on_step is not None:
-                on_step(tell_step(stepped))
+                on_step(build_task_step(stepped))
 
-        def look(*_told: object) -> None:
+        def announce(*_facts: object) -> None:
             self._place.follow_up(store)
 
-        return Watcher(step, look, look)
+        return Watcher(step, announce, announce)

@@ -1,22 +1,19 @@
-"""Limits of a task, by their Python names.
-
-Owns: the names. Knows nothing of: what is counted (engine/limits.py).
-"""
+"""The limits of a task under their Python names; engine/limits.py counts."""
 
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
 
 class Limits(TypedDict, total=False):
-    """What a task may use up; a limit that is None is taken away, one that is not there stays."""
+    """What a task may use up; None removes a limit, and a missing key keeps it."""
 
     max_steps: int | None
     max_execution_time: int | None
-    """Milliseconds in which agents are at work."""
+    """Milliseconds that agents run."""
 
     max_tokens: int | None
     max_cost: float | None
-    """In the currency in which agents report it."""
+    """In the currency that the agents report."""
 
 
 _NAMES = {
@@ -27,10 +24,7 @@ _NAMES = {
 }
 
 
-def name_limits(limits: Limits | None) -> dict[str, Any]:
-    """Give *limits* by the names that a StartNode has; what is no limit keeps its name.
-
-    Whoever takes them refuses those.
-    """
-    asked: Mapping[str, Any] = limits or {}
-    return {_NAMES.get(name, name): value for name, value in asked.items()}
+def to_limit_names(limits: Limits | None) -> dict[str, Any]:
+    """Return *limits* under the names of a StartNode; an unknown name is refused later."""
+    given: Mapping[str, Any] = limits or {}
+    return {_NAMES.get(name, name): value for name, value in given.items()}

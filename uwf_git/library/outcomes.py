@@ -1,13 +1,9 @@
-"""Outcomes: what comes of stepping and driving a task.
-
-Owns: the values that ``step``, ``run`` and ``run_in_background`` give.
-Knows nothing of: how a step is taken. Always true: they never change.
-"""
+"""The values that ``step``, ``run`` and ``run_in_background`` of a task return."""
 
 from dataclasses import dataclass
 
-from uwf_git.commands.drive_thread import Driven, StoppedBy
-from uwf_git.commands.stepped import Stepped
+from uwf_git.commands.drive.drive_thread import Driven, StoppedBy
+from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import AgentFailed
 from uwf_git.library.status import TaskState, TaskWaiting
 
@@ -19,7 +15,7 @@ class TaskStep:
     task_id: str
     status: TaskState
     role: str | None
-    """Who took the step, or whose turn a person has; None when the task ended."""
+    """The role that took the step or waits for a person; None when the task ended."""
 
     head: str
     """The hash of the newest step."""
@@ -28,7 +24,7 @@ class TaskStep:
     """How many steps there are."""
 
     said: str
-    """What happened, in a line."""
+    """What happened, in one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +34,7 @@ class TaskRun:
     task_id: str
     status: TaskState
     stopped: StoppedBy
-    """Why it was driven no further."""
+    """Why the run ended."""
 
     steps: int
     """How many steps were taken."""
@@ -46,21 +42,21 @@ class TaskRun:
     last: TaskStep
     waiting: TaskWaiting | None
     failure: AgentFailed | None
-    """Why the last try failed, if that is what stopped it."""
+    """Why the last attempt failed, if that stopped the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackgroundRun:
-    """A task that a process of its own drives."""
+    """A task that a background process drives."""
 
     task_id: str
     pid: int
     log: str
-    """The file in which it leaves what it has to say."""
+    """The file that has its output."""
 
 
-def tell_step(stepped: Stepped) -> TaskStep:
-    """Give a step in the words of this package."""
+def build_task_step(stepped: ThreadResult) -> TaskStep:
+    """Convert a ThreadResult."""
     return TaskStep(
         task_id=stepped.thread,
         status=stepped.status,
@@ -71,15 +67,15 @@ def tell_step(stepped: Stepped) -> TaskStep:
     )
 
 
-def tell_run(driven: Driven) -> TaskRun:
-    """Give a drive in the words of this package."""
+def build_task_run(driven: Driven) -> TaskRun:
+    """Convert a Driven."""
     waiting = driven.waiting
     return TaskRun(
         task_id=driven.last.thread,
         status=driven.last.status,
         stopped=driven.stopped,
         steps=driven.steps,
-        last=tell_step(driven.last),
+        last=build_task_step(driven.last),
         waiting=None if waiting is None else TaskWaiting(role=waiting.role, until=waiting.until),
         failure=driven.failure,
     )

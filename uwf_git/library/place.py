@@ -1,29 +1,26 @@
-"""The place of a runtime: which store, and who calls.
+"""The place of a runtime: its store, caller and players.
 
-Owns: what every call needs, and what is done after one that wrote.
-Knows nothing of: what is called.
-Always true: each call opens the store anew, so that calls of several Python threads share nothing
-but the files, which the locks and the refs guard between processes as well.
+Each call opens the store anew: Python threads share files only, which locks and refs guard between
+processes as well.
 """
 
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from uwf_git.commands.announce_events import announce_events
+from uwf_git.commands.after import follow_up
 from uwf_git.commands.caller import Caller
 from uwf_git.debug_log import debug
 from uwf_git.library.players import PlayerFunction
-from uwf_git.store.packing_policy import find_due
 from uwf_git.store.store import Store, open_store
 
 _NS_PER_MS = 1_000_000
 
 
 class Place(NamedTuple):
-    """Where a runtime works, and as whom."""
+    """The store of a runtime, and the caller of its commands."""
 
     path: str
     """The git directory."""
@@ -32,26 +29,22 @@ class Place(NamedTuple):
     environ: Mapping[str, str]
     now_ms: Callable[[], int]
     agent: str | None
-    """Who plays a role for which nobody is named; None: git config says."""
+    """The agent of roles without one; None: the one in git config."""
 
     players: Mapping[str, PlayerFunction]
 
     @property
     def caller(self) -> Caller:
-        """Give who calls, as commands want it."""
+        """The caller of the commands."""
         return Caller(self.now_ms, self.environ, self.cwd)
 
     def open(self) -> Store:
-        """Open the store, to read.
-
-        Raises:
-            NotAStore, UnsupportedRepository: it is not there any more, or of another kind.
-        """
+        """Open the store."""
         return open_store(self.path, environ=self.environ)
 
     @contextmanager
     def writing(self) -> Iterator[Store]:
-        """Open the store to write; whoever listens is told of what was done, also if it fails."""
+        """Open the store for a command that writes, and follow up, also if the command fails."""
         store = self.open()
         try:
             yield store
@@ -59,27 +52,18 @@ class Place(NamedTuple):
             self.follow_up(store)
 
     def follow_up(self, store: Store) -> None:
-        """Do what comes after a command: tell `uwf.onEvent` of it, and pack what is due."""
-        problem = announce_events(store, self.environ)
+        """Announce what was recorded to `uwf.onEvent`, and pack the store if that is due."""
+        problem = follow_up(store, self.environ)
         if problem is not None:
-            # The call is done; there is nobody to tell.
+            # The call is done, and a library prints nothing.
             debug("0NP9XCKZ", "a listener failed", problem=problem)
-        with suppress(OSError):
-            if find_due(store):
-                from uwf_git.commands.gc_store import (  # noqa: PLC0415 (once in some hundred steps)
-                    is_gc_due,
-                    start_gc,
-                )
-
-                if is_gc_due(store):
-                    start_gc(store, self.caller)
 
 
 def read_environ() -> dict[str, str]:
-    """Give the environment as it is now."""
+    """Return the environment of this process."""
     return dict(os.environ)
 
 
-def read_clock_ms() -> int:
-    """Give the time in milliseconds since 1970."""
+def read_system_clock_ms() -> int:
+    """Return the time in milliseconds since 1970."""
     return time.time_ns() // _NS_PER_MS

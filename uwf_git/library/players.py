@@ -1,10 +1,7 @@
 """Players: Python functions that play roles in this process.
 
-Owns: how a function is named in a thread's binding, what it is given, what may come back.
-Knows nothing of: how a turn is recorded.
-Always true: the binding says who played. `python:NAME` is no program, so that a thread which was
-begun with functions is refused, and not played by something else, where they are not.
-A function cannot be ended from outside: a pause or a kill waits until it returns.
+A thread binds such a role to `python:NAME`, which is no program: a process without the function
+refuses the turn. A function cannot be ended from outside: pause and kill wait until it returns.
 """
 
 import traceback
@@ -13,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from uwf_git.agents.reply import AgentReply
-from uwf_git.commands.mask_turn import mask_played
-from uwf_git.commands.play_agent import agent_player
-from uwf_git.commands.thread_context import get_context
-from uwf_git.commands.turn import Played, Turn
+from uwf_git.commands.agent_run.mask import mask_played
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.inspect.context import get_context
+from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.debug_log import debug
 from uwf_git.engine.turn_context import AgentContext, parse_context
 from uwf_git.errors import Refused, UwfError
@@ -25,19 +22,19 @@ PREFIX = "python:"
 
 
 class RoleResult(Protocol):
-    """What a player hands in; an ``AgentResult`` of the kit is one as well."""
+    """The result of a player; an ``AgentResult`` of the kit is one as well."""
 
     @property
     def meta(self) -> Any:
-        """What routing sees; it has to fit the role's schema."""
+        """The fields that routing reads; they have to fit the role's schema."""
 
     @property
     def content(self) -> str:
-        """What people and the next roles read."""
+        """The text for people and the next roles."""
 
     @property
     def usage(self) -> dict[str, Any] | None:
-        """What it cost: numbers are added up over a task."""
+        """What the turn cost; numbers are summed over the task."""
 
     @property
     def state(self) -> dict[str, Any] | None:
@@ -45,35 +42,35 @@ class RoleResult(Protocol):
 
 
 PlayerFunction = Callable[[AgentContext], "RoleResult | Mapping[str, Any]"]
-"""Plays a role: from the context of the turn to a result, or to the meta alone."""
+"""A function that plays a role: context of the turn in, result (or its meta alone) out."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayerResult:
-    """What a player hands in, where it is more than the meta."""
+    """The result of a player that returns more than the meta."""
 
     meta: Mapping[str, Any]
-    """What routing sees; it has to fit the role's schema."""
+    """The fields that routing reads; they have to fit the role's schema."""
 
     content: str = ""
-    """What people and the next roles read."""
+    """The text for people and the next roles."""
 
     usage: dict[str, Any] | None = None
-    """What it cost: numbers are added up over a task."""
+    """What the turn cost; numbers are summed over the task."""
 
     state: dict[str, Any] | None = None
     """A JSON merge patch for the task's state."""
 
 
 class NoSuchPlayer(Refused):
-    """The role is played by a function, and this runtime was not given it."""
+    """A Python function plays the role, and this runtime does not have it."""
 
     code = "no-such-player"
 
     def __init__(self, role: str, name: str) -> None:
         super().__init__(
-            f"role {role} is played by the Python function {name!r}, which is not here",
-            hint=f"give it: TaskRuntime(players={{{name!r}: …}}); or let a program play: "
+            f"role {role} is played by the Python function {name!r}, which is not in this process",
+            hint=f"pass it: TaskRuntime(players={{{name!r}: …}}); or let a program play: "
             f"`uwf thread amend TASK --agent {role}=CMD`",
             role=role,
             player=name,
@@ -81,20 +78,19 @@ class NoSuchPlayer(Refused):
 
 
 class RolePlayer:
-    """Plays turns: by the functions *players*, and by the commands of all other agents."""
+    """Plays turns, by a function of *players* or by the agent's command."""
 
     def __init__(self, players: Mapping[str, PlayerFunction], now_ms: Callable[[], int]) -> None:
         self._players, self._now_ms = players, now_ms
         self._play_command = agent_player(None)
         self.was_interrupted = False
-        """Whether Ctrl-C ended the newest turn; somebody's pause or kill is none of that."""
+        """Whether Ctrl-C ended the newest turn, rather than a pause or a kill."""
 
     def play(self, turn: Turn) -> Played:
         """Play *turn*.
 
         Raises:
-            NoSuchPlayer: a function plays it that is not here.
-            What ``play_agent`` raises.
+            NoSuchPlayer: the role's function is not in *players*.
         """
         played = self._play(turn)
         kind = (played.error or {}).get("kind")
@@ -108,10 +104,10 @@ class RolePlayer:
         name = command.removeprefix(PREFIX)
         if name not in self._players:
             raise NoSuchPlayer(turn.role, name)
-        return _play(self._players[name], turn, self._now_ms)
+        return _call(self._players[name], turn, self._now_ms)
 
 
-def _play(function: PlayerFunction, turn: Turn, now_ms: Callable[[], int]) -> Played:
+def _call(function: PlayerFunction, turn: Turn, now_ms: Callable[[], int]) -> Played:
     context = parse_context(get_context(turn.store, turn.thread, role=turn.role))
     started_ms = now_ms()
     error: dict[str, Any] | None = None
@@ -122,9 +118,9 @@ def _play(function: PlayerFunction, turn: Turn, now_ms: Callable[[], int]) -> Pl
         error = {"kind": "interrupted", "message": "it was interrupted"}
     except UwfError as failure:
         error, hint = {"kind": failure.code, "message": failure.message}, failure.hint
-    except Exception as failure:  # noqa: BLE001 (whatever an author's code raises, the try is recorded)
-        said = " ".join(f"{type(failure).__name__}: {failure}".split())
-        error, trace = {"kind": "raised", "message": said}, traceback.format_exc()
+    except Exception as failure:  # noqa: BLE001 (any exception of a player is recorded as a failed attempt)
+        message = " ".join(f"{type(failure).__name__}: {failure}".split())
+        error, trace = {"kind": "raised", "message": message}, traceback.format_exc()
     debug("SZ7GSZ89", "function played", role=turn.role, error=error)
     played = Played(
         reply,
@@ -138,7 +134,7 @@ def _play(function: PlayerFunction, turn: Turn, now_ms: Callable[[], int]) -> Pl
 
 
 def _read_result(given: "RoleResult | Mapping[str, Any]") -> AgentReply:
-    """Read what a function gave.
+    """Convert what a function returned.
 
     Raises:
         TypeError: it is no result.
@@ -149,9 +145,9 @@ def _read_result(given: "RoleResult | Mapping[str, Any]") -> AgentReply:
         meta, content, usage, state = given.meta, given.content, given.usage, given.state
     except AttributeError:
         kind = type(given).__name__
-        raise TypeError(f"a player gives a mapping or a PlayerResult, not {kind}") from None
+        raise TypeError(f"a player returns a mapping or a PlayerResult, not {kind}") from None
     if not isinstance(content, str):
         raise TypeError(f"the content is of type {type(content).__name__}, not str")
-    # A mapping of whatever class; what else it may be, the role's schema decides.
+    # Any mapping class; the role's schema checks other types.
     plain = dict(meta) if isinstance(meta, Mapping) else meta
     return AgentReply(plain, content, "object", usage=usage, state=state)

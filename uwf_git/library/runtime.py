@@ -1,57 +1,77 @@
-"""The task runtime: the tasks of a store.
+"""The task runtime: find a store, start, list and find its tasks; handle.py has the verbs of one.
 
-Owns: finding the store, starting and listing tasks, and finding the handle of one.
-Knows nothing of: what a verb does with a task (handle.py).
-Always true: a runtime keeps nothing open and remembers nothing of its tasks, so it can be made as
-often as one likes, and used from several Python threads. Source: seed 004, TaskRuntime.
+A runtime keeps nothing open, so that many may exist, in several Python threads.
+Source: seed 004, TaskRuntime and TaskFilter.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from uwf_git.commands.init_store import init_store
-from uwf_git.commands.thread_list import list_rows
+from uwf_git.commands.admin.init import init_store
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.library.events import EventQuery, TaskEvent, walk_events
-from uwf_git.library.filter import TaskFilter, ask_rows
 from uwf_git.library.handle import OnStep, TaskHandle
 from uwf_git.library.limits import Limits
 from uwf_git.library.outcomes import TaskRun, TaskStep
-from uwf_git.library.place import Place, read_clock_ms, read_environ
+from uwf_git.library.place import Place, read_environ, read_system_clock_ms
 from uwf_git.library.players import PlayerFunction
 from uwf_git.library.sources import WorkflowSource
 from uwf_git.library.starting import TaskRequest, put_source, start_task
 from uwf_git.library.status import TaskStatus
 from uwf_git.store.discover import find_store
-from uwf_git.store.heads import resolve_thread
+from uwf_git.store.threads.heads import resolve_thread
 
 if TYPE_CHECKING:
-    # It costs YAML and schemas, 100 ms.
-    from uwf_git.commands.workflow_put import PutWorkflow
+    # YAML and schemas take 100 ms to import.
+    from uwf_git.commands.workflow.put import PutWorkflow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFilter:
+    """Which tasks to list; by default all that have not ended."""
+
+    ended: bool = False
+    """Whether to include ended tasks; an ended status in *statuses* includes them too."""
+
+    workflow: str | None = None
+    """Only those of the workflow of this name or hash."""
+
+    statuses: Collection[str] = ()
+    """Only those with one of these; ``damaged`` means a task that cannot be read."""
+
+    after: int | None = None
+    """Only those that changed at this time or later, in milliseconds since 1970."""
+
+    before: int | None = None
+    """Only those that last changed before this time."""
+
+    offset: int = 0
+    limit: int | None = None
 
 
 class TaskRuntime:
     """The tasks of a store.
 
-    *repo* is its git directory; without one it is found as on the command line: $UWF_REPO, else
-    the nearest enclosing repository that is a store, else `~/.uwf/store.git`, which is made on
-    first use. *agent* plays a role for which nobody is named, else $UWF_AGENT, else what git
-    config says. *environ* and *cwd* are what agents get and where they stand, those of this
-    process unless they are given; *now_ms* is the clock.
+    *repo* is its git directory. By default the store is found as on the command line: $UWF_REPO,
+    else the nearest enclosing repository that is a store, else `~/.uwf/store.git`, which is made
+    on first use. *agent* plays roles that have none; by default $UWF_AGENT, else the one in git
+    config. *environ* and *cwd* are the environment and directory of agents, by default those of
+    this process; *now_ms* is the clock.
 
-    *players* are Python functions that play roles in this process: from the context of a turn to
-    the role's meta, or to a ``PlayerResult``. A function plays the roles of tasks that are started
-    here and have its name, and every role whose agent is ``python:NAME``.
+    *players* are Python functions that play roles in this process: the context of a turn in, the
+    role's meta or a ``PlayerResult`` out. A function plays the role of its name in tasks that are
+    started here, and every role whose agent is ``python:NAME``.
 
-    With *create* a *repo* that is not there is made, as by `uwf init`; without it, a store that
-    was named is never made by accident.
+    With *create*, a *repo* that does not exist is made, as by `uwf init`.
 
     Raises:
         NotAStore, UnsupportedRepository, ForeignRepository: there is no store to use.
-        NotEmpty: none can be made there.
+        NotEmpty: the folder *repo* holds other files.
     """
 
-    def __init__(  # noqa: PLR0913 (named where they are given; each has a default that most want)
+    def __init__(  # noqa: PLR0913 (keyword-only, and each has a default)
         self,
         repo: str | os.PathLike[str] | None = None,
         *,
@@ -60,16 +80,16 @@ class TaskRuntime:
         players: Mapping[str, PlayerFunction] | None = None,
         environ: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
-        now_ms: Callable[[], int] = read_clock_ms,
+        now_ms: Callable[[], int] = read_system_clock_ms,
     ) -> None:
         given = read_environ() if environ is None else dict(environ)
         here = os.path.abspath(os.getcwd() if cwd is None else cwd)
         if given.get("UWF_DEBUG"):
-            from uwf_git.commands.debug_output import (  # noqa: PLC0415 (few ask for it)
-                log_as_asked,
+            from uwf_git.commands.admin.debug_output import (  # noqa: PLC0415 (few set UWF_DEBUG)
+                switch_on_debug_log,
             )
 
-            given = log_as_asked(given, cwd=here)
+            given = switch_on_debug_log(given, cwd=here)
         named = given.get("UWF_REPO") if repo is None else os.fspath(repo)
         if create and named:
             store = init_store(named, here, given).store
@@ -89,11 +109,11 @@ class TaskRuntime:
     def put(self, workflow: WorkflowSource) -> "PutWorkflow":
         """Register a workflow: YAML, the path of a file, or a definition as a dict.
 
-        The agents that it names may run in this store from now on. Putting the same again changes
-        nothing.
+        The agents that it names are trusted in this store from now on. Putting the same workflow
+        again changes nothing.
 
         Raises:
-            Refused: it is not right; all its problems are told.
+            Refused: it is invalid; the message lists every problem.
         """
         return put_source(self._place, workflow)
 
@@ -106,11 +126,11 @@ class TaskRuntime:
         limits: Limits | None = None,
         workdir: str | os.PathLike[str] | None = None,
     ) -> TaskHandle:
-        """Begin a task; nothing runs before it is stepped or run.
+        """Start a task; nothing runs before it is stepped or run.
 
-        *workflow* is a name or a hash, or anything that ``put`` takes, which is put first.
-        *agents* names who plays: a command for every role, or commands by role. *workdir* is
-        where the agents run, else the runtime's directory.
+        *workflow* is a name or a hash, or anything that ``put`` accepts, which is put first.
+        *agents* is a command for every role, or commands by role. *workdir* is where the agents
+        run, by default the runtime's directory.
 
         Raises:
             Refused: there is no such workflow, role, limit or directory, or the prompt is empty.
@@ -120,24 +140,24 @@ class TaskRuntime:
         return TaskHandle(self._place, start_task(self._place, request))
 
     def task(self, task_id: str) -> TaskHandle:
-        """Give the task of this id, or of a beginning that no other id has.
+        """Return the task of this id, or of a unique prefix of it.
 
         Raises:
-            Refused: there is none, or there are several.
+            Refused: no task has it, or several do.
         """
         return TaskHandle(self._place, resolve_thread(self._place.open(), task_id))
 
     def list(self, wanted: TaskFilter | None = None) -> tuple[TaskHandle, ...]:
-        """Give the tasks that are asked for, the newest first."""
-        rows = list_rows(self._place.open(), ask_rows(wanted or TaskFilter()))
+        """List the tasks that *wanted* selects, newest first."""
+        rows = list_thread_rows(self._place.open(), build_list_request(wanted or TaskFilter()))
         return tuple(TaskHandle(self._place, row["thread"]) for row in rows)
 
     def events(
         self, *, since: str | None = None, follow: bool = False, with_state: bool = False
     ) -> Iterator[TaskEvent]:
-        """Give what has happened to all tasks, oldest first, after the event *since*.
+        """Yield the events of all tasks after the event *since*, oldest first.
 
-        With *follow* it never ends: it waits for more, and without *since* begins with now.
+        With *follow*, wait for more and never end; without *since*, skip older events.
 
         Raises:
             Refused: there is no such event.
@@ -146,11 +166,11 @@ class TaskRuntime:
         return walk_events(self._place, query)
 
     def query(self, task_id: str) -> TaskStatus:
-        """Tell where a task stands."""
+        """Return the status of a task; see ``TaskHandle.query``."""
         return self.task(task_id).query()
 
     def step(self, task_id: str) -> TaskStep:
-        """Take the next step of a task; what is raised is told at ``TaskHandle.step``."""
+        """Take the next step of a task; see ``TaskHandle.step``."""
         return self.task(task_id).step()
 
     def run(
@@ -161,11 +181,11 @@ class TaskRuntime:
         max_steps: int | None = None,
         on_step: OnStep | None = None,
     ) -> TaskRun:
-        """Drive a task until there is a reason to stop; see ``TaskHandle.run``."""
+        """Take steps of a task until there is a reason to stop; see ``TaskHandle.run``."""
         return self.task(task_id).run(until=until, max_steps=max_steps, on_step=on_step)
 
     def wait(self, task_id: str, timeout_s: float | None = None) -> TaskStatus:
-        """Wait until nobody is at work on a task; see ``TaskHandle.wait``."""
+        """Wait until no process works on a task; see ``TaskHandle.wait``."""
         return self.task(task_id).wait(timeout_s)
 
     def pause(self, task_id: str, reason: str = "") -> None:
@@ -173,7 +193,7 @@ class TaskRuntime:
         self.task(task_id).pause(reason)
 
     def resume(self, task_id: str, reason: str = "") -> None:
-        """Let a paused task go on; see ``TaskHandle.resume``."""
+        """Let a paused task continue; see ``TaskHandle.resume``."""
         self.task(task_id).resume(reason)
 
     def cancel(self, task_id: str, reason: str = "") -> None:
@@ -181,7 +201,7 @@ class TaskRuntime:
         self.task(task_id).cancel(reason)
 
     def interrupt(self, task_id: str, reason: str) -> None:
-        """Pause a task now, its agent ended; see ``TaskHandle.interrupt``."""
+        """End the agent of a task and pause; see ``TaskHandle.interrupt``."""
         self.task(task_id).interrupt(reason)
 
     def append(self, task_id: str, addition: WorkflowSource, reason: str = "") -> None:
@@ -191,3 +211,16 @@ class TaskRuntime:
     def patch_state(self, task_id: str, patch: Mapping[str, Any], reason: str = "") -> None:
         """Change the state of a task by a JSON merge patch; see ``TaskHandle.update_state``."""
         self.task(task_id).update_state(patch, reason)
+
+
+def build_list_request(wanted: TaskFilter) -> ListRequest:
+    """Convert *wanted* to a ListRequest."""
+    return ListRequest(
+        archived=wanted.ended,
+        workflow=wanted.workflow,
+        statuses=frozenset(wanted.statuses),
+        after_ms=wanted.after,
+        before_ms=wanted.before,
+        offset=wanted.offset,
+        limit=wanted.limit,
+    )

@@ -1,8 +1,4 @@
-"""Workflow sources: what a caller may hand over in the place of a workflow's name.
-
-Owns: telling a name from a file, from YAML, from a definition as Python has it.
-Knows nothing of: what is in it.
-"""
+"""Workflow sources: tell a workflow's name from a file, YAML text or a definition in Python."""
 
 import os
 from collections.abc import Mapping
@@ -10,7 +6,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.errors import BadUsage
 from uwf_git.model.canonical import canonical
-from uwf_git.model.yaml_render import render_yaml
+from uwf_git.model.yaml.render import render_yaml
 
 WorkflowSource = str | bytes | os.PathLike[str] | Mapping[str, Any]
 """YAML (bytes, or a text of several lines), the path of such a file, or a definition as a dict.
@@ -20,12 +16,12 @@ A text of one line is a path if it holds a slash or ends in .yaml or .yml, as on
 
 _SUFFIXES = (".yaml", ".yml")
 
-# Far more than a workflow may have, so that the refusal is the workflow's own.
+# Far more than a workflow may have, so that the workflow reader refuses a larger one.
 _MOST_BYTES = 2**26
 
 
 class NotASource(BadUsage):
-    """A name was given where only the workflow itself will do."""
+    """A name was given in place of a workflow."""
 
     code = "not-a-source"
 
@@ -36,42 +32,41 @@ class NotASource(BadUsage):
         )
 
 
-class Source(NamedTuple):
+class SourceText(NamedTuple):
     """A workflow in YAML."""
 
     text: bytes
     path: str | None
-    """Where it lies, for what it includes; None: it can include nothing."""
+    """The path of its file, for its includes; None: it can include nothing."""
 
 
-def find_source(given: WorkflowSource, cwd: str) -> Source | None:
-    """Read what was handed over; None if it is the name of a workflow, or a hash.
+def find_source(given: WorkflowSource, cwd: str) -> SourceText | None:
+    """Read the workflow *given*; None if it is a name or a hash.
 
     Raises:
-        NotCanonical: a definition holds what JSON does not have.
+        NotCanonical: a definition holds a value that JSON lacks.
         OSError: the file cannot be read.
     """
     if isinstance(given, bytes):
-        return Source(given, None)
+        return SourceText(given, None)
     if isinstance(given, Mapping):
-        return Source(render_yaml(canonical(dict(given))).encode(), None)
+        return SourceText(render_yaml(canonical(dict(given))).encode(), None)
     text = os.fspath(given)
     if isinstance(given, str):
         if "\n" in text:
-            return Source(text.encode(errors="surrogatepass"), None)
+            return SourceText(text.encode(errors="surrogatepass"), None)
         if os.sep not in text and not text.endswith(_SUFFIXES):
             return None
     path = os.path.join(cwd, text)
     with open(path, "rb") as file:
-        return Source(file.read(_MOST_BYTES), path)
+        return SourceText(file.read(_MOST_BYTES), path)
 
 
-def read_source(given: WorkflowSource, cwd: str) -> Source:
-    """Read what was handed over, which must be more than a name.
+def read_source(given: WorkflowSource, cwd: str) -> SourceText:
+    """Read the workflow *given*, as ``find_source``.
 
     Raises:
         NotASource: it is a name.
-        As ``find_source``.
     """
     source = find_source(given, cwd)
     if source is None:

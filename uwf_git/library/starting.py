@@ -1,17 +1,12 @@
-"""Starting: how a task comes about, from what a caller hands over.
-
-Owns: new ids, the registering of a workflow that was handed over whole, who plays what.
-Knows nothing of: what happens to a task afterwards.
-Always true: an id sorts by its time, and no two are alike.
-"""
+"""Start a task: register its workflow, bind its agents, make its id."""
 
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from uwf_git.commands.find_workflow import find_workflow
-from uwf_git.commands.thread_start import StartRequest, start_thread
-from uwf_git.library.limits import Limits, name_limits
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.workflow.find import find_workflow
+from uwf_git.library.limits import Limits, to_limit_names
 from uwf_git.library.place import Place
 from uwf_git.library.players import PREFIX
 from uwf_git.library.sources import WorkflowSource, find_source, read_source
@@ -19,14 +14,14 @@ from uwf_git.model.crockford import ALPHABET
 from uwf_git.model.thread_id import ThreadId
 
 if TYPE_CHECKING:
-    from uwf_git.commands.workflow_put import PutWorkflow
+    from uwf_git.commands.workflow.put import PutWorkflow
 
 _RANDOM_BITS = 80
 _ULID_BITS = 130
 
 
 class TaskRequest(NamedTuple):
-    """What is asked of a new task."""
+    """The arguments of a new task."""
 
     workflow: WorkflowSource
     prompt: str
@@ -36,27 +31,23 @@ class TaskRequest(NamedTuple):
 
 
 def start_task(place: Place, request: TaskRequest) -> ThreadId:
-    """Begin a task; nothing runs.
-
-    Raises:
-        What ``put_workflow`` and ``start_thread`` raise.
-    """
+    """Start a task; nothing runs. It raises what ``put_workflow`` and ``start_thread`` raise."""
     name = put_if_source(place, request.workflow)
-    agents = (*_player_agents(place, name), *write_agents(request.agents))
-    asked = StartRequest(
+    agents = (*_player_agents(place, name), *to_agent_words(request.agents))
+    start = StartRequest(
         name,
         request.prompt,
         agents,
         place.agent,
         request.workdir,
-        limits=name_limits(request.limits),
+        limits=to_limit_names(request.limits),
     )
     with place.writing() as store:
-        return start_thread(store, place.caller, asked, thread=new_task_id(place)).thread
+        return start_thread(store, place.caller, start, thread=new_task_id(place)).thread
 
 
 def put_if_source(place: Place, workflow: WorkflowSource) -> str:
-    """Give the name or the hash of *workflow*, which is registered if it was handed over whole."""
+    """Return the name or hash of *workflow*; register it first unless it is one."""
     source = find_source(workflow, place.cwd)
     return str(workflow) if source is None else put_source(place, workflow).workflow
 
@@ -65,10 +56,9 @@ def put_source(place: Place, workflow: WorkflowSource) -> "PutWorkflow":
     """Register a workflow.
 
     Raises:
-        NotASource: it is a name only.
-        What ``put_workflow`` raises.
+        NotASource: it is a name.
     """
-    from uwf_git.commands.workflow_put import (  # noqa: PLC0415 (YAML and schemas: 100 ms)
+    from uwf_git.commands.workflow.put import (  # noqa: PLC0415 (YAML and schemas: 100 ms)
         put_workflow,
     )
 
@@ -77,8 +67,8 @@ def put_source(place: Place, workflow: WorkflowSource) -> "PutWorkflow":
         return put_workflow(store, place.caller, text, path=path)
 
 
-def write_agents(agents: Mapping[str, str] | str | None) -> tuple[str, ...]:
-    """Give agents as they are typed: a command for every role, or one for each that is named."""
+def to_agent_words(agents: Mapping[str, str] | str | None) -> tuple[str, ...]:
+    """Return agents as `--agent` takes them: a command for every role, or ROLE=CMD for some."""
     if agents is None:
         return ()
     if isinstance(agents, str):
@@ -87,10 +77,7 @@ def write_agents(agents: Mapping[str, str] | str | None) -> tuple[str, ...]:
 
 
 def new_task_id(place: Place) -> ThreadId:
-    """Make an id that no other task has: the time, then randomness.
-
-    Source: https://github.com/ulid/spec.
-    """
+    """Make a ULID (https://github.com/ulid/spec); ids sort by time."""
     random = int.from_bytes(os.urandom(_RANDOM_BITS // 8))
     number = place.now_ms() << _RANDOM_BITS | random
     shifts = range(_ULID_BITS - 5, -1, -5)
@@ -98,7 +85,7 @@ def new_task_id(place: Place) -> ThreadId:
 
 
 def _player_agents(place: Place, workflow: str) -> tuple[str, ...]:
-    """Let functions play the roles that have their names, unless another agent is named."""
+    """Bind the functions to the roles of their names; later words for a role override these."""
     if not place.players:
         return ()
     roles = find_workflow(place.open(), workflow, cwd=place.cwd).workflow.roles

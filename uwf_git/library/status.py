@@ -1,9 +1,4 @@
-"""Task status: where a task stands, in the words of who asks for it in Python.
-
-Owns: the values that a query gives. Knows nothing of: how they are found out (thread_show).
-Always true: a status never changes; asking again makes a new one. Times are in milliseconds since
-1970. Source: seed 004, TaskHandle.
-"""
+"""Task status as a value. Times are in milliseconds since 1970. Source: seed 004, TaskHandle."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,31 +8,31 @@ from typing import Any, Literal, cast
 from uwf_git.model.thread import Status
 
 TaskState = Status | Literal["running"]
-"""``running`` is never stored: it is a task on which somebody is at work now, in any process."""
+"""``running`` is never stored: a process works on the task now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskWaiting:
-    """Whom or what a task waits for."""
+    """What a task waits for."""
 
     role: str
     until: int | None
-    """When the usage limit ends that an agent has hit; None: a person is waited for."""
+    """When the usage limit ends that an agent hit; None: the task waits for a person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskStatus:
-    """Where a task stands at one moment."""
+    """The status and state of a task at one moment."""
 
     task_id: str
     workflow_name: str
     workflow: str
-    """The hash of the version that it runs."""
+    """The hash of its workflow version."""
 
     status: TaskState
     prompt: str
     current_node: str | None
-    """The role that has taken the newest step; None before the first."""
+    """The role that took the newest step; None before the first."""
 
     current_iteration: int
     """How many turns that role has had."""
@@ -52,21 +47,21 @@ class TaskStatus:
     start_time: int
     last_update_time: int
     end_time: int | None
-    """None as long as it has not ended."""
+    """None before it has ended."""
 
     error: str | None
-    """Why the newest try failed, if no step has been taken since."""
+    """Why the newest attempt failed, if no step has been taken since."""
 
     waiting: TaskWaiting | None
     usage: Mapping[str, Any]
-    """What its agents said they have spent."""
+    """The usage that its agents reported, summed."""
 
     document: Mapping[str, Any]
-    """All of it, as `uwf thread show` prints it: agents, limits, the newest step, the question."""
+    """The document of `uwf thread show`: agents, limits, the newest step, the question."""
 
 
 def read_status(document: dict[str, Any]) -> TaskStatus:
-    """Make a status of what ``show_thread`` gives."""
+    """Convert a document of ``show_thread``."""
     waiting = document.get("waiting")
     error = document["error"]
     return TaskStatus(

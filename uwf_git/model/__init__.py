@@ -1,1 +1,1 @@
-"""Values: what workflows, nodes and threads are. No I/O, no clock, no randomness."""
+"""Values: what nodes, workflows and threads are. No I/O, no clock, no randomness."""

@@ -1,10 +1,7 @@
-"""Built-in schemas: what every kind of node looks like.
+"""Built-in schemas: the types of the nodes that uwf writes (seed 000, section 2).
 
-Owns: the meta-schema and the schema nodes of seed 000 section 2, and their names.
-Knows nothing of: validation (schema_check.py), stores.
-Always true: a built-in node is the same blob everywhere (its timestamp is 0), and a place that
-holds a reference carries ``format: cas_ref``. Changing a schema here changes its name: old
-threads keep the old schema in their closure, so add a version, never edit one that shipped.
+A built-in node is the same blob everywhere (its timestamp is 0). Changing a schema here changes its
+name, and old threads keep the old one: add a version, never edit one that shipped.
 """
 
 from typing import Any
@@ -17,8 +14,8 @@ _SCHEMAS: dict[str, Any] = {"type": "array", "items": _SCHEMA}
 _NAMED_SCHEMAS: dict[str, Any] = {"type": "object", "additionalProperties": _SCHEMA}
 _TEXT: dict[str, Any] = {"type": "string"}
 
-# A real JSON Schema, and true of itself. It checks the keywords that hold schemas or decide
-# where references are; the rest of 2020-12 is checked by the validator when a schema is put.
+# A real JSON Schema, and valid against itself. It checks the keywords that hold schemas or mark
+# references; the validator checks the rest of 2020-12 when a schema is put.
 META_SCHEMA: dict[str, Any] = {
     "title": "JSON Schema",
     "description": "The type of every schema node, and of this node itself: JSON Schema 2020-12",
@@ -57,7 +54,7 @@ _NATURAL: dict[str, Any] = {"type": "integer", "minimum": 0}
 
 
 def _record(title: str, properties: dict[str, Any], optional: str = "") -> dict[str, Any]:
-    """Build the schema of an object whose fields are all required but the *optional* ones."""
+    """Build the schema of an object whose fields are all required except the *optional* ones."""
     return {
         "title": title,
         "type": "object",
@@ -203,7 +200,7 @@ _TRACE = _record(
     "badLines leftOut",
 )
 
-# Who it was is the commit's committer; a text of the reason as it was typed is here.
+# The person is the commit's committer; the reason is stored here as it was typed.
 _SIGNAL = _record(
     "Signal",
     {

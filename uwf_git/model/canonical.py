@@ -1,11 +1,8 @@
-"""Canonical values: what may stand in a node, and its one sequence of bytes.
+"""Canonical values: the JSON that a node can hold, and its one encoding as CBOR.
 
-Owns: which JSON values a node can hold, the form they take, and their CBOR.
-Knows nothing of: nodes, hashes, files.
-Always true: values that are equal as JSON numbers, strings, lists and maps have equal bytes,
-and ``canonical`` of a canonical value is that value.
-Source: RFC 8949 section 4.2 with cborg 4.5.8's number rules, which json-cas uses: integral
-numbers up to 2**53-1 in size are integers, every other number is a 64-bit float.
+Equal JSON values have equal bytes, and ``canonical`` of a canonical value is that value.
+Source: RFC 8949 section 4.2 with cborg 4.5.8's number rules, which json-cas uses: integral numbers
+up to 2**53-1 in size are integers, every other number is a 64-bit float.
 """
 
 import math
@@ -18,11 +15,10 @@ from uwf_git.errors import Refused
 
 MAX_SAFE_INTEGER = 2**53 - 1
 
-# Deeper values cannot be read back by every JSON parser that meets them; json-cas's own
-# vectors stop at 250.
+# Not every JSON parser can read deeper values; json-cas's own vectors stop at 250.
 MAX_NESTING = 500
 
-# Named: written out where they are asked for, they would be made anew for each value.
+# Constants, since inline tuples would be created again for each value.
 _HOLDERS = (dict, list)
 _LISTS = (list, tuple)
 _NUMBERS = (int, float)
@@ -43,9 +39,9 @@ class NotCanonical(Refused):
 
 
 def canonical(value: Any) -> Any:
-    """Give *value* in its one form: 1.0 as 1, -0.0 as 0, integers beyond 2**53-1 as floats.
+    """Return *value* in its one form: 1.0 as 1, -0.0 as 0, integers beyond 2**53-1 as floats.
 
-    Keys keep the order in which they came; order is a matter of bytes, not of values.
+    Keys keep their order; only the bytes are sorted.
 
     Raises:
         NotCanonical: NaN, infinity, a lone surrogate, a number no float can hold, a key that
@@ -55,29 +51,25 @@ def canonical(value: Any) -> Any:
 
 
 def encode(value: Any) -> bytes:
-    """Write a canonical *value* as deterministic CBOR.
-
-    Raises:
-        NotCanonical: as ``canonical``; the value is brought into its form first.
-    """
+    """Encode *value* as deterministic CBOR, after ``canonical``."""
     return encode_canonical(canonical(value))
 
 
 def encode_canonical(value: Any) -> bytes:
-    """Write a *value* that ``canonical`` gave, as ``encode`` does; it is not looked at again."""
+    """Encode a *value* that ``canonical`` returned; it is not checked again."""
     return cbor2.dumps(_sorted(value))
 
 
-# Where a value stands: the path of what holds it, and its key or index there. It is put into
-# words only for an error: for each value of a long list below a long key that would cost hours.
+# The place of a value: the path of its container, and its key or index there. It is formatted only
+# for an error: for each value of a long list below a long key that would cost hours.
 _Path: TypeAlias = "tuple[_Path, str | int] | None"
 
 
 def _canonical(value: Any, path: _Path, depth: int) -> Any:
-    # One frame a level (no comprehensions), so that 500 levels fit Python's stack.
+    # One frame per level (no comprehensions), so that 500 levels fit Python's stack.
     if depth > MAX_NESTING:
         raise NotCanonical("$…", f"is nested more than {MAX_NESTING} levels deep")
-    # Most values are short texts, and whoever reads a long thread comes here for each.
+    # Most values are short ASCII texts: this path makes reading a long thread fast.
     if type(value) is str and value.isascii():
         return value
     if isinstance(value, dict):

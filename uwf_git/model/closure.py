@@ -1,8 +1,4 @@
-"""Closures: every node that a node reaches.
-
-Owns: the walk along types and references. Knows nothing of: where nodes are kept.
-Always true: a node stands in a closure once, and after the node that first named it.
-"""
+"""Closures: every node that a node reaches by types and references."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,9 +8,9 @@ from uwf_git.model.references import collect_references
 
 
 def walk_closure(roots: list[NodeHash], get_node: Callable[[NodeHash], Node]) -> Iterator[Node]:
-    """Give every node that the *roots* reach by their types and references, breadth first.
+    """Yield every node that the *roots* reach by their types and references, breadth first.
 
-    Whatever *get_node* raises for a node that is missing goes to the caller.
+    Each node once, after the node that first referred to it. Errors of *get_node* are passed on.
     """
     known: dict[NodeHash, Node] = {}
     waiting = list(roots)
@@ -36,7 +32,7 @@ def walk_closure(roots: list[NodeHash], get_node: Callable[[NodeHash], Node]) ->
 
 
 def direct_references(node: Node, get_node: Callable[[NodeHash], Node]) -> list[NodeHash]:
-    """List what *node* points at: its type, then the references in its payload."""
+    """List what *node* refers to: its type, then the references in its payload."""
     schema = node if node.is_self_typed else get_node(node.type)
     targets = [] if node.is_self_typed else [node.type]
     return targets + [

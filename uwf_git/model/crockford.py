@@ -1,13 +1,11 @@
-"""Crockford Base32 as node hashes and thread ids use it.
+"""Crockford Base32: the alphabet of node hashes and thread ids, and the form of a 64-bit number.
 
-Owns: the alphabet, what is forgiven on input, and the 64-bit form of 13 symbols.
-Knows nothing of: what the numbers mean.
 Source: https://www.crockford.com/base32.html; json-cas writes its hashes this way.
 """
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-# Letter by letter: `upper` would turn foreign letters into ours ("ß" into "SS").
+# A table, not `upper`, which maps some other letters into the alphabet ("ß" to "SS").
 _FORGIVEN = str.maketrans("abcdefghijklmnopqrstuvwxyzILO", "ABCDEFGH1JK1MN0PQRSTUVWXYZ110")
 
 
@@ -20,8 +18,8 @@ def encode_u64(number: int) -> str:
 
 
 def fold(text: str) -> str:
-    """Give the form in which *text* would have been written: upper case, I and L as 1, O as 0.
+    """Return the canonical spelling of *text*: upper case, I and L as 1, O as 0.
 
-    Symbols outside the alphabet are left as they are, for the caller to refuse.
+    Symbols outside the alphabet are unchanged; the caller refuses them.
     """
     return text.translate(_FORGIVEN)

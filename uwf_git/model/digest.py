@@ -1,9 +1,8 @@
-"""Digests: how a node gets its name.
+"""Digests: the formula for the name of a node.
 
-Owns: the formula. Knows nothing of: what is hashed, or where it is kept.
-Source: json-cas; name = Crockford13(XXH64(ascii(type) + CBOR(payload))), seed 0, and for a
-self-typed node no type. XXH64 guards against accidents, not against an adversary: whoever
-meets one name with two payloads must stop (see store/node_tree.py), never choose.
+Source: json-cas; name = Crockford13(XXH64(ascii(type) + CBOR(payload))), seed 0, without the type
+for a self-typed node. XXH64 is not collision-resistant: two payloads under one name are an error
+(store/nodes/tree.py), never a choice.
 """
 
 from typing import Any
@@ -16,7 +15,7 @@ from uwf_git.model.node_hash import NodeHash
 
 
 def typed_hash(type_hash: NodeHash, payload: Any) -> NodeHash:
-    """Name the node that has this type and payload.
+    """Return the hash of a node with this type and payload.
 
     Raises:
         NotCanonical: no node can hold the payload.
@@ -25,7 +24,7 @@ def typed_hash(type_hash: NodeHash, payload: Any) -> NodeHash:
 
 
 def self_typed_hash(payload: Any) -> NodeHash:
-    """Name the self-typed node (a meta-schema) that has this payload.
+    """Return the hash of the self-typed node (a meta-schema) with this payload.
 
     Raises:
         NotCanonical: no node can hold the payload.
@@ -34,6 +33,6 @@ def self_typed_hash(payload: Any) -> NodeHash:
 
 
 def canonical_hash(type_hash: NodeHash | None, payload: Any) -> NodeHash:
-    """Name the node that has this type, None for its own, and a payload in canonical form."""
+    """Return the hash of a canonical payload with this type; None: the node is its own type."""
     prefix = b"" if type_hash is None else type_hash.encode("ascii")
     return NodeHash(encode_u64(xxhash.xxh64_intdigest(prefix + encode_canonical(payload))))

@@ -1,25 +1,20 @@
-"""Limits of a thread: what each of them may be.
-
-Owns: which values a limit takes, and how one is written for people.
-Knows nothing of: what it counts (engine/limits.py), who sets it.
-Always true: a limit leaves room for something: none is 0, for with that no step could ever begin.
-"""
+"""Limits of a thread: valid values, and how they are shown. Each is above 0."""
 
 from typing import Any
 
 from uwf_git.model.time_text import render_duration
 
 MOST = 2**53 - 1
-"""The largest whole number that every reader of JSON keeps."""
+"""The largest whole number that every JSON reader keeps exactly."""
 
 LONGEST_MS = 365 * 24 * 3600 * 1000
-"""Longer ones overflow the system calls that wait."""
+"""Longer waits overflow system calls."""
 
 
 def find_limit_problem(name: str, value: Any) -> str | None:
-    """Tell what keeps *value* from being the limit *name*; None if nothing does."""
+    """Return what is wrong with *value* as the limit *name*; None if it is valid."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    # A NaN is neither above nor below anything.
+    # False for NaN, which compares false with everything.
     is_positive = is_number and 0 < value <= MOST
     is_whole = is_positive and int(value) == value
     if name == "maxCost":
@@ -31,7 +26,7 @@ def find_limit_problem(name: str, value: Any) -> str | None:
 
 
 def render_limit(name: str, value: float | None) -> str:
-    """Write what the limit *name* is, or what of it is used; a time is kept in milliseconds."""
+    """Return a value of the limit *name* as text; times are in milliseconds."""
     if value is None:
         return "no limit"
     return render_duration(int(value)) if name == "maxExecutionTime" else str(value)

@@ -1,13 +1,10 @@
-"""JSON merge patch: how a thread's state changes.
-
-Owns: RFC 7396, https://www.rfc-editor.org/rfc/rfc7396. Knows nothing of: what is patched.
-"""
+"""JSON merge patch (RFC 7396, https://www.rfc-editor.org/rfc/rfc7396)."""
 
 from typing import Any
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """Give *target* as changed by *patch*; neither is modified.
+    """Return *target* changed by *patch*; neither is modified.
 
     Objects merge key by key, null removes a key, anything else replaces.
     """

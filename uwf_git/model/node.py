@@ -1,9 +1,4 @@
-"""Nodes: the immutable envelopes everything is kept in.
-
-Owns: the envelope ``{type, payload, timestamp}`` and the check of a name against its content.
-Knows nothing of: files, trees, what a payload means.
-Always true: a ``Node`` that was built carries the name its content has.
-"""
+"""Nodes: the immutable envelope ``{type, payload, timestamp}``, named by a hash of its content."""
 
 from typing import Any, NamedTuple
 
@@ -13,11 +8,11 @@ from uwf_git.model.node_hash import NodeHash
 
 
 class Node(NamedTuple):
-    """One node: a payload, the schema node that describes it, and when it was first written."""
+    """One node: a payload, its schema node, and when it was first written."""
 
     hash: NodeHash
     type: NodeHash
-    """The name of the schema node that describes the payload; a meta-schema names itself."""
+    """The hash of the schema node of the payload; a meta-schema has its own."""
 
     payload: Any
     """Any JSON value, in canonical form."""
@@ -27,7 +22,7 @@ class Node(NamedTuple):
 
     @property
     def is_self_typed(self) -> bool:
-        """Tell whether this node is a meta-schema: its type is its own name."""
+        """Return True for a meta-schema: its type is its own hash."""
         return self.type == self.hash
 
 
@@ -53,8 +48,8 @@ def build_self_typed_node(payload: Any, *, timestamp: int) -> Node:
 
 
 def content_hash(type_hash: NodeHash, payload: Any, *, name: NodeHash) -> NodeHash:
-    """Give the name that this content, in canonical form, has when it is kept under *name*.
+    """Return the hash of canonical content that is stored as *name*.
 
-    A node that says it is its own type is hashed as a meta-schema.
+    A node that claims to be its own type is hashed as a meta-schema.
     """
     return canonical_hash(None if type_hash == name else type_hash, payload)

@@ -1,9 +1,4 @@
-"""Node hashes: the names of nodes.
-
-Owns: what a node hash and a prefix of one look like.
-Knows nothing of: how a hash is made (digest.py).
-Always true: a ``NodeHash`` is 13 upper-case Crockford symbols, the first 0 to F.
-"""
+"""Node hashes: 13 upper-case Crockford symbols, the first 0 to F. digest.py computes them."""
 
 import re
 from typing import NewType
@@ -14,14 +9,14 @@ from uwf_git.model.crockford import fold
 NodeHash = NewType("NodeHash", str)
 
 PATTERN = "^[0-9A-F][0-9A-HJKMNP-TV-Z]{12}$"
-"""What a node hash looks like, as JSON Schema says it."""
+"""The pattern of a node hash in JSON Schema."""
 
 _HASH = re.compile(PATTERN.strip("^$"))
 _PREFIX = re.compile(r"(?:[0-9A-F][0-9A-HJKMNP-TV-Z]{0,12})?")
 
 
 class NotANodeHash(BadUsage):
-    """The words given can never name a node."""
+    """The text can never name a node."""
 
     code = "not-a-node-hash"
 
@@ -34,12 +29,12 @@ class NotANodeHash(BadUsage):
 
 
 def is_node_hash(text: str) -> bool:
-    """Tell whether *text* is a node hash exactly as nodes are named (upper case, 13 symbols)."""
+    """Check that *text* is a node hash exactly as nodes are named (upper case, 13 symbols)."""
     return _HASH.fullmatch(text) is not None
 
 
 def parse_node_prefix(text: str) -> str:
-    """Read the beginning of a node hash (or a whole one) as people type it.
+    """Parse the beginning of a node hash (or a whole one) as people type it.
 
     Raises:
         NotANodeHash: no node hash can begin so.

@@ -1,10 +1,8 @@
-"""Plain schemas: the values that need no validator to be seen to be valid.
+"""A fast check of values against simple schemas, without jsonschema.
 
-Owns: a yes for the common case: a schema of types, properties, items, enums and bounds, and a
-value that keeps to it. Knows nothing of: what is wrong with a value; it never says no.
-Always true: a yes is jsonschema's yes, and for the built-in schemas it is jsonschema's whole
-answer (property tests hold the two together); everything else is left to jsonschema, whose
-import costs a step more than everything it does besides.
+It knows types, properties, items, enums and bounds. True is jsonschema's answer too (a property
+test compares them); False decides nothing, except for the built-in schemas, where it is
+jsonschema's whole answer. Importing jsonschema costs more than the rest of a step.
 """
 
 from collections.abc import Callable
@@ -29,10 +27,10 @@ _ANNOTATIONS = frozenset(
     }
 )
 
-Check: TypeAlias = Callable[[Any], bool]
-"""Tells whether a value is seen at once to keep to a schema; False decides nothing."""
+PlainCheck: TypeAlias = Callable[[Any], bool]
+"""Return True if a value is valid; False decides nothing."""
 
-_TYPES: dict[str, Check] = {
+_TYPES: dict[str, PlainCheck] = {
     "array": lambda value: isinstance(value, list),
     "boolean": lambda value: isinstance(value, bool),
     "integer": lambda value: (
@@ -47,21 +45,21 @@ _TYPES: dict[str, Check] = {
 
 
 def is_plainly_valid(schema: Any, value: Any) -> bool:
-    """Tell whether *value* is seen at once to keep to *schema*; False decides nothing."""
+    """Return True if *value* is valid against *schema*; False decides nothing."""
     return plain_check(schema)(value)
 
 
-def plain_check(schema: Any) -> Check:
-    """Give the check of *schema*: for many values, most of the work is done once.
+def plain_check(schema: Any) -> PlainCheck:
+    """Compile the check of *schema*, to be used for many values.
 
-    A part of the schema is looked at when a value first comes to it, for a schema may be deeper
+    A part of the schema is compiled when a value first reaches it, since a schema may be deeper
     than any value.
     """
     if schema is True:
         return _yes
     if not isinstance(schema, dict):
         return _no
-    checks: list[Check] = []
+    checks: list[PlainCheck] = []
     for keyword, wanted in schema.items():
         if keyword in _KEYWORDS:
             checks.append(_KEYWORDS[keyword](schema, wanted))
@@ -78,7 +76,7 @@ def _no(_value: Any) -> bool:
     return False
 
 
-def _all_of(checks: list[Check]) -> Check:
+def _all_of(checks: list[PlainCheck]) -> PlainCheck:
     def check(value: Any) -> bool:
         for each in checks:  # noqa: SIM110 - all() would make a generator for every value
             if not each(value):
@@ -89,13 +87,13 @@ def _all_of(checks: list[Check]) -> Check:
 
 
 class _Later:
-    """The check of a part of a schema, made when a value first comes to it."""
+    """The check of a part of a schema, compiled on first use."""
 
     __slots__ = ("_check", "_schema")
 
     def __init__(self, schema: Any) -> None:
         self._schema = schema
-        self._check: Check | None = None
+        self._check: PlainCheck | None = None
 
     def __call__(self, value: Any) -> bool:
         if self._check is None:
@@ -103,7 +101,7 @@ class _Later:
         return self._check(value)
 
 
-def _type(_schema: dict[str, Any], wanted: Any) -> Check:
+def _type(_schema: dict[str, Any], wanted: Any) -> PlainCheck:
     names = wanted if isinstance(wanted, list) else [wanted]
     checks = [_TYPES[name] for name in names if isinstance(name, str) and name in _TYPES]
     if len(checks) == 1:
@@ -111,7 +109,7 @@ def _type(_schema: dict[str, Any], wanted: Any) -> Check:
     return lambda value: any(check(value) for check in checks)
 
 
-def _properties(_schema: dict[str, Any], properties: Any) -> Check:
+def _properties(_schema: dict[str, Any], properties: Any) -> PlainCheck:
     if not isinstance(properties, dict):
         return _is_no_object
     parts = {name: _Later(part) for name, part in properties.items()}
@@ -126,7 +124,7 @@ def _properties(_schema: dict[str, Any], properties: Any) -> Check:
     return check
 
 
-def _additional(schema: dict[str, Any], additional: Any) -> Check:
+def _additional(schema: dict[str, Any], additional: Any) -> PlainCheck:
     known = schema.get("properties", {})
     if not isinstance(known, dict):
         return _is_no_object
@@ -140,7 +138,7 @@ def _additional(schema: dict[str, Any], additional: Any) -> Check:
     return check
 
 
-def _required(_schema: dict[str, Any], required: Any) -> Check:
+def _required(_schema: dict[str, Any], required: Any) -> PlainCheck:
     if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
         return _is_no_object
     names = frozenset(required)
@@ -151,38 +149,38 @@ def _is_no_object(value: Any) -> bool:
     return not isinstance(value, dict)
 
 
-def _items(_schema: dict[str, Any], items: Any) -> Check:
+def _items(_schema: dict[str, Any], items: Any) -> PlainCheck:
     each = _Later(items)
     return lambda value: not isinstance(value, list) or all(map(each, value))
 
 
-def _enum(_schema: dict[str, Any], choices: Any) -> Check:
-    # Only texts: for JSON 1 is not true, for Python it is.
+def _enum(_schema: dict[str, Any], choices: Any) -> PlainCheck:
+    # Only strings: in Python 1 equals true, in JSON it does not.
     return lambda value: isinstance(value, str) and isinstance(choices, list) and value in choices
 
 
-def _const(_schema: dict[str, Any], wanted: Any) -> Check:
+def _const(_schema: dict[str, Any], wanted: Any) -> PlainCheck:
     return lambda value: isinstance(value, str) and bool(value == wanted)
 
 
-def _any_of(_schema: dict[str, Any], branches: Any) -> Check:
+def _any_of(_schema: dict[str, Any], branches: Any) -> PlainCheck:
     if not isinstance(branches, list):
         return _no
     checks = [_Later(branch) for branch in branches]
     return lambda value: any(check(value) for check in checks)
 
 
-def _pattern(_schema: dict[str, Any], pattern: Any) -> Check:
-    # Only the one that the built-in schemas have; any other could run for ever.
+def _pattern(_schema: dict[str, Any], pattern: Any) -> PlainCheck:
+    # Only the pattern of the built-in schemas; any other could run for ever.
     if pattern != PATTERN:
         return _no
     return lambda value: not isinstance(value, str) or is_node_hash(value)
 
 
 def _bound(
-    is_measured: Check, keeps: Callable[[Any, Any], bool]
-) -> Callable[[dict[str, Any], Any], Check]:
-    def make(_schema: dict[str, Any], bound: Any) -> Check:
+    is_measured: PlainCheck, keeps: Callable[[Any, Any], bool]
+) -> Callable[[dict[str, Any], Any], PlainCheck]:
+    def make(_schema: dict[str, Any], bound: Any) -> PlainCheck:
         if not _TYPES["number"](bound):
             return _no
         return lambda value: not is_measured(value) or keeps(value, bound)
@@ -190,7 +188,7 @@ def _bound(
     return make
 
 
-_KEYWORDS: dict[str, Callable[[dict[str, Any], Any], Check]] = {
+_KEYWORDS: dict[str, Callable[[dict[str, Any], Any], PlainCheck]] = {
     "type": _type,
     "properties": _properties,
     "additionalProperties": _additional,

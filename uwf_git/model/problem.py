@@ -1,29 +1,25 @@
-"""Problems: what is wrong with a document, and where.
-
-Owns: the one shape in which every checker reports, so that all errors are told at once.
-Knows nothing of: who checks what, or how problems are printed.
-"""
+"""Problems: what is wrong with a document, and where; the one shape for all checkers."""
 
 from typing import NamedTuple
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong, at one place."""
+    """One problem at one place."""
 
     path: str
-    """Where, from the document's root: ``roles.planner.outputSchema``; "" is the root."""
+    """The path from the document's root: ``roles.planner.outputSchema``; "" is the root."""
 
     message: str
-    """What, in one line."""
+    """The problem, in one line."""
 
     line: int | None = None
-    """The line in the source file, counted from 1, when there is a file."""
+    """The line in the source file, from 1, if there is a file."""
 
     file: str | None = None
-    """The file that the line is in, when it is not the document itself."""
+    """The file of that line, if it is not the document itself."""
 
     def as_document(self) -> dict[str, str | int | None]:
-        """Give it as JSON; the file only if there is one to tell."""
+        """Return it as JSON; with the file only if there is one."""
         fields: dict[str, str | int | None] = self._asdict()
         if self.file is None:
             del fields["file"]

@@ -1,10 +1,8 @@
-"""Reference plans: where a schema's references are, found out once for all its payloads.
+"""Reference plans: where a schema's references are, found once for all its payloads.
 
-Owns: collecting references as references.py does, for schemas whose places can be told beforehand.
-Knows nothing of: nodes, where they are kept.
-Always true: a plan gives exactly what ``collect_references`` gives (a property test holds the two
-together); a schema that could make the collecting slow or endless (patterns, pointers into
-itself) has no plan. For a StepNode the plan takes a ninth of the time.
+A plan returns exactly what ``collect_references`` does (a property test compares them), for a
+StepNode in a ninth of the time. A schema that could make collecting slow or endless (patterns,
+pointers into itself) has no plan.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +13,7 @@ from uwf_git.model.references import find_reference
 
 _MERGED = ("anyOf", "oneOf", "allOf")
 _ALTERNATIVES = ("if", "then", "else")
-# These lead to references in ways that depend on the payload, or back into the schema.
+# With these the places depend on the payload, or lead back into the schema.
 _UNPLANNED = frozenset(
     {
         "$dynamicRef",
@@ -37,7 +35,7 @@ class _Unplanned(Exception):
 
 
 class _Place(NamedTuple):
-    """What is to be done with a value that stands in one place."""
+    """What to do with a value at one place."""
 
     is_reference: bool
     properties: "Mapping[str, _Place | None]"
@@ -45,12 +43,12 @@ class _Place(NamedTuple):
     items: "_Place | None"
 
 
-Plan = Callable[[Any], list[NodeHash]]
-"""From a payload to the nodes that it points at, in the order they stand there, each once."""
+ReferencePlan = Callable[[Any], list[NodeHash]]
+"""From a payload to the nodes that it refers to, in their order there, each once."""
 
 
-def plan_references(schema: Any) -> Plan | None:
-    """Give the plan of *schema*; None if its references have to be looked for each time."""
+def plan_references(schema: Any) -> ReferencePlan | None:
+    """Return the plan of *schema*; None if its references have to be collected each time."""
     try:
         place = _Planner().plan([schema])
     except (_Unplanned, RecursionError):
@@ -61,13 +59,13 @@ def plan_references(schema: Any) -> Plan | None:
 
 
 class _Planner:
-    """The planning of one schema, which may not become large."""
+    """The planning of one schema, up to a fixed size."""
 
     def __init__(self) -> None:
         self._left = _MOST_PLACES
 
     def plan(self, schemas: list[Any]) -> _Place | None:
-        """Plan the place of which all of *schemas* speak; None if it leads to no reference."""
+        """Plan the place to which all of *schemas* apply; None if it leads to no reference."""
         parts = self._parts(schemas)
         names = {name for part in parts for name in _mapping(part.get("properties"))}
         properties = {

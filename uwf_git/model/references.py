@@ -1,9 +1,8 @@
-"""References: which nodes a payload points at.
+"""References: which nodes a payload refers to.
 
-Owns: collection by schema. Knows nothing of: where nodes are kept.
-Always true: only a place whose schema carries ``format: cas_ref`` is a reference, so that a
-``$ref`` inside a role's own JSON Schema is left alone.
-Source: DESIGN 3; json-cas collects the same way and writes references as bare strings.
+Only a place whose schema has ``format: cas_ref`` is a reference, so a ``$ref`` inside a role's own
+JSON Schema is not one. Source: DESIGN 3; json-cas collects the same way and writes references as
+bare strings.
 """
 
 import re
@@ -19,7 +18,7 @@ _POINTERS = ("$ref", "$dynamicRef")
 
 
 def reference(target: NodeHash) -> dict[str, str]:
-    """Write a reference to *target*, as it stands in a payload."""
+    """Write a reference to *target*, as in a payload."""
     return {"$ref": target}
 
 
@@ -30,20 +29,19 @@ def find_reference(value: Any) -> NodeHash | None:
 
 
 def collect_references(schema: Any, payload: Any) -> list[NodeHash]:
-    """List the nodes that *payload* points at, in the order they stand there, each once.
+    """List the nodes that *payload* refers to, in their order there, each once.
 
-    Every branch of ``anyOf``, ``oneOf``, ``allOf`` and ``if/then/else`` is followed, whether or
-    not it is the one that holds: a node kept for nothing costs bytes, a node lost costs the
-    thread.
+    Every branch of ``anyOf``, ``oneOf``, ``allOf`` and ``if/then/else`` is followed, valid or not:
+    keeping a node too many costs bytes, losing one costs the thread.
     """
     return list(dict.fromkeys(_collect(schema, [schema], payload)))
 
 
 def _collect(root: Any, schemas: list[Any], value: Any) -> Iterator[NodeHash]:
-    """Collect from *value*, of which all of *schemas* speak.
+    """Collect from *value*, to which all of *schemas* apply.
 
-    They are looked at together, each once: one by one, two that lead to each other would double
-    the work at every level.
+    They are followed together, each once: one by one, two that lead to each other would double the
+    work at every level.
     """
     places = _schemas_of_place(root, schemas)
     if any(place.get("format") == "cas_ref" for place in places):
@@ -70,12 +68,12 @@ def _each(
 
 
 def _schemas_of_place(root: Any, schemas: list[Any]) -> list[dict[str, Any]]:
-    """List every schema that speaks of the same place as *schemas*, each once."""
+    """List every schema that applies to the same place as *schemas*, each once."""
     found: dict[int, dict[str, Any]] = {}
     waiting = list(schemas)
     while waiting:
         part = waiting.pop()
-        # Schemas may point at one another in a circle; identity ends it.
+        # Schemas may refer to one another in a circle; identity ends it.
         if not isinstance(part, dict) or id(part) in found:
             continue
         found[id(part)] = part
@@ -91,10 +89,10 @@ def _schemas_of_place(root: Any, schemas: list[Any]) -> list[dict[str, Any]]:
 
 
 def _local_target(root: Any, pointer: Any) -> Any:
-    """Follow a ``$ref`` within the schema; whatever leads elsewhere leads nowhere.
+    """Return the target of a ``$ref`` within the schema; None for all others.
 
-    Within it: ``#``, a JSON pointer (``#/$defs/name``, as RFC 6901 writes it in a URI), or the
-    name of an anchor (``#name``).
+    Within it: ``#``, a JSON pointer (``#/$defs/name``, as RFC 6901 writes it in a URI), or the name
+    of an anchor (``#name``).
     """
     if not isinstance(pointer, str) or not pointer.startswith("#"):
         return None
@@ -145,7 +143,7 @@ def _may_match(pattern: str, name: str) -> bool:
     try:
         return re.search(pattern, name) is not None
     except re.error:
-        # An ECMA expression that Python cannot read: rather one reference too many.
+        # Python cannot compile every ECMA expression: rather one reference too many.
         return True
 
 
@@ -154,7 +152,7 @@ def _schemas_of_item(schema: dict[str, Any], index: int) -> Iterator[Any]:
     if isinstance(prefix, list) and index < len(prefix):
         yield prefix[index]
     elif isinstance(items, list):
-        # How drafts before 2020-12 wrote it, and json-cas's nodes may be as old.
+        # Drafts before 2020-12 wrote it so, and json-cas's nodes may be as old.
         yield items[index] if index < len(items) else schema.get("additionalItems")
     else:
         yield items

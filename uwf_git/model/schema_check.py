@@ -1,11 +1,8 @@
-"""JSON Schema: is this a schema, and does this value keep to it.
+"""JSON Schema 2020-12: check schemas and values; the only use of jsonschema.
 
-Owns: the only use of jsonschema. Knows nothing of: nodes, stores, what the value is for.
-Always true: a check never fetches anything and always comes back with problems, never with
-a foreign exception. Import this module only where a check is really made: it costs half as
-much start-up as everything else together. A ``pattern`` can be made to run for ever: check
-values from elsewhere behind a fence.
-Source: JSON Schema 2020-12, https://json-schema.org/draft/2020-12/schema
+A check fetches nothing and returns problems, never a foreign exception. Import this only where a
+check is made: it costs half as much start-up as everything else together. A ``pattern`` can run for
+ever: check foreign values under limits (agents/limited_fork.py).
 """
 
 import re
@@ -25,7 +22,7 @@ from uwf_git.model.problem import Problem
 _Validator = jsonschema.Draft202012Validator
 _META = _Validator(_Validator.META_SCHEMA, format_checker=_Validator.FORMAT_CHECKER)
 
-# What jsonschema says of keywords that hold what they cannot.
+# What jsonschema raises for keywords with bad values.
 _NO_SCHEMA = (
     ArithmeticError,
     AttributeError,
@@ -44,7 +41,7 @@ _TOO_DEEP = Problem("", "it is nested too deeply to be checked")
 
 
 def check_schema(schema: Any) -> list[Problem]:
-    """Tell what keeps *schema* from being a JSON Schema (2020-12); nothing if it is one."""
+    """Return what keeps *schema* from being a JSON Schema (2020-12); [] if it is one."""
     if not isinstance(schema, dict | bool):
         return [Problem("", "a schema is an object, true or false")]
     try:
@@ -54,9 +51,9 @@ def check_schema(schema: Any) -> list[Problem]:
 
 
 def check_value(schema: Any, value: Any) -> list[Problem]:
-    """Tell where *value* breaks *schema*; nothing if it keeps to it.
+    """Return where *value* breaks *schema*; [] if it is valid.
 
-    A schema that came from elsewhere may be none; that is a problem like any other.
+    A foreign schema may be invalid itself; that is a problem like any other.
     """
     try:
         return _problems(_Validator(schema, registry=_NOTHING_REMOTE).iter_errors(value))
@@ -66,7 +63,7 @@ def check_value(schema: Any, value: Any) -> list[Problem]:
         return [_TOO_DEEP]
     except _NO_SCHEMA as error:
         why = " ".join(str(error).split())[:_LONGEST_MESSAGE]
-        return [Problem("", f"the schema is none that can be used: {why}")]
+        return [Problem("", f"the schema cannot be used: {why}")]
 
 
 def _problems(errors: Iterable[ValidationError]) -> list[Problem]:
@@ -91,7 +88,7 @@ def _problem(error: ValidationError) -> Problem:
 
 
 def _dead_references(schema: Any) -> list[Problem]:
-    """Find every ``$ref`` that leads nowhere: the meta-schema cannot see them."""
+    """List every ``$ref`` without a target: the meta-schema cannot see them."""
     registry: SchemaRegistry = _SPECIFICATIONS.combine(Registry())
     root = DRAFT202012.create_resource(schema)
     found: list[Problem] = []
@@ -120,5 +117,5 @@ def _subresources(resource: Resource[Any]) -> list[Resource[Any]]:
     try:
         return list(resource.subresources())
     except CannotDetermineSpecification:
-        # A foreign $schema below the root: its own references are its own business.
+        # A foreign $schema below the root: its own references are not checked.
         return []

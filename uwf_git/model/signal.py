@@ -1,7 +1,6 @@
-"""Signals: what somebody asked of a thread, as a node.
+"""Signal nodes: what was asked of a thread, with its reason. Who asked is the committer.
 
-Owns: the payload of Signal nodes. Knows nothing of: who asked (the commit says it), when a thread
-may be asked what. Source: DESIGN 3; seed 004, the runtime control protocol.
+Source: DESIGN 3; seed 004, the runtime control protocol.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from uwf_git.model.thread import Amendment
 Action = Literal["pause", "resume", "retry", "patch", "amend", "append", "poke"]
 
 LIMITS = ("maxSteps", "maxExecutionTime", "maxTokens", "maxCost")
-"""The names of a thread's limits: a number of steps, milliseconds, tokens, and US dollars."""
+"""The names of a thread's limits, in steps, milliseconds, tokens and US dollars."""
 
 
 def build_signal(
@@ -26,10 +25,10 @@ def build_signal(
     patch: Mapping[str, Any] | None = None,
     amendment: Amendment | None = None,
 ) -> Node:
-    """Build a Signal node; what is empty is absent.
+    """Build a Signal node; empty parts are absent.
 
     Raises:
-        NotCanonical: the patch or the reason holds what no node can.
+        NotCanonical: the patch or the reason holds a value that a node cannot hold.
     """
     payload: dict[str, Any] = {"action": action}
     if reason:
@@ -49,7 +48,7 @@ def build_signal(
 
 
 def read_amendment(payload: Mapping[str, Any]) -> Amendment:
-    """Read what a Signal's payload changes of the rules."""
+    """Return the change of rules that a Signal's payload holds."""
     binding = {
         role: find_reference(agent) for role, agent in payload.get("agentBinding", {}).items()
     }

@@ -1,8 +1,5 @@
-"""Thread ids: ULIDs, the names of threads.
+"""Thread ids: ULIDs, 26 upper-case Crockford symbols, the first 0 to 7.
 
-Owns: what a thread id and a prefix of one look like.
-Knows nothing of: how new ones are made (that needs a clock and randomness).
-Always true: a ``ThreadId`` is 26 upper-case Crockford symbols, the first 0 to 7.
 Source: https://github.com/ulid/spec; the first 10 symbols are milliseconds since 1970.
 """
 
@@ -19,7 +16,7 @@ _PREFIX = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{0,25}")
 
 
 class NotAThreadId(BadUsage):
-    """The words given can never name a thread."""
+    """The text can never name a thread."""
 
     code = "not-a-thread-id"
 
@@ -33,12 +30,12 @@ class NotAThreadId(BadUsage):
 
 
 def is_thread_id(text: str) -> bool:
-    """Tell whether *text* is a thread id exactly as refs spell it."""
+    """Check that *text* is a thread id exactly as refs spell it."""
     return _ID.fullmatch(text) is not None
 
 
 def parse_thread_prefix(text: str) -> str:
-    """Read the beginning of a thread id (or a whole one) as people type it.
+    """Parse the beginning of a thread id (or a whole one) as people type it.
 
     Raises:
         NotAThreadId: no thread id can begin so.

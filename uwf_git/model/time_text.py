@@ -1,8 +1,4 @@
-"""Times as people read them.
-
-Owns: the one spelling of a moment, and of how long something took or may take.
-Knows nothing of: clocks.
-"""
+"""Times and durations as people read them."""
 
 from datetime import UTC, datetime
 
@@ -11,13 +7,13 @@ _MINUTE_S = 60
 _HOUR_S = 60 * _MINUTE_S
 
 UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
-"""The letters of units of time, as people type them behind a number, in seconds."""
+"""Units of time that people type after a number, in seconds."""
 
 
 def render_time(time_ms: int) -> str:
     """Write milliseconds since 1970 as a date and a time, in UTC.
 
-    Nodes may hold any natural number: one that no calendar has is written as the number it is.
+    Nodes may hold any natural number: one beyond the calendar is written as a number.
     """
     try:
         return datetime.fromtimestamp(time_ms / _MS, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -26,7 +22,7 @@ def render_time(time_ms: int) -> str:
 
 
 def render_duration(duration_ms: int) -> str:
-    """Write milliseconds as people say them: `0.3 s`, `1 min 05 s`, `2 h 00 min`."""
+    """Write milliseconds for people: `0.3 s`, `1 min 05 s`, `2 h 00 min`."""
     if duration_ms < _MINUTE_S * _MS:
         return f"{duration_ms / _MS:.1f} s"
     seconds = duration_ms // _MS

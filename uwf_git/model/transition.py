@@ -1,28 +1,24 @@
-"""Transitions: the moderator's table, role by role.
-
-Owns: the graph's shape and the two names that are not roles.
-Knows nothing of: how a condition is written or answered, and where the table is stored.
-"""
+"""The workflow graph: its transitions, and the two names that are not roles."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 START = "$START"
-"""Where a thread stands before its first step."""
+"""The position before the first step."""
 
 END = "$END"
-"""Where a thread goes when no role is next."""
+"""The position after the last step."""
 
 
 class Transition(NamedTuple):
-    """One way out of a position."""
+    """One arrow of the graph, from a position to the next role."""
 
     to: str
     """The next role, or ``END``."""
 
     condition: str | None
-    """JSONata text; None holds always."""
+    """JSONata text; None is always true."""
 
 
 Graph: TypeAlias = Mapping[str, tuple[Transition, ...]]
-"""From a role (or ``START``) to the ways out of it, in the order in which they are asked."""
+"""The transitions of each role and of ``START``, in the order in which they are tried."""

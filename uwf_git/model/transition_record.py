@@ -1,7 +1,4 @@
-"""Transition records: what one commit says happened to a thread.
-
-Owns: the words of a commit as values. Knows nothing of: how git keeps them.
-"""
+"""The record of a commit: its trailers as a value. Which event sets which: event_rules.py."""
 
 from typing import NamedTuple
 
@@ -10,11 +7,11 @@ from uwf_git.model.thread import Event, Status
 from uwf_git.model.thread_id import ThreadId
 
 FORMAT = 1
-"""The version of the store's format that this package writes; store/FORMAT.md has the history."""
+"""The format version that this package writes; its history is in store/FORMAT.md."""
 
 
 class TransitionRecord(NamedTuple):
-    """What happened, and what the thread is after it; the trailers of a thread commit."""
+    """The trailers of a thread commit: the event, and the thread after it."""
 
     thread: ThreadId
     event: Event
@@ -26,16 +23,16 @@ class TransitionRecord(NamedTuple):
     workflow: NodeHash
     workflow_name: str
     role: str | None = None
-    """Who acted; None when it was nobody's turn."""
+    """The role that acted, or the role a person plays."""
 
     agent: str | None = None
-    """The program that played the role; its whole command is in the AgentConfig node."""
+    """The program that played the role; the whole command is in the AgentConfig node."""
 
     attempt: int | None = None
-    """Which try failed, counted from 1."""
+    """Which attempt failed, from 1."""
 
     forked_from: ThreadId | None = None
-    """The thread that a ``fork`` begins on: the commit before it is one of that thread."""
+    """The thread that was forked: the parent commit belongs to it."""
 
     signal: NodeHash | None = None
-    """The Signal node that says what was asked, of events by which somebody steers the thread."""
+    """The Signal node of an event that steers the thread."""

@@ -1,7 +1,4 @@
-"""Usage: what agents say they have spent.
-
-Owns: how reports add up. Knows nothing of: which numbers an agent reports.
-"""
+"""Usage reports of agents, and how they add up."""
 
 import math
 import sys
@@ -9,7 +6,7 @@ from typing import Any, TypeGuard
 
 
 def add_usage(total: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
-    """Give *total* with *report* added: numbers add up, objects by key, the rest is replaced."""
+    """Return *total* plus *report*: numbers add up, objects by key, other values are replaced."""
     result = dict(total)
     for key, value in report.items():
         known = result.get(key)
@@ -27,7 +24,7 @@ def _is_number(value: Any) -> TypeGuard[float]:
 
 
 def _sum(known: float, value: float) -> float:
-    """Add what agents say; a sum beyond all floats stays at the greatest, for JSON has no more."""
+    """Return the sum, at most the largest float: JSON has no infinity."""
     try:
         total = known + value
         if math.isfinite(total):

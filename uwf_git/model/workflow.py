@@ -1,16 +1,11 @@
-"""Workflows as nodes: a definition's nodes, and the definition's parts read back from them.
-
-Owns: how a workflow is spread over Role, RoleSchema, Moderator and Workflow nodes.
-Knows nothing of: YAML, where nodes are kept.
-Source: seed 000 section 2.
-"""
+"""Workflows as nodes: build them from a definition, and read them (seed 000, section 2)."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN_NODES, META, MODERATOR, ROLE, WORKFLOW
-from uwf_git.model.definition import AgentSpec, Definition, RoleDefinition
+from uwf_git.model.definition.definition import AgentSpec, Definition, RoleDefinition
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference, reference
@@ -18,13 +13,13 @@ from uwf_git.model.transition import Graph, Transition
 
 
 class NotAWorkflow(StoreDamaged):
-    """A node does not hold the part of a workflow that it should."""
+    """A node does not hold the expected part of a workflow."""
 
     code = "not-a-workflow"
 
     def __init__(self, node: Node, part: str) -> None:
         super().__init__(
-            f"node {node.hash} is no {part} that this uwf can read",
+            f"node {node.hash} is not a {part} that this uwf can read",
             hint=f"look at it with `json-cas get {node.hash}`",
             node=node.hash,
         )
@@ -46,7 +41,7 @@ class Workflow(NamedTuple):
 
     initial_state: dict[str, Any] | None
     config: Mapping[str, Any]
-    """The limits that a thread begins with, and what its events tell, as far as it says."""
+    """The limits that a thread begins with, and which events it sends."""
 
 
 class Role(NamedTuple):
@@ -63,7 +58,7 @@ def build_workflow(definition: Definition, *, timestamp: int) -> tuple[Node, lis
     """Build the nodes of *definition*.
 
     Returns:
-        The Workflow node, and all the nodes it reaches, the built-in schemas among them.
+        The Workflow node, and all nodes that it reaches, with the built-in schemas.
 
     Raises:
         NotCanonical: a text or a number in it is one no node can hold.
@@ -96,11 +91,7 @@ def build_workflow(definition: Definition, *, timestamp: int) -> tuple[Node, lis
 
 
 def build_role(role: RoleDefinition, *, timestamp: int) -> tuple[Node, Node]:
-    """Build the Role node of *role*, and the node of its schema.
-
-    Raises:
-        NotCanonical: a text or a number in it is one no node can hold.
-    """
+    """Build the Role node of *role*, and the node of its schema."""
     schema = build_node(META, role.output_schema, timestamp=timestamp)
     return build_node(ROLE, _role_payload(role, schema), timestamp=timestamp), schema
 
@@ -111,7 +102,7 @@ def build_moderator(graph: Graph, *, timestamp: int) -> Node:
 
 
 def write_agent(agent: AgentSpec) -> str | dict[str, Any]:
-    """Write an agent as seed 000 does, as a command, unless more was said of it."""
+    """Write an agent as seed 000 does: only the command, unless it has other settings."""
     payload = agent.as_payload()
     return agent.command if payload.keys() == {"command"} else payload
 
@@ -120,7 +111,7 @@ def parse_workflow(node: Node) -> Workflow:
     """Read a Workflow node.
 
     Raises:
-        NotAWorkflow: it is none.
+        NotAWorkflow: it is not a readable one.
     """
     payload = node.payload
     if node.type != WORKFLOW or not isinstance(payload, dict):
@@ -152,7 +143,7 @@ def parse_role(node: Node) -> Role:
     """Read a Role node.
 
     Raises:
-        NotAWorkflow: it is none.
+        NotAWorkflow: it is not a readable one.
     """
     payload = node.payload
     schema = find_reference(payload.get("outputSchema")) if isinstance(payload, dict) else None
@@ -171,7 +162,7 @@ def parse_graph(node: Node) -> Graph:
     """Read a Moderator node.
 
     Raises:
-        NotAWorkflow: it is none.
+        NotAWorkflow: it is not a readable one.
     """
     if node.type != MODERATOR:
         raise NotAWorkflow(node, "moderator")

@@ -1,10 +1,8 @@
-"""Names: what workflows and roles may be called.
+"""Names of workflows and roles.
 
-Owns: the letters of a name, and what keeps it from being mistaken for something else.
-Knows nothing of: which names are taken, or how refs are stored.
-Always true: a name without a problem is one component of a legal git ref, one file name (refs
-are files), no option of a command, and can be told from a node hash and a thread id.
-Source: git-check-ref-format(1); the byte limit is NAME_MAX (255) less git's ``.lock``.
+A valid name is one component of a git ref, one file name (refs are files), never a command's
+option, and is no node hash or thread id. Source: git-check-ref-format(1); the byte limit is
+NAME_MAX (255) less git's ``.lock``.
 """
 
 import unicodedata
@@ -20,25 +18,25 @@ _MARKS = "-_."
 
 
 def check_workflow_name(name: str) -> str | None:
-    """Tell what keeps *name* from naming a workflow; None if nothing does.
+    """Return what keeps *name* from naming a workflow; None if nothing.
 
-    Commands take a workflow by name or by node hash, so a name must never read as a hash.
+    Commands take a workflow by name or by node hash, so a name must never be a hash.
     """
     problem = check_name(name)
     if problem:
         return problem
     folded = fold(name)
     if is_node_hash(folded):
-        return "it reads as a node hash; a dash or another length tells them apart"
+        return "it could be a node hash; use a dash or another length"
     if is_thread_id(folded):
-        return "it reads as a thread id; a dash or another length tells them apart"
+        return "it could be a thread id; use a dash or another length"
     return None
 
 
 def check_name(name: str) -> str | None:
-    """Tell what keeps *name* from being a name at all, of a workflow or a role.
+    """Return what keeps *name* from naming a workflow or a role; None if nothing.
 
-    A role's name goes into commit identities, ref-like paths and the words of commands.
+    A role's name goes into commit identities, ref-like paths and arguments of commands.
     """
     if not name:
         return "it is empty"
@@ -48,7 +46,7 @@ def check_name(name: str) -> str | None:
 
 
 def fold_workflow_name(name: str) -> str:
-    """Give the key that names share when only their case differs.
+    """Return the key of all names that differ only in case.
 
     On a file system that ignores case, two such names would be one ref.
     """
@@ -59,7 +57,7 @@ def _check_letters(name: str) -> str | None:
     for position, character in enumerate(name):
         if not _may_stand(character, first=position == 0):
             return (
-                f"{character!r} (U+{ord(character):04X}) may not stand "
+                f"{character!r} (U+{ord(character):04X}) is not allowed "
                 f"{'first' if position == 0 else 'in it'}; "
                 "names are letters, digits, dashes, underscores and dots"
             )
@@ -84,5 +82,5 @@ def _check_path(name: str) -> str | None:
     if ".." in name:
         return "it has two dots in a row"
     if name.casefold().endswith(".lock"):
-        return "it ends in .lock, which git keeps for itself"
+        return "it ends in .lock, which git reserves"
     return None

@@ -1,20 +1,19 @@
-"""Discovery: which git directory is the store.
+"""Find the store: the named one, else the enclosing one, else the default one (DESIGN 2).
 
-Owns: the order in which it is looked for. Knows nothing of: what is done with it.
-Source: DESIGN 2: what was named, else the nearest enclosing repository whose config says
-``uwf.store = true``, else `~/.uwf/store.git`, made on first use.
+Named: --repo or $UWF_REPO. Enclosing: the nearest repository whose config has ``uwf.store = true``.
+Default: `~/.uwf/store.git`, which the first use creates.
 """
 
 import os
 from collections.abc import Mapping
 
 from uwf_git.errors import BadUsage, Refused
-from uwf_git.store.git_config import read_config_file, read_user_config
+from uwf_git.store.git.config import read_config_file, read_user_config
 from uwf_git.store.store import NotAStore, Store, create_store, find_git_dir, open_store
 
 
 class NoHome(BadUsage):
-    """There is no home directory to keep the default store in."""
+    """There is no home directory for the default store."""
 
     code = "no-home"
 
@@ -26,7 +25,7 @@ class NoHome(BadUsage):
 
 
 class ForeignRepository(Refused):
-    """The enclosing repository belongs to somebody else."""
+    """The enclosing repository belongs to another user."""
 
     code = "foreign-repository"
 
@@ -39,14 +38,14 @@ class ForeignRepository(Refused):
 
 
 def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create: bool) -> Store:
-    """Open the store: *repo* if it is named, else the enclosing one, else the default one.
+    """Open the store: *repo* if given, else the enclosing one, else the default one.
 
-    *create* makes the default store if it is missing; a named one is never made by accident.
+    With *create* a missing default store is created; a missing *repo* never is.
 
     Raises:
-        NotAStore: there is none where it should be.
-        UnsupportedRepository: it is of a kind that we cannot read.
-        ForeignRepository: nobody named it, and it belongs to another user.
+        NotAStore: there is no git directory at the path.
+        UnsupportedRepository: uwf cannot read its format.
+        ForeignRepository: it is the enclosing one, and belongs to another user.
     """
     if repo:
         return open_store(os.path.join(cwd, os.path.expanduser(repo)), environ=environ)
@@ -58,14 +57,14 @@ def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create
     if find_git_dir(path) is not None:
         return open_store(path, environ=environ)
     if not create:
-        raise NotAStore(path, "is not there yet")
+        raise NotAStore(path, "does not exist yet")
     return create_store(path, environ=environ)
 
 
 def _check_owner(git_dir: str, environ: Mapping[str, str]) -> None:
-    """Refuse a store that somebody else may have put in our way, as git does.
+    """Refuse an enclosing store of another user, as git does.
 
-    Its config says which commands may run as our agents. Source: git-config(1), safe.directory.
+    Its config names the commands that run as agents. Source: git-config(1), safe.directory.
     """
     if os.stat(git_dir).st_uid == os.geteuid():
         return
@@ -75,7 +74,7 @@ def _check_owner(git_dir: str, environ: Mapping[str, str]) -> None:
 
 
 def default_path(environ: Mapping[str, str]) -> str:
-    """Give the path of the default store.
+    """Return the path of the default store.
 
     Raises:
         NoHome: $HOME is not set.
@@ -87,7 +86,7 @@ def default_path(environ: Mapping[str, str]) -> str:
 
 
 def find_enclosing(cwd: str) -> str | None:
-    """Give the nearest enclosing repository that says it is a store; None if none does."""
+    """Return the nearest enclosing repository with ``uwf.store = true``, or None."""
     directory = os.path.abspath(cwd)
     while True:
         git_dir = find_git_dir(directory)

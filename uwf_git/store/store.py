@@ -1,9 +1,6 @@
-"""The store: one git directory, opened.
+"""Open a git directory as a store, or create one.
 
-Owns: opening a git directory of a kind we can keep threads in, and making a new one.
-Knows nothing of: how it was chosen (discover.py).
-Always true: no work tree, index, HEAD or branch is ever touched; everything below
-`<git dir>/uwf/` can be deleted while nothing runs, and nothing is lost.
+No work tree, index, HEAD or branch of an existing repository is touched.
 Format: FORMAT.md, "Where things are".
 """
 
@@ -13,20 +10,45 @@ from typing import NamedTuple
 
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused
-from uwf_git.store.durable import make_folder, replace_file
-from uwf_git.store.file_lock import hold_lock
-from uwf_git.store.git_config import GitConfig, read_config_file, read_user_config
-from uwf_git.store.memory import MemoryObjects, MemoryRefs
-from uwf_git.store.moves import Moves
-from uwf_git.store.objects import DurableObjects, ObjectStore
-from uwf_git.store.refs import RefFiles, Refs
+from uwf_git.store.disk.durable import make_folder, replace_file
+from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.git.config import GitConfig, read_config_file, read_user_config
+from uwf_git.store.objects.objects import DurableObjects, ObjectStore
+from uwf_git.store.oid import Oid
+from uwf_git.store.refs.refs import Refs
+
+
+class OwnTransitions:
+    """The transitions that one opened store made: recorded as commits, then reached by a head."""
+
+    __slots__ = ("_moved", "_recorded")
+
+    def __init__(self) -> None:
+        self._recorded: set[Oid] = set()
+        self._moved: list[Oid] = []
+
+    def note_recorded(self, commit: Oid) -> None:
+        """Record that *commit* was written here; no head is at it yet."""
+        self._recorded.add(commit)
+
+    def note_moved(self, commit: Oid) -> None:
+        """Record that a head is at *commit* now."""
+        if commit in self._recorded:
+            self._recorded.discard(commit)
+            self._moved.append(commit)
+
+    def take(self) -> list[Oid]:
+        """Return the transitions made since the last call, in order."""
+        moved, self._moved = self._moved, []
+        return moved
+
 
 _FOLDERS = ("objects/info", "objects/pack", "refs/heads", "refs/tags")
 _CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 
 
 class NotAStore(Refused):
-    """The path holds no git directory that uwf can keep threads in."""
+    """The path is not a git directory."""
 
     code = "not-a-store"
 
@@ -39,7 +61,7 @@ class NotAStore(Refused):
 
 
 class UnsupportedRepository(Refused):
-    """A git directory of a kind that uwf cannot read or write yet."""
+    """The git directory uses a format that uwf cannot read."""
 
     code = "unsupported-repository"
 
@@ -52,36 +74,31 @@ class UnsupportedRepository(Refused):
 
 
 class Store(NamedTuple):
-    """A git directory as the store sees it."""
+    """An opened git directory."""
 
     path: str
-    """The git directory (in a linked worktree: the common one); "" for a store in memory."""
+    """The git directory (in a linked worktree: the common one)."""
 
     objects: ObjectStore
     refs: Refs
     config: GitConfig
-    moves: Moves | None = None
-    """The transitions that were made through it; None if nobody will ask."""
-
-    @property
-    def is_kept(self) -> bool:
-        """Tell whether the store is on a disk, so that there is somewhere to put a lock."""
-        return bool(self.path)
+    own_transitions: OwnTransitions | None = None
+    """The transitions made through it; None if they are not collected."""
 
     def local_path(self, *parts: str) -> str:
-        """Give a path below `<git dir>/uwf/`, where all that can be deleted lives."""
+        """Return a path below `<git dir>/uwf/`, where everything can be deleted."""
         return os.path.join(self.path, "uwf", *parts)
 
 
 def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
     """Open the git directory at *path*, or the one of the work tree at *path*.
 
-    Its settings are the repository's, over those of the user and the system when *environ*
-    says where these are.
+    Its settings are those of the repository; with *environ*, on top of those of the user and the
+    system.
 
     Raises:
-        NotAStore: there is none.
-        UnsupportedRepository: it is of a kind that we cannot read.
+        NotAStore: there is no git directory.
+        UnsupportedRepository: uwf cannot read its format.
     """
     git_dir = find_git_dir(path)
     if git_dir is None:
@@ -95,39 +112,33 @@ def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
     objects = DurableObjects(os.path.join(git_dir, "objects"))
     objects.durable = durable
     debug("RZN1JNHZ", "store opened", path=git_dir, durable=durable)
-    return Store(git_dir, objects, RefFiles(git_dir, durable=durable), config, Moves())
+    return Store(git_dir, objects, Refs(git_dir, durable=durable), config, OwnTransitions())
 
 
 def create_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
-    """Make a bare repository at *path* and open it; what git would make with `init --bare`.
+    """Create a bare repository at *path*, like `git init --bare`, and open it.
 
-    A process killed half-way leaves what the next one completes, and of two at once the second
-    finds the first one's: the default store is made by whichever command comes first.
+    A second process, at the same time or after a kill, completes or opens the same repository.
 
     Raises:
-        OSError: the machine would not let it be made.
+        OSError: the system refused a write.
     """
     head = os.path.join(path, "HEAD")
-    # All that will ever be forced to the disk is in this folder.
+    # Durable: everything that is synced later is in this folder.
     make_folder(path, durable=True)
     with hold_lock(os.path.join(path, "uwf", "locks", "init"), wait=True):
         if not os.path.isfile(head):
             for folder in _FOLDERS:
                 os.makedirs(os.path.join(path, folder), exist_ok=True)
             replace_file(os.path.join(path, "config"), _CONFIG)
-            # Last: git and we take a directory with a HEAD for a repository.
+            # HEAD last: it makes the directory a repository for git and uwf.
             replace_file(head, b"ref: refs/heads/main\n")
             debug("H0M71E87", "store made", path=path)
     return open_store(path, environ=environ)
 
 
-def memory_store() -> Store:
-    """Make a store that is not kept."""
-    return Store("", MemoryObjects(), MemoryRefs(), GitConfig({}), Moves())
-
-
 def find_git_dir(path: str) -> str | None:
-    """Give the git directory that *path* is, or that belongs to the work tree *path* is."""
+    """Return the git directory at *path*, or of the work tree at *path*; None if there is none."""
     for candidate in (os.path.join(path, ".git"), path):
         if os.path.isfile(candidate):
             candidate = _follow_git_file(candidate)  # noqa: PLW2901 - the same place, followed
@@ -155,12 +166,12 @@ def _follow_git_file(path: str) -> str:
 
 
 def _common_dir(git_dir: str) -> str | None:
-    """Give the common directory of a linked worktree's git directory."""
+    """Return the common directory of a linked worktree's git directory."""
     try:
         with open(os.path.join(git_dir, "commondir"), "rb") as file:
             target = os.fsdecode(file.read(10_000).rstrip(b"\r\n"))
     except (OSError, ValueError):
-        # ValueError: a path with a NUL, out of a file that is no `.git` file.
+        # ValueError: a path with a NUL, from a file that is not a `.git` file.
         return None
     return os.path.abspath(os.path.join(git_dir, target))
 

@@ -1,11 +1,8 @@
-"""Trust: which agent commands this store may run.
+"""Which agent commands may run in this store: ``uwf.trustedAgent`` in git config.
 
-Owns: ``uwf.trustedAgent`` in git config, one value an AgentConfig: added to the repository's
-own, and read from the user's as well, which no fetch reaches either.
-Knows nothing of: how commands run.
-Always true: a fetched thread or workflow never adds to it. The whole AgentConfig counts (a long
-one by its SHA-256), not its node hash: 64 bits can be forged, and an environment can make a
-harmless command harmful.
+Values are added to the repository's config; the user's config counts too. No fetch writes either.
+The whole AgentConfig is compared (a long one by its SHA-256), not its node hash: 64 bits can be
+forged, and an environment can make a harmless command harmful.
 """
 
 import hashlib
@@ -16,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from uwf_git.errors import Refused
-from uwf_git.store.git_config import add_config, read_config_file, remove_config
+from uwf_git.store.git.config import add_config, read_config_file, remove_config
 from uwf_git.store.store import Store
 
 NAME = "uwf.trustedAgent"
@@ -26,7 +23,7 @@ _LONG = "sha256:"
 
 
 class StillTrusted(Refused):
-    """Agents are trusted by a file that is not the store's own."""
+    """The agents are trusted by a config file other than the store's."""
 
     code = "still-trusted"
 
@@ -39,17 +36,17 @@ class StillTrusted(Refused):
 
 
 class Trusted(NamedTuple):
-    """One allowance."""
+    """An agent that may run."""
 
     text: str
-    """As it stands in the config."""
+    """Its value in git config."""
 
     is_own: bool
-    """Whether the store's own config has it; otherwise the user's, or one that is included."""
+    """The store's own config has it, and not only the user's or an included file."""
 
     @property
     def agent(self) -> dict[str, Any] | None:
-        """The AgentConfig payload; None for a long one, of which only the digest is kept."""
+        """The AgentConfig payload; None for a long one, of which only the digest is stored."""
         try:
             value = json.loads(self.text)
         except (ValueError, RecursionError):
@@ -58,27 +55,26 @@ class Trusted(NamedTuple):
 
 
 def is_trusted(store: Store, agent: dict[str, Any]) -> bool:
-    """Tell whether this AgentConfig payload was allowed here."""
+    """Check whether an agent with this AgentConfig payload may run."""
     return _text(agent) in store.config.get_all(NAME)
 
 
 def trust_agents(store: Store, agents: Iterable[dict[str, Any]]) -> None:
-    """Allow these AgentConfig payloads from now on; those that are allowed already cost nothing.
+    """Allow agents with these AgentConfig payloads to run.
 
     Raises:
-        RefLocked: git is writing the config and does not let go.
+        RefLocked: git keeps its lock on the config.
     """
     known = store.config.values.setdefault(NAME.lower(), [])
     for agent in agents:
         text = _text(agent)
         if text not in known:
-            if store.is_kept:
-                add_config(os.path.join(store.path, "config"), NAME, text)
+            add_config(os.path.join(store.path, "config"), NAME, text)
             known.append(text)
 
 
 def list_trusted(store: Store) -> list[Trusted]:
-    """Give all that is allowed here, in the config's order, each once."""
+    """List the trusted agents, in the order of the config, without duplicates."""
     own = _own_texts(store)
     texts = dict.fromkeys(store.config.get_all(NAME))
     return [Trusted(text, text in own) for text in texts]
@@ -87,13 +83,13 @@ def list_trusted(store: Store) -> list[Trusted]:
 def untrust_agents(
     store: Store, *, agents: Iterable[dict[str, Any]] = (), command: str | None = None
 ) -> list[Trusted]:
-    """Allow these payloads no more, nor any that has this *command*; give what was taken away.
+    """Remove the trust in these payloads and in all with this *command*; return what was removed.
 
-    A long one, of which only the digest is known, is also named by ``sha256:…``.
+    *command* may also be the ``sha256:…`` of a long payload.
 
     Raises:
-        StillTrusted: the store's config is not the one that allows them.
-        RefLocked: git is writing the config and does not let go.
+        StillTrusted: another config file than the store's trusts one of them.
+        RefLocked: git keeps its lock on the config.
     """
     texts = {_text(agent) for agent in agents}
     if command is not None:
@@ -105,7 +101,7 @@ def untrust_agents(
         or (command is not None and each.agent is not None and each.agent.get("command") == command)
     ]
     doomed = {each.text for each in gone}
-    if gone and store.is_kept:
+    if gone:
         elsewhere = Counter(store.config.get_all(NAME)) - Counter(_own_texts(store))
         remove_config(os.path.join(store.path, "config"), NAME, doomed)
         left = doomed & {*_own_texts(store), *elsewhere}
@@ -117,8 +113,6 @@ def untrust_agents(
 
 
 def _own_texts(store: Store) -> list[str]:
-    if not store.is_kept:
-        return store.config.get_all(NAME)
     return read_config_file(os.path.join(store.path, "config")).get_all(NAME)
 
 
@@ -126,5 +120,5 @@ def _text(agent: dict[str, Any]) -> str:
     text = json.dumps(agent, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     if len(text) <= _LONGEST_WRITTEN:
         return text
-    # A whole script would swell a config that git reads at every command.
+    # git reads the config at every command: a whole script would not fit there.
     return _LONG + hashlib.sha256(text.encode()).hexdigest()

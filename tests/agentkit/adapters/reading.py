@@ -1,7 +1,4 @@
-"""Reading: what an adapter makes of recorded runs, and of made-up ones.
-
-Owns: the short ways to say so. Knows nothing of: where records lie (replay.py).
-"""
+"""Read recorded and made-up runs with an adapter."""
 
 from pathlib import Path
 from typing import Any
@@ -9,30 +6,30 @@ from typing import Any
 import pytest
 from agentkit.adapters.replay import RECORDED, end, lines, replay
 
-from uwf_git.agentkit.adapter import Answer, NoAnswer
-from uwf_git.agentkit.command_adapter import CommandAdapter, Ended
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, EndedProgram
 
 NOWHERE = Path("/nowhere")
 
 
 def list_situations(name: str) -> list[str]:
-    """List what was recorded of a program."""
+    """List the recordings of a program."""
     return sorted(path.stem for path in (RECORDED / name).glob("*.json"))
 
 
-def read(adapter: CommandAdapter, situation: str, **asked: Any) -> Answer:
-    """Let *adapter* read what was recorded."""
-    return adapter.parse(replay(NOWHERE, adapter.name, situation, **asked))
+def read(adapter: CommandAdapter, situation: str, **question: Any) -> AdapterAnswer:
+    """Return the answer that *adapter* reads from a recorded run."""
+    return adapter.parse(replay(NOWHERE, adapter.name, situation, **question))
 
 
-def read_failure(adapter: CommandAdapter, situation: str, **asked: Any) -> NoAnswer:
-    """Let *adapter* read what was recorded of a failure."""
-    with pytest.raises(NoAnswer) as caught:
-        read(adapter, situation, **asked)
+def read_failure(adapter: CommandAdapter, situation: str, **question: Any) -> AskFailed:
+    """Return the failure that *adapter* reads from a recorded run."""
+    with pytest.raises(AskFailed) as caught:
+        read(adapter, situation, **question)
     return caught.value
 
 
-def make_ended(stdout: Any, *, stderr: str = "", status: int = 0, **asked: Any) -> Ended:
-    """Give the end of a program that printed *stdout*: a text, or objects, one a line."""
+def make_ended(stdout: Any, *, stderr: str = "", status: int = 0, **question: Any) -> EndedProgram:
+    """Return the end of a program that printed *stdout*: a text, or one object a line."""
     text = stdout if isinstance(stdout, str) else lines(*stdout)
-    return end(NOWHERE, text, status=status, stderr=stderr, **asked)
+    return end(NOWHERE, text, status=status, stderr=stderr, **question)

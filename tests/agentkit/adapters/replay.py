@@ -1,15 +1,11 @@
-"""Recorded runs of real programs, given to an adapter as if they had just ended.
-
-Owns: reading recorded/<program>/<situation>.json. Knows nothing of: how they came about
-(tests/realcli/record.py).
-"""
+"""Recorded runs of real programs (realcli/record.py), as calls that have just ended."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from uwf_git.agentkit.adapter import Asked
-from uwf_git.agentkit.command_adapter import Ended
+from uwf_git.agentkit.extraction.adapter import AdapterQuestion
+from uwf_git.agentkit.programs.command_adapter import EndedProgram
 from uwf_git.agents.nested import NestedRun
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -22,8 +18,8 @@ SCHEMA = {
 FRONT = "---\napproved: true\n---\nIt is **fine**.\n"
 
 
-def replay(folder: Path, name: str, situation: str, **asked: Any) -> Ended:
-    """Give a recorded run, with the files that it left in *folder*."""
+def replay(folder: Path, name: str, situation: str, **question: Any) -> EndedProgram:
+    """Return a recorded run, with the files that it left in *folder*."""
     found = json.loads((RECORDED / name / f"{situation}.json").read_text())
     for file in found.keys() - {"exit", "session", "stdout", "stderr"}:
         (folder / file).write_text(_text(found[file]))
@@ -33,14 +29,14 @@ def replay(folder: Path, name: str, situation: str, **asked: Any) -> Ended:
         _text(found["stdout"]),
         status=found["exit"],
         stderr=_text(found["stderr"]),
-        **{**session, **asked},
+        **{**session, **question},
     )
 
 
 def end(
-    folder: Path, stdout: str = "", *, status: int = 0, stderr: str = "", **asked: Any
-) -> Ended:
-    """Give a run that has ended so."""
+    folder: Path, stdout: str = "", *, status: int = 0, stderr: str = "", **question: Any
+) -> EndedProgram:
+    """Return a run with this end."""
     run = NestedRun(
         outcome="exited",
         exit_code=status,
@@ -48,7 +44,7 @@ def end(
         stderr=stderr.encode(),
         duration_ms=1,
     )
-    return Ended(run, Asked(**{"prompt": "Review it.\n"} | asked), str(folder))
+    return EndedProgram(run, AdapterQuestion(**{"prompt": "Review it.\n"} | question), str(folder))
 
 
 def lines(*records: Any) -> str:

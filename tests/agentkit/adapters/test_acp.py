@@ -13,8 +13,8 @@ import pytest
 from agentkit.conftest import Turn
 from agentkit.traces import find_odd
 
-from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.adapters.acp import AcpAdapter
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.errors import BadUsage
 
 AGENT = Path(__file__).parent / "acp_agent.py"
@@ -49,7 +49,7 @@ PERMISSION = {
 
 @dataclass
 class Agent:
-    """A scripted agent, the adapter that drives it, and what it was told."""
+    """A scripted agent, the adapter that drives it, and the messages that the agent received."""
 
     place: Path
     adapter: AcpAdapter = field(default_factory=AcpAdapter)
@@ -59,15 +59,15 @@ class Agent:
         path.write_text(json.dumps({"turns": turns, **script}))
         return f"{sys.executable} {AGENT} {path} {self.place / 'log'}"
 
-    def asked(self, command: str, prompt: str = "Do it.", **more: Any) -> Asked:
+    def question(self, command: str, prompt: str = "Do it.", **more: Any) -> AdapterQuestion:
         settings = {"command": command, **more.pop("settings", {})}
         environ = {**os.environ, **more.pop("environ", {})}
         given = {"workdir": str(self.place), "settings": settings, "environ": environ}
-        return Asked(prompt=prompt, **{**given, **more})
+        return AdapterQuestion(prompt=prompt, **{**given, **more})
 
-    def ask(self, *turns: list[dict[str, Any]], **more: Any) -> Answer:
+    def ask(self, *turns: list[dict[str, Any]], **more: Any) -> AdapterAnswer:
         script = {name: more.pop(name) for name in ("initialize", "new", "load") if name in more}
-        return self.adapter.ask(self.asked(self.command(*turns, **script), **more))
+        return self.adapter.ask(self.question(self.command(*turns, **script), **more))
 
     def log(self) -> list[Any]:
         return [json.loads(line) for line in (self.place / "log").read_text().splitlines()]
@@ -84,7 +84,7 @@ PIDS = ("started", "spawned")
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[Agent]:
-    """Give a scripted agent; nothing of it may be left when its adapter was closed."""
+    """Yield a scripted agent; no process may be left when its adapter was closed."""
     made = Agent(tmp_path)
     yield made
     made.adapter.close()
@@ -99,8 +99,8 @@ def lives(pid: int) -> bool:
         return False
 
 
-def failure_of(call: Callable[[], Any]) -> NoAnswer:
-    with pytest.raises(NoAnswer) as caught:
+def failure_of(call: Callable[[], Any]) -> AskFailed:
+    with pytest.raises(AskFailed) as caught:
         call()
     return caught.value
 
@@ -169,8 +169,8 @@ def test_correction_goes_on_in_the_same_session_of_the_same_process(agent: Agent
     command = agent.command(
         [{"say": "bad"}, {"update": cost}, END], [{"say": "good"}, {"update": more}, END]
     )
-    first = agent.adapter.ask(agent.asked(command))
-    second = agent.adapter.ask(agent.asked(command, "Again.", session=first.session))
+    first = agent.adapter.ask(agent.question(command))
+    second = agent.adapter.ask(agent.question(command, "Again.", session=first.session))
 
     assert (first.text, second.text, second.session) == ("bad", "good", "s1")
     assert (first.usage["costUsd"], second.usage["costUsd"]) == (0.25, 0.15)
@@ -208,9 +208,9 @@ def test_turn_without_an_answer_tells_its_own_cost_alone(agent: Agent) -> None:
         [{"say": "x"}, {"update": more}, END],
         initialize={"protocolVersion": 1, "agentCapabilities": {"loadSession": True}},
     )
-    resumed = agent.asked(command, session="old", spent={"costUsd": 0.5})
+    resumed = agent.question(command, session="old", spent={"costUsd": 0.5})
 
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         agent.adapter.ask(resumed)
 
     assert caught.value.partial is not None
@@ -229,7 +229,7 @@ def test_turn_without_an_answer_tells_its_own_cost_alone(agent: Agent) -> None:
     ],
     ids=["cannot", "lost"],
 )
-def test_session_that_is_gone_is_told(script: dict[str, Any], agent: Agent) -> None:
+def test_session_that_is_gone_is_reported(script: dict[str, Any], agent: Agent) -> None:
     failure = failure_of(lambda: agent.ask([], session="old", **script))
 
     assert failure.kind == "no-session"
@@ -368,7 +368,7 @@ def test_gemini_tells_its_tokens_elsewhere(agent: Agent) -> None:
     assert got.usage == {"inputTokens": 7, "outputTokens": 3}
 
 
-def test_login_that_is_needed_is_told(agent: Agent) -> None:
+def test_login_that_is_needed_is_reported(agent: Agent) -> None:
     failure = failure_of(
         lambda: agent.ask(
             [],
@@ -393,32 +393,34 @@ def test_error_in_the_middle_keeps_what_was_said(agent: Agent) -> None:
     assert failure.partial.text == "half"
 
 
-def test_agent_that_dies_is_told_with_its_last_words(agent: Agent) -> None:
+def test_agent_that_dies_is_reported_with_its_last_words(agent: Agent) -> None:
     failure = failure_of(
         lambda: agent.ask([{"say": "half"}, {"stderr": "out of memory\n"}, {"exit": 3}])
     )
 
     assert failure.kind == "crashed"
     assert failure.message == (
-        "the agent ended with exit status 3 before it had answered: out of memory"
+        "the agent ended with exit status 3 before it answered: out of memory"
     )
     assert failure.partial is not None
     assert failure.partial.text == "half"
 
 
-def test_program_that_speaks_no_acp_is_told(agent: Agent) -> None:
-    failure = failure_of(lambda: agent.adapter.ask(agent.asked("sh -c 'echo usage: >&2; exit 2'")))
+def test_program_that_speaks_no_acp_is_reported(agent: Agent) -> None:
+    failure = failure_of(
+        lambda: agent.adapter.ask(agent.question("sh -c 'echo usage: >&2; exit 2'"))
+    )
 
     assert failure.kind == "crashed"
     assert "exit status 2" in failure.message
 
 
-def test_program_that_is_not_there_and_one_that_was_not_named(agent: Agent) -> None:
-    missing = failure_of(lambda: agent.adapter.ask(agent.asked("no-such-agent --acp")))
+def test_missing_program_and_one_that_was_not_named(agent: Agent) -> None:
+    missing = failure_of(lambda: agent.adapter.ask(agent.question("no-such-agent --acp")))
     assert missing.kind == "missing"
 
     with pytest.raises(BadUsage):
-        agent.adapter.ask(agent.asked(" "))
+        agent.adapter.ask(agent.question(" "))
 
 
 def test_late_agent_is_cancelled_and_ended(agent: Agent) -> None:
@@ -439,16 +441,16 @@ def test_silent_agent_that_obeys_nothing_is_ended_with_its_tools(agent: Agent) -
     assert [pid for pid in agent.pids() if lives(pid)] == []
 
 
-def test_prompt_that_nobody_reads_is_not_waited_for(agent: Agent, tmp_path: Path) -> None:
+def test_unread_prompt_is_not_waited_for(agent: Agent, tmp_path: Path) -> None:
     script = tmp_path / "deaf"
     hello, opened = (
         json.dumps({"jsonrpc": "2.0", "id": number, "result": result})
         for number, result in ((1, {}), (2, {"sessionId": "s"}))
     )
     script.write_text(f"read -r l; echo '{hello}'; read -r l; echo '{opened}'; exec sleep 72")
-    asked = agent.asked(f"sh {script}", "y" * 1_000_000, timeout_s=1.0)
+    question = agent.question(f"sh {script}", "y" * 1_000_000, timeout_s=1.0)
 
-    assert failure_of(lambda: agent.adapter.ask(asked)).kind == "timed-out"
+    assert failure_of(lambda: agent.adapter.ask(question)).kind == "timed-out"
 
 
 def test_model_is_chosen_as_the_agent_lets_us(agent: Agent) -> None:

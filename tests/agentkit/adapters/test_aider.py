@@ -4,25 +4,25 @@ from pathlib import Path
 import pytest
 from agentkit.adapters.replay import FRONT, end, replay
 
-from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.adapters.aider import ADAPTER, build, parse
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.errors import BadUsage
 
 LOG = "TO LLM 2026-01-01T00:00:00\n-------\nUSER Hi\nLLM RESPONSE 2026-01-01T00:00:01\n"
 
 
-def read(folder: Path, situation: str) -> Answer:
+def read(folder: Path, situation: str) -> AdapterAnswer:
     return parse(replay(folder, "aider", situation))
 
 
-def fail(folder: Path, situation: str) -> NoAnswer:
-    with pytest.raises(NoAnswer) as caught:
+def fail(folder: Path, situation: str) -> AskFailed:
+    with pytest.raises(AskFailed) as caught:
         read(folder, situation)
     return caught.value
 
 
-def test_prompt_goes_into_a_file_and_nobody_is_asked(tmp_path: Path) -> None:
-    command = build(Asked(prompt="Tú", settings={"model": "openai/m"}), str(tmp_path))
+def test_prompt_goes_into_a_file_and_no_person_is_asked(tmp_path: Path) -> None:
+    command = build(AdapterQuestion(prompt="Tú", settings={"model": "openai/m"}), str(tmp_path))
 
     assert (tmp_path / "message.md").read_text() == "Tú"
     words = " ".join(command.argv)
@@ -36,23 +36,23 @@ def test_prompt_goes_into_a_file_and_nobody_is_asked(tmp_path: Path) -> None:
 def test_no_repository_is_made_where_there_is_none(tmp_path: Path) -> None:
     inner = tmp_path / "project" / "src"
     inner.mkdir(parents=True)
-    asked = Asked(prompt="", workdir=str(inner))
-    assert "--no-git" in build(asked, str(tmp_path)).argv
+    question = AdapterQuestion(prompt="", workdir=str(inner))
+    assert "--no-git" in build(question, str(tmp_path)).argv
 
     (tmp_path / "project" / ".git").mkdir()
 
-    assert "--no-git" not in build(asked, str(tmp_path)).argv
+    assert "--no-git" not in build(question, str(tmp_path)).argv
 
 
 def test_permission_that_it_does_not_have_is_refused(tmp_path: Path) -> None:
-    dry = build(Asked(prompt="", settings={"permission": "dry-run"}), str(tmp_path))
+    dry = build(AdapterQuestion(prompt="", settings={"permission": "dry-run"}), str(tmp_path))
     assert "--dry-run" in dry.argv
 
     with pytest.raises(BadUsage):
-        build(Asked(prompt="", settings={"permission": "yolo"}), str(tmp_path))
+        build(AdapterQuestion(prompt="", settings={"permission": "yolo"}), str(tmp_path))
 
 
-def test_nobody_can_be_asked_again() -> None:
+def test_session_cannot_be_resumed() -> None:
     assert not ADAPTER.resumes
 
 
@@ -100,7 +100,7 @@ def test_empty_response_ends_with_status_0_and_no_answer(tmp_path: Path) -> None
     assert fail(tmp_path, "nothing-said").kind == "no-result"
 
 
-def test_wrong_words_are_told(tmp_path: Path) -> None:
+def test_wrong_words_are_reported(tmp_path: Path) -> None:
     failure = fail(tmp_path, "bad-usage")
 
     assert failure.kind == "usage"
@@ -115,7 +115,7 @@ def test_end_by_a_signal_is_no_answer(tmp_path: Path, situation: str) -> None:
 def test_status_that_contradicts_the_log_counts(tmp_path: Path) -> None:
     ended = replay(tmp_path, "aider", "text")
 
-    with pytest.raises(NoAnswer):
+    with pytest.raises(AskFailed):
         parse(replace(ended, run=ended.run._replace(exit_code=1)))
 
 
@@ -145,5 +145,5 @@ def test_last_of_several_responses_is_the_answer(tmp_path: Path) -> None:
 def test_last_call_that_failed_leaves_no_answer(tmp_path: Path) -> None:
     (tmp_path / "calls.log").write_text(f"{LOG}ASSISTANT one\n\n{LOG}\n")
 
-    with pytest.raises(NoAnswer):
+    with pytest.raises(AskFailed):
         parse(end(tmp_path, "litellm.RateLimitError: too many\n"))

@@ -7,8 +7,8 @@ import pytest
 from agentkit.adapters.reading import list_situations, make_ended, read, read_failure
 from agentkit.adapters.replay import FRONT, SCHEMA
 
-from uwf_git.agentkit.adapter import Asked, NoAnswer
 from uwf_git.agentkit.adapters.claude import ADAPTER, build, parse
+from uwf_git.agentkit.extraction.adapter import AdapterQuestion, AskFailed
 from uwf_git.errors import BadUsage
 
 GOOD = ["nothing-said", "refused", "resumed", "schema", "schema-ignored", "text"]
@@ -21,7 +21,7 @@ FAILURES = [
     ("error-429", "rate-limit", "Request rejected (429)"),
     ("error-500", "model-error", "API Error: 500 scripted error"),
     ("interrupted", "interrupted", "claude was interrupted"),
-    ("killed", "crashed", "claude was ended by signal 9"),
+    ("killed", "crashed", "claude was killed by signal 9"),
     ("max-turns", "no-result", "its turns were used up (--max-turns): Reached maximum"),
     ("no-login", "auth", "Not logged in"),
     ("nothing-said", "no-result", "claude ended well, but said nothing"),
@@ -29,7 +29,7 @@ FAILURES = [
     ("refused-and-nothing-said", "refused-permission", "not allowed to use its tools"),
     ("schema-never-fits", "bad-output", "must have required property 'content'"),
     ("schema-not-json", "usage", "--json-schema is not valid JSON"),
-    ("terminated", "crashed", "claude was ended by signal 15"),
+    ("terminated", "crashed", "claude was killed by signal 15"),
     ("unknown-session", "no-session", "No conversation found with session ID"),
     ("usage-limit", "rate-limit", "You've hit your 5-hour limit · resets 11:06am (UTC)"),
 ]
@@ -48,7 +48,7 @@ def said(text: str, **more: Any) -> dict[str, Any]:
 
 
 def test_call_gives_the_prompt_by_stdin() -> None:
-    command = build(Asked(prompt="Review — it.\n"), "/nowhere")
+    command = build(AdapterQuestion(prompt="Review — it.\n"), "/nowhere")
 
     assert command.argv == (
         "claude", "-p", "--output-format", "stream-json", "--verbose",
@@ -61,7 +61,7 @@ def test_call_gives_the_prompt_by_stdin() -> None:
 def test_call_follows_the_settings() -> None:
     settings = {"model": "opus", "permission": "plan", "args": "--allowedTools 'Bash(git *)'"}
 
-    command = build(Asked(prompt="x", session="s1", settings=settings), "/nowhere")
+    command = build(AdapterQuestion(prompt="x", session="s1", settings=settings), "/nowhere")
 
     assert command.argv[5:] == (
         "--permission-mode", "plan", "--model", "opus", "--resume", "s1",
@@ -71,17 +71,17 @@ def test_call_follows_the_settings() -> None:
 
 def test_open_quote_in_the_settings_is_refused() -> None:
     with pytest.raises(BadUsage, match="args cannot be split"):
-        build(Asked(prompt="x", settings={"args": "'"}), "/nowhere")
+        build(AdapterQuestion(prompt="x", settings={"args": "'"}), "/nowhere")
 
 
 def test_users_own_number_of_retries_is_left_alone() -> None:
-    asked = Asked(prompt="x", environ={"CLAUDE_CODE_MAX_RETRIES": "7"})
+    question = AdapterQuestion(prompt="x", environ={"CLAUDE_CODE_MAX_RETRIES": "7"})
 
-    assert "CLAUDE_CODE_MAX_RETRIES" not in build(asked, "/nowhere").environ
+    assert "CLAUDE_CODE_MAX_RETRIES" not in build(question, "/nowhere").environ
 
 
 def test_schema_that_is_asked_for_holds_fields_and_words() -> None:
-    command = build(Asked(prompt="Review it.\n", schema=SCHEMA), "/nowhere")
+    command = build(AdapterQuestion(prompt="Review it.\n", schema=SCHEMA), "/nowhere")
 
     schema = json.loads(command.argv[command.argv.index("--json-schema") + 1])
     assert schema["properties"]["meta"] == SCHEMA
@@ -90,15 +90,15 @@ def test_schema_that_is_asked_for_holds_fields_and_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "question",
     [
-        Asked(prompt="x", schema=SCHEMA, settings={"schema": "words"}),
-        Asked(prompt="x", schema={"description": "x" * 100_000}),
+        AdapterQuestion(prompt="x", schema=SCHEMA, settings={"schema": "words"}),
+        AdapterQuestion(prompt="x", schema={"description": "x" * 100_000}),
     ],
     ids=["by setting", "too long for an argument"],
 )
-def test_fields_can_be_asked_for_in_words(asked: Asked) -> None:
-    command = build(asked, "/nowhere")
+def test_fields_can_be_asked_for_in_words(question: AdapterQuestion) -> None:
+    command = build(question, "/nowhere")
 
     assert "--json-schema" not in command.argv
     assert command.given == b"x"
@@ -107,8 +107,10 @@ def test_fields_can_be_asked_for_in_words(asked: Asked) -> None:
 def test_tools_of_uwf_are_offered_in_a_turn_unless_that_is_off() -> None:
     environ = {"UWF_REPO": "/store.git", "UWF_THREAD_ID": "01J"}
 
-    command = build(Asked(prompt="x", environ=environ), "/nowhere")
-    without = build(Asked(prompt="x", environ=environ, settings={"mcp": "off"}), "/nowhere")
+    command = build(AdapterQuestion(prompt="x", environ=environ), "/nowhere")
+    without = build(
+        AdapterQuestion(prompt="x", environ=environ, settings={"mcp": "off"}), "/nowhere"
+    )
 
     assert command.argv[7] == "--mcp-config"
     assert json.loads(command.argv[8])["mcpServers"]["uwf"]["alwaysLoad"] is True
@@ -162,7 +164,7 @@ def test_cost_of_a_resumed_session_is_that_of_this_question() -> None:
     assert answer.usage["inputTokens"] == first.usage["inputTokens"]
 
 
-def test_cost_of_a_resumed_session_is_not_told_if_nobody_knows_what_it_had_cost() -> None:
+def test_cost_of_a_resumed_session_is_left_out_if_its_earlier_cost_is_unknown() -> None:
     assert "costUsd" not in read(ADAPTER, "resumed").usage
 
 
@@ -179,7 +181,7 @@ def test_input_is_all_that_was_read() -> None:
     assert "reasoningTokens" not in usage
 
 
-def test_refused_tool_is_no_failure_but_told() -> None:
+def test_refused_tool_is_reported_and_no_failure() -> None:
     answer = read(ADAPTER, "refused")
 
     assert answer.text == FRONT
@@ -189,7 +191,7 @@ def test_refused_tool_is_no_failure_but_told() -> None:
 
 
 @pytest.mark.parametrize(("situation", "kind", "words"), FAILURES)
-def test_failure_is_told_for_what_it_is(situation: str, kind: str, words: str) -> None:
+def test_failure_is_reported_with_its_kind(situation: str, kind: str, words: str) -> None:
     failure = read_failure(ADAPTER, situation, schema=SCHEMA)
 
     assert failure.kind == kind
@@ -213,7 +215,7 @@ def test_usage_limit_tells_when_it_ends() -> None:
     failure = read_failure(ADAPTER, "usage-limit")
 
     assert failure.facts["resetAt"] == 1_795_000_000_000
-    assert failure.hint == "it says that the limit ends at 2026-11-18 11:06:40 UTC"
+    assert failure.hint == "the limit ends at 2026-11-18 11:06:40 UTC"
 
 
 def test_login_is_hinted_at() -> None:
@@ -223,7 +225,7 @@ def test_login_is_hinted_at() -> None:
 def test_work_up_to_a_limit_of_turns_is_kept() -> None:
     ended = make_ended([said("I began."), RESULT | {"subtype": "error_max_turns"}], status=1)
 
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         parse(ended)
 
     assert caught.value.partial is not None
@@ -231,7 +233,7 @@ def test_work_up_to_a_limit_of_turns_is_kept() -> None:
 
 
 def test_exit_status_counts_beside_a_good_result() -> None:
-    with pytest.raises(NoAnswer, match="exit status 3 after its result") as caught:
+    with pytest.raises(AskFailed, match="exit status 3 after its result") as caught:
         parse(make_ended([RESULT], status=3))
 
     assert caught.value.kind == "crashed"
@@ -244,7 +246,7 @@ def test_last_words_are_the_text_when_the_result_is_empty() -> None:
     assert parse(ended).text == "Last."
 
 
-def test_retries_are_told() -> None:
+def test_retries_are_reported() -> None:
     trace = read_failure(ADAPTER, "error-500").partial
     assert trace is not None
     assert {"type": "warning", "message": "tried again: server_error"} in trace.trace
@@ -257,7 +259,7 @@ def test_retries_are_told() -> None:
      '{"type": "result", "is_error": false, "subtype": "success", "result": 7, "usage": []}'],
 )  # fmt: skip
 def test_output_that_makes_no_sense_is_no_answer(stdout: str) -> None:
-    with pytest.raises(NoAnswer):
+    with pytest.raises(AskFailed):
         parse(make_ended(stdout))
 
 

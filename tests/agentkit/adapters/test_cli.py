@@ -9,18 +9,20 @@ import pytest
 from agentkit.adapters.replay import FRONT, end
 from agentkit.conftest import Turn
 
-from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.adapters.cli import ADAPTER, build, parse
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.errors import BadUsage
 
 LONGEST = 131_071
 
 
-def ask_for(command: str, prompt: str = "Review it.", **settings: str) -> Asked:
-    return Asked(prompt=prompt, settings={"command": command, **settings}, environ=dict(os.environ))
+def ask_for(command: str, prompt: str = "Review it.", **settings: str) -> AdapterQuestion:
+    return AdapterQuestion(
+        prompt=prompt, settings={"command": command, **settings}, environ=dict(os.environ)
+    )
 
 
-def run(script: str, prompt: str = "Review it.", *words: str) -> Answer:
+def run(script: str, prompt: str = "Review it.", *words: str) -> AdapterAnswer:
     argv = [sys.executable, "-c", script, *words]
     return ADAPTER.ask(ask_for(shlex.join(argv), prompt))
 
@@ -52,7 +54,7 @@ def test_prompt_takes_its_place_and_is_no_pattern_itself(tmp_path: Path) -> None
 def test_longest_prompt_that_an_argument_holds_is_taken(tmp_path: Path) -> None:
     build(ask_for("llm {prompt}", "x" * LONGEST), str(tmp_path))
 
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         build(ask_for("llm {prompt}", "é" * (LONGEST // 2 + 1)), str(tmp_path))
 
     assert caught.value.kind == "too-long"
@@ -66,7 +68,7 @@ def test_longest_argument_can_be_started() -> None:
 
 
 @pytest.mark.parametrize("command", ["", "  ", "llm 'open", "a\0b"])
-def test_command_that_is_none_is_wrong_usage(tmp_path: Path, command: str) -> None:
+def test_invalid_command_is_wrong_usage(tmp_path: Path, command: str) -> None:
     with pytest.raises(BadUsage):
         build(ask_for(command), str(tmp_path))
 
@@ -75,8 +77,8 @@ def test_what_it_prints_is_the_answer() -> None:
     assert run("import sys; print(sys.stdin.read().upper())", "é").text == "É\n"
 
 
-def test_program_that_is_not_there_is_missing() -> None:
-    with pytest.raises(NoAnswer) as caught:
+def test_missing_program_is_reported_as_missing() -> None:
+    with pytest.raises(AskFailed) as caught:
         ADAPTER.ask(ask_for("no-such-program-anywhere"))
 
     assert caught.value.kind == "missing"
@@ -93,15 +95,15 @@ def test_program_that_is_not_there_is_missing() -> None:
     ],
 )
 def test_failure_or_silence_is_no_answer(tmp_path: Path, ended: dict[str, Any], kind: str) -> None:
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         parse(end(tmp_path, **ended))
 
     assert caught.value.kind == kind
-    assert caught.value.partial == Answer(text=ended["stdout"])
+    assert caught.value.partial == AdapterAnswer(text=ended["stdout"])
 
 
-def test_its_last_words_are_told(tmp_path: Path) -> None:
-    with pytest.raises(NoAnswer, match="exit status 2: no such model"):
+def test_its_last_words_are_reported(tmp_path: Path) -> None:
+    with pytest.raises(AskFailed, match="exit status 2: no such model"):
         parse(end(tmp_path, status=2, stderr="loading\nerror: no such model\n"))
 
 

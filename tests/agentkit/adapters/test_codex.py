@@ -9,8 +9,8 @@ from agentkit.adapters.reading import list_situations, make_ended, read, read_fa
 from agentkit.adapters.replay import FRONT, SCHEMA
 from agentkit.traces import find_odd
 
-from uwf_git.agentkit.adapter import Asked, NoAnswer
 from uwf_git.agentkit.adapters.codex import ADAPTER, build, parse
+from uwf_git.agentkit.extraction.adapter import AdapterQuestion, AskFailed
 
 GOOD = ["odd-session", "refused", "resumed", "schema", "schema-ignored", "text"]
 
@@ -21,9 +21,9 @@ FAILURES = [
     ("error-429", "rate-limit", "last status: 429 Too Many Requests"),
     ("error-500", "model-error", "high demand"),
     ("interrupted", "no-result", "ended without a result, with exit status 1"),
-    ("killed", "crashed", "codex was ended by signal 9"),
+    ("killed", "crashed", "codex was killed by signal 9"),
     ("nothing-said", "no-result", "codex ended well, but said nothing"),
-    ("terminated", "crashed", "codex was ended by signal 15"),
+    ("terminated", "crashed", "codex was killed by signal 15"),
     ("unknown-session", "no-session", "no rollout found for thread id"),
     ("usage-limit", "rate-limit", "try again at Nov 18th, 2026 11:06 AM"),
 ]
@@ -41,7 +41,7 @@ SAID = item("agent_message", text="Fine.")
 
 
 def test_call_gives_the_prompt_by_stdin() -> None:
-    command = build(Asked(prompt="Review it.\n"), "/nowhere")
+    command = build(AdapterQuestion(prompt="Review it.\n"), "/nowhere")
 
     assert command.argv == (
         "codex", "exec", "--json", "--skip-git-repo-check", "--sandbox", "workspace-write", "-",
@@ -52,7 +52,7 @@ def test_call_gives_the_prompt_by_stdin() -> None:
 def test_call_follows_the_settings() -> None:
     settings = {"model": "gpt-6", "permission": "read-only", "args": "-c 'a=\"b c\"'"}
 
-    command = build(Asked(prompt="x", session="t1", settings=settings), "/nowhere")
+    command = build(AdapterQuestion(prompt="x", session="t1", settings=settings), "/nowhere")
 
     assert command.argv[4:] == (
         "--sandbox", "read-only", "--model", "gpt-6", "-c", 'a="b c"', "resume", "t1", "-",
@@ -60,7 +60,7 @@ def test_call_follows_the_settings() -> None:
 
 
 def test_schema_is_left_in_a_file_as_strict_as_the_provider_wants_it(tmp_path: Path) -> None:
-    command = build(Asked(prompt="Review it.\n", schema=SCHEMA), str(tmp_path))
+    command = build(AdapterQuestion(prompt="Review it.\n", schema=SCHEMA), str(tmp_path))
 
     path = command.argv[command.argv.index("--output-schema") + 1]
     meta = json.loads(Path(path).read_text())["properties"]["meta"]
@@ -71,11 +71,11 @@ def test_schema_is_left_in_a_file_as_strict_as_the_provider_wants_it(tmp_path: P
 
 
 def test_schema_that_no_provider_takes_is_asked_for_in_words(tmp_path: Path) -> None:
-    asked = Asked(prompt="x", schema={"type": "object"})
+    question = AdapterQuestion(prompt="x", schema={"type": "object"})
 
-    command = build(asked, str(tmp_path))
+    command = build(question, str(tmp_path))
     answer = parse(
-        make_ended([STARTED, SAID, COMPLETED], schema=asked.schema, settings=asked.settings)
+        make_ended([STARTED, SAID, COMPLETED], schema=question.schema, settings=question.settings)
     )
 
     assert "--output-schema" not in command.argv
@@ -85,13 +85,15 @@ def test_schema_that_no_provider_takes_is_asked_for_in_words(tmp_path: Path) -> 
 
 
 def test_fields_can_be_asked_for_in_words(tmp_path: Path) -> None:
-    asked = Asked(prompt="x", schema=SCHEMA, settings={"schema": "words"})
+    question = AdapterQuestion(prompt="x", schema=SCHEMA, settings={"schema": "words"})
 
-    assert "--output-schema" not in build(asked, str(tmp_path)).argv
+    assert "--output-schema" not in build(question, str(tmp_path)).argv
     assert (
         len(
             parse(
-                make_ended([STARTED, SAID, COMPLETED], schema=asked.schema, settings=asked.settings)
+                make_ended(
+                    [STARTED, SAID, COMPLETED], schema=question.schema, settings=question.settings
+                )
             ).trace
         )
         == 1
@@ -101,8 +103,10 @@ def test_fields_can_be_asked_for_in_words(tmp_path: Path) -> None:
 def test_tools_of_uwf_are_offered_in_a_turn_unless_that_is_off() -> None:
     environ = {"UWF_REPO": "/store.git", "UWF_THREAD_ID": "01J"}
 
-    command = build(Asked(prompt="x", environ=environ), "/nowhere")
-    without = build(Asked(prompt="x", environ=environ, settings={"mcp": "off"}), "/nowhere")
+    command = build(AdapterQuestion(prompt="x", environ=environ), "/nowhere")
+    without = build(
+        AdapterQuestion(prompt="x", environ=environ, settings={"mcp": "off"}), "/nowhere"
+    )
 
     assert command.argv[6] == "-c"
     assert command.argv[7].startswith("mcp_servers.uwf={command=")
@@ -152,7 +156,7 @@ def test_command_that_the_sandbox_forbade_is_no_failure() -> None:
 
 
 @pytest.mark.parametrize(("situation", "kind", "words"), FAILURES)
-def test_failure_is_told_for_what_it_is(situation: str, kind: str, words: str) -> None:
+def test_failure_is_reported_with_its_kind(situation: str, kind: str, words: str) -> None:
     failure = read_failure(ADAPTER, situation)
 
     assert failure.kind == kind
@@ -187,7 +191,7 @@ def test_last_message_is_the_answer() -> None:
 
 
 def test_words_before_a_failed_turn_are_kept() -> None:
-    with pytest.raises(NoAnswer, match="codex: out of luck") as caught:
+    with pytest.raises(AskFailed, match="codex: out of luck") as caught:
         parse(make_ended([STARTED, SAID, FAILED], status=1))
 
     assert caught.value.partial is not None
@@ -207,7 +211,7 @@ def test_words_before_a_failed_turn_are_kept() -> None:
 def test_only_a_completed_turn_with_words_is_an_answer(
     events: list[Any], status: int, kind: str
 ) -> None:
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         parse(make_ended(events, status=status))
 
     assert caught.value.kind == kind
@@ -232,7 +236,7 @@ def test_tools_of_all_kinds_are_traced() -> None:
      '{"type": "item.completed", "item": {"type": "agent_message"}}\n{"type": "turn.completed"}'],
 )  # fmt: skip
 def test_output_that_makes_no_sense_is_no_answer(stdout: str) -> None:
-    with pytest.raises(NoAnswer):
+    with pytest.raises(AskFailed):
         parse(make_ended(stdout, schema=SCHEMA))
 
 

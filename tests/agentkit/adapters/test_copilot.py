@@ -3,26 +3,26 @@ from pathlib import Path
 import pytest
 from agentkit.adapters.replay import FRONT, end, lines, replay
 
-from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.adapters.copilot import ADAPTER, build, parse
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agents.nested_environment import allowed_environment
 from uwf_git.errors import BadUsage
 
 TURN = {"UWF_REPO": "/srv/store.git", "UWF_THREAD_ID": "01J7K9M2XNPQR5VWBCDF8G3H4T"}
 
 
-def read(folder: Path, situation: str) -> Answer:
+def read(folder: Path, situation: str) -> AdapterAnswer:
     return parse(replay(folder, "copilot", situation))
 
 
-def fail(folder: Path, situation: str) -> NoAnswer:
-    with pytest.raises(NoAnswer) as caught:
+def fail(folder: Path, situation: str) -> AskFailed:
+    with pytest.raises(AskFailed) as caught:
         read(folder, situation)
     return caught.value
 
 
-def test_prompt_goes_to_stdin_and_nobody_is_asked() -> None:
-    command = build(Asked(prompt="Tú"), "/step")
+def test_prompt_goes_to_stdin_and_no_person_is_asked() -> None:
+    command = build(AdapterQuestion(prompt="Tú"), "/step")
 
     assert command.argv == (
         "copilot", "--output-format", "json", "--allow-all-tools", "--no-ask-user",
@@ -34,7 +34,7 @@ def test_prompt_goes_to_stdin_and_nobody_is_asked() -> None:
 def test_settings_and_session_become_arguments() -> None:
     settings = {"model": "gpt-5", "permission": "none", "args": "--deny-tool 'shell(git push)'"}
 
-    argv = build(Asked(prompt="", session="u-1", settings=settings), "/step").argv
+    argv = build(AdapterQuestion(prompt="", session="u-1", settings=settings), "/step").argv
 
     assert "--allow-all-tools" not in argv
     assert argv[-5:] == ("--model", "gpt-5", "--resume=u-1", "--deny-tool", "shell(git push)")
@@ -42,12 +42,12 @@ def test_settings_and_session_become_arguments() -> None:
 
 def test_permission_that_it_does_not_have_is_refused() -> None:
     with pytest.raises(BadUsage):
-        build(Asked(prompt="", settings={"permission": "yolo"}), "/step")
+        build(AdapterQuestion(prompt="", settings={"permission": "yolo"}), "/step")
 
 
 @pytest.mark.parametrize(("setting", "is_offered"), [("", True), ("off", False)])
 def test_our_tools_are_offered_in_a_turn(setting: str, is_offered: bool) -> None:  # noqa: FBT001 (pytest gives it)
-    argv = build(Asked(prompt="", environ=TURN, settings={"mcp": setting}), "/step").argv
+    argv = build(AdapterQuestion(prompt="", environ=TURN, settings={"mcp": setting}), "/step").argv
 
     assert ("--additional-mcp-config" in argv) is is_offered
 
@@ -79,12 +79,12 @@ def test_tokens_of_a_resumed_session_count_on(tmp_path: Path) -> None:
 
     answer = parse(ended)
 
-    assert answer.session == ended.asked.session
+    assert answer.session == ended.question.session
     assert (answer.usage["inputTokens"], answer.usage["turns"]) == (44, 4)
     assert ADAPTER.usage_is_cumulative
 
 
-def test_unknown_session_is_told_as_such(tmp_path: Path) -> None:
+def test_unknown_session_is_reported_as_such(tmp_path: Path) -> None:
     assert fail(tmp_path, "unknown-session").kind == "no-session"
 
 
@@ -94,7 +94,7 @@ def test_success_with_nothing_said_is_none(tmp_path: Path) -> None:
     )
 
 
-def test_refused_tool_is_told_in_the_trace(tmp_path: Path) -> None:
+def test_refused_tool_is_reported_in_the_trace(tmp_path: Path) -> None:
     answer = read(tmp_path, "refused")
 
     assert answer.text == FRONT
@@ -109,7 +109,7 @@ def test_refused_tool_and_nothing_said_is_a_matter_of_permission(tmp_path: Path)
 @pytest.mark.parametrize(
     ("status", "kind"), [(401, "auth"), (400, "model-error"), (500, "model-error")]
 )
-def test_error_of_the_endpoint_is_told(tmp_path: Path, status: int, kind: str) -> None:
+def test_error_of_the_endpoint_is_reported(tmp_path: Path, status: int, kind: str) -> None:
     failure = fail(tmp_path, f"error-{status}")
 
     assert failure.kind == kind
@@ -119,7 +119,7 @@ def test_error_of_the_endpoint_is_told(tmp_path: Path, status: int, kind: str) -
     )
 
 
-def test_wrong_words_are_told(tmp_path: Path) -> None:
+def test_wrong_words_are_reported(tmp_path: Path) -> None:
     failure = fail(tmp_path, "bad-usage")
 
     assert failure.kind == "usage"
@@ -134,7 +134,7 @@ def test_end_by_a_signal_is_no_answer(tmp_path: Path, situation: str) -> None:
 def test_status_0_without_a_result_is_no_answer(tmp_path: Path) -> None:
     stdout = lines({"type": "assistant.message", "data": {"content": FRONT}})
 
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         parse(end(tmp_path, stdout, status=0))
 
     assert caught.value.kind == "no-result"

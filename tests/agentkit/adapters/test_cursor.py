@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 from agentkit.adapters.replay import FRONT, end, lines
 
-from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.adapters.cursor import build, parse
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.errors import BadUsage
 
 INIT = {"type": "system", "subtype": "init", "session_id": "c6b62c6f", "model": "m", "cwd": "/p"}
@@ -33,18 +33,18 @@ def result(text: str, **more: object) -> dict[str, object]:
     return {**fine, "result": text, **more}
 
 
-def read(folder: Path, *records: object, status: int = 0, stderr: str = "") -> Answer:
+def read(folder: Path, *records: object, status: int = 0, stderr: str = "") -> AdapterAnswer:
     return parse(end(folder, lines(*records), status=status, stderr=stderr))
 
 
-def fail(folder: Path, *records: object, status: int = 0, stderr: str = "") -> NoAnswer:
-    with pytest.raises(NoAnswer) as caught:
+def fail(folder: Path, *records: object, status: int = 0, stderr: str = "") -> AskFailed:
+    with pytest.raises(AskFailed) as caught:
         read(folder, *records, status=status, stderr=stderr)
     return caught.value
 
 
-def test_prompt_goes_to_stdin_and_nobody_is_asked() -> None:
-    command = build(Asked(prompt="Tú"), "/step")
+def test_prompt_goes_to_stdin_and_no_person_is_asked() -> None:
+    command = build(AdapterQuestion(prompt="Tú"), "/step")
 
     assert command.argv == (
         "cursor-agent", "-p", "--output-format", "stream-json", "--trust", "--force",
@@ -55,14 +55,14 @@ def test_prompt_goes_to_stdin_and_nobody_is_asked() -> None:
 def test_settings_and_session_become_arguments() -> None:
     settings = {"model": "m", "permission": "ask", "args": "--approve-mcps"}
 
-    argv = build(Asked(prompt="", session="s", settings=settings), "/step").argv
+    argv = build(AdapterQuestion(prompt="", session="s", settings=settings), "/step").argv
 
     assert argv[5:] == ("--mode", "ask", "--model", "m", "--resume", "s", "--approve-mcps")
 
 
 def test_permission_that_it_does_not_have_is_refused() -> None:
     with pytest.raises(BadUsage):
-        build(Asked(prompt="", settings={"permission": "yolo"}), "/step")
+        build(AdapterQuestion(prompt="", settings={"permission": "yolo"}), "/step")
 
 
 def test_what_was_said_after_the_last_tool_is_the_answer(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_result_counts_where_the_messages_do_not_end_as_it_does(tmp_path: Path) 
     assert read(tmp_path, result(FRONT)).text == FRONT
 
 
-def test_numbers_are_read_where_they_are_told(tmp_path: Path) -> None:
+def test_numbers_are_read_where_they_are_reported(tmp_path: Path) -> None:
     usage = {"inputTokens": 5, "outputTokens": 6, "cacheReadTokens": 7}
 
     assert read(tmp_path, result(FRONT, usage=usage)).usage == {
@@ -90,7 +90,7 @@ def test_numbers_are_read_where_they_are_told(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_tool_that_failed_is_told(tmp_path: Path) -> None:
+def test_tool_that_failed_is_reported(tmp_path: Path) -> None:
     answer = read(tmp_path, INIT, DENIED, says(FRONT), result(FRONT))
 
     assert [(event["name"], event["ok"]) for event in answer.trace] == [("write", False)]

@@ -6,8 +6,8 @@ import pytest
 from agentkit.adapters.reading import list_situations, make_ended, read, read_failure
 from agentkit.adapters.replay import FRONT
 
-from uwf_git.agentkit.adapter import Asked, NoAnswer
 from uwf_git.agentkit.adapters.gemini import ADAPTER, build, parse
+from uwf_git.agentkit.extraction.adapter import AdapterQuestion, AskFailed
 
 GOOD = ["refused", "resumed", "text"]
 
@@ -18,7 +18,7 @@ FAILURES = [
     ("error-429", "rate-limit", "scripted error"),
     ("error-500", "model-error", "scripted error"),
     ("interrupted", "no-result", "ended without a result"),
-    ("killed", "crashed", "gemini was ended by signal 9"),
+    ("killed", "crashed", "gemini was killed by signal 9"),
     ("max-turns", "no-result", "Reached max session turns"),
     ("no-login", "auth", "Invalid auth method selected."),
     ("nothing-said", "model-error", "The model returned an empty response"),
@@ -44,7 +44,7 @@ def used(tool: str) -> list[dict[str, Any]]:
 
 
 def test_call_gives_the_prompt_by_stdin() -> None:
-    command = build(Asked(prompt="Review it.\n"), "/nowhere")
+    command = build(AdapterQuestion(prompt="Review it.\n"), "/nowhere")
 
     assert command.argv == (
         "gemini", "--output-format", "stream-json", "--skip-trust", "--approval-mode", "auto_edit",
@@ -56,7 +56,7 @@ def test_call_gives_the_prompt_by_stdin() -> None:
 def test_call_follows_the_settings() -> None:
     settings = {"model": "pro", "permission": "yolo", "args": "--include-directories ../lib"}
 
-    command = build(Asked(prompt="x", session="s1", settings=settings), "/nowhere")
+    command = build(AdapterQuestion(prompt="x", session="s1", settings=settings), "/nowhere")
 
     assert command.argv[4:] == (
         "--approval-mode", "yolo", "--model", "pro", "--resume", "s1",
@@ -88,7 +88,7 @@ def test_tool_that_was_not_offered_is_no_failure() -> None:
 
 
 @pytest.mark.parametrize(("situation", "kind", "words"), FAILURES)
-def test_failure_is_told_for_what_it_is(situation: str, kind: str, words: str) -> None:
+def test_failure_is_reported_with_its_kind(situation: str, kind: str, words: str) -> None:
     failure = read_failure(ADAPTER, situation)
 
     assert failure.kind == kind
@@ -120,7 +120,7 @@ def test_earlier_words_are_the_answer_if_none_came_after_the_tools() -> None:
 
 
 def test_terminated_run_keeps_what_it_had_said() -> None:
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         parse(make_ended([INIT, said("I beg")]))
 
     assert caught.value.kind == "no-result"
@@ -128,7 +128,7 @@ def test_terminated_run_keeps_what_it_had_said() -> None:
     assert (caught.value.partial.text, caught.value.partial.session) == ("I beg", "s1")
 
 
-def test_errors_on_the_way_are_told() -> None:
+def test_errors_on_the_way_are_reported() -> None:
     error = {"type": "error", "severity": "warning", "message": "loop detected"}
 
     answer = parse(make_ended([INIT, said("Fi"), error, said("ne."), OVER]))
@@ -150,7 +150,7 @@ def test_errors_on_the_way_are_told() -> None:
 def test_only_a_good_result_with_words_is_an_answer(
     records: list[Any], status: int, kind: str
 ) -> None:
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         parse(make_ended(records, status=status))
 
     assert caught.value.kind == kind
@@ -163,7 +163,7 @@ def test_only_a_good_result_with_words_is_an_answer(
      '{"type": "tool_use"}\n{"type": "tool_result"}\n{"type": "result", "status": "success"}'],
 )  # fmt: skip
 def test_output_that_makes_no_sense_is_no_answer(stdout: str) -> None:
-    with pytest.raises(NoAnswer):
+    with pytest.raises(AskFailed):
         parse(make_ended(stdout))
 
 

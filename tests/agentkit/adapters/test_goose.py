@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from agentkit.adapters.replay import FRONT, SCHEMA, end, lines
 
-from uwf_git.agentkit.adapter import Asked, NoAnswer
 from uwf_git.agentkit.adapters.goose import ADAPTER, build, parse
-from uwf_git.agentkit.role_object import GUIDE
+from uwf_git.agentkit.extraction.adapter import AdapterQuestion, AskFailed
+from uwf_git.agentkit.extraction.role_object import GUIDE
 from uwf_git.agentkit.step_files import PROMPT, write_prompt
 
 TURN = {"UWF_REPO": "/srv/store.git", "UWF_THREAD_ID": "01J7K9M2XNPQR5VWBCDF8G3H4T"}
@@ -30,14 +30,14 @@ def message(*content: Any, role: str = "assistant", name: str | None = "m1") -> 
     return {"type": "message", "message": {"id": name, "role": role, "content": parts}}
 
 
-def fail(folder: Path, *records: object, status: int = 0, **more: Any) -> NoAnswer:
-    with pytest.raises(NoAnswer) as caught:
+def fail(folder: Path, *records: object, status: int = 0, **more: Any) -> AskFailed:
+    with pytest.raises(AskFailed) as caught:
         parse(end(folder, lines(*records), status=status, **more))
     return caught.value
 
 
-def test_prompt_goes_to_stdin_and_nobody_is_asked(tmp_path: Path) -> None:
-    command = build(Asked(prompt="Tú"), str(tmp_path))
+def test_prompt_goes_to_stdin_and_no_person_is_asked(tmp_path: Path) -> None:
+    command = build(AdapterQuestion(prompt="Tú"), str(tmp_path))
 
     assert command.argv[:6] == (
         "goose", "run", "--quiet", "--output-format", "stream-json", "--name",
@@ -48,7 +48,7 @@ def test_prompt_goes_to_stdin_and_nobody_is_asked(tmp_path: Path) -> None:
 
 
 def test_every_session_has_a_name_of_its_own(tmp_path: Path) -> None:
-    names = {build(Asked(prompt=""), str(tmp_path)).argv[6] for _ in range(3)}
+    names = {build(AdapterQuestion(prompt=""), str(tmp_path)).argv[6] for _ in range(3)}
 
     assert len(names) == 3
 
@@ -56,7 +56,9 @@ def test_every_session_has_a_name_of_its_own(tmp_path: Path) -> None:
 def test_settings_and_session_become_arguments(tmp_path: Path) -> None:
     settings = {"model": "m", "provider": "p", "permission": "chat", "args": "--max-turns 9"}
 
-    command = build(Asked(prompt="again", session="uwf-1", settings=settings), str(tmp_path))
+    command = build(
+        AdapterQuestion(prompt="again", session="uwf-1", settings=settings), str(tmp_path)
+    )
 
     assert command.argv[5:] == (
         "--name", "uwf-1", "--provider", "p", "--model", "m", "--resume", "--instructions", "-",
@@ -68,7 +70,7 @@ def test_settings_and_session_become_arguments(tmp_path: Path) -> None:
 def test_schema_goes_into_a_recipe_in_which_no_brace_is_a_template(tmp_path: Path) -> None:
     prompt = 'Say {{ name }}, {% raw %}, {# no #} and "q" \\ é 😀.'
 
-    command = build(Asked(prompt=prompt, schema=SCHEMA), str(tmp_path))
+    command = build(AdapterQuestion(prompt=prompt, schema=SCHEMA), str(tmp_path))
 
     assert command.argv[-2:] == ("--recipe", f"{tmp_path}/recipe.json")
     assert command.given == b""
@@ -80,17 +82,22 @@ def test_schema_goes_into_a_recipe_in_which_no_brace_is_a_template(tmp_path: Pat
     assert meta["properties"] == SCHEMA["properties"]
 
 
-@pytest.mark.parametrize("asked", [{"session": "s"}, {"settings": {"schema": "words"}}])
+@pytest.mark.parametrize("question", [{"session": "s"}, {"settings": {"schema": "words"}}])
 def test_correction_and_the_wish_for_words_need_no_recipe(
-    tmp_path: Path, asked: dict[str, Any]
+    tmp_path: Path, question: dict[str, Any]
 ) -> None:
-    assert "--recipe" not in build(Asked(prompt="", schema=SCHEMA, **asked), str(tmp_path)).argv
+    assert (
+        "--recipe"
+        not in build(AdapterQuestion(prompt="", schema=SCHEMA, **question), str(tmp_path)).argv
+    )
 
 
 def test_prompt_that_is_kept_is_the_whole_of_what_the_recipe_tells(tmp_path: Path) -> None:
     write_prompt(str(tmp_path), "Review it.\n")
 
-    build(Asked(prompt="Review it.\n", schema=SCHEMA, step_dir=str(tmp_path)), str(tmp_path))
+    build(
+        AdapterQuestion(prompt="Review it.\n", schema=SCHEMA, step_dir=str(tmp_path)), str(tmp_path)
+    )
 
     recipe = json.loads((tmp_path / "recipe.json").read_text())
     assert (tmp_path / PROMPT).read_text() == recipe["prompt"] == f"Review it.\n\n{GUIDE}\n"
@@ -98,27 +105,27 @@ def test_prompt_that_is_kept_is_the_whole_of_what_the_recipe_tells(tmp_path: Pat
 
 @pytest.mark.parametrize("schema", [None, SCHEMA], ids=["words", "recipe"])
 def test_our_tools_are_offered_for_a_turn(tmp_path: Path, schema: dict[str, Any] | None) -> None:
-    asked = Asked(prompt="", environ=TURN, schema=schema)
+    question = AdapterQuestion(prompt="", environ=TURN, schema=schema)
 
-    argv = build(asked, str(tmp_path)).argv
+    argv = build(question, str(tmp_path)).argv
 
     command = argv[argv.index("--with-extension") + 1]
     assert command == f"{sys.executable} -P -m uwf_git mcp"
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "question",
     [{"environ": {}}, {"settings": {"mcp": "off"}}, {"session": "uwf-1"}],
     ids=["no turn", "off", "a session has them"],
 )
-def test_our_tools_are_not_offered(tmp_path: Path, asked: dict[str, Any]) -> None:
-    argv = build(Asked(**{"prompt": "", "environ": TURN} | asked), str(tmp_path)).argv
+def test_our_tools_are_not_offered(tmp_path: Path, question: dict[str, Any]) -> None:
+    argv = build(AdapterQuestion(**{"prompt": "", "environ": TURN} | question), str(tmp_path)).argv
 
     assert "--with-extension" not in argv
 
 
 def test_what_was_said_after_the_last_tool_is_the_answer(tmp_path: Path) -> None:
-    name = build(Asked(prompt=""), str(tmp_path)).argv[6]
+    name = build(AdapterQuestion(prompt=""), str(tmp_path)).argv[6]
     stdout = lines(
         message("Let me look.", REQUEST),
         message(RESPONSE, role="user", name="m2"),
@@ -191,7 +198,7 @@ def test_success_with_nothing_said_is_none(tmp_path: Path) -> None:
     assert fail(tmp_path, COMPLETE).kind == "no-result"
 
 
-def test_unknown_session_is_told_as_such(tmp_path: Path) -> None:
+def test_unknown_session_is_reported_as_such(tmp_path: Path) -> None:
     stderr = "Error: No session found with name 'uwf-1'\n"
 
     assert fail(tmp_path, status=1, stderr=stderr, session="uwf-1").kind == "no-session"

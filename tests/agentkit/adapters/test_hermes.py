@@ -4,26 +4,26 @@ from pathlib import Path
 import pytest
 from agentkit.adapters.replay import FRONT, end, replay
 
-from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.adapters.hermes import ADAPTER, build, parse
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agents.nested_environment import allowed_environment
 from uwf_git.errors import BadUsage
 
 COMPLETED = '{"completed": true, "failed": false, "session_id": "s", "api_calls": 1}'
 
 
-def read(folder: Path, situation: str) -> Answer:
+def read(folder: Path, situation: str) -> AdapterAnswer:
     return parse(replay(folder, "hermes", situation))
 
 
-def fail(folder: Path, situation: str) -> NoAnswer:
-    with pytest.raises(NoAnswer) as caught:
+def fail(folder: Path, situation: str) -> AskFailed:
+    with pytest.raises(AskFailed) as caught:
         read(folder, situation)
     return caught.value
 
 
 def test_first_question_is_asked_at_once() -> None:
-    command = build(Asked(prompt="-x\n"), "/step")
+    command = build(AdapterQuestion(prompt="-x\n"), "/step")
 
     assert command.argv == (
         "hermes", "--yolo", "--usage-file", "/step/usage.json", "--oneshot=-x\n"
@@ -34,7 +34,7 @@ def test_first_question_is_asked_at_once() -> None:
 def test_session_goes_on_in_a_chat_since_the_other_form_would_ignore_it() -> None:
     settings = {"model": "m", "provider": "custom", "permission": "file", "args": "--ignore-rules"}
 
-    command = build(Asked(prompt="again", session="s-1", settings=settings), "/step")
+    command = build(AdapterQuestion(prompt="again", session="s-1", settings=settings), "/step")
 
     assert command.argv == (
         "hermes", "chat", "-Q", "--source", "tool", "--no-restore-cwd", "--yolo", "--toolsets",
@@ -44,33 +44,36 @@ def test_session_goes_on_in_a_chat_since_the_other_form_would_ignore_it() -> Non
 
 
 def test_prompt_that_no_argument_holds_is_refused_before_anything_runs() -> None:
-    build(Asked(prompt="x" * 131_061), "/step")
+    build(AdapterQuestion(prompt="x" * 131_061), "/step")
 
-    with pytest.raises(NoAnswer) as caught:
-        build(Asked(prompt="é" * 66_000), "/step")
+    with pytest.raises(AskFailed) as caught:
+        build(AdapterQuestion(prompt="é" * 66_000), "/step")
 
     assert caught.value.kind == "too-long"
     assert "uwf-acp" in str(caught.value.hint)
 
 
 def test_zero_bytes_and_broken_characters_do_not_keep_it_from_starting() -> None:
-    assert build(Asked(prompt="a\0b\ud800"), "/step").argv[-1] == "--oneshot=ab?"
+    assert build(AdapterQuestion(prompt="a\0b\ud800"), "/step").argv[-1] == "--oneshot=ab?"
 
 
 @pytest.mark.parametrize("permission", ["all", "ask"])
 def test_permission_that_it_does_not_have_is_refused(permission: str) -> None:
     with pytest.raises(BadUsage):
-        build(Asked(prompt="", settings={"permission": permission}), "/step")
+        build(AdapterQuestion(prompt="", settings={"permission": permission}), "/step")
 
 
 @pytest.mark.parametrize("session", [None, "s-1"])
 @pytest.mark.parametrize("permission", ["yolo", "file"])
-def test_it_never_waits_for_somebody_to_permit_a_command(
+def test_it_never_waits_for_permission_to_run_a_command(
     permission: str, session: str | None
 ) -> None:
     settings = {"permission": permission}
 
-    assert "--yolo" in build(Asked(prompt="", session=session, settings=settings), "/step").argv
+    assert (
+        "--yolo"
+        in build(AdapterQuestion(prompt="", session=session, settings=settings), "/step").argv
+    )
 
 
 def test_marks_of_a_hermes_around_us_are_kept_from_it() -> None:
@@ -99,11 +102,11 @@ def test_chat_goes_on_with_the_session_and_its_warnings_are_no_answer(tmp_path: 
     answer = parse(ended)
 
     assert answer.text.strip() == FRONT.strip()
-    assert answer.session == ended.asked.session
+    assert answer.session == ended.question.session
     assert answer.usage == {}
 
 
-def test_unknown_session_is_told_as_such(tmp_path: Path) -> None:
+def test_unknown_session_is_reported_as_such(tmp_path: Path) -> None:
     assert fail(tmp_path, "unknown-session").kind == "no-session"
 
 
@@ -135,7 +138,7 @@ def test_excuse_for_saying_nothing_is_no_answer_though_it_is_called_completed(
     assert failure.partial.usage["turns"] == 4
 
 
-def test_wrong_words_are_told(tmp_path: Path) -> None:
+def test_wrong_words_are_reported(tmp_path: Path) -> None:
     failure = fail(tmp_path, "bad-usage")
 
     assert failure.kind == "usage"
@@ -148,7 +151,7 @@ def test_end_by_a_signal_is_no_answer(tmp_path: Path, situation: str) -> None:
 
 
 def test_text_without_the_file_is_no_answer(tmp_path: Path) -> None:
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         parse(end(tmp_path, FRONT))
 
     assert caught.value.kind == "no-result"
@@ -162,7 +165,7 @@ def test_text_without_the_file_is_no_answer(tmp_path: Path) -> None:
 def test_file_that_tells_of_no_end_is_no_answer(tmp_path: Path, told: str) -> None:
     (tmp_path / "usage.json").write_text(told)
 
-    with pytest.raises(NoAnswer):
+    with pytest.raises(AskFailed):
         parse(end(tmp_path, FRONT))
 
 
@@ -170,7 +173,7 @@ def test_status_that_contradicts_the_file_counts(tmp_path: Path) -> None:
     (tmp_path / "usage.json").write_text(COMPLETED)
     assert parse(end(tmp_path, FRONT)).usage == {"turns": 1}
 
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         parse(end(tmp_path, FRONT, status=1))
 
     assert caught.value.kind == "crashed"
@@ -179,7 +182,7 @@ def test_status_that_contradicts_the_file_counts(tmp_path: Path) -> None:
 def test_chat_that_tells_no_session_has_no_answer(tmp_path: Path) -> None:
     ended = replay(tmp_path, "hermes", "resumed")
 
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         parse(replace(ended, run=ended.run._replace(stderr=b"")))
 
     assert caught.value.kind == "no-result"

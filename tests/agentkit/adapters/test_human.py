@@ -47,7 +47,7 @@ def test_person_is_shown_the_task_and_asked_for_each_field(turn: Turn, person: S
     assert "one two three" in shown
     me.answer("> ", "")
     me.answer("this is needed", "many")
-    me.answer("a whole number, please", "3")
+    me.answer("type a whole number", "3")
     me.answer("| ", "I counted")
     me.answer("| ", "twice.")
     me.answer("| ", ".")
@@ -97,7 +97,7 @@ def test_editor_that_fails_costs_nothing(turn: Turn, person: Start) -> None:
     assert newest(turn)["content"] == "First."
 
 
-def test_whoever_does_not_want_to_hand_it_in_is_asked_again(turn: Turn, person: Start) -> None:
+def test_person_that_does_not_confirm_is_asked_again(turn: Turn, person: Start) -> None:
     me = person(*step(turn))
     me.answer("> ", "4")
     me.answer("| ", "Four.")
@@ -142,7 +142,7 @@ def test_terminal_that_is_closed_ends_the_question(turn: Turn, tmp_path: Path) -
         me.leave()
 
     assert status == 130
-    assert "nobody answered: the terminal was closed" in shown
+    assert "no answer: the terminal was closed" in shown
 
 
 def test_own_terminal_will_do_without_an_engine(turn: Turn) -> None:
@@ -174,7 +174,7 @@ def test_second_question_at_one_terminal_waits_for_the_first(turn: Turn, person:
         stderr=subprocess.PIPE, start_new_session=True,
     ) as other:  # fmt: skip
         assert other.stderr is not None
-        assert other.stderr.readline() == b"somebody else asks at this terminal; waiting\n"
+        assert other.stderr.readline() == b"another agent is asking at this terminal; waiting\n"
         me.type("4\n")
         me.answer("| ", ".")
         me.answer("[Y/n] ", "")
@@ -189,19 +189,19 @@ def test_second_question_at_one_terminal_waits_for_the_first(turn: Turn, person:
     assert told["meta"] == {"words": 7}
 
 
-def test_nobody_to_ask_is_told(turn: Turn) -> None:
+def test_missing_terminal_is_reported(turn: Turn) -> None:
     ran = turn.python("-m", "uwf_git", *step(turn))
 
     assert ran.status == 3
-    assert "nobody can be asked: there is no terminal" in ran.err
+    assert "cannot ask a person: there is no terminal" in ran.err
 
 
 @pytest.mark.parametrize("name", ["/dev/null", "/no/such/tty"])
-def test_what_is_no_terminal_is_told(name: str, turn: Turn) -> None:
+def test_file_that_is_no_terminal_is_reported(name: str, turn: Turn) -> None:
     ran = turn.python("-m", "uwf_git.agentkit.adapters.human", turn.thread, UWF_TTY=name)
 
     assert ran.status == 1
-    assert ran.err.startswith("error: nobody can be asked: ")
+    assert ran.err.startswith("error: cannot ask a person: ")
     assert name in ran.err
 
 
@@ -214,7 +214,7 @@ def test_job_in_the_background_does_not_take_the_shell_s_lines(turn: Turn, perso
     status, shown = me.end()
 
     assert status == 3
-    assert "nobody can be asked" in shown
+    assert "cannot ask a person" in shown
 
 
 def test_program_explains_itself(turn: Turn) -> None:

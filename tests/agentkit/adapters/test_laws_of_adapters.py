@@ -1,4 +1,4 @@
-"""What holds for every adapter of a program, whatever that prints."""
+"""Laws of every adapter of a program, for any output of the program."""
 
 import json
 import tempfile
@@ -9,9 +9,9 @@ from agentkit.adapters.replay import RECORDED, SCHEMA, end, replay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.adapter import Answer, NoAnswer
 from uwf_git.agentkit.adapters import aider, cli, copilot, cursor, goose, hermes, opencode, qwen
-from uwf_git.agentkit.command_adapter import CommandAdapter, Ended
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, EndedProgram
 
 ADAPTERS = {
     module.ADAPTER.name: module.ADAPTER
@@ -41,10 +41,10 @@ records = st.builds(
 )
 
 
-def parse(adapter: CommandAdapter, ended: Ended) -> Answer | NoAnswer:
+def parse(adapter: CommandAdapter, ended: EndedProgram) -> AdapterAnswer | AskFailed:
     try:
         return adapter.parse(ended)
-    except NoAnswer as failure:
+    except AskFailed as failure:
         return failure
 
 
@@ -61,7 +61,7 @@ def test_whatever_it_prints_is_an_answer_or_none(
         stdout = "\n".join(printed)
         found = parse(ADAPTERS[name], end(Path(folder), stdout, status=status, schema=SCHEMA))
 
-    if isinstance(found, Answer):
+    if isinstance(found, AdapterAnswer):
         assert status == 0 or name == "qwen"
         assert found.text.strip() or found.structured is not None
 
@@ -73,9 +73,11 @@ def test_record_that_breaks_off_before_its_end_is_no_answer(
     ended = replay(tmp_path, adapter.name, "text")
     lines = ended.run.stdout.splitlines(keepends=True)
     for count in range(len(lines)):
-        cut = Ended(ended.run._replace(stdout=b"".join(lines[:count])), ended.asked, ended.folder)
+        cut = EndedProgram(
+            ended.run._replace(stdout=b"".join(lines[:count])), ended.question, ended.folder
+        )
 
-        assert isinstance(parse(adapter, cut), NoAnswer)
+        assert isinstance(parse(adapter, cut), AskFailed)
 
 
 @pytest.mark.parametrize("name", [name for name in ADAPTERS if (RECORDED / name).is_dir()])
@@ -88,4 +90,4 @@ def test_only_what_was_meant_to_succeed_has_an_answer(name: str, tmp_path: Path)
         folder.mkdir()
         found = parse(ADAPTERS[name], replay(folder, name, file.stem, schema=SCHEMA))
 
-        assert isinstance(found, Answer) is (file.stem in fine), (file.stem, found)
+        assert isinstance(found, AdapterAnswer) is (file.stem in fine), (file.stem, found)

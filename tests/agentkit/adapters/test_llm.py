@@ -8,11 +8,11 @@ from agentkit.conftest import MakeContext, Turn
 from agentkit.endpoints import Odd, chat, hasty, odd, scripted
 from agentkit.traces import find_odd
 
-from uwf_git.agentkit.adapter import Asked, NoAnswer
 from uwf_git.agentkit.adapters.llm import LlmAdapter, main
-from uwf_git.agentkit.extract import NoMeta
-from uwf_git.agentkit.ladder import Rungs, climb
-from uwf_git.agentkit.role_object import GUIDE
+from uwf_git.agentkit.extraction.adapter import AdapterQuestion, AskFailed
+from uwf_git.agentkit.extraction.extract import NoMeta
+from uwf_git.agentkit.extraction.ladder import Fallbacks, extract_with_fallbacks
+from uwf_git.agentkit.extraction.role_object import GUIDE
 from uwf_git.agentkit.step_files import PROMPT, write_prompt
 
 SCHEMA: dict[str, Any] = {
@@ -22,15 +22,15 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def asked(url: str, *, prompt: str = "count", **given: Any) -> Asked:
+def question(url: str, *, prompt: str = "count", **given: Any) -> AdapterQuestion:
     settings = {"url": url, "model": "m", **given.pop("settings", {})}
-    return Asked(prompt=prompt, settings=settings, **given)
+    return AdapterQuestion(prompt=prompt, settings=settings, **given)
 
 
 @pytest.mark.parametrize(("api", "way"), [("openai", "schema"), ("anthropic", "tool")])
 def test_an_answer_has_its_text_its_fields_and_what_it_cost(api: str, way: str) -> None:
     with scripted({"json": {"content": "There are 3.", "meta": {"words": 3}}}) as served:
-        answer = LlmAdapter().ask(asked(served.url, schema=SCHEMA, settings={"api": api}))
+        answer = LlmAdapter().ask(question(served.url, schema=SCHEMA, settings={"api": api}))
     assert (answer.text, answer.structured) == ("There are 3.", {"words": 3})
     assert answer.usage["turns"] == 1
     assert answer.trace[0]["type"] == "turn"
@@ -38,10 +38,10 @@ def test_an_answer_has_its_text_its_fields_and_what_it_cost(api: str, way: str) 
     assert find_odd(answer.trace) == []
 
 
-def test_prompt_is_kept_with_what_the_model_was_told_after_it(tmp_path: Path) -> None:
+def test_prompt_is_kept_with_the_messages_after_it(tmp_path: Path) -> None:
     write_prompt(str(tmp_path), "count")
     with scripted({"json": {"content": "x", "meta": {"words": 3}}}) as served:
-        LlmAdapter().ask(asked(served.url, schema=SCHEMA, step_dir=str(tmp_path)))
+        LlmAdapter().ask(question(served.url, schema=SCHEMA, step_dir=str(tmp_path)))
     assert (tmp_path / PROMPT).read_text() == f"count\n{GUIDE}\n"
 
 
@@ -56,14 +56,14 @@ def test_help_names_no_setting_that_does_nothing(capsys: pytest.CaptureFixture[s
 
 def test_without_a_schema_the_words_are_the_answer() -> None:
     with scripted({"text": "hello"}) as served:
-        answer = LlmAdapter().ask(asked(served.url))
+        answer = LlmAdapter().ask(question(served.url))
     assert (answer.text, answer.structured) == ("hello", None)
     assert "response_format" not in served.asked[0]
 
 
 def test_a_model_that_answers_in_words_is_taken_at_its_word() -> None:
     with odd(Odd(body=chat("---\nwords: 3\n---\nThree."))) as served:
-        answer = LlmAdapter().ask(asked(served.url, schema=SCHEMA))
+        answer = LlmAdapter().ask(question(served.url, schema=SCHEMA))
     assert (answer.text, answer.structured) == ("---\nwords: 3\n---\nThree.", None)
     assert len(served.asked) == 1
 
@@ -71,9 +71,9 @@ def test_a_model_that_answers_in_words_is_taken_at_its_word() -> None:
 def test_a_correction_goes_on_with_the_conversation() -> None:
     adapter = LlmAdapter()
     with scripted({"json": {"content": "x", "meta": {"words": 3}}}) as served:
-        first = adapter.ask(asked(served.url, schema=SCHEMA))
+        first = adapter.ask(question(served.url, schema=SCHEMA))
         again = adapter.ask(
-            asked(served.url, schema=SCHEMA, prompt="Wrong.", session=first.session)
+            question(served.url, schema=SCHEMA, prompt="Wrong.", session=first.session)
         )
     assert again.session == first.session
     said = [(message["role"], message["content"]) for message in served.asked[1]["messages"]]
@@ -82,8 +82,8 @@ def test_a_correction_goes_on_with_the_conversation() -> None:
 
 
 def test_a_conversation_of_another_process_is_not_known() -> None:
-    with pytest.raises(NoAnswer) as caught:
-        LlmAdapter().ask(asked("http://127.0.0.1:9", session="llm-1"))
+    with pytest.raises(AskFailed) as caught:
+        LlmAdapter().ask(question("http://127.0.0.1:9", session="llm-1"))
     assert caught.value.kind == "no-session"
 
 
@@ -91,7 +91,7 @@ def test_on_the_ladder_fields_that_do_not_fit_are_corrected(context: MakeContext
     bad = chat('{"content": "Looks good.", "meta": {"approved": "yes"}}')
     good = chat('{"content": "Sorry.", "meta": {"approved": true, "severity": null}}')
     with odd(Odd(body=bad), Odd(body=good)) as served:
-        result = climb(LlmAdapter(), context(), asked(served.url), Rungs())
+        result = extract_with_fallbacks(LlmAdapter(), context(), question(served.url), Fallbacks())
     assert result.meta == {"approved": True}
     assert result.content == "Looks good."
     assert result.usage == {"inputTokens": 22, "outputTokens": 14, "turns": 2}
@@ -99,7 +99,7 @@ def test_on_the_ladder_fields_that_do_not_fit_are_corrected(context: MakeContext
 
 def test_on_the_ladder_words_without_fields_end_with_the_words_kept(context: MakeContext) -> None:
     with odd(Odd(body=chat("I refuse."))) as served, pytest.raises(NoMeta) as caught:
-        climb(LlmAdapter(), context(), asked(served.url), Rungs())
+        extract_with_fallbacks(LlmAdapter(), context(), question(served.url), Fallbacks())
     assert caught.value.text == "I refuse."
     assert len(served.asked) == 3
 
@@ -107,7 +107,7 @@ def test_on_the_ladder_words_without_fields_end_with_the_words_kept(context: Mak
 def test_a_busy_endpoint_is_waited_for(capfd: pytest.CaptureFixture[str]) -> None:
     waits: list[float] = []
     with odd(Odd(503), Odd(body=chat("fine"))) as served:
-        LlmAdapter(patience=hasty(waits)).ask(asked(served.url))
+        LlmAdapter(retries=hasty(waits)).ask(question(served.url))
     assert len(waits) == 1
     assert "answers 503; trying again" in capfd.readouterr().err
 

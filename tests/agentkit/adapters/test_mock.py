@@ -75,11 +75,11 @@ def test_hanging_goes_on_until_it_is_ended(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("attempt", "err"),
     [
-        ("{meat: 1}", "error: mock script, line 2: the key meat is none of meta"),
+        ("{meat: 1}", "error: mock script, line 2: the key meat is not one of meta"),
         ("{meta: ", "error: mock script, line "),
     ],
 )
-def test_script_that_is_wrong_is_told(mock: Mock, attempt: str, err: str) -> None:
+def test_script_that_is_wrong_is_reported(mock: Mock, attempt: str, err: str) -> None:
     ran = mock(attempt)
 
     assert (ran.status, ran.out) == (1, "")
@@ -87,7 +87,7 @@ def test_script_that_is_wrong_is_told(mock: Mock, attempt: str, err: str) -> Non
     assert ran.err.endswith("hint: see uwf-mock --help\n")
 
 
-def test_role_that_the_script_does_not_have_is_told(mock: Mock, tmp_path: Path) -> None:
+def test_role_that_the_script_does_not_have_is_reported(mock: Mock, tmp_path: Path) -> None:
     mock("{}")
 
     ran = Turn(tmp_path, "").python(
@@ -98,7 +98,7 @@ def test_role_that_the_script_does_not_have_is_told(mock: Mock, tmp_path: Path) 
     assert "no role tester, only dev" in ran.err
 
 
-def test_script_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_script_is_reported(tmp_path: Path) -> None:
     ran = Turn(tmp_path, "").installed("uwf-mock", "no.yaml", "T")
 
     assert (ran.status, ran.out) == (1, "")

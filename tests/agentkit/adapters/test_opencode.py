@@ -4,25 +4,25 @@ from pathlib import Path
 import pytest
 from agentkit.adapters.replay import FRONT, end, lines, replay
 
-from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.adapters.opencode import ADAPTER, build, parse
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.errors import BadUsage
 
 TURN = {"UWF_REPO": "/srv/store.git", "UWF_THREAD_ID": "01J7K9M2XNPQR5VWBCDF8G3H4T"}
 
 
-def read(folder: Path, situation: str) -> Answer:
+def read(folder: Path, situation: str) -> AdapterAnswer:
     return parse(replay(folder, "opencode", situation))
 
 
-def fail(folder: Path, situation: str) -> NoAnswer:
-    with pytest.raises(NoAnswer) as caught:
+def fail(folder: Path, situation: str) -> AskFailed:
+    with pytest.raises(AskFailed) as caught:
         read(folder, situation)
     return caught.value
 
 
-def test_prompt_goes_to_stdin_and_nobody_is_asked() -> None:
-    command = build(Asked(prompt="Tú\n" * 100_000), "/step")
+def test_prompt_goes_to_stdin_and_no_person_is_asked() -> None:
+    command = build(AdapterQuestion(prompt="Tú\n" * 100_000), "/step")
 
     assert command.argv == (
         *("opencode", "run", "--format", "json", "--title", "uwf", "--auto"),
@@ -32,7 +32,7 @@ def test_prompt_goes_to_stdin_and_nobody_is_asked() -> None:
 
 
 def test_files_elsewhere_are_denied_but_for_temporary_ones() -> None:
-    rules = build(Asked(prompt="", environ={"TMPDIR": "/t"}), "/step").environ[
+    rules = build(AdapterQuestion(prompt="", environ={"TMPDIR": "/t"}), "/step").environ[
         "OPENCODE_PERMISSION"
     ]
 
@@ -45,7 +45,7 @@ def test_files_elsewhere_are_denied_but_for_temporary_ones() -> None:
 
 @pytest.mark.parametrize("permission", ["auto", "ask"])
 def test_other_permissions_leave_the_rules_to_its_configuration(permission: str) -> None:
-    command = build(Asked(prompt="", settings={"permission": permission}), "/step")
+    command = build(AdapterQuestion(prompt="", settings={"permission": permission}), "/step")
 
     assert "OPENCODE_PERMISSION" not in command.environ
 
@@ -53,13 +53,16 @@ def test_other_permissions_leave_the_rules_to_its_configuration(permission: str)
 def test_rules_of_the_user_are_left_alone() -> None:
     environ = {"OPENCODE_PERMISSION": '{"bash": "deny"}'}
 
-    assert "OPENCODE_PERMISSION" not in build(Asked(prompt="", environ=environ), "/step").environ
+    assert (
+        "OPENCODE_PERMISSION"
+        not in build(AdapterQuestion(prompt="", environ=environ), "/step").environ
+    )
 
 
 def test_settings_and_session_become_arguments() -> None:
     settings = {"model": "a/b", "permission": "ask", "args": "--agent 'my plan'"}
 
-    argv = build(Asked(prompt="", session="ses_1", settings=settings), "/step").argv
+    argv = build(AdapterQuestion(prompt="", session="ses_1", settings=settings), "/step").argv
 
     assert "--auto" not in argv
     assert argv[6:] == ("--model", "a/b", "--session", "ses_1", "--agent", "my plan")
@@ -67,29 +70,34 @@ def test_settings_and_session_become_arguments() -> None:
 
 def test_permission_that_it_does_not_have_is_refused() -> None:
     with pytest.raises(BadUsage):
-        build(Asked(prompt="", settings={"permission": "yolo"}), "/step")
+        build(AdapterQuestion(prompt="", settings={"permission": "yolo"}), "/step")
 
 
 def test_our_tools_join_the_configuration_that_there_is() -> None:
     environ = TURN | {"OPENCODE_CONFIG_CONTENT": '{"model": "a/b", "mcp": {"other": {}}}'}
 
-    config = build(Asked(prompt="", environ=environ), "/step").environ["OPENCODE_CONFIG_CONTENT"]
+    config = build(AdapterQuestion(prompt="", environ=environ), "/step").environ[
+        "OPENCODE_CONFIG_CONTENT"
+    ]
 
     assert json.loads(config)["model"] == "a/b"
     assert json.loads(config)["mcp"].keys() == {"other", "uwf"}
 
 
 @pytest.mark.parametrize("content", ["[]", "{", '{"mcp": 1}'])
-def test_configuration_that_is_none_is_left_to_opencode(content: str) -> None:
+def test_invalid_configuration_is_left_to_opencode(content: str) -> None:
     environ = TURN | {"OPENCODE_CONFIG_CONTENT": content}
 
-    assert "OPENCODE_CONFIG_CONTENT" not in build(Asked(prompt="", environ=environ), "/s").environ
+    assert (
+        "OPENCODE_CONFIG_CONTENT"
+        not in build(AdapterQuestion(prompt="", environ=environ), "/s").environ
+    )
 
 
 def test_our_tools_can_be_switched_off() -> None:
-    asked = Asked(prompt="", environ=TURN, settings={"mcp": "off"})
+    question = AdapterQuestion(prompt="", environ=TURN, settings={"mcp": "off"})
 
-    assert "OPENCODE_CONFIG_CONTENT" not in build(asked, "/step").environ
+    assert "OPENCODE_CONFIG_CONTENT" not in build(question, "/step").environ
 
 
 def test_text_of_the_last_step_is_the_answer(tmp_path: Path) -> None:
@@ -113,12 +121,12 @@ def test_resumed_session_tells_of_the_new_question_alone(tmp_path: Path) -> None
 
     answer = parse(ended)
 
-    assert answer.session == ended.asked.session
+    assert answer.session == ended.question.session
     assert answer.usage["inputTokens"] == 22
     assert not ADAPTER.usage_is_cumulative
 
 
-def test_unknown_session_is_told_as_such(tmp_path: Path) -> None:
+def test_unknown_session_is_reported_as_such(tmp_path: Path) -> None:
     assert fail(tmp_path, "unknown-session").kind == "no-session"
 
 
@@ -139,13 +147,13 @@ def test_refused_tool_ends_with_status_0_and_no_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("status", "kind"), [(401, "auth"), (400, "model-error")])
-def test_error_of_the_endpoint_is_told(tmp_path: Path, status: int, kind: str) -> None:
+def test_error_of_the_endpoint_is_reported(tmp_path: Path, status: int, kind: str) -> None:
     failure = fail(tmp_path, f"error-{status}")
 
     assert (failure.kind, failure.message) == (kind, "opencode: scripted error")
 
 
-def test_wrong_words_are_told(tmp_path: Path) -> None:
+def test_wrong_words_are_reported(tmp_path: Path) -> None:
     assert fail(tmp_path, "bad-usage").kind in ("usage", "no-result")
 
 
@@ -171,7 +179,7 @@ def test_cost_is_added_up_where_it_is_known(tmp_path: Path) -> None:
     assert parse(end(tmp_path, stdout)).usage["costUsd"] == 0.75
 
 
-def test_tokens_that_were_not_told_are_left_out(tmp_path: Path) -> None:
+def test_unreported_tokens_are_left_out(tmp_path: Path) -> None:
     assert parse(end(tmp_path, step("stop"))).usage == {
         "inputTokens": 1, "outputTokens": 2, "turns": 1
     }  # fmt: skip
@@ -181,14 +189,14 @@ def test_tokens_that_were_not_told_are_left_out(tmp_path: Path) -> None:
 def test_step_that_did_not_stop_by_itself_is_no_answer(
     tmp_path: Path, reason: str, kind: str
 ) -> None:
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         parse(end(tmp_path, step(reason)))
 
     assert caught.value.kind == kind
 
 
 def test_status_that_contradicts_the_records_counts(tmp_path: Path) -> None:
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         parse(end(tmp_path, step("stop"), status=1))
 
     assert caught.value.kind == "crashed"
@@ -198,7 +206,7 @@ def test_error_counts_if_it_is_the_end(tmp_path: Path) -> None:
     error = lines({"type": "error", "error": {"name": "APIError", "data": {"message": "no"}}})
     assert parse(end(tmp_path, error + step("stop"))).text == FRONT
 
-    with pytest.raises(NoAnswer, match="opencode: no"):
+    with pytest.raises(AskFailed, match="opencode: no"):
         parse(end(tmp_path, step("stop") + error))
 
 

@@ -5,27 +5,27 @@ from pathlib import Path
 import pytest
 from agentkit.adapters.replay import FRONT, SCHEMA, end, lines, replay
 
-from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
 from uwf_git.agentkit.adapters.qwen import ADAPTER, build, parse
-from uwf_git.agentkit.role_object import GUIDE
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.extraction.role_object import GUIDE
 from uwf_git.agents.nested_environment import allowed_environment
 
 TURN = {"UWF_REPO": "/srv/store.git", "UWF_THREAD_ID": "01J7K9M2XNPQR5VWBCDF8G3H4T"}
 
 
-def read(folder: Path, situation: str) -> Answer:
+def read(folder: Path, situation: str) -> AdapterAnswer:
     schema = SCHEMA if situation.startswith("schema") else None
     return parse(replay(folder, "qwen", situation, schema=schema))
 
 
-def fail(folder: Path, situation: str) -> NoAnswer:
-    with pytest.raises(NoAnswer) as caught:
+def fail(folder: Path, situation: str) -> AskFailed:
+    with pytest.raises(AskFailed) as caught:
         read(folder, situation)
     return caught.value
 
 
-def test_prompt_goes_to_stdin_and_nobody_is_asked() -> None:
-    command = build(Asked(prompt="Tú"), "/step")
+def test_prompt_goes_to_stdin_and_no_person_is_asked() -> None:
+    command = build(AdapterQuestion(prompt="Tú"), "/step")
 
     assert command.argv == (
         "qwen", "--output-format", "stream-json", "--approval-mode", "yolo",
@@ -36,7 +36,7 @@ def test_prompt_goes_to_stdin_and_nobody_is_asked() -> None:
 def test_settings_and_session_become_arguments() -> None:
     settings = {"model": "qwen3", "permission": "plan", "args": "--auth-type openai"}
 
-    argv = build(Asked(prompt="", session="u-1", settings=settings), "/step").argv
+    argv = build(AdapterQuestion(prompt="", session="u-1", settings=settings), "/step").argv
 
     assert argv[3:] == (
         "--approval-mode", "plan", "--model", "qwen3", "--resume", "u-1", "--auth-type", "openai",
@@ -44,7 +44,7 @@ def test_settings_and_session_become_arguments() -> None:
 
 
 def test_schema_of_fields_and_words_goes_into_a_file(tmp_path: Path) -> None:
-    command = build(Asked(prompt="Review it.", schema=SCHEMA), str(tmp_path))
+    command = build(AdapterQuestion(prompt="Review it.", schema=SCHEMA), str(tmp_path))
 
     assert command.argv[-2:] == ("--json-schema", f"@{tmp_path}/schema.json")
     schema = json.loads((tmp_path / "schema.json").read_text())
@@ -53,9 +53,9 @@ def test_schema_of_fields_and_words_goes_into_a_file(tmp_path: Path) -> None:
 
 
 def test_fields_can_be_asked_for_in_words(tmp_path: Path) -> None:
-    asked = Asked(prompt="Review it.", schema=SCHEMA, settings={"schema": "words"})
+    question = AdapterQuestion(prompt="Review it.", schema=SCHEMA, settings={"schema": "words"})
 
-    command = build(asked, str(tmp_path))
+    command = build(question, str(tmp_path))
 
     assert "--json-schema" not in command.argv
     assert command.given == b"Review it."
@@ -63,7 +63,7 @@ def test_fields_can_be_asked_for_in_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("setting", "is_offered"), [("", True), ("off", False)])
 def test_our_tools_are_offered_in_a_turn(setting: str, is_offered: bool) -> None:  # noqa: FBT001 (pytest gives it)
-    argv = build(Asked(prompt="", environ=TURN, settings={"mcp": setting}), "/step").argv
+    argv = build(AdapterQuestion(prompt="", environ=TURN, settings={"mcp": setting}), "/step").argv
 
     assert ("--mcp-config" in argv) is is_offered
     # Otherwise the model would have to look for them first.
@@ -98,12 +98,12 @@ def test_tokens_of_a_resumed_session_count_on_and_turns_are_made_to(tmp_path: Pa
 
     answer = parse(ended)
 
-    assert answer.session == ended.asked.session
+    assert answer.session == ended.question.session
     assert (answer.usage["inputTokens"], answer.usage["turns"]) == (44, 4)
     assert ADAPTER.usage_is_cumulative
 
 
-def test_unknown_session_is_told_as_such(tmp_path: Path) -> None:
+def test_unknown_session_is_reported_as_such(tmp_path: Path) -> None:
     assert fail(tmp_path, "unknown-session").kind == "no-session"
 
 
@@ -124,7 +124,7 @@ def test_words_instead_of_the_object_are_words(tmp_path: Path) -> None:
     assert answer.session is not None
 
 
-def test_object_that_never_fits_is_told(tmp_path: Path) -> None:
+def test_object_that_never_fits_is_reported(tmp_path: Path) -> None:
     failure = fail(tmp_path, "schema-never-fits")
 
     assert failure.kind == "model-error"
@@ -138,14 +138,14 @@ def test_success_with_nothing_said_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("status", "kind"), [(401, "auth"), (400, "model-error")])
-def test_error_of_the_endpoint_is_told(tmp_path: Path, status: int, kind: str) -> None:
+def test_error_of_the_endpoint_is_reported(tmp_path: Path, status: int, kind: str) -> None:
     failure = fail(tmp_path, f"error-{status}")
 
     assert failure.kind == kind
     assert "scripted error" in failure.message
 
 
-def test_used_up_budget_is_told(tmp_path: Path) -> None:
+def test_used_up_budget_is_reported(tmp_path: Path) -> None:
     failure = fail(tmp_path, "budget")
 
     assert failure.kind == "no-result"
@@ -154,7 +154,7 @@ def test_used_up_budget_is_told(tmp_path: Path) -> None:
     assert failure.partial.usage["inputTokens"] > 0
 
 
-def test_wrong_words_are_told(tmp_path: Path) -> None:
+def test_wrong_words_are_reported(tmp_path: Path) -> None:
     assert fail(tmp_path, "bad-usage").kind == "usage"
 
 
@@ -166,7 +166,7 @@ def test_end_by_a_signal_is_no_answer(tmp_path: Path, situation: str) -> None:
 def test_status_that_contradicts_the_records_counts(tmp_path: Path) -> None:
     ended = replay(tmp_path, "qwen", "text")
 
-    with pytest.raises(NoAnswer):
+    with pytest.raises(AskFailed):
         parse(replace(ended, run=ended.run._replace(exit_code=1)))
 
 
@@ -176,7 +176,7 @@ def test_denied_tools_and_nothing_said_is_a_matter_of_permission(tmp_path: Path)
         "permission_denials": [{"tool_name": "edit"}],
     }  # fmt: skip
 
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         parse(end(tmp_path, lines(result)))
 
     assert caught.value.kind == "refused-permission"

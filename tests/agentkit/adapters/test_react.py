@@ -9,9 +9,9 @@ import pytest
 from agentkit.conftest import MakeContext, Turn
 from agentkit.endpoints import Odd, chat, odd, scripted
 
-from uwf_git.agentkit.adapter import Asked, NoAnswer
 from uwf_git.agentkit.adapters.react import ReactAdapter
-from uwf_git.agentkit.ladder import Rungs, climb
+from uwf_git.agentkit.extraction.adapter import AdapterQuestion, AskFailed
+from uwf_git.agentkit.extraction.ladder import Fallbacks, extract_with_fallbacks
 from uwf_git.errors import BadUsage
 
 SCHEMA: dict[str, Any] = {
@@ -22,10 +22,10 @@ SCHEMA: dict[str, Any] = {
 DONE = {"tool": "submit_result", "args": {"content": "Three.", "meta": {"words": 3}}}
 
 
-def asked(url: str, place: Path, **given: Any) -> Asked:
+def question(url: str, place: Path, **given: Any) -> AdapterQuestion:
     settings = {"url": url, "model": "m", **given.pop("settings", {})}
     environ = {**os.environ, **given.pop("environ", {})}
-    return Asked(
+    return AdapterQuestion(
         prompt=given.pop("prompt", "count"),
         settings=settings,
         environ=environ,
@@ -38,7 +38,7 @@ def asked(url: str, place: Path, **given: Any) -> Asked:
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
 def test_a_model_with_tools_plays_a_role(tmp_path: Path, api: str) -> None:
     with scripted({"run": "echo one two three | wc -w"}, DONE) as served:
-        answer = ReactAdapter().ask(asked(served.url, tmp_path, settings={"api": api}))
+        answer = ReactAdapter().ask(question(served.url, tmp_path, settings={"api": api}))
     assert (answer.text, answer.structured) == ("Three.", {"words": 3})
     assert answer.usage["turns"] == 2
     shell = next(event for event in answer.trace if event["type"] == "tool")
@@ -49,7 +49,7 @@ def test_the_shell_does_not_see_our_keys(tmp_path: Path) -> None:
     keys = {"OPENAI_API_KEY": "sk-geheim", "UWF_LLM_LOGIN": "sk-geheim"}
     settings = {"key-env": "UWF_LLM_LOGIN"}
     with scripted({"run": "env"}, DONE) as served:
-        given = asked(served.url, tmp_path, environ=keys, settings=settings)
+        given = question(served.url, tmp_path, environ=keys, settings=settings)
         answer = ReactAdapter().ask(given)
     assert "geheim" not in str(answer.trace)
     assert "HOME=" in str(answer.trace)
@@ -57,7 +57,7 @@ def test_the_shell_does_not_see_our_keys(tmp_path: Path) -> None:
 
 def test_the_shell_can_be_taken_away(tmp_path: Path) -> None:
     with scripted({"tool": "shell", "args": {"command": "touch made"}}, DONE) as served:
-        answer = ReactAdapter().ask(asked(served.url, tmp_path, settings={"shell": "false"}))
+        answer = ReactAdapter().ask(question(served.url, tmp_path, settings={"shell": "false"}))
     names = {tool["function"]["name"] for tool in served.asked[0]["tools"]}
     assert "shell" not in names
     assert "there is no shell" in served.asked[0]["messages"][0]["content"]
@@ -68,12 +68,14 @@ def test_the_shell_can_be_taken_away(tmp_path: Path) -> None:
 def test_a_correction_is_answered_without_tools(tmp_path: Path) -> None:
     adapter = ReactAdapter()
     with scripted(DONE) as served:
-        first = adapter.ask(asked(served.url, tmp_path))
+        first = adapter.ask(question(served.url, tmp_path))
     bad = {"id": "c", "function": {"name": "write_file", "arguments": '{"path": "a"}'}}
     good = chat(json.dumps({"content": "", "meta": {"words": 4}}))
     with odd(Odd(body=chat(None, tool_calls=[bad])), Odd(body=good)) as served:
         for structured in (None, {"words": 4}):
-            again = adapter.ask(asked(served.url, tmp_path, prompt="Wrong.", session=first.session))
+            again = adapter.ask(
+                question(served.url, tmp_path, prompt="Wrong.", session=first.session)
+            )
             assert again.structured == structured
         assert "write_file" not in json.dumps([body.get("tools") for body in served.asked])
     assert not (tmp_path / "a").exists()
@@ -87,7 +89,9 @@ def test_a_tool_loop_during_a_correction_is_cut_on_the_ladder(
     looping = Odd(body=chat(None, tool_calls=[call]))
     fields = chat(json.dumps({"content": "", "meta": {"approved": True, "comments": None}}))
     with odd(Odd(body=chat("Fine by me.")), looping, Odd(body=fields)) as served:
-        result = climb(ReactAdapter(), context(), asked(served.url, tmp_path), Rungs())
+        result = extract_with_fallbacks(
+            ReactAdapter(), context(), question(served.url, tmp_path), Fallbacks()
+        )
     assert (result.meta, result.content) == ({"approved": True}, "Fine by me.")
     assert len(served.asked) == 3
 
@@ -98,7 +102,7 @@ def test_the_settings_of_llm_count_where_there_are_none(tmp_path: Path) -> None:
         config.write_text(
             f'[uwf "llm"]\n\turl = {served.url}\n\tmodel = theirs\n\tkeyEnv = K\n\ttimeout = x\n'
         )
-        given = Asked(
+        given = AdapterQuestion(
             prompt="count",
             schema=SCHEMA,
             settings={"model": "ours"},
@@ -112,7 +116,7 @@ def test_the_settings_of_llm_count_where_there_are_none(tmp_path: Path) -> None:
 def test_turns_and_tokens_have_limits(tmp_path: Path) -> None:
     call = {"id": "c", "function": {"name": "list_files", "arguments": "{}"}}
     with odd(Odd(body=chat(None, tool_calls=[call]))) as served:
-        ReactAdapter().ask(asked(served.url, tmp_path, settings={"turns": "3"}))
+        ReactAdapter().ask(question(served.url, tmp_path, settings={"turns": "3"}))
     assert len(served.asked) == 4
 
 
@@ -121,17 +125,17 @@ def test_turns_and_tokens_have_limits(tmp_path: Path) -> None:
 )
 def test_a_wrong_setting_is_named(tmp_path: Path, settings: dict[str, str]) -> None:
     with pytest.raises(BadUsage, match=r"uwf\.react\."):
-        ReactAdapter().ask(asked("http://127.0.0.1:9", tmp_path, settings=settings))
+        ReactAdapter().ask(question("http://127.0.0.1:9", tmp_path, settings=settings))
 
 
-def test_a_work_directory_that_is_gone_is_told(tmp_path: Path) -> None:
-    with pytest.raises(BadUsage, match="is not there"):
-        ReactAdapter().ask(asked("http://127.0.0.1:9", tmp_path / "gone"))
+def test_a_work_directory_that_is_gone_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(BadUsage, match="does not exist"):
+        ReactAdapter().ask(question("http://127.0.0.1:9", tmp_path / "gone"))
 
 
 def test_the_time_limit_holds_for_all_of_it(tmp_path: Path) -> None:
-    with odd(Odd(hangs=True)) as served, pytest.raises(NoAnswer) as caught:
-        ReactAdapter().ask(asked(served.url, tmp_path, timeout_s=0.05))
+    with odd(Odd(hangs=True)) as served, pytest.raises(AskFailed) as caught:
+        ReactAdapter().ask(question(served.url, tmp_path, timeout_s=0.05))
     assert caught.value.kind == "timed-out"
 
 

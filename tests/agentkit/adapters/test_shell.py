@@ -28,7 +28,7 @@ def shell(tmp_path: Path) -> Shell:
 
 
 def answer(ran: Ran) -> dict[str, Any]:
-    """Give the answer of an agent that did well, without the time that it took."""
+    """Return the answer of an agent that succeeded, without its duration."""
     assert ran.status == 0, ran.err
     document: dict[str, Any] = json.loads(ran.out)
     duration = document["meta"].pop("durationMs")

@@ -1,4 +1,4 @@
-"""What a model wrote behind the name of a tool."""
+"""The arguments that a model wrote for a tool."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def test_a_text_is_given_or_its_default() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 3, ["a"], {}])
-def test_what_is_no_text_is_told(value: Any) -> None:
+def test_value_that_is_no_text_is_reported(value: Any) -> None:
     with pytest.raises(ToolFailed, match="read_file needs a text in 'path'"):
         arguments(path=value).text("path")
 
@@ -32,6 +32,6 @@ def test_a_number_is_read_however_it_is_written(value: Any, number: int) -> None
 
 
 @pytest.mark.parametrize("value", [-1, 2.5, "three", True, [], "-3", ""])
-def test_what_is_no_whole_number_is_told(value: Any) -> None:
+def test_value_that_is_no_whole_number_is_reported(value: Any) -> None:
     with pytest.raises(ToolFailed, match="whole number in 'lines'"):
         arguments(lines=value).whole("lines", 7, most=99)

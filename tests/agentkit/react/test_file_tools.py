@@ -1,4 +1,4 @@
-"""The file tools: what they do, and what they say."""
+"""The file tools: their effects and their replies."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_an_empty_file_is_said_to_be_empty(place: Path) -> None:
     assert run(read_file, place, path="a") == "(empty)"
 
 
-def test_lines_can_be_chosen_and_what_is_left_is_told(place: Path) -> None:
+def test_lines_can_be_chosen_and_the_rest_is_reported(place: Path) -> None:
     (place / "a").write_text("".join(f"line {n}\n" for n in range(1, 11)))
     told = run(read_file, place, path="a", first_line=3, lines=2)
     assert told == "line 3\nline 4\n[… the file goes on; first_line=5 gives more …]"
@@ -98,7 +98,7 @@ def test_a_passage_is_replaced_and_nothing_else(place: Path) -> None:
     ("old", "told"),
     [("x", "does not stand in a"), ("o", "stands 2 times in a"), ("", "`old` is empty")],
 )
-def test_a_passage_that_is_not_there_once_changes_nothing(place: Path, old: str, told: str) -> None:
+def test_a_passage_not_found_exactly_once_changes_nothing(place: Path, old: str, told: str) -> None:
     (place / "a").write_text("one two\n")
     with pytest.raises(ToolFailed, match=told):
         run(patch_file, place, path="a", old=old, new="new")

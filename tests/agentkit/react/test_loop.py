@@ -9,10 +9,10 @@ import pytest
 from agentkit.endpoints import Odd, Served, chat, model, odd, scripted
 from agentkit.traces import find_odd
 
-from uwf_git.agentkit.adapter import NoAnswer
-from uwf_git.agentkit.endpoint import Api
-from uwf_git.agentkit.model_words import Told
-from uwf_git.agentkit.react.loop import Limits, Loop
+from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.llm.endpoint import Api
+from uwf_git.agentkit.llm.messages import UserMessage
+from uwf_git.agentkit.react.loop import Loop, LoopLimits
 from uwf_git.agentkit.react.toolbox import build_toolbox
 from uwf_git.agentkit.react.work_folder import open_work_folder
 
@@ -25,7 +25,7 @@ DONE = {"content": "Done.", "meta": {"ok": True, "why": None}}
 
 
 def loop(served: Served, place: Path, *, api: Api = "openai", **given: Any) -> Loop:
-    limits = Limits(
+    limits = LoopLimits(
         given.pop("turns", 9),
         given.pop("tokens", 10**6),
         time.monotonic() + given.pop("left_s", 60),
@@ -36,7 +36,7 @@ def loop(served: Served, place: Path, *, api: Api = "openai", **given: Any) -> L
         limits=limits,
         system="Work.",
         schema=given.pop("schema", SCHEMA),
-        messages=(Told("Do it."),),
+        messages=(UserMessage("Do it."),),
     )
 
 
@@ -124,7 +124,9 @@ def test_when_the_tokens_are_spent_it_is_asked_for_the_answer(tmp_path: Path) ->
     assert len(served.asked) == 2
 
 
-def test_a_model_that_goes_in_circles_is_told_and_then_asked_for_the_answer(tmp_path: Path) -> None:
+def test_a_model_that_goes_in_circles_is_warned_and_then_asked_for_the_answer(
+    tmp_path: Path,
+) -> None:
     circle = [calls(("list_files", {}))] * 5
     with odd(*circle, Odd(body=chat(json.dumps(DONE)))) as served:
         ended = loop(served, tmp_path, turns=50).run()
@@ -133,9 +135,9 @@ def test_a_model_that_goes_in_circles_is_told_and_then_asked_for_the_answer(tmp_
     assert "this very call before" in served.asked[3]["messages"][-1]["content"]
 
 
-def test_when_the_time_is_over_what_was_done_is_told(tmp_path: Path) -> None:
+def test_when_the_time_is_over_the_work_so_far_is_reported(tmp_path: Path) -> None:
     looks = calls(("list_files", {}), text="I look.")
-    with odd(looks, Odd(hangs=True)) as served, pytest.raises(NoAnswer) as caught:
+    with odd(looks, Odd(hangs=True)) as served, pytest.raises(AskFailed) as caught:
         loop(served, tmp_path, left_s=0.5).run()
     assert caught.value.kind == "timed-out"
     partial = caught.value.partial
@@ -147,7 +149,7 @@ def test_when_the_time_is_over_what_was_done_is_told(tmp_path: Path) -> None:
 
 def test_a_failure_of_the_endpoint_keeps_what_was_spent(tmp_path: Path) -> None:
     cut = Odd(body=chat("half", finish_reason="length"))
-    with odd(calls(("list_files", {})), cut) as served, pytest.raises(NoAnswer) as caught:
+    with odd(calls(("list_files", {})), cut) as served, pytest.raises(AskFailed) as caught:
         loop(served, tmp_path).run()
     assert caught.value.partial is not None
     assert caught.value.partial.text == "half"
@@ -170,9 +172,9 @@ def test_a_conversation_that_is_too_long_loses_its_older_results(tmp_path: Path)
     assert any(event["type"] == "warning" for event in ended.answer.trace)
 
 
-def test_one_that_is_too_long_all_the_same_is_told(tmp_path: Path) -> None:
+def test_one_that_is_too_long_all_the_same_is_reported(tmp_path: Path) -> None:
     full = Odd(400, {"error": {"code": "context_length_exceeded", "message": "too long"}})
-    with odd(full) as served, pytest.raises(NoAnswer) as caught:
+    with odd(full) as served, pytest.raises(AskFailed) as caught:
         loop(served, tmp_path).run()
     assert caught.value.kind == "too-long"
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from uwf_git.agentkit.model_words import Call
+from uwf_git.agentkit.llm.messages import ToolCall
 from uwf_git.agentkit.react.repeats import Repeats
 
 
-def call(name: str, **arguments: Any) -> Call:
-    return Call("id", name, arguments)
+def call(name: str, **arguments: Any) -> ToolCall:
+    return ToolCall("id", name, arguments)
 
 
 def test_the_third_time_the_same_call_with_the_same_outcome_is_blocked() -> None:
@@ -43,7 +43,7 @@ def test_a_change_begins_anew() -> None:
         repeats.add(call("patch_file"), "changed", changed=True)
 
 
-def test_who_does_not_listen_is_stuck() -> None:
+def test_model_that_repeats_a_blocked_call_is_stuck() -> None:
     repeats = Repeats()
     for _ in range(2):
         repeats.add(call("ls"), "x", changed=False)

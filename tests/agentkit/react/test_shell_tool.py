@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.agentkit.adapter import NoAnswer
+from uwf_git.agentkit.extraction.adapter import AskFailed
 from uwf_git.agentkit.react.arguments import ToolArguments
 from uwf_git.agentkit.react.shell_tool import LONGEST_OUTPUT, Surroundings, run_shell
 from uwf_git.agentkit.react.work_folder import ToolFailed, open_work_folder
@@ -75,7 +75,7 @@ def test_being_asked_to_end_ends_the_command_and_us(tmp_path: Path) -> None:
 
     thread = threading.Thread(target=ask)
     thread.start()
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(AskFailed) as caught:
         run(tmp_path, "touch begun; sleep 300")
     thread.join()
     assert caught.value.kind == "interrupted"

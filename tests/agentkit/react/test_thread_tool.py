@@ -30,7 +30,7 @@ def test_a_step_is_read_whole(context: MakeContext) -> None:
     assert fetch(context, step=0) == "Fix the login bug described in issue #42.\n"
 
 
-def test_a_step_that_is_not_there_is_told(context: MakeContext) -> None:
+def test_a_missing_step_is_reported(context: MakeContext) -> None:
     with pytest.raises(ToolFailed, match="the thread has 2 steps, and no step 3"):
         fetch(context, step=3)
 

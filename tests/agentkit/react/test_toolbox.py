@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from agentkit.conftest import MakeContext
 
-from uwf_git.agentkit.model_words import Call, Outcome
+from uwf_git.agentkit.llm.messages import ToolCall, ToolResult
 from uwf_git.agentkit.react.shell_tool import Surroundings
 from uwf_git.agentkit.react.toolbox import Toolbox, build_toolbox
 from uwf_git.agentkit.react.work_folder import open_work_folder
@@ -22,8 +22,8 @@ def toolbox(place: Path, context: MakeContext | None = None) -> Toolbox:
     )
 
 
-def run(box: Toolbox, name: str, arguments: dict[str, Any] | None) -> Outcome:
-    return box.run(Call("c", name, arguments))
+def run(box: Toolbox, name: str, arguments: dict[str, Any] | None) -> ToolResult:
+    return box.run(ToolCall("c", name, arguments))
 
 
 def test_all_tools_are_offered_and_run(tmp_path: Path, context: MakeContext) -> None:
@@ -39,7 +39,7 @@ def test_all_tools_are_offered_and_run(tmp_path: Path, context: MakeContext) -> 
     assert {tool.name for tool in box.tools} == calls.keys()
     outcomes = {name: run(box, name, arguments) for name, arguments in calls.items()}
     assert not [each for each in outcomes.values() if each.is_error]
-    assert outcomes["read_file"] == Outcome("c", "two")
+    assert outcomes["read_file"] == ToolResult("c", "two")
     assert outcomes["shell"].text == "two\n[exit status 0]"
 
 
@@ -48,7 +48,7 @@ def test_without_a_shell_and_a_thread_there_are_file_tools_alone(tmp_path: Path)
     assert "shell" not in {tool.name for tool in box.tools}
     told = run(box, "shell", {"command": "id"})
     names = "read_file, write_file, patch_file, list_files"
-    assert told == Outcome("c", f"there is no tool 'shell', only {names}", is_error=True)
+    assert told == ToolResult("c", f"there is no tool 'shell', only {names}", is_error=True)
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,10 @@ def test_a_call_that_fails_tells_why(
 ) -> None:
     outcome = run(toolbox(tmp_path), name, arguments)
     root = os.path.realpath(tmp_path)
-    assert outcome == Outcome("c", told.replace("{root}", root), is_error=True)
+    assert outcome == ToolResult("c", told.replace("{root}", root), is_error=True)
 
 
-def test_a_store_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     def thread() -> Any:
         raise StoreDamaged("node X is damaged")
 
@@ -80,5 +80,5 @@ def test_a_store_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 def test_what_changes_files_is_known(tmp_path: Path) -> None:
     box = toolbox(tmp_path)
-    changing = [tool.name for tool in box.tools if box.changes(Call("c", tool.name, {}))]
+    changing = [tool.name for tool in box.tools if box.changes(ToolCall("c", tool.name, {}))]
     assert changing == ["write_file", "patch_file"]

@@ -101,7 +101,7 @@ def test_a_loop_of_links_is_an_error(folder: WorkFolder) -> None:
 def test_a_link_that_is_put_there_meanwhile_is_not_followed(
     folder: WorkFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What was resolved is not what is there any more.
+    # The resolved path now leads to another file.
     Path(folder.root, "src").rename(Path(folder.root, "old"))
     Path(folder.root, "src").symlink_to("..")
     monkeypatch.setattr(os.path, "realpath", os.path.normpath)
@@ -184,7 +184,7 @@ def test_files_are_listed_with_their_kinds_down_to_a_depth(folder: WorkFolder) -
 
 
 def test_a_work_folder_has_to_be_there(tmp_path: Path) -> None:
-    with pytest.raises(ToolFailed, match="is not there"):
+    with pytest.raises(ToolFailed, match="does not exist"):
         open_work_folder(str(tmp_path / "none"))
 
 

@@ -8,7 +8,7 @@ ANSWER = (
 )
 
 
-def test_step_is_told(uwf: Uwf) -> None:
+def test_step_is_reported(uwf: Uwf) -> None:
     agent = uwf.agent(ANSWER)
     ran = uwf("agent", "check", f"{agent} --x", "--format", "yaml")
 
@@ -16,8 +16,7 @@ def test_step_is_told(uwf: Uwf) -> None:
     assert "heard: false\nmeta:\n  ok: true\ncontent: Here.\n" in ran.out
     assert "usage:\n  turns: 1\n" in ran.out
     assert ran.err == (
-        f"working\n{agent} --x answered, but not with the word that it was told: "
-        "did it read its prompt?\n"
+        f"working\n{agent} --x answered without the word from the prompt: did it read the prompt?\n"
     )
 
 
@@ -35,7 +34,7 @@ def test_user_without_a_store_can_check_as_well(uwf: Uwf) -> None:
     assert not Path(os.environ["HOME"], ".uwf").exists()
 
 
-def test_what_makes_no_sense_is_refused(uwf: Uwf) -> None:
+def test_contradiction_is_refused(uwf: Uwf) -> None:
     assert uwf("agent", "check", uwf.agent(ANSWER), "--timeout", "0").status == 2
     assert uwf("agent", "check", "'open").status == 1
     assert uwf("agent", "check", "\udcff").status == 1

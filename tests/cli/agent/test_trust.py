@@ -16,7 +16,7 @@ def test_agents_of_a_thread_are_trusted(uwf: Uwf) -> None:
     assert uwf("thread", "step", thread).status == 0
 
 
-def test_nobody_is_refused(uwf: Uwf) -> None:
+def test_missing_or_unknown_target_is_refused(uwf: Uwf) -> None:
     assert uwf("agent", "trust").status == 2
     assert uwf("agent", "trust", "--workflow", "nope").status == 1
     assert uwf("agent", "trust", "\udcff").status == 1

@@ -1,4 +1,4 @@
-"""What the tests of json-cas's verbs stand on: a store of their own, and the program."""
+"""Fixtures of json-cas's verbs: an empty store, and the program."""
 
 import io
 import sys
@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from cli.ran import Ran
 
-from uwf_git.cli.boundary import run
+from uwf_git.cli.app.boundary import run
 from uwf_git.cli.json_cas import JSON_CAS
-from uwf_git.cli.settings import Session
-from uwf_git.store.git_config import set_config
+from uwf_git.cli.session.settings import Session
+from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, create_store, open_store
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """Give the store that `cas` uses; it is empty, and does not wait for the disk."""
+    """Return the store that `cas` uses; it is empty, without fsync."""
     path = create_store(str(tmp_path / "nodes.git")).path
     set_config(f"{path}/config", "uwf.fsync", "false")
     return open_store(path)

@@ -9,10 +9,10 @@ import pytest
 from cas_nodes import NOWHERE, new_caller, put_person
 from cli.ran import Ran
 
-from uwf_git.cli.boundary import run
+from uwf_git.cli.app.boundary import run
 from uwf_git.cli.json_cas import JSON_CAS
-from uwf_git.cli.settings import Session
-from uwf_git.commands.cas_put import put_payload
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.cas.put import put_payload
 from uwf_git.store.store import Store
 
 Cas = Callable[..., Ran]
@@ -74,7 +74,7 @@ def test_terminal_is_shown_controls_spelled_out(
     assert capsys.readouterr().out == "é\\x1b[2J\n\\xff\\x1b"
 
 
-def test_reader_who_leaves_is_no_error(store: Store) -> None:
+def test_reader_that_leaves_is_no_error(store: Store) -> None:
     note = put_payload(store, new_caller(), "Text", "hello").hash
     command = [sys.executable, "-c", PROGRAM, "--repo", store.path, "cat", note]
     reading, writing = os.pipe()
@@ -87,7 +87,7 @@ def test_reader_who_leaves_is_no_error(store: Store) -> None:
     assert (process.returncode, told) == (141, b"")
 
 
-def test_node_that_is_not_there_is_refused(cas: Cas) -> None:
+def test_missing_node_is_refused(cas: Cas) -> None:
     ran = cas("cat", NOWHERE, "--format", "json")
 
     assert (ran.status, ran.out) == (1, "")

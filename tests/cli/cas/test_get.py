@@ -7,10 +7,10 @@ import seal
 from cas_nodes import NOWHERE, keep_alone, new_caller, put_person
 from cli.ran import Ran
 
-from uwf_git.commands.cas_put import put_payload
+from uwf_git.commands.cas.put import put_payload
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node import build_node
-from uwf_git.store.loose_nodes import put_nodes
+from uwf_git.store.lookup.cas_nodes import put_nodes
 from uwf_git.store.store import Store
 
 Cas = Callable[..., Ran]
@@ -45,7 +45,7 @@ def test_text_of_a_text_node_is_its_text_with_controls_spelled_out(cas: Cas, sto
 def test_builtin_node_was_written_at_no_time(cas: Cas) -> None:
     told = cas("get", META, "--format", "text").out
 
-    assert told.startswith(f"node: {META}\ntype: {META} (JSON Schema)\nwritten: at no time")
+    assert told.startswith(f"node: {META}\ntype: {META} (JSON Schema)\nwritten: never")
 
 
 def test_time_beyond_all_calendars_is_a_number(cas: Cas, store: Store) -> None:
@@ -65,7 +65,7 @@ def test_time_beyond_all_calendars_is_a_number(cas: Cas, store: Store) -> None:
         ("", 2, "'' is not a node hash"),
     ],
 )
-def test_node_that_is_not_there_is_refused(word: str, status: int, told: str, cas: Cas) -> None:
+def test_missing_node_is_refused(word: str, status: int, told: str, cas: Cas) -> None:
     ran = cas("get", word)
 
     assert (ran.status, ran.out) == (status, "")

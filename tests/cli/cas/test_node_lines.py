@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from uwf_git.cli.cas.node_lines import payload_text, problem_document, row_document, row_words
-from uwf_git.commands.cas_rows import NodeRow
+from uwf_git.commands.cas.rows import NodeRow
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.problem import Problem
 
@@ -26,7 +26,7 @@ def test_row_has_a_problem_only_if_there_is_one() -> None:
         (NodeRow(TEXT, None, None, "", "it is gone"), "! it is gone"),
     ],
 )
-def test_line_names_the_type_or_says_what_is_wrong(row: NodeRow, words: str) -> None:
+def test_line_has_the_type_or_the_problem(row: NodeRow, words: str) -> None:
     assert row_words(row_document(row)) == words
 
 
@@ -38,5 +38,5 @@ def test_payload_is_text_as_it_is_or_json_on_several_lines(payload: Any, text: s
     assert payload_text(payload) == text
 
 
-def test_problem_is_told_with_its_place() -> None:
+def test_problem_is_reported_with_its_place() -> None:
     assert problem_document(Problem("a.b", "no")) == {"path": "a.b", "message": "no"}

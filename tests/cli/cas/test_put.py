@@ -6,10 +6,10 @@ import pytest
 from cas_nodes import NOWHERE, PERSON, new_caller
 from cli.ran import Ran
 
-from uwf_git.commands.cas_schema_put import put_schema
+from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.digest import self_typed_hash, typed_hash
-from uwf_git.store.node_lookup import NodeLookup
+from uwf_git.store.lookup.lookup import NodeLookup
 from uwf_git.store.store import Store
 
 Cas = Callable[..., Ran]
@@ -51,7 +51,12 @@ def test_meta_schema_needs_no_type(cas: Cas) -> None:
         (["Text", "-"], b"\xff\x00", 1, "standard input is not UTF-8 text (byte 0)"),
         (["Text", "-"], b" " * 50_000_000, 1, "standard input is larger than 16777216 bytes"),
         (["Text", "-"], b"", 2, "standard input is not JSON"),
-        (["Text", "-"], b'{"a":1,"a":2}', 2, "standard input is not JSON: the key 'a' is there"),
+        (
+            ["Text", "-"],
+            b'{"a":1,"a":2}',
+            2,
+            "standard input is not JSON: the key 'a' is duplicated",
+        ),
         (["Text", "gone.json"], b"", 1, "gone.json cannot be read: No such file or directory"),
         ([NOWHERE, "-"], b"5", 1, f"there is no node {NOWHERE} in this store"),
         (["text", "-"], b"5", 2, "'text' is not a node hash"),

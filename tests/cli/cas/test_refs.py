@@ -4,8 +4,8 @@ from collections.abc import Callable
 from cas_nodes import NOWHERE, PERSON, add_unchecked, new_caller, put_person
 from cli.ran import Ran
 
-from uwf_git.commands.cas_put import put_payload
-from uwf_git.commands.cas_schema_put import put_schema
+from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.store.store import Store
 
@@ -40,7 +40,7 @@ def test_text_is_a_line_each(cas: Cas, store: Store) -> None:
     assert cas("refs", note, "--format", "text").out == f"type     {TEXT}  JSON Schema  Text\n"
 
 
-def test_what_is_missing_is_told_and_the_status_says_so(cas: Cas, store: Store) -> None:
+def test_missing_part_is_reported_and_the_status_says_so(cas: Cas, store: Store) -> None:
     schema = put_schema(store, new_caller(), PERSON).hash
     ada = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})
 

@@ -5,7 +5,7 @@ import pytest
 from cas_nodes import NOWHERE, PERSON, add_misnamed, new_caller
 from cli.ran import Ran
 
-from uwf_git.commands.cas_schema_put import put_schema
+from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import BUILTIN_NODES, META
 from uwf_git.store.store import Store
 
@@ -39,5 +39,5 @@ def test_limit_is_kept(cas: Cas) -> None:
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "x"])
-def test_limit_that_is_none_is_refused(limit: str, cas: Cas) -> None:
+def test_invalid_limit_is_refused(limit: str, cas: Cas) -> None:
     assert cas("schema", "list", "--limit", limit).status == 2

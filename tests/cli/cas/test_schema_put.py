@@ -20,7 +20,7 @@ def test_schema_from_a_file_becomes_a_node(cas: Cas, tmp_path: Path) -> None:
     assert cas("schema", "put", str(file), "--format", "text") == Ran(0, f"{name}\n", "")
 
 
-def test_what_is_no_schema_is_refused_with_every_problem(cas: Cas) -> None:
+def test_invalid_schema_is_refused_with_every_problem(cas: Cas) -> None:
     schema = {"type": "strin", "required": "name"}
 
     ran = cas("schema", "put", "-", fed=json.dumps(schema).encode())

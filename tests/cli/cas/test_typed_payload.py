@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 from cli.ran import Ran
 
+from uwf_git.cli.app.json_argument import NotJson
+from uwf_git.cli.app.parameters import Input, InputTooLarge, InputUnreadable, NotText
 from uwf_git.cli.cas.typed_payload import TypedPayload, read_exact_text
-from uwf_git.cli.json_argument import NotJson
-from uwf_git.cli.parameters import Input, InputTooLarge, InputUnreadable, NotText
 
 Cas = Callable[..., Ran]
 
@@ -54,7 +54,7 @@ def test_json_is_read_unless_it_is_said_to_be_text(tmp_path: Path) -> None:
         b"{'a': 1}",
     ],
 )
-def test_what_is_not_json_is_refused(content: bytes, tmp_path: Path) -> None:
+def test_invalid_json_is_refused(content: bytes, tmp_path: Path) -> None:
     with pytest.raises(NotJson):
         TypedPayload("Text", written(tmp_path, content), as_text=False).read()
 
@@ -70,11 +70,11 @@ def test_file_that_is_missing_or_too_large_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "takes TYPE and FILE, and was given no words"),
-        (["Text"], "takes TYPE and FILE, and was given 1 word"),
-        (["Text", "a", "b"], "takes TYPE and FILE, and was given 3 words"),
-        (["--self"], "takes FILE alone with --self, and was given no words"),
-        (["--self", "Text", "a"], "takes FILE alone with --self, and was given 2 words"),
+        ([], "takes TYPE and FILE, not no words"),
+        (["Text"], "takes TYPE and FILE, not 1 word"),
+        (["Text", "a", "b"], "takes TYPE and FILE, not 3 words"),
+        (["--self"], "takes FILE alone with --self, not no words"),
+        (["--self", "Text", "a"], "takes FILE alone with --self, not 2 words"),
     ],
 )
 def test_wrong_number_of_words_is_refused_with_what_is_wanted(

@@ -5,7 +5,7 @@ import pytest
 from cas_nodes import NOWHERE, PERSON, add_misnamed, add_unchecked, new_caller, put_person
 from cli.ran import Ran
 
-from uwf_git.commands.cas_schema_put import put_schema
+from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.store.store import Store
 
@@ -56,7 +56,7 @@ def test_text_is_a_line_a_problem(cas: Cas, store: Store) -> None:
 
 
 @pytest.mark.parametrize(("words", "status"), [([], 2), ([NOWHERE], 1), (["zzz"], 2)])
-def test_node_that_is_not_there_is_refused(words: list[str], status: int, cas: Cas) -> None:
+def test_missing_node_is_refused(words: list[str], status: int, cas: Cas) -> None:
     ran = cas("verify", *words)
 
     assert (ran.status, ran.out) == (status, "")

@@ -5,15 +5,15 @@ import pytest
 from cas_nodes import NOWHERE, PERSON, add_unchecked, new_caller, put_person
 from cli.ran import Ran
 
-from uwf_git.cli.boundary import run
+from uwf_git.cli.app.boundary import run
 from uwf_git.cli.json_cas import JSON_CAS
-from uwf_git.cli.settings import Session
-from uwf_git.commands.cas_put import put_payload
-from uwf_git.commands.cas_schema_put import put_schema
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node import build_node
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.store.loose_nodes import put_nodes
+from uwf_git.store.lookup.cas_nodes import put_nodes
 from uwf_git.store.store import Store
 
 Cas = Callable[..., Ran]
@@ -78,7 +78,7 @@ def test_lines_are_cut_to_the_terminal(
     assert (len(first), first[-1]) == (40, "…")
 
 
-def test_what_is_missing_is_told_and_the_status_says_so(cas: Cas, store: Store) -> None:
+def test_missing_part_is_reported_and_the_status_says_so(cas: Cas, store: Store) -> None:
     schema = put_schema(store, new_caller(), PERSON).hash
     ada: NodeHash = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})
 

@@ -15,7 +15,7 @@ def test_a_password_is_not_shown(uwf: Uwf) -> None:
     assert "secret" not in ran.out + ran.err
 
 
-def test_what_cannot_be_a_remote_is_refused(uwf: Uwf) -> None:
+def test_invalid_remote_is_refused(uwf: Uwf) -> None:
     uwf.json("remote", "add", "origin", "/x")
     for words, status in (
         (("origin", "/y"), 1),

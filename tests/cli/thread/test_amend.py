@@ -3,7 +3,7 @@ from cli.program import Uwf
 from commands.world import DEMO
 
 
-def test_amended_thread_is_told_with_its_rules(uwf: Uwf) -> None:
+def test_amended_thread_is_reported_with_its_rules(uwf: Uwf) -> None:
     thread = uwf.begun()
 
     ran = uwf.json("thread", "amend", thread, "--agent", "checker=c -v", "--max-steps", "9")
@@ -42,7 +42,7 @@ def test_workflow_may_be_a_file(uwf: Uwf) -> None:
     assert uwf.json("thread", "show", thread)["reason"] == "look closer"
 
 
-def test_what_is_still_to_be_done_is_told(uwf: Uwf) -> None:
+def test_what_is_still_to_be_done_is_reported(uwf: Uwf) -> None:
     thread = uwf.begun(uwf.agent("exit 1"))
     assert uwf("thread", "step", thread).status == 3
     roles = "  editor: {}\nmoderator:"
@@ -54,7 +54,7 @@ def test_what_is_still_to_be_done_is_told(uwf: Uwf) -> None:
 
     assert ran.status == 0
     assert "note: no agent is bound to editor; give one with `uwf thread amend" in ran.err
-    assert f"note: it has failed before; `uwf thread retry {thread}` has it try again" in ran.err
+    assert f"note: the thread has failed; `uwf thread retry {thread}` tries again" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_is_still_to_be_done_is_told(uwf: Uwf) -> None:
         (["--agent", "x", "-m", "\udcff"], 1, "the message is not UTF-8 text"),
     ],
 )
-def test_wrong_words_are_told_and_change_nothing(
+def test_wrong_usage_is_reported_and_change_nothing(
     words: list[str], status: int, said: str, uwf: Uwf
 ) -> None:
     thread = uwf.begun()

@@ -29,7 +29,7 @@ Start = Callable[..., Person]
 
 @pytest.fixture
 def person(uwf: Uwf) -> Iterator[Start]:
-    """Start `uwf …` in front of a person."""
+    """Start `uwf …` at a terminal."""
     started: list[Person] = []
 
     def start(*words: str, **environ: str) -> Person:
@@ -43,7 +43,7 @@ def person(uwf: Uwf) -> Iterator[Start]:
 
 
 def waiting(uwf: Uwf) -> str:
-    """Give a thread that waits for a person to play the checker."""
+    """Return a thread that waits for a person to play the checker."""
     thread = uwf.begun(uwf.agent(), "checker=human")
     for status in ("ready", "waiting"):
         assert uwf.json("thread", "step", thread)["status"] == status
@@ -61,7 +61,7 @@ def events(uwf: Uwf, thread: str, git: Callable[..., str]) -> list[str]:
     return log.split()
 
 
-def test_answer_is_recorded_and_told(uwf: Uwf, git: Callable[..., str]) -> None:
+def test_answer_is_recorded_and_reported(uwf: Uwf, git: Callable[..., str]) -> None:
     thread = waiting(uwf)
 
     told = uwf.json(
@@ -126,7 +126,7 @@ def test_text_may_stand_in_a_file_of_its_own(uwf: Uwf) -> None:
         (("--file", "/no/such"), 1, "/no/such cannot be read"),
     ],
 )
-def test_what_is_no_answer_leaves_nothing(
+def test_invalid_answer_leaves_nothing(
     words: tuple[str, ...], status: int, told: str, uwf: Uwf, git: Callable[..., str]
 ) -> None:
     thread = waiting(uwf)
@@ -149,7 +149,7 @@ def test_what_is_no_answer_leaves_nothing(
         ('{"meta": {}, "content": 3}', '"content" in the output is not a string'),
     ],
 )
-def test_file_that_is_no_answer_is_told_with_its_name(text: str, told: str, uwf: Uwf) -> None:
+def test_file_that_is_no_answer_is_reported_with_its_name(text: str, told: str, uwf: Uwf) -> None:
     thread = waiting(uwf)
 
     ran = uwf("thread", "answer", thread, "--file", uwf.file(text, name="answer.md"))
@@ -204,7 +204,7 @@ def test_person_at_a_terminal_is_asked_for_each_field(uwf: Uwf, person: Start) -
     assert "Do it." in shown
     assert "The last step, by writer" in shown
     assert "ok: true or false." in shown
-    me.answer("yes or no, please", "y")
+    me.answer("type yes or no", "y")
     me.answer("| ", "I read it.")
     me.answer("| ", ".")
     me.answer("[Y/n] ", "")
@@ -216,7 +216,7 @@ def test_person_at_a_terminal_is_asked_for_each_field(uwf: Uwf, person: Start) -
     assert (step["meta"], step["content"]) == ({"ok": True}, "I read it.")
 
 
-def test_person_who_leaves_has_recorded_nothing(uwf: Uwf, person: Start) -> None:
+def test_person_that_leaves_has_recorded_nothing(uwf: Uwf, person: Start) -> None:
     thread = waiting(uwf)
     me = person("thread", "answer", thread)
     me.answer("> ", "y")
@@ -227,7 +227,7 @@ def test_person_who_leaves_has_recorded_nothing(uwf: Uwf, person: Start) -> None
     assert uwf.json("thread", "show", thread)["status"] == "waiting"
 
 
-def test_person_who_was_too_slow_keeps_what_was_typed(uwf: Uwf, person: Start) -> None:
+def test_late_answer_is_refused_and_its_text_is_kept(uwf: Uwf, person: Start) -> None:
     thread = waiting(uwf)
     me = person("thread", "answer", thread)
     me.answer("> ", "y")

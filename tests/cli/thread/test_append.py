@@ -24,7 +24,7 @@ def test_thread_gets_more_to_do(uwf: Uwf) -> None:
     assert uwf.json("thread", "show", thread)["reason"] == "new API"
 
 
-def test_roles_that_nobody_plays_are_told(uwf: Uwf) -> None:
+def test_roles_without_an_agent_command_are_reported(uwf: Uwf) -> None:
     thread = uwf.begun()
     text = "roles: {x: }\ngraph: [{from: checker, to: x, when: a}, {from: x, to: $END}]\n"
 
@@ -34,7 +34,7 @@ def test_roles_that_nobody_plays_are_told(uwf: Uwf) -> None:
     assert ran.err.startswith("note: no agent is bound to x; give one with `uwf thread amend")
 
 
-def test_each_problem_is_told_with_its_line(uwf: Uwf) -> None:
+def test_each_problem_is_reported_with_its_line(uwf: Uwf) -> None:
     thread = uwf.begun()
     text = "roles:\n  x: {prompt: Do.}\ngraph:\n  - {from: checkr, to: x}\n"
 
@@ -50,11 +50,11 @@ def test_each_problem_is_told_with_its_line(uwf: Uwf) -> None:
     [
         ([], 2, "missing argument 'FILE'"),
         (["nowhere.yaml"], 1, "nowhere.yaml cannot be read"),
-        (["demo.yaml"], 1, "cannot be appended: it is the whole workflow's"),
+        (["demo.yaml"], 1, "cannot be appended: it belongs to the whole workflow"),
         (["d.yaml", "-m", "\udcff"], 1, "the message is not UTF-8 text"),
     ],
 )
-def test_wrong_words_are_told_and_change_nothing(
+def test_wrong_usage_is_reported_and_change_nothing(
     words: list[str], status: int, said: str, uwf: Uwf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     thread = uwf.begun()

@@ -26,7 +26,7 @@ def test_role_can_be_named(uwf: Uwf) -> None:
     assert uwf("thread", "context", thread, "--role", "nobody").status == 1
 
 
-def test_agent_is_told_its_own_role(uwf: Uwf) -> None:
+def test_context_has_the_agents_own_role(uwf: Uwf) -> None:
     thread = uwf.begun()
     within = {**uwf.session.environ, "UWF_THREAD_ID": thread, "UWF_ROLE": "checker"}
     elsewhere = {**within, "UWF_THREAD_ID": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}

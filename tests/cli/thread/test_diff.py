@@ -13,7 +13,7 @@ printf '{"meta": {"text": "%s", "ok": false}, "content": "%s"}' "$said" "$conten
 
 @pytest.fixture
 def both(uwf: Uwf) -> tuple[str, str]:
-    """Give a thread of three steps and a fork at its first, with another second one."""
+    """Return a thread of three steps and a fork at its first with a different second step."""
 
     def step(thread: str, says: str) -> None:
         (uwf.place / "says").write_text(says)
@@ -100,7 +100,7 @@ def test_fork_that_did_not_go_on_differs_in_nothing(uwf: Uwf) -> None:
     )
 
 
-def test_strangers_and_twins_are_told_apart(uwf: Uwf) -> None:
+def test_strangers_and_twins_are_distinguished(uwf: Uwf) -> None:
     threads = [uwf.begun(), uwf.begun()]
     uwf.json("thread", "start", "demo", "-p", "Else.", "--agent", uwf.agent())
     stranger = uwf.json("thread", "list", "--limit", "1")[0]["thread"]
@@ -109,16 +109,16 @@ def test_strangers_and_twins_are_told_apart(uwf: Uwf) -> None:
     strangers = uwf("thread", "diff", threads[0], stranger, "--format", "text").out
 
     assert "\nalike up to their start, but not one history; no step differs\n" in twins
-    assert "\nthey share nothing, and are compared from their starts\n" in strangers
+    assert "\nthey share no step, and are compared from their starts\n" in strangers
     assert "\nprompt\n   @@ -1 +1 @@\n   -Do it.\n" in strangers
 
 
-def test_thread_that_is_not_there_is_told(uwf: Uwf) -> None:
+def test_missing_thread_is_reported(uwf: Uwf) -> None:
     assert uwf("thread", "diff", uwf.begun(), "01ARZ3NDEKTSV4RRFFQ69G5FAV").status == 1
     assert uwf("thread", "diff", "01J").status == 2
 
 
-def test_damaged_thread_is_told(uwf: Uwf, both: tuple[str, str]) -> None:
+def test_damaged_thread_is_reported(uwf: Uwf, both: tuple[str, str]) -> None:
     Path(f"{uwf.session.repo}/refs/threads/{both[1]}").write_text("garbage\n")
 
     assert uwf("thread", "diff", *both).status == 5

@@ -23,7 +23,7 @@ def test_fork_prints_the_new_thread_and_where_it_begins(uwf: Uwf, git: Callable[
     assert f"\nUwf-Forked-From: {thread}\n" in log
 
 
-def test_step_that_is_not_there_is_told(uwf: Uwf) -> None:
+def test_missing_step_is_reported(uwf: Uwf) -> None:
     thread = uwf.begun()
 
     ran = uwf("thread", "fork", thread, "--at", "7")
@@ -44,7 +44,7 @@ def test_fork_from_a_role_is_its_turn_again(uwf: Uwf) -> None:
     assert uwf.json("thread", "step", forked["thread"])["role"] == "checker"
 
 
-def test_role_that_never_acted_and_one_that_is_none_are_told(uwf: Uwf) -> None:
+def test_role_without_a_step_and_missing_role_are_reported(uwf: Uwf) -> None:
     thread = uwf.begun()
     uwf.json("thread", "step", thread)
 

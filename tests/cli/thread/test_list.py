@@ -4,7 +4,7 @@ from cli.program import Uwf
 
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.thread_lock import lock_thread
+from uwf_git.store.threads.lock import lock_thread
 
 
 def test_rows_are_the_newest_first_and_ended_ones_on_demand(uwf: Uwf) -> None:
@@ -22,7 +22,7 @@ def test_rows_are_the_newest_first_and_ended_ones_on_demand(uwf: Uwf) -> None:
     assert listed("--workflow", "other") == []
 
 
-def test_rows_beyond_the_limit_are_told_of(uwf: Uwf) -> None:
+def test_rows_beyond_the_limit_are_reported(uwf: Uwf) -> None:
     for _ in range(2):
         uwf.begun()
 
@@ -75,7 +75,7 @@ def test_several_statuses_and_an_offset_are_taken(uwf: Uwf) -> None:
     assert listed("--status", "killed", "--status", "ready") == threads[::-1]
     assert listed("--offset", "1") == [threads[1], threads[0]]
     told = uwf("thread", "list", "--all", "--offset", "1", "--limit", "1")
-    assert "more than 2; see them with --limit N, or the next ones with --offset 2" in told.err
+    assert "more than 2; print them with --limit N, or the next ones with --offset 2" in told.err
 
 
 def test_times_go_by_the_last_event(uwf: Uwf) -> None:
@@ -93,7 +93,7 @@ def test_times_go_by_the_last_event(uwf: Uwf) -> None:
     )
 
 
-def test_times_that_are_none_are_wrong_usage(uwf: Uwf) -> None:
+def test_invalid_times_are_wrong_usage(uwf: Uwf) -> None:
     word = uwf("thread", "list", "--after", "yesterday")
     twisted = uwf("thread", "list", "--after", "1d", "--before", "7d")
 
@@ -103,7 +103,7 @@ def test_times_that_are_none_are_wrong_usage(uwf: Uwf) -> None:
     assert uwf("thread", "list", "--offset", "-1").status == 2
 
 
-def test_text_says_what_is_asked_of_whom(uwf: Uwf) -> None:
+def test_text_shows_the_question_and_its_role(uwf: Uwf) -> None:
     thread = uwf.begun("human")
     uwf.json("thread", "step", thread)
 

@@ -10,7 +10,7 @@ from cli.program import Uwf
 
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.thread_lock import lock_drive
+from uwf_git.store.threads.lock import lock_drive
 
 
 def logged(uwf: Uwf, thread: str, text: str) -> None:
@@ -31,7 +31,7 @@ def test_lines_come_on_standard_output_and_whose_they_are_on_standard_error(uwf:
     assert uwf("thread", "logs", thread, "--last", "-1").status == 2
 
 
-def test_nothing_logged_is_no_error_and_is_told(uwf: Uwf) -> None:
+def test_nothing_logged_is_no_error_and_is_reported(uwf: Uwf) -> None:
     ran = uwf("thread", "logs", uwf.begun())
 
     assert (ran.status, ran.out, ran.err) == (0, "", "note: nothing is logged\n")
@@ -66,7 +66,7 @@ def test_keys_of_the_callers_environment_are_masked(uwf: Uwf) -> None:
     assert told == "curl -H [masked] [masked]\n"
 
 
-def test_follow_ends_when_nobody_is_at_work_and_says_so(uwf: Uwf) -> None:
+def test_follow_ends_when_no_process_is_at_work_and_says_so(uwf: Uwf) -> None:
     thread = uwf.begun()
     uwf.json("thread", "kill", thread)
     logged(uwf, thread, "half")
@@ -74,7 +74,7 @@ def test_follow_ends_when_nobody_is_at_work_and_says_so(uwf: Uwf) -> None:
     ran = uwf("thread", "logs", "-f", thread)
 
     assert (ran.status, ran.out) == (0, "half\n")
-    assert ran.err.endswith("note: nobody is at work on the thread; it is killed\n")
+    assert ran.err.endswith("note: no process works on the thread; it is killed\n")
 
 
 def test_ctrl_c_ends_following_quietly(uwf: Uwf) -> None:

@@ -33,7 +33,7 @@ def test_patch_is_read_from_a_file_or_from_standard_input(
 
     for words in (["-"], ["--file", "-"]):
         stdin = SimpleNamespace(buffer=io.BytesIO(b'{"from": "stdin"}'))
-        monkeypatch.setattr("uwf_git.cli.parameters.sys.stdin", stdin)
+        monkeypatch.setattr("uwf_git.cli.app.parameters.sys.stdin", stdin)
         uwf.json("thread", "patch", thread, *words)
         assert state(uwf, thread) == {"from": "stdin"}
         uwf.json("thread", "patch", thread, '{"from": null}')
@@ -47,7 +47,7 @@ def test_patch_is_read_from_a_file_or_from_standard_input(
         (["{"], 2, "the patch is not JSON"),
         (["[1]"], 2, "the patch is not an object"),
         (["{}"], 2, "the patch is empty"),
-        (['{"a": 1, "a": 2}'], 2, "is there twice"),
+        (['{"a": 1, "a": 2}'], 2, "is duplicated"),
         (['{"a": NaN}'], 2, "a number in JavaScript only"),
         (['{"a": ' + "[" * 10_000 + "]" * 10_000 + "}"], 2, "nested too deeply"),
         (["--file", "no-such-file"], 1, "no-such-file cannot be read"),
@@ -57,9 +57,7 @@ def test_patch_is_read_from_a_file_or_from_standard_input(
         (['{"a": 1' + "0" * 400 + "}"], 1, ""),
     ],
 )
-def test_what_is_no_patch_changes_nothing(
-    words: list[str], status: int, told: str, uwf: Uwf
-) -> None:
+def test_invalid_patch_changes_nothing(words: list[str], status: int, told: str, uwf: Uwf) -> None:
     thread = uwf.begun()
     before = uwf.json("thread", "show", thread)
 

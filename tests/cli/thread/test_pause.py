@@ -2,13 +2,13 @@ from cli.program import Uwf
 from commands.at_work import BEGUN, HANG, SAY_PID, AtWork, at_work, is_alive, pids
 from commands.world import World
 
-from uwf_git.cli.calling import caller_of
+from uwf_git.cli.session.caller import caller_of
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import open_store
 
 
 def under_way(uwf: Uwf, script: str = HANG) -> AtWork:
-    """Begin a thread whose step is under way in another process."""
+    """Start a thread whose step runs in another process."""
     thread = ThreadId(uwf.begun(uwf.agent(f"{SAY_PID}echo thinking >&2; {BEGUN}{script}")))
     store = open_store(str(uwf.session.repo))
     world = World(uwf.place, store, caller_of(uwf.session), uwf.session.new_thread_id)
@@ -67,7 +67,7 @@ def test_step_that_is_under_way_is_noted_and_now_ends_it(uwf: Uwf) -> None:
     ran = uwf("thread", "pause", at.thread)
     assert ran.status == 0
     assert ran.err == (
-        "note: writer is at work still, and its step will be recorded; "
+        "note: writer is still at work, and its step will be recorded; "
         f"`uwf thread pause {at.thread} --now` ends it\n"
     )
     assert is_alive(pids(at.world)[0])

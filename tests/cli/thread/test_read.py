@@ -1,7 +1,7 @@
 from cli.program import Uwf
 
 
-def test_thread_is_told_as_markdown(uwf: Uwf) -> None:
+def test_thread_is_reported_as_markdown(uwf: Uwf) -> None:
     thread = uwf.begun()
     for _ in range(3):
         uwf.json("thread", "step", thread)

@@ -8,14 +8,14 @@ from cli.ran import Ran
 
 @pytest.fixture
 def ended(uwf: Uwf) -> str:
-    """Give a thread that was killed."""
+    """Return a thread that was killed."""
     thread = uwf.begun()
     uwf.json("thread", "kill", thread)
     return thread
 
 
 def asked(uwf: Uwf, answer: str, monkeypatch: pytest.MonkeyPatch, *threads: str) -> Ran:
-    """Run it at a terminal at which somebody answers."""
+    """Run it at a terminal with prepared input."""
     monkeypatch.setattr("sys.stdin", io.StringIO(answer))
     return uwf("thread", "rm", *threads, stdin_is_tty=True, stderr_is_tty=True)
 
@@ -24,7 +24,7 @@ def listed(uwf: Uwf) -> list[str]:
     return [row["thread"] for row in uwf.json("thread", "list", "--all")]
 
 
-def test_script_says_yes_and_is_told_what_went(uwf: Uwf, ended: str) -> None:
+def test_script_confirms_by_option_and_gets_the_removed_threads(uwf: Uwf, ended: str) -> None:
     rows = uwf.json("thread", "rm", ended, "--yes")
 
     assert [list(row) for row in rows] == [
@@ -39,13 +39,13 @@ def test_script_that_does_not_is_refused(uwf: Uwf, ended: str) -> None:
     ran = uwf("thread", "rm", ended)
 
     assert (ran.status, ran.out) == (2, "")
-    assert "no terminal to ask at" in ran.err
+    assert "no terminal to confirm" in ran.err
     assert "hint: say so: --yes" in ran.err
     assert listed(uwf) == [ended]
 
 
 @pytest.mark.parametrize("answer", ["\n", "n\n", "", "yesterday\n"])
-def test_person_who_does_not_say_yes_keeps_it(
+def test_thread_stays_unless_the_person_says_yes(
     answer: str, uwf: Uwf, ended: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran = asked(uwf, answer, monkeypatch, ended)
@@ -79,7 +79,7 @@ def test_active_thread_stops_it_before_anything_goes(uwf: Uwf, ended: str) -> No
     assert listed(uwf) == [active, ended]
 
 
-def test_what_went_before_another_would_not_is_told(uwf: Uwf, ended: str) -> None:
+def test_what_went_before_another_would_not_is_reported(uwf: Uwf, ended: str) -> None:
     other = uwf.begun()
     uwf.json("thread", "kill", other)
     lock = Path(f"{uwf.session.repo}/refs/archive/{other}.lock")
@@ -94,7 +94,9 @@ def test_what_went_before_another_would_not_is_told(uwf: Uwf, ended: str) -> Non
     assert listed(uwf) == [other]
 
 
-def test_remote_that_has_it_is_told_and_gives_it_back(uwf: Uwf, ended: str, tmp_path: Path) -> None:
+def test_remote_that_has_it_is_reported_and_restores_it(
+    uwf: Uwf, ended: str, tmp_path: Path
+) -> None:
     hub = str(tmp_path / "hub.git")
     uwf.json("init", hub)
     uwf.json("remote", "add", "origin", hub)

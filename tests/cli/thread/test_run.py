@@ -40,7 +40,7 @@ def test_pause_ends_the_run_in_order(uwf: Uwf) -> None:
     assert f"hint: `uwf thread resume {thread}` lets it go on" in refused.err
 
 
-def test_killed_thread_is_told_with_status_one(uwf: Uwf) -> None:
+def test_killed_thread_is_reported_with_status_one(uwf: Uwf) -> None:
     thread = uwf.begun()
     kill = "setsid uwf thread kill $UWF_THREAD_ID -m 'of no use' >/dev/null & sleep 60"
 
@@ -84,7 +84,7 @@ def test_role_of_a_background_run_is_checked_at_once(uwf: Uwf) -> None:
         (["{thread}", "--workdir", "nowhere"], 1, "nowhere"),
     ],
 )
-def test_wrong_words_are_told_and_run_nothing(
+def test_wrong_usage_is_reported_and_run_nothing(
     words: list[str], status: int, said: str, uwf: Uwf
 ) -> None:
     thread = uwf.begun()

@@ -125,7 +125,7 @@ def test_text_has_the_limits_and_what_of_them_is_used(uwf: Uwf) -> None:
     assert describe_limits(document | {"limits": {}}) is None
 
 
-def test_meta_and_times_are_told_without_the_words_of_python(uwf: Uwf) -> None:
+def test_meta_and_times_are_reported_without_the_words_of_python(uwf: Uwf) -> None:
     agent = uwf.agent("""echo '{"meta": {"text": "x", "ok": true, "more": {"a": null}}}'""")
     thread = uwf.begun(agent)
     uwf.json("thread", "amend", thread, "--max-execution-time", "90m")

@@ -18,7 +18,7 @@ def test_start_prints_workflow_and_thread(uwf: Uwf) -> None:
     assert (ran.status, ran.err) == (0, "")
 
 
-def test_roles_without_an_agent_are_told_and_are_no_error(uwf: Uwf) -> None:
+def test_roles_without_an_agent_are_reported_and_are_no_error(uwf: Uwf) -> None:
     ran = uwf("thread", "start", "demo", "-p", "x", "--agent", "writer=w")
 
     assert ran.status == 0
@@ -74,7 +74,7 @@ def test_work_directory_is_where_the_caller_stands_unless_named(uwf: Uwf) -> Non
         ([], 2, "missing argument 'WORKFLOW'"),
     ],
 )
-def test_wrong_words_are_told_and_begin_nothing(
+def test_wrong_usage_is_reported_and_begin_nothing(
     words: list[str], status: int, said: str, uwf: Uwf
 ) -> None:
     ran = uwf("thread", "start", *words)

@@ -1,4 +1,4 @@
-"""`uwf thread step`, as seed 000 section 1.3 has it."""
+"""`uwf thread step`, as in seed 000 section 1.3."""
 
 import json
 
@@ -80,7 +80,7 @@ def test_agent_of_the_step_beats_the_binding(uwf: Uwf) -> None:
     assert uwf("thread", "step", thread).status == 3
 
 
-def test_failing_agent_is_told_and_the_step_can_be_tried_again(uwf: Uwf) -> None:
+def test_failing_agent_is_reported_and_the_step_can_be_tried_again(uwf: Uwf) -> None:
     flaky = 'test "$UWF_ATTEMPT" = 2 || { printf "no key" >&2; exit 7; }; '
     thread = uwf.begun(uwf.agent(flaky + """echo '{"meta": {"text": "x"}}'"""))
 
@@ -89,7 +89,7 @@ def test_failing_agent_is_told_and_the_step_can_be_tried_again(uwf: Uwf) -> None
     again = uwf.json("thread", "step", thread)
 
     assert (failed.status, failed.out) == (3, "")
-    # The log has no line end of its own; the error has a line of its own all the same.
+    # The log has no final newline; the error begins on a line of its own all the same.
     assert failed.err.splitlines()[:2] == [
         "no key",
         "error: writer failed (agent): exit status 7: no key",
@@ -97,7 +97,7 @@ def test_failing_agent_is_told_and_the_step_can_be_tried_again(uwf: Uwf) -> None
     assert again["status"] == "ready"
 
 
-def test_failure_is_one_object_for_those_who_asked_for_json(uwf: Uwf) -> None:
+def test_failure_is_one_object_with_format_json(uwf: Uwf) -> None:
     thread = uwf.begun(uwf.agent("echo nothing"))
 
     ran = uwf("--format", "json", "thread", "step", thread)
@@ -126,7 +126,7 @@ def test_work_directory_can_be_changed(uwf: Uwf) -> None:
 
 
 def test_command_that_came_from_elsewhere_is_shown_and_not_run(uwf: Uwf) -> None:
-    # As a fetch leaves it: the thread is here, and nobody has allowed its command.
+    # As after a fetch: the thread is here, and its command is not trusted.
     ran_file = uwf.place / "ran"
     thread = uwf.begun(uwf.agent(f'touch {ran_file}; echo \'{{"meta": {{"text": "x"}}}}\''))
     forget_trust(uwf)

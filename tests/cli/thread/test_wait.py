@@ -4,7 +4,7 @@ import pytest
 from cli.program import Uwf
 
 
-def test_thread_at_rest_is_told_at_once(uwf: Uwf) -> None:
+def test_thread_at_rest_is_reported_at_once(uwf: Uwf) -> None:
     thread = uwf.begun()
     shown = uwf.json("thread", "show", thread)
 
@@ -18,7 +18,7 @@ def test_thread_at_rest_is_told_at_once(uwf: Uwf) -> None:
     }
 
 
-def test_thread_that_waits_for_somebody_says_for_whom(uwf: Uwf) -> None:
+def test_waiting_thread_names_its_role(uwf: Uwf) -> None:
     thread = uwf.begun("human")
     uwf.json("thread", "step", thread)
 
@@ -57,7 +57,7 @@ def test_text_has_a_row_for_each(uwf: Uwf) -> None:
 @pytest.mark.parametrize(
     ("words", "status"), [([], 2), (["01J", "--timeout", "-1"], 2), (["01J"], 1), (["7", "x y"], 1)]
 )
-def test_wrong_words_are_told(words: list[str], status: int, uwf: Uwf) -> None:
+def test_wrong_usage_is_reported(words: list[str], status: int, uwf: Uwf) -> None:
     ran = uwf("thread", "wait", *words)
 
     assert (ran.status, ran.out) == (status, "")

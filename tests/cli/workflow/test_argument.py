@@ -16,6 +16,6 @@ def test_file_is_registered_and_its_hash_is_meant(uwf: Uwf) -> None:
 
 def test_name_and_hash_are_left_as_they_are(uwf: Uwf) -> None:
     assert name_workflow(uwf.session, "demo") == "demo"
-    # Only a file that is there is taken for one: the name of a workflow may end so.
+    # Only an existing file counts as one: the name of a workflow may have that suffix.
     assert name_workflow(uwf.session, "nothing.yaml") == "nothing.yaml"
     assert uwf.json("workflow", "list") == []

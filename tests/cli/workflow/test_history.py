@@ -5,7 +5,7 @@ from commands.world import DEMO
 
 @pytest.fixture
 def versions(uwf: Uwf) -> list[str]:
-    """Put three versions; give their workflows."""
+    """Put three versions; return their workflows."""
     texts = [DEMO, DEMO.replace("Write.", "Write well."), "# why\n" + DEMO]
     return [uwf.json("workflow", "put", uwf.file(text))["workflow"] for text in texts]
 
@@ -47,7 +47,7 @@ def test_many_changes_are_counted(uwf: Uwf) -> None:
     assert line.endswith("+ initialState.s4, + initialState.s5, and 3 more")
 
 
-def test_only_a_comment_changed_is_told_as_the_file(uwf: Uwf) -> None:
+def test_only_a_comment_changed_is_reported_as_the_file(uwf: Uwf) -> None:
     uwf.json("workflow", "put", uwf.file())
     uwf.json("workflow", "put", uwf.file(DEMO + "# why\n"))
 

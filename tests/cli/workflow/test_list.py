@@ -28,7 +28,7 @@ def test_empty_list_is_a_list(uwf: Uwf) -> None:
     assert uwf("workflow", "list", "--limit", "0").status == 2
 
 
-def test_what_is_wrong_is_no_description_and_a_description_is_one_line(uwf: Uwf) -> None:
+def test_problem_replaces_the_description_which_is_one_line(uwf: Uwf) -> None:
     text = "description: |\n  Write,\n  and write.\n"
     uwf.json(
         "workflow",

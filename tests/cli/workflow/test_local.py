@@ -44,7 +44,7 @@ def test_file_alone_is_named_without_more(uwf: Uwf) -> None:
     assert trusted == {"trusted": [{"command": "theirs"}]}
 
 
-def test_broken_file_is_told_with_all_that_is_wrong(uwf: Uwf) -> None:
+def test_broken_file_is_reported_with_every_problem(uwf: Uwf) -> None:
     uwf.json("workflow", "put", uwf.file())
     path = uwf.place / ".workflows" / "demo.yaml"
     path.parent.mkdir()

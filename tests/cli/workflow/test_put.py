@@ -25,7 +25,7 @@ def test_put_prints_what_is_registered_now(uwf: Uwf) -> None:
     assert (changed["changed"], changed["workflow"]) == (True, first["workflow"])
 
 
-def test_all_problems_are_told_at_once_with_their_lines(uwf: Uwf) -> None:
+def test_all_problems_are_reported_at_once_with_their_lines(uwf: Uwf) -> None:
     ran = uwf("workflow", "put", uwf.file(WRONG))
 
     assert (ran.status, ran.out) == (1, "")
@@ -35,7 +35,7 @@ def test_all_problems_are_told_at_once_with_their_lines(uwf: Uwf) -> None:
     assert uwf.json("workflow", "list") == []
 
 
-def test_problems_are_objects_for_those_who_asked_for_json(uwf: Uwf) -> None:
+def test_problems_are_objects_with_format_json(uwf: Uwf) -> None:
     ran = uwf("workflow", "put", uwf.file(WRONG), "--format", "json")
 
     problems = json.loads(ran.err)["error"]["problems"]
@@ -47,14 +47,16 @@ def test_problems_are_objects_for_those_who_asked_for_json(uwf: Uwf) -> None:
     ("content", "said"),
     [
         (b"", "the file is empty"),
-        (b"\x7fELF\x02\x01\x01\0", "U+007F may not stand in a file"),
+        (b"\x7fELF\x02\x01\x01\0", "U+007F is not allowed in a file"),
         (b"\xff\xd8\xff", "not UTF-8 text"),
         (b"[" * 100_000, "nested more than 100 levels deep"),
         (b"x" * 3_000_000, "larger than 1 MiB"),
-        (b"name: x\nname: y\n", "line 2: the key 'name' is there twice"),
+        (b"name: x\nname: y\n", "line 2: the key 'name' is duplicated"),
     ],
 )
-def test_file_that_is_no_workflow_is_told_in_one_line(content: bytes, said: str, uwf: Uwf) -> None:
+def test_file_that_is_no_workflow_is_reported_in_one_line(
+    content: bytes, said: str, uwf: Uwf
+) -> None:
     (uwf.place / "bad.yaml").write_bytes(content)
 
     ran = uwf("workflow", "put", str(uwf.place / "bad.yaml"))

@@ -39,7 +39,7 @@ def test_version_may_be_named_by_either_hash(uwf: Uwf) -> None:
         (["demo", "-m", "\udcff"], "is not UTF-8 text"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(words: list[str], said: str, uwf: Uwf) -> None:
+def test_invalid_value_is_refused_in_one_line(words: list[str], said: str, uwf: Uwf) -> None:
     uwf.json("workflow", "put", uwf.file())
 
     ran = uwf("workflow", "rollback", *words)

@@ -15,7 +15,7 @@ moderator:
 """
 
 
-def test_right_file_is_told_what_it_is(uwf: Uwf) -> None:
+def test_valid_file_is_reported_with_its_workflow(uwf: Uwf) -> None:
     path = uwf.file()
 
     document = uwf.json("workflow", "validate", path)

@@ -1,1 +1,1 @@
-"""Agents that ship with uwf, one file each."""
+"""One file per console script: each turns a program, a model or a person into an agent."""

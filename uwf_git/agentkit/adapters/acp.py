@@ -1,12 +1,9 @@
 """uwf-acp: any agent that speaks the Agent Client Protocol plays a role.
 
-Owns: the life of the agent's process, its sessions, and what becomes of its stop reasons.
-Knows nothing of: how messages travel (acp_client.py), what updates mean (acp_turn.py).
-Always true: one process answers all questions of a turn, corrections in the same session; it is
-ended, with all that it started, before this program ends. An agent that asks for a permission is
-answered at once: it was started to work where nobody is there to be asked, so `allow` is the
-default, `deny` refuses, and a list of kinds (`read edit`) allows these; every answer is in the
-trace. A turn counts as finished only when the agent said why it stopped.
+One agent process answers all questions of a turn, corrections in the same session; it ends, with
+all its children, before uwf-acp does. A request for a permission is answered at once from the
+setting: `allow` (the default, since there is no person to ask), `deny`, or the kinds of tools to
+allow (`read edit`); each answer is in the trace. A turn is finished only with a stop reason.
 """
 
 import os
@@ -16,14 +13,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from uwf_git.agentkit.acp_client import AcpClient, Patience, RequestFailed, WaitingEnded
-from uwf_git.agentkit.acp_turn import AcpTurn
-from uwf_git.agentkit.adapter import Answer, Asked, FailureKind, NoAnswer
+from uwf_git.agentkit.extraction.adapter import (
+    AdapterAnswer,
+    AdapterQuestion,
+    AskFailed,
+    FailureKind,
+)
+from uwf_git.agentkit.extraction.records import find
 from uwf_git.agentkit.live_log import LiveLog
-from uwf_git.agentkit.mcp_config import find_mcp_entry
-from uwf_git.agentkit.playing import adapter_main
-from uwf_git.agentkit.provider_variables import PROVIDER_VARIABLES
-from uwf_git.agentkit.records import find
+from uwf_git.agentkit.programs.acp_client import AcpClient, RequestFailed, WaitingEnded, WaitLimits
+from uwf_git.agentkit.programs.acp_turn import AcpTurn
+from uwf_git.agentkit.programs.mcp_config import find_mcp_entry
+from uwf_git.agentkit.programs.playing import adapter_main
+from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
 from uwf_git.agentkit.settings import split_args
 from uwf_git.agentkit.step_files import read_submitted
 from uwf_git.agents.command_line import (
@@ -32,15 +34,15 @@ from uwf_git.agents.command_line import (
     resolve_program,
     split_command,
 )
-from uwf_git.agents.companion import (
-    Companion,
-    CompanionEnded,
-    CompanionRequest,
-    CompanionSaysTooMuch,
-)
+from uwf_git.agents.deferred_signals import deferred_signals
 from uwf_git.agents.nested_environment import allowed_environment
-from uwf_git.agents.noted_signals import noted_signals
 from uwf_git.agents.one_line import on_one_line
+from uwf_git.agents.stdio_process import (
+    StdioEnded,
+    StdioOutputTooLong,
+    StdioProcess,
+    StdioRequest,
+)
 from uwf_git.errors import BadUsage
 
 _ABOUT = """\
@@ -57,9 +59,9 @@ _KEYS = {
 _PROTOCOL = 1
 _AUTH_REQUIRED = -32000
 
-# How long an agent that was told to stop may take to say so.
+# How long a cancelled agent may take to report that it stopped.
 _CANCEL_S = 1.0
-# One that has not begun to talk by then is no agent.
+# The limit of the first request, if no timeout is set.
 _HELLO_S = 120.0
 
 _ENVIRON = (
@@ -85,73 +87,72 @@ class AcpAdapter:
     resumes: bool = True
     _client: AcpClient | None = None
     _agent: dict[str, Any] = field(default_factory=dict)
-    """What the agent said of itself."""
+    """The agent's reply to ``initialize``."""
 
     _costs: dict[str, float] = field(default_factory=dict)
-    """The sessions that this process knows, with what each has cost so far."""
+    """What each session of this process has cost so far, in US dollars."""
 
-    def ask(self, asked: Asked) -> Answer:
-        """Let the agent work on one prompt, in the session of *asked* or in a new one.
+    def ask(self, question: AdapterQuestion) -> AdapterAnswer:
+        """Send one prompt, in the session of *question* or in a new one.
 
         Raises:
-            NoAnswer: it is not there, was stopped, or did not come to an end.
-            BadUsage: a setting is wrong.
+            AskFailed: the agent is missing, failed, or was stopped.
         """
-        patience = Patience(asked.timeout_s, asked.silence_s)
+        limits = WaitLimits(question.timeout_s, question.silence_s)
         turn = AcpTurn()
-        with noted_signals(patience.signals):
+        with deferred_signals(limits.signals):
             try:
-                return self._ask(asked, turn, patience)
+                return self._ask(question, turn, limits)
             except WaitingEnded as stopped:
                 self.close()
-                raise _why_stopped(stopped, asked, turn) from stopped
+                raise _why_stopped(stopped, question, turn) from stopped
             except RequestFailed as failure:
                 kind: FailureKind = "auth" if failure.code == _AUTH_REQUIRED else "model-error"
                 raise self._failure(kind, f"failed: {failure.message}", turn) from failure
-            except CompanionSaysTooMuch as failure:
+            except StdioOutputTooLong as failure:
                 self.close()
                 raise self._failure("too-much-output", "said too much", turn) from failure
-            except CompanionEnded as failure:
+            except StdioEnded as failure:
                 raise self._ended(turn) from failure
 
     def close(self) -> None:
-        """End the agent, and all that it started."""
+        """End the agent with all its children."""
         if self._client is not None:
             self._client.companion.close()
             self._client = None
             self._costs = {}
 
-    def _ask(self, asked: Asked, turn: AcpTurn, patience: Patience) -> Answer:
-        client = self._connect(asked, patience)
-        client.on_permission = lambda request: _permit(request, asked.settings, turn)
-        session = self._open_session(client, asked, patience)
+    def _ask(self, question: AdapterQuestion, turn: AcpTurn, limits: WaitLimits) -> AdapterAnswer:
+        client = self._connect(question, limits)
+        client.on_permission = lambda request: _permit(request, question.settings, turn)
+        session = self._open_session(client, question, limits)
         turn.session, turn.cost_before = session, self._costs[session]
         client.on_update = turn.take
-        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": asked.prompt}]}
+        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": question.prompt}]}
         try:
-            number = client.begin("session/prompt", prompt, patience)
-            turn.end(client.wait(number, patience))
+            number = client.begin("session/prompt", prompt, limits)
+            turn.end(client.wait(number, limits))
             while turn.stop_reason is None:
-                # Version 2 only says that the prompt was accepted, and then tells of the end.
-                client.listen(patience)
+                # Version 2 answers when the prompt is accepted, and reports the end later.
+                client.listen(limits)
         except WaitingEnded:
             _cancel(client, session, turn)
             raise
         finally:
-            # What a turn without an answer has cost is told with its failure, and only there.
+            # The cost of a failed turn is reported with its failure, and not again.
             self._costs[session] = turn.cost or self._costs[session]
-        return _checked(turn.build_answer(), turn, asked)
+        return _check_end(turn.build_answer(), turn, question)
 
-    def _connect(self, asked: Asked, patience: Patience) -> AcpClient:
+    def _connect(self, question: AdapterQuestion, limits: WaitLimits) -> AcpClient:
         if self._client is not None:
             return self._client
-        request = _build_request(asked)
+        request = _build_request(question)
         try:
-            companion = Companion(request, on_stderr=LiveLog().add)
+            companion = StdioProcess(request, on_stderr=LiveLog().add)
         except (OSError, ValueError) as error:
             problem = getattr(error, "strerror", None) or str(error)
             message = f"cannot start {request.argv[0]}: {problem.lower()}"
-            raise NoAnswer("crashed", message) from error
+            raise AskFailed("crashed", message) from error
         client = self._client = AcpClient(companion)
         hello = {
             "protocolVersion": _PROTOCOL,
@@ -161,30 +162,32 @@ class AcpAdapter:
             },
             "clientInfo": {"name": "uwf", "title": "uwf", "version": "1"},
         }
-        greeting = Patience(patience.timeout_s or _HELLO_S, None, patience.signals)
+        greeting = WaitLimits(limits.timeout_s or _HELLO_S, None, limits.signals)
         self._agent = client.request("initialize", hello, greeting)
         return client
 
-    def _open_session(self, client: AcpClient, asked: Asked, patience: Patience) -> str:
-        place = {"cwd": os.path.abspath(asked.workdir), "mcpServers": _mcp_servers(asked)}
-        if asked.session is None:
-            opened = client.request("session/new", place, patience)
+    def _open_session(
+        self, client: AcpClient, question: AdapterQuestion, limits: WaitLimits
+    ) -> str:
+        place = {"cwd": os.path.abspath(question.workdir), "mcpServers": _mcp_servers(question)}
+        if question.session is None:
+            opened = client.request("session/new", place, limits)
             session = find(opened, str, "sessionId")
             if not session:
-                raise NoAnswer("bad-output", "the agent opened a session without an id")
+                raise AskFailed("bad-output", "the agent opened a session without an id")
             self._costs[session] = 0.0
         else:
-            session = asked.session
+            session = question.session
             if session in self._costs:
                 return session
-            opened = self._load_session(client, session, place, patience)
-            spent = find(dict(asked.spent), float, "costUsd")
+            opened = self._load_session(client, session, place, limits)
+            spent = find(dict(question.spent), float, "costUsd")
             self._costs[session] = spent or 0.0
-        _choose_model(client, session, opened, asked.settings.get("model"), patience)
+        _choose_model(client, session, opened, question.settings.get("model"), limits)
         return session
 
     def _load_session(
-        self, client: AcpClient, session: str, place: Mapping[str, Any], patience: Patience
+        self, client: AcpClient, session: str, place: Mapping[str, Any], limits: WaitLimits
     ) -> dict[str, Any]:
         able = self._agent.get("agentCapabilities") or self._agent.get("capabilities") or {}
         if find(able, bool, "loadSession"):
@@ -192,25 +195,25 @@ class AcpAdapter:
         elif isinstance(able, dict) and "resume" in (able.get("sessionCapabilities") or {}):
             method = "session/resume"
         else:
-            raise NoAnswer("no-session", "the agent cannot go on with an old session")
-        # What it tells of the old turns is not this turn's.
+            raise AskFailed("no-session", "the agent cannot resume a session")
+        # Ignore the replayed updates of earlier turns.
         client.on_update = lambda _update: None
         try:
-            return client.request(method, {"sessionId": session, **place}, patience)
+            return client.request(method, {"sessionId": session, **place}, limits)
         except RequestFailed as failure:
             told = on_one_line(failure.message)[:300]
-            raise NoAnswer("no-session", f"the agent lost session {session:.60}: {told}") from None
+            raise AskFailed("no-session", f"the agent lost session {session:.60}: {told}") from None
 
-    def _failure(self, kind: FailureKind, what: str, turn: AcpTurn) -> NoAnswer:
+    def _failure(self, kind: FailureKind, what: str, turn: AcpTurn) -> AskFailed:
         hint = None
         if kind == "auth":
             methods = self._agent.get("authMethods") or []
             names = ", ".join(find(each, str, "name") or "" for each in methods)
             hint = f"log in with the agent's own program first ({names or 'see its manual'})"
         message = f"the agent {on_one_line(what)[:500]}"
-        return NoAnswer(kind, message, hint=hint, partial=turn.build_answer())
+        return AskFailed(kind, message, hint=hint, partial=turn.build_answer())
 
-    def _ended(self, turn: AcpTurn) -> NoAnswer:
+    def _ended(self, turn: AcpTurn) -> AskFailed:
         code, said = None, ""
         if self._client is not None:
             companion = self._client.companion
@@ -218,27 +221,27 @@ class AcpAdapter:
             self.close()
             said = companion.stderr_tail.decode(errors="replace").strip().rpartition("\n")[2]
         how = "closed its output" if code is None else f"ended with exit status {code}"
-        what = f"{how} before it had answered" + (f": {said}" if said else "")
+        what = f"{how} before it answered" + (f": {said}" if said else "")
         return self._failure("crashed", what, turn)
 
 
-def _build_request(asked: Asked) -> CompanionRequest:
-    command = asked.settings.get("command", "")
+def _build_request(question: AdapterQuestion) -> StdioRequest:
+    command = question.settings.get("command", "")
     if not command.strip():
         raise BadUsage("no agent was named", hint="for example: uwf-acp 'gemini --acp'")
-    words = (*split_command(command), *split_args(asked.settings))
-    path = build_search_path(asked.environ.get("PATH", os.defpath))
+    words = (*split_command(command), *split_args(question.settings))
+    path = build_search_path(question.environ.get("PATH", os.defpath))
     try:
-        program = resolve_program(words[0], path=path, workdir=asked.workdir)
+        program = resolve_program(words[0], path=path, workdir=question.workdir)
     except ProgramMissing as missing:
-        raise NoAnswer("missing", missing.message, hint=missing.hint) from missing
-    more = (*_ENVIRON, *asked.settings.get("env", "").split())
-    environment = {**allowed_environment(asked.environ, more=more), "PATH": path}
-    return CompanionRequest((program, *words[1:]), environment, asked.workdir)
+        raise AskFailed("missing", missing.message, hint=missing.hint) from missing
+    more = (*_ENVIRON, *question.settings.get("env", "").split())
+    environment = {**allowed_environment(question.environ, more=more), "PATH": path}
+    return StdioRequest((program, *words[1:]), environment, question.workdir)
 
 
-def _mcp_servers(asked: Asked) -> list[dict[str, Any]]:
-    entry = find_mcp_entry(asked.environ, asked.settings)
+def _mcp_servers(question: AdapterQuestion) -> list[dict[str, Any]]:
+    entry = find_mcp_entry(question.environ, question.settings)
     if entry is None:
         return []
     env = [{"name": name, "value": value} for name, value in entry["env"].items()]
@@ -250,33 +253,33 @@ def _choose_model(
     session: str,
     opened: Mapping[str, Any],
     model: str | None,
-    patience: Patience,
+    limits: WaitLimits,
 ) -> None:
     if not model:
         return
     for option in opened.get("configOptions") or []:
         if find(option, str, "category") == "model":
             wanted = {"sessionId": session, "configId": option.get("id"), "value": model}
-            client.request("session/set_config_option", wanted, patience)
+            client.request("session/set_config_option", wanted, limits)
             return
     if not opened.get("models"):
         raise BadUsage(
             "this agent does not take a model by its protocol",
             hint="name the model in the agent's own command or settings",
         )
-    client.request("session/set_model", {"sessionId": session, "modelId": model}, patience)
+    client.request("session/set_model", {"sessionId": session, "modelId": model}, limits)
 
 
 def _permit(
     request: Mapping[str, Any], settings: Mapping[str, str], turn: AcpTurn
 ) -> dict[str, Any]:
-    """Answer a request for a permission, as the settings say."""
+    """Answer a request for a permission as the setting says."""
     wanted = settings.get("permission") or "allow"
     kind = find(request, str, "toolCall", "kind") or "other"
     is_allowed = wanted == "allow" or kind in wanted.replace(",", " ").split()
     front = "allow" if is_allowed else "reject"
     options = [each for each in request.get("options") or [] if find(each, str, "optionId")]
-    # Once, rather than always: nothing should outlast this turn.
+    # Prefer "once" to "always", so that nothing outlasts this turn.
     fitting = sorted(
         (each for each in options if (find(each, str, "kind") or "").startswith(front)),
         key=lambda each: find(each, str, "kind") != f"{front}_once",
@@ -289,36 +292,36 @@ def _permit(
 
 
 def _cancel(client: AcpClient, session: str, turn: AcpTurn) -> None:
-    """Tell the agent to stop, and listen to its last words for a moment."""
+    """Cancel the turn, and take the updates that still come for a moment."""
     client.on_permission = lambda _request: {"outcome": {"outcome": "cancelled"}}
-    patience = Patience(_CANCEL_S)
-    with suppress(WaitingEnded, CompanionEnded, CompanionSaysTooMuch, RequestFailed):
-        client.notify("session/cancel", {"sessionId": session}, patience)
+    limits = WaitLimits(_CANCEL_S)
+    with suppress(WaitingEnded, StdioEnded, StdioOutputTooLong, RequestFailed):
+        client.notify("session/cancel", {"sessionId": session}, limits)
         while turn.stop_reason is None and not client.has_result():
-            client.listen(patience)
+            client.listen(limits)
 
 
-def _why_stopped(stopped: WaitingEnded, asked: Asked, turn: AcpTurn) -> NoAnswer:
+def _why_stopped(stopped: WaitingEnded, question: AdapterQuestion, turn: AcpTurn) -> AskFailed:
     told = {
-        "timed-out": f"acp took longer than {asked.timeout_s or _HELLO_S:g} s, and was stopped",
-        "silent": f"acp said nothing for {asked.silence_s or 0:g} s, and was stopped",
+        "timed-out": f"acp took longer than {question.timeout_s or _HELLO_S:g} s, and was stopped",
+        "silent": f"acp said nothing for {question.silence_s or 0:g} s, and was stopped",
         "interrupted": "acp was interrupted",
     }
-    return NoAnswer(stopped.why, told[stopped.why], partial=turn.build_answer())
+    return AskFailed(stopped.why, told[stopped.why], partial=turn.build_answer())
 
 
-def _checked(answer: Answer, turn: AcpTurn, asked: Asked) -> Answer:
-    """Give *answer* if the agent came to its end."""
+def _check_end(answer: AdapterAnswer, turn: AcpTurn, question: AdapterQuestion) -> AdapterAnswer:
+    """Return *answer* if the agent finished its turn."""
     kind, what = _STOPPED.get(turn.stop_reason or "", (None, ""))
     if kind is not None:
-        raise NoAnswer(kind, f"the agent {what}", partial=answer)
-    if not answer.text.strip() and read_submitted(asked.step_dir) is None:
-        raise NoAnswer("no-result", "the agent ended its turn without a word", partial=answer)
+        raise AskFailed(kind, f"the agent {what}", partial=answer)
+    if not answer.text.strip() and read_submitted(question.step_dir) is None:
+        raise AskFailed("no-result", "the agent ended its turn without a word", partial=answer)
     return answer
 
 
 def main() -> int:
-    """Be the program uwf-acp."""
+    """Run uwf-acp on this process's arguments and environment."""
     adapter = AcpAdapter()
     try:
         return adapter_main(adapter, about=_ABOUT, keys=_KEYS, word="command")()

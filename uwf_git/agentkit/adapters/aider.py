@@ -1,11 +1,8 @@
 """uwf-aider: aider plays a role.
 
-Owns: how `aider` is called for one message, and what it leaves.
-Knows nothing of: running it.
-Always true: its exit status is 0 when the key is wrong and when the model says nothing, and what
-it prints is laid out anew (front matter comes apart). So the verdict, and the text, is the last
-response in the log of its calls of the model, where every line of it is marked as such.
-It has no sessions: nobody can be asked again.
+aider exits with 0 when the key is wrong and when the model says nothing, and it reformats what it
+prints (front matter comes apart). So the answer is the last response in its log of model calls,
+where every line is marked. It has no sessions, so an answer cannot be corrected.
 """
 
 import os
@@ -14,17 +11,23 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
-from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
-from uwf_git.agentkit.failure_words import explain_no_record, explain_words
-from uwf_git.agentkit.provider_variables import PROVIDER_VARIABLES
-from uwf_git.agentkit.records import build_usage
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.extraction.records import build_usage
+from uwf_git.agentkit.programs.command_adapter import (
+    CommandAdapter,
+    EndedProgram,
+    ProgramCall,
+    adapter_main,
+)
+from uwf_git.agentkit.programs.failures import explain_no_record, explain_words
+from uwf_git.agentkit.programs.options import option, write_file
+from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
 from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\
 Play roles with aider, in the thread's work directory. It edits files without asking, commits
 nothing by itself (--args --auto-commits does), and runs no commands. Where there is no git
-repository it is told to make none. It prints nothing while its model thinks. It leaves its map
+repository it makes none. It prints nothing while its model thinks. It leaves its map
 of the code in .aider.tags.cache.v4, unless --args '--map-tokens 0'. A model is named as aider
 names it: openai/NAME, sonnet.
 """
@@ -51,45 +54,34 @@ _TOKENS = re.compile(
     rf"^Tokens: {_NUMBER} sent,(?: {_NUMBER} cache write,)?(?: {_NUMBER} cache hit,)?"
     rf" {_NUMBER} received\.(?: Cost: .*, \$([\d.]+) session\.)?\s*$"
 )
-# It goes on over lines, for it is broken where a terminal would end.
+# Several lines, since aider wraps it at the width of a terminal.
 _FAILURE = re.compile(
     r"^(?:litellm\.|Model .{0,80} has hit a token limit|Unable to )(?:.+(?:\n|\Z))*", re.MULTILINE
 )
 _EMPTY = "Empty response received"
 
 
-def build(asked: Asked, folder: str) -> Command:
-    """Build the call that asks *asked*; its prompt goes into a file in *folder*.
-
-    Raises:
-        BadUsage: a setting is wrong.
-    """
-    settings = asked.settings
+def build(question: AdapterQuestion, folder: str) -> ProgramCall:
+    """Build the call for *question*; its prompt goes into a file in *folder*."""
+    settings = question.settings
     permission = choose_permission(settings, _PERMISSIONS)
     own = os.path.abspath(folder)
-    message = os.path.join(own, _MESSAGE_FILE)
-    with open(message, "w", encoding="utf-8", errors="replace") as file:
-        file.write(asked.prompt)
+    message = write_file(folder, _MESSAGE_FILE, question.prompt)
     argv = ["aider", *_ALWAYS, *_PERMISSIONS[permission], "--message-file", message]
     argv += ["--llm-history-file", os.path.join(own, _LOG_FILE)]
     for name in ("chat", "input"):
         argv += [f"--{name}-history-file", os.path.join(own, f"{name}.history")]
-    if not _is_in_repository(asked.workdir):
+    if not _is_in_repository(question.workdir):
         argv.append("--no-git")
-    if settings.get("model"):
-        argv += ["--model", settings["model"]]
-    return Command((*argv, *split_args(settings)))
+    argv += option("--model", settings.get("model"))
+    return ProgramCall((*argv, *split_args(settings)))
 
 
-def parse(ended: Ended) -> Answer:
-    """Read what it printed, and the log that it left.
-
-    Raises:
-        NoAnswer: the model gave no answer.
-    """
+def parse(ended: EndedProgram) -> AdapterAnswer:
+    """Read the answer from the log of calls; raise AskFailed if there is none."""
     said = list(_read_responses(ended.folder))
     stdout = ended.run.stdout.decode(errors="replace")
-    answer = Answer(
+    answer = AdapterAnswer(
         text=said[-1] if said else "",
         usage=_read_usage(stdout, said),
         trace=tuple({"type": "message", "text": text} for text in said[:-1] if text.strip()),
@@ -100,7 +92,7 @@ def parse(ended: Ended) -> Answer:
 
 
 def _is_in_repository(workdir: str) -> bool:
-    """Tell whether git would find a repository there; aider would make one otherwise."""
+    """Return whether git finds a repository there; aider would create one otherwise."""
     place = os.path.abspath(workdir)
     while not os.path.exists(os.path.join(place, ".git")):
         if place == os.path.dirname(place):
@@ -110,7 +102,7 @@ def _is_in_repository(workdir: str) -> bool:
 
 
 def _read_responses(folder: str) -> Iterator[str]:
-    """Give the responses in the log; of a call that failed, an empty text."""
+    """Yield the responses in the log; an empty text for a call that failed."""
     try:
         with open(os.path.join(folder, _LOG_FILE), encoding="utf-8", errors="replace") as file:
             lines = file.read().split("\n")
@@ -128,7 +120,7 @@ def _said_after(lines: list[str], number: int) -> Iterator[str]:
 
 
 def _read_usage(stdout: str, said: list[str]) -> dict[str, Any]:
-    """Add up what was told of every call; a line that the model itself said does not count."""
+    """Add up the lines with the usage of each call, except those that the model itself wrote."""
     told = [line for line in map(str.rstrip, stdout.split("\n")) if _TOKENS.match(line)]
     for line in (line.rstrip() for text in said for line in text.split("\n")):
         if line in told:
@@ -146,19 +138,19 @@ def _read_usage(stdout: str, said: list[str]) -> dict[str, Any]:
 
 
 def _number(digits: str | None, thousands: str | None) -> int:
-    """Read a number as aider rounds it: 950, 1.2k, 12k."""
+    """Read a number that aider rounded: 950, 1.2k, 12k."""
     try:
         return round(float((digits or "0").replace(",", "")) * (1000 if thousands else 1))
     except ValueError:
         return 0
 
 
-def _explain(ended: Ended, stdout: str, answer: Answer) -> NoAnswer:
+def _explain(ended: EndedProgram, stdout: str, answer: AdapterAnswer) -> AskFailed:
     failures = [found[0] for found in _FAILURE.finditer(stdout)]
     if failures:
         return explain_words("aider", failures[-1], login=_LOGIN, partial=answer)
     if _EMPTY in stdout:
-        return NoAnswer("no-result", "aider's model gave an empty response", partial=answer)
+        return AskFailed("no-result", "aider's model gave an empty response", partial=answer)
     return explain_no_record("aider", ended, login=_LOGIN, partial=answer)
 
 

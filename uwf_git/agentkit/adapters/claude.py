@@ -1,10 +1,8 @@
 """uwf-claude: Claude Code plays a role.
 
-Owns: how `claude -p` is called, and what its records mean.
-Knows nothing of: running it.
-Always true: only its record `result` is the verdict. Its subtype is "success" when the endpoint
-failed as well (``is_error`` tells), its exit status is 0 when it was interrupted, and the object
-that was asked for may be missing from a success.
+Only its record `result` is the verdict. Its subtype is "success" even when the endpoint failed
+(``is_error`` says so), its exit status is 0 when it was interrupted, and a success may lack the
+object that was requested.
 """
 
 import json
@@ -12,23 +10,39 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from uwf_git.agentkit.adapter import Answer, Asked, FailureKind, NoAnswer
-from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
-from uwf_git.agentkit.failure_words import (
+from uwf_git.agentkit.extraction.adapter import (
+    AdapterAnswer,
+    AdapterQuestion,
+    AskFailed,
+    FailureKind,
+)
+from uwf_git.agentkit.extraction.records import build_usage, find, find_last, parse_lines
+from uwf_git.agentkit.extraction.role_object import add_guide, read_answer
+from uwf_git.agentkit.programs.command_adapter import (
+    CommandAdapter,
+    EndedProgram,
+    ProgramCall,
+    adapter_main,
+)
+from uwf_git.agentkit.programs.failures import (
     explain_no_record,
     explain_words,
     require_good_end,
     with_reset,
 )
-from uwf_git.agentkit.mcp_config import SERVER, find_mcp_entry, mcp_servers_json
-from uwf_git.agentkit.records import build_usage, find, parse_lines
-from uwf_git.agentkit.role_object import GUIDE, read_answer, wanted_of
+from uwf_git.agentkit.programs.mcp_config import SERVER, find_mcp_entry, mcp_servers_json
+from uwf_git.agentkit.programs.options import (
+    MCP_KEYS,
+    find_object_schema,
+    option,
+    schema_keys,
+)
 from uwf_git.agentkit.settings import split_args
 
 _ABOUT = """\
 Play roles with Claude Code (`claude -p`), in the thread's work directory.
 
-What it may do without asking, since nobody is there to be asked (--permission):
+What it may do (--permission); nothing is asked, since no person is there to answer:
   acceptEdits         read, and edit files in the work directory; of commands only those
                       that it takes to be harmless. The default; the trace tells what
                       was refused.
@@ -40,14 +54,11 @@ What it may do without asking, since nobody is there to be asked (--permission):
 To allow some commands more: --args '--allowedTools "Bash(npm test:*)"'.
 """
 
-_KEYS = {
-    "schema": "words: ask for the fields in words, not by its own --json-schema",
-    "mcp": "off: do not offer it the tools of `uwf mcp`",
-}
+_KEYS = {**schema_keys("its own --json-schema"), **MCP_KEYS}
 
 _PERMISSION = "acceptEdits"
 
-# It tries 401 again as well, with waits that double.
+# It retries 401 too, with waits that double.
 _RETRIES = "2"
 
 # One argument holds 128 KiB on Linux.
@@ -67,43 +78,32 @@ _SUBTYPES: dict[str, tuple[FailureKind, str]] = {
 }
 
 
-def build(asked: Asked, _folder: str) -> Command:
-    """Build the call that asks *asked*.
-
-    Raises:
-        BadUsage: a setting is wrong.
-    """
-    settings = asked.settings
+def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
+    """Build the call for *question*."""
+    settings = question.settings
     argv = ["claude", "-p", "--output-format", "stream-json", "--verbose"]
     argv += ["--permission-mode", settings.get("permission") or _PERMISSION]
-    if settings.get("model"):
-        argv += ["--model", settings["model"]]
-    if asked.session is not None:
-        argv += ["--resume", asked.session]
-    schema = _build_schema(asked)
-    if schema is not None:
-        argv += ["--json-schema", schema]
-    if find_mcp_entry(asked.environ, settings) is not None:
-        argv += ["--mcp-config", mcp_servers_json(asked.environ, alwaysLoad=True)]
-        argv += ["--allowedTools", f"mcp__{SERVER}"]
-    prompt = asked.prompt if schema is None else f"{asked.prompt}\n{GUIDE}\n"
+    argv += option("--model", settings.get("model"))
+    argv += option("--resume", question.session)
+    schema = _build_schema(question)
+    argv += option("--json-schema", schema)
+    entry = find_mcp_entry(question.environ, settings)
+    argv += option("--mcp-config", mcp_servers_json(entry, alwaysLoad=True))
+    argv += option("--allowedTools", f"mcp__{SERVER}" if entry else None)
+    prompt = question.prompt if schema is None else add_guide(question.prompt)
     environ = {"DISABLE_AUTOUPDATER": "1"}
-    if not asked.environ.get("CLAUDE_CODE_MAX_RETRIES"):
+    if not question.environ.get("CLAUDE_CODE_MAX_RETRIES"):
         environ["CLAUDE_CODE_MAX_RETRIES"] = _RETRIES
-    return Command((*argv, *split_args(settings)), prompt.encode(errors="replace"), environ)
+    return ProgramCall((*argv, *split_args(settings)), prompt.encode(errors="replace"), environ)
 
 
-def parse(ended: Ended) -> Answer:
-    """Read what it printed.
-
-    Raises:
-        NoAnswer: it says that it failed, or does not say that it has finished.
-    """
+def parse(ended: EndedProgram) -> AdapterAnswer:
+    """Read the answer; raise AskFailed if the program reports a failure or no end."""
     records = parse_lines(ended.run.stdout)
-    result = next((each for each in records[::-1] if each.get("type") == "result"), None)
+    result = find_last(records, "result")
     if result is None:
         raise _explain_none(ended, records)
-    answer = _read_answer(result, records, ended.asked)
+    answer = _read_answer(result, records, ended.question)
     if result.get("is_error") is not False or result.get("subtype") != "success":
         raise _explain_failure(result, records, answer)
     require_good_end("claude", ended, answer, after="result")
@@ -112,34 +112,33 @@ def parse(ended: Ended) -> Answer:
     return answer
 
 
-def _build_schema(asked: Asked) -> str | None:
-    """Give the schema of the fields and the words together; None to ask for them in words."""
-    if asked.schema is None or asked.settings.get("schema") == "words":
-        return None
-    schema = json.dumps(wanted_of(asked.schema).schema)
-    return schema if len(schema) <= _LONGEST_SCHEMA else None
+def _build_schema(question: AdapterQuestion) -> str | None:
+    schema = json.dumps(find_object_schema(question))
+    return schema if schema != "null" and len(schema) <= _LONGEST_SCHEMA else None
 
 
-def _read_answer(result: Mapping[str, Any], records: list[dict[str, Any]], asked: Asked) -> Answer:
+def _read_answer(
+    result: Mapping[str, Any], records: list[dict[str, Any]], question: AdapterQuestion
+) -> AdapterAnswer:
     value = find(result, dict, "structured_output")
-    # What it says of its own failure is no answer.
+    # The text of a failure is not an answer.
     is_answer = value is None and result.get("is_error") is False
     said = find(result, str, "result") or "" if is_answer else ""
     meta: Any = value
-    if value is not None and asked.schema is not None:
-        read = read_answer(value, asked.schema)
+    if value is not None and question.schema is not None:
+        read = read_answer(value, question.schema)
         said, meta = (read.content, read.meta) if read else ("", value)
-    return Answer(
+    return AdapterAnswer(
         text=said if said.strip() else _find_last_words(records),
         structured=meta,
         session=find(result, str, "session_id"),
-        usage=_read_usage(result, asked),
+        usage=_read_usage(result, question),
         trace=(*_read_trace(records), *_read_refusals(result)),
     )
 
 
-def _read_usage(result: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
-    """Read what this question cost; its tokens are its own, but its cost is the session's."""
+def _read_usage(result: Mapping[str, Any], question: AdapterQuestion) -> dict[str, Any]:
+    """Read the usage: the tokens of this question; the cost is the whole session's."""
     usage = find(result, dict, "usage")
     cached = find(usage, int, "cache_read_input_tokens")
     created = find(usage, int, "cache_creation_input_tokens")
@@ -151,31 +150,35 @@ def _read_usage(result: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
         outputTokens=find(usage, int, "output_tokens"),
         cachedInputTokens=cached,
         reasoningTokens=find(usage, int, "output_tokens_details", "thinking_tokens"),
-        costUsd=_find_cost(result, asked),
+        costUsd=_find_cost(result, question),
         turns=find(result, int, "num_turns"),
     )
 
 
-def _find_cost(result: Mapping[str, Any], asked: Asked) -> float | None:
+def _find_cost(result: Mapping[str, Any], question: AdapterQuestion) -> float | None:
     total = find(result, float, "total_cost_usd")
-    if total is None or asked.session is None or find(result, str, "session_id") != asked.session:
+    if (
+        total is None
+        or question.session is None
+        or find(result, str, "session_id") != question.session
+    ):
         return total
-    before = find(asked.spent, float, "costUsd")
+    before = find(question.spent, float, "costUsd")
     if before is None:
-        # All of the session's would be counted twice.
+        # The whole session's cost would be counted twice.
         return None
     return total - before if total >= before else total
 
 
 def _blocks(record: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
-    """List the blocks of one kind in a message; none where the endpoint's error speaks."""
+    """List the blocks of one kind in a message; none in an error of the endpoint."""
     blocks = find(record, list, "message", "content") or []
     is_error = record.get("is_api_error_message") is True
     return [] if is_error else [block for block in blocks if find(block, str, "type") == kind]
 
 
 def _find_last_words(records: list[dict[str, Any]]) -> str:
-    """Give the last text that it said itself, not by an agent of its own."""
+    """Return its own last text, not that of a sub-agent."""
     for record in reversed(records):
         if record.get("type") == "assistant" and not record.get("parent_tool_use_id"):
             text = "".join(find(block, str, "text") or "" for block in _blocks(record, "text"))
@@ -185,7 +188,7 @@ def _find_last_words(records: list[dict[str, Any]]) -> str:
 
 
 def _read_trace(records: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Tell what it did: what it said, its tools with what they gave, and what was tried again."""
+    """Yield its messages, its tools with their output, and its retries."""
     results = {
         find(block, str, "tool_use_id"): block
         for record in records
@@ -217,48 +220,48 @@ def _read_refusals(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield {"type": "permission", "name": tool, "allowed": False, "input": given}
 
 
-def _explain_nothing(result: Mapping[str, Any], answer: Answer) -> NoAnswer:
+def _explain_nothing(result: Mapping[str, Any], answer: AdapterAnswer) -> AskFailed:
     if find(result, list, "permission_denials"):
         message = "claude ended without an answer: it was not allowed to use its tools"
-        return NoAnswer("refused-permission", message, hint=_ALLOW, partial=answer)
-    return NoAnswer("no-result", "claude ended well, but said nothing", partial=answer)
+        return AskFailed("refused-permission", message, hint=_ALLOW, partial=answer)
+    return AskFailed("no-result", "claude ended well, but said nothing", partial=answer)
 
 
 def _explain_failure(
-    result: Mapping[str, Any], records: list[dict[str, Any]], answer: Answer
-) -> NoAnswer:
+    result: Mapping[str, Any], records: list[dict[str, Any]], answer: AdapterAnswer
+) -> AskFailed:
     errors = [each for each in find(result, list, "errors") or [] if isinstance(each, str)]
     words = find(result, str, "result") or "; ".join(errors)
     if any(mark in words for mark in _NO_SESSION):
-        return NoAnswer("no-session", f"claude: {words}")
+        return AskFailed("no-session", f"claude: {words}")
     kind, meaning = _SUBTYPES.get(find(result, str, "subtype") or "", (None, ""))
     if kind is not None:
         told = f": {errors[0]}" if errors else ""
-        return NoAnswer(kind, f"claude stopped: {meaning}{told}", partial=answer)
+        return AskFailed(kind, f"claude stopped: {meaning}{told}", partial=answer)
     if (find(result, str, "terminal_reason") or "").startswith("aborted"):
-        return NoAnswer("interrupted", "claude was interrupted", partial=answer)
+        return AskFailed("interrupted", "claude was interrupted", partial=answer)
     status = find(result, int, "api_error_status")
     failure = explain_words("claude", words, status=status, login=_LOGIN, partial=answer)
     return with_reset(failure, _find_reset(records))
 
 
 def _find_reset(records: list[dict[str, Any]]) -> int | None:
-    """Give the second since 1970 at which the limit that was hit ends, if it was told."""
+    """Return when the exceeded limit ends, in seconds since 1970, if a record says so."""
     for record in reversed(records):
         if find(record, str, "rate_limit_info", "status") == "rejected":
             return find(record, int, "rate_limit_info", "resetsAt")
     return None
 
 
-def _explain_none(ended: Ended, records: list[dict[str, Any]]) -> NoAnswer:
-    partial = Answer(text=_find_last_words(records), trace=tuple(_read_trace(records)))
+def _explain_none(ended: EndedProgram, records: list[dict[str, Any]]) -> AskFailed:
+    partial = AdapterAnswer(text=_find_last_words(records), trace=tuple(_read_trace(records)))
     failure = explain_no_record("claude", ended, login=_LOGIN, partial=partial)
     words = failure.message
     if any(mark in words for mark in _NO_SESSION):
-        return NoAnswer("no-session", words)
+        return AskFailed("no-session", words)
     if _ROOT in words:
         hint = "run it as another user, or say IS_SANDBOX=1 where it can do no harm"
-        return NoAnswer("refused-permission", words, hint=hint)
+        return AskFailed("refused-permission", words, hint=hint)
     return failure
 
 

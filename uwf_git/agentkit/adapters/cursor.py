@@ -1,31 +1,35 @@
 """uwf-cursor: the Cursor CLI plays a role.
 
-Owns: how `cursor-agent` is called without a terminal, and what its events mean.
-Knows nothing of: running it.
-Always true: only its record ``result`` is the verdict; when it fails there is none, and stderr
-says why. The result repeats all that was said from the beginning, so the answer is what was said
-after the last tool, if the result ends with it.
-`uwf mcp` is not attached: cursor-agent takes MCP servers from .cursor/mcp.json alone, the
-project's or the user's (`--approve-mcps` only approves what stands there), and a run may write into
-neither. It has a sandbox for commands (`--sandbox`), of which no document says what holds with
-`--force`, and without that it only proposes changes when nobody is there: so it may do everything.
-Source: cursor.com/docs/cli/reference/output-format, /parameters and /docs/cli/mcp. Written from
-these; the program itself, which needs an account, has not been run with it.
+Only its record ``result`` is the verdict; a failure has none, and stderr says why. The result
+repeats all text from the beginning, so the answer is the text after the last tool, if the result
+ends with it.
+`uwf mcp` is not attached: cursor-agent reads MCP servers only from .cursor/mcp.json of the project
+or the user (`--approve-mcps` approves its entries), and a run may write into neither. Without
+`--force` it only proposes changes when there is no person to ask, so `force` is the default; its
+documentation does not say what `--sandbox` restricts together with `--force`.
+Source: cursor.com/docs/cli/reference/output-format, /parameters and /docs/cli/mcp. Never run with
+the program itself, which needs an account.
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from uwf_git.agentkit.adapter import Answer, Asked
-from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
-from uwf_git.agentkit.failure_words import (
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
+from uwf_git.agentkit.extraction.records import Record, build_usage, find, find_last, parse_lines
+from uwf_git.agentkit.programs.command_adapter import (
+    CommandAdapter,
+    EndedProgram,
+    ProgramCall,
+    adapter_main,
+)
+from uwf_git.agentkit.programs.failures import (
     explain_no_record,
     explain_words,
     require_good_end,
     require_words,
 )
-from uwf_git.agentkit.records import build_usage, find, parse_lines
+from uwf_git.agentkit.programs.options import option
 from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\
@@ -33,7 +37,7 @@ Play roles with the Cursor CLI (`cursor-agent -p`), in the thread's work directo
 login (`cursor-agent login`), or CURSOR_API_KEY. Written from its documentation, and not yet
 tried against the program.
 
-What it may do without asking, since nobody is there to be asked (--permission):
+What it may do (--permission); nothing is asked, since no person is there to answer:
   force     everything that its configuration does not deny. The default, since
             otherwise it only proposes its changes.
   default   what its configuration allows
@@ -55,45 +59,32 @@ _PERMISSIONS: dict[str, tuple[str, ...]] = {
 
 _TOOL_SUFFIX = "ToolCall"
 
-Record = Mapping[str, Any]
 
-
-def build(asked: Asked, _folder: str) -> Command:
-    """Build the call that asks *asked*.
-
-    Raises:
-        BadUsage: a setting is wrong.
-    """
-    settings = asked.settings
+def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
+    """Build the call for *question*."""
+    settings = question.settings
     argv = ["cursor-agent", "-p", "--output-format", "stream-json", "--trust"]
     argv += _PERMISSIONS[choose_permission(settings, _PERMISSIONS)]
-    if settings.get("model"):
-        argv += ["--model", settings["model"]]
-    if asked.session is not None:
-        argv += ["--resume", asked.session]
-    return Command((*argv, *split_args(settings)), asked.prompt.encode(errors="replace"))
+    argv += option("--model", settings.get("model"))
+    argv += option("--resume", question.session)
+    return ProgramCall((*argv, *split_args(settings)), question.prompt.encode(errors="replace"))
 
 
-def parse(ended: Ended) -> Answer:
-    """Read what it printed.
-
-    Raises:
-        NoAnswer: it says that it failed, or does not say that it has finished.
-    """
+def parse(ended: EndedProgram) -> AdapterAnswer:
+    """Read the answer; raise AskFailed if the program reports a failure or no end."""
     records = parse_lines(ended.run.stdout)
-    results = [record for record in records if record.get("type") == "result"]
+    result = find_last(records, "result")
     sessions = [name for record in records if (name := find(record, str, "session_id"))]
     last = _said_last(records)
-    whole = find(results[-1], str, "result") if results else None
-    answer = Answer(
+    whole = find(result, str, "result")
+    answer = AdapterAnswer(
         text=last if whole is None or whole.rstrip().endswith(last.strip() or "\0") else whole,
         session=sessions[-1] if sessions else None,
-        usage=_read_usage(results[-1]) if results else {},
+        usage=_read_usage(result),
         trace=tuple(_trace(records)),
     )
-    if not results:
+    if result is None:
         raise explain_no_record("cursor", ended, login=_LOGIN, partial=answer)
-    result = results[-1]
     if result.get("is_error") is not False or result.get("subtype") != "success":
         raise explain_words("cursor", whole or "", login=_LOGIN, partial=answer)
     require_good_end("cursor", ended, answer, after="result")
@@ -102,7 +93,7 @@ def parse(ended: Ended) -> Answer:
 
 
 def _said_last(records: list[dict[str, Any]]) -> str:
-    """Give what was said after the last tool."""
+    """Return the text after the last tool."""
     said: list[str] = []
     for record in records:
         if record.get("type") == "tool_call":
@@ -117,8 +108,8 @@ def _text(record: Record) -> str:
     return "".join(find(block, str, "text") or "" for block in blocks)
 
 
-def _read_usage(result: Record) -> dict[str, Any]:
-    """Read the numbers that some versions tell."""
+def _read_usage(result: Record | None) -> dict[str, Any]:
+    """Read the usage, which only some versions report."""
     return build_usage(
         inputTokens=find(result, int, "usage", "inputTokens"),
         outputTokens=find(result, int, "usage", "outputTokens"),
@@ -145,7 +136,7 @@ def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
 
 ADAPTER = CommandAdapter(
     name="cursor",
-    # Others have programs that are called agent as well.
+    # `agent` may be another vendor's program.
     programs=("cursor-agent", "agent"),
     build=build,
     parse=parse,

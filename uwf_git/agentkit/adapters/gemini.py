@@ -1,37 +1,45 @@
 """uwf-gemini: Google's Gemini CLI plays a role.
 
-Owns: how `gemini` is called, and what its records mean.
-Knows nothing of: running it.
-Always true: only the record `result` is the verdict. When it was asked to end it leaves with exit
-status 0 and none; when the endpoint failed, with that one's HTTP status modulo 256.
-`uwf mcp` is not attached: gemini takes MCP servers from its settings alone. Of these the variables
-GEMINI_CLI_SYSTEM_SETTINGS_PATH and GEMINI_CLI_SYSTEM_DEFAULTS_PATH could name a file of a run, but
-gemini (0.61) skips one that is not root's, with all folders above it, so it would work for root
-alone; it would also stand in for the administrator's. GEMINI_CLI_HOME moves the login and the
-sessions along. What is left is said in the help: an entry that the user makes once, whose server
-sees the variables of every turn, and `uwf-acp`, which hands servers over with the session.
+Only the record `result` is the verdict. A terminated gemini exits with 0 and prints none; after a
+failure of the endpoint it exits with the HTTP status modulo 256.
+`uwf mcp` is not attached: gemini reads MCP servers only from its settings. A settings file of the
+run, named by GEMINI_CLI_SYSTEM_SETTINGS_PATH or GEMINI_CLI_SYSTEM_DEFAULTS_PATH, is skipped (0.61)
+unless root owns it and all folders above it, and would replace the administrator's.
+GEMINI_CLI_HOME moves the login and the sessions too. The help names the two ways that work: an
+entry that the user makes once, and `uwf-acp`, which passes servers with the session.
 """
 
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from uwf_git.agentkit.adapter import Answer, Asked, FailureKind, NoAnswer
-from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
-from uwf_git.agentkit.failure_words import (
+from uwf_git.agentkit.extraction.adapter import (
+    AdapterAnswer,
+    AdapterQuestion,
+    AskFailed,
+    FailureKind,
+)
+from uwf_git.agentkit.extraction.records import build_usage, find, find_last, parse_lines
+from uwf_git.agentkit.programs.command_adapter import (
+    CommandAdapter,
+    EndedProgram,
+    ProgramCall,
+    adapter_main,
+)
+from uwf_git.agentkit.programs.failures import (
     explain_no_record,
     explain_words,
     require_good_end,
     require_words,
 )
-from uwf_git.agentkit.records import build_usage, find, parse_lines
+from uwf_git.agentkit.programs.options import option
 from uwf_git.agentkit.settings import split_args
 
 _ABOUT = """\
 Play roles with Google's Gemini CLI, in the thread's work directory, which it is told to
 trust: the directory's own .gemini/ counts.
 
-What it may do without asking, since nobody is there to be asked (--permission):
+What it may do (--permission); nothing is asked, since no person is there to answer:
   auto_edit  read, and edit files in the work directory; it is offered no commands. The
              default.
   yolo       everything that you may do, commands as well
@@ -54,39 +62,29 @@ _HINTS = {
 }
 _TURN_LIMIT = "FatalTurnLimitedError"
 
-# What is left of 400 to 511 in eight bits.
+# 400 to 511 modulo 256.
 _HTTP_STATUSES = range(144, 256)
 
 _NO_SESSION = "Error resuming session"
 
 
-def build(asked: Asked, _folder: str) -> Command:
-    """Build the call that asks *asked*.
-
-    Raises:
-        BadUsage: a setting is wrong.
-    """
-    settings = asked.settings
+def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
+    """Build the call for *question*."""
+    settings = question.settings
     argv = ["gemini", "--output-format", "stream-json", "--skip-trust"]
     argv += ["--approval-mode", settings.get("permission") or _PERMISSION]
-    if settings.get("model"):
-        argv += ["--model", settings["model"]]
-    if asked.session is not None:
-        argv += ["--resume", asked.session]
-    # It would start itself again, as a process that no signal reaches.
+    argv += option("--model", settings.get("model"))
+    argv += option("--resume", question.session)
+    # Otherwise it restarts itself as a process that signals do not reach.
     environ = {"GEMINI_CLI_NO_RELAUNCH": "true"}
-    given = asked.prompt.encode(errors="replace")
-    return Command((*argv, *split_args(settings)), given, environ)
+    given = question.prompt.encode(errors="replace")
+    return ProgramCall((*argv, *split_args(settings)), given, environ)
 
 
-def parse(ended: Ended) -> Answer:
-    """Read what it printed.
-
-    Raises:
-        NoAnswer: it says that it failed, or does not say that it has finished.
-    """
+def parse(ended: EndedProgram) -> AdapterAnswer:
+    """Read the answer; raise AskFailed if the program reports a failure or no end."""
     records = parse_lines(ended.run.stdout)
-    result = next((each for each in records[::-1] if each.get("type") == "result"), None)
+    result = find_last(records, "result")
     answer = _read_answer(result, records)
     if result is None:
         raise _explain_none(ended, answer)
@@ -97,14 +95,13 @@ def parse(ended: Ended) -> Answer:
     return answer
 
 
-def _read_answer(result: Mapping[str, Any] | None, records: list[dict[str, Any]]) -> Answer:
-    begun = [each for each in records if each.get("type") == "init"]
+def _read_answer(result: Mapping[str, Any] | None, records: list[dict[str, Any]]) -> AdapterAnswer:
     trace = tuple(_read_trace(records))
     said = [event["text"] for event in trace if event["type"] == "message"]
-    return Answer(
-        # What it says before it uses its tools is what it is about to do.
+    return AdapterAnswer(
+        # The texts before its tools announce what it is going to do.
         text=said[-1] if said else "",
-        session=find(begun[-1], str, "session_id") if begun else None,
+        session=find(find_last(records, "init"), str, "session_id"),
         usage=_read_usage(result),
         trace=trace,
     )
@@ -120,7 +117,7 @@ def _read_usage(result: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _read_trace(records: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Tell what it did: what it said (it comes in pieces), its tools, and its warnings."""
+    """Yield its messages (which come in pieces), its tools, and its warnings."""
     results = {
         find(each, str, "tool_id"): each for each in records if each.get("type") == "tool_result"
     }
@@ -150,28 +147,28 @@ def _read_tool(call: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str, An
     }
 
 
-def _explain_failure(result: Mapping[str, Any], status: int, answer: Answer) -> NoAnswer:
+def _explain_failure(result: Mapping[str, Any], status: int, answer: AdapterAnswer) -> AskFailed:
     words = find(result, str, "error", "message") or _find_last_warning(answer)
     if find(result, str, "error", "type") == _TURN_LIMIT:
-        return NoAnswer("no-result", f"gemini: {words}", hint=_HINTS[53], partial=answer)
+        return AskFailed("no-result", f"gemini: {words}", hint=_HINTS[53], partial=answer)
     told = status + 256 if status in _HTTP_STATUSES else None
     return explain_words("gemini", words, status=told, login=_LOGIN, partial=answer)
 
 
-def _find_last_warning(answer: Answer) -> str:
+def _find_last_warning(answer: AdapterAnswer) -> str:
     warnings = [event["message"] for event in answer.trace if event["type"] == "warning"]
     return warnings[-1] or "" if warnings else ""
 
 
-def _explain_none(ended: Ended, answer: Answer) -> NoAnswer:
+def _explain_none(ended: EndedProgram, answer: AdapterAnswer) -> AskFailed:
     failure = explain_no_record("gemini", ended, login=_LOGIN, partial=answer)
     if _NO_SESSION.encode() in ended.run.stderr:
-        return NoAnswer("no-session", failure.message)
+        return AskFailed("no-session", failure.message)
     kind = _STATUSES.get(ended.run.exit_code)
     if kind is None:
         return failure
     hint = _HINTS.get(ended.run.exit_code)
-    return NoAnswer(kind, failure.message, hint=hint, partial=failure.partial)
+    return AskFailed(kind, failure.message, hint=hint, partial=failure.partial)
 
 
 _VARIABLES = (

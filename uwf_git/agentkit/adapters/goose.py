@@ -1,36 +1,53 @@
 """uwf-goose: goose plays a role.
 
-Owns: how `goose run` is called, its recipes, and what its events mean.
-Knows nothing of: running it.
-Always true: only its event ``complete`` is the verdict, and only without an ``error`` before it:
-some versions go on to it after a failure, which they tell as if the model had said it. Its tokens
-count on over a resumed session. A session keeps the tools of `uwf mcp` with which it was begun.
+Only its event ``complete`` is the verdict, and only without an ``error`` before it: some versions
+report a failure as a message of the model and go on to ``complete``. The usage is that of the whole
+session. A session keeps the server of `uwf mcp` with which it began.
 It has no mode between answering only and everything: `approve` and `smart_approve` wait for a
-person, and nothing holds its files or its commands to the work directory.
+person, and nothing confines its files or commands to the work directory.
 Source: goose-docs.ai (running tasks, recipe reference), and goose-cli: the event types,
-``parse_stdio_extension``, ``collect_extension_configs``. Written from these; the program itself has
-not been run with it.
+``parse_stdio_extension``, ``collect_extension_configs``. Never run with the program itself.
 """
 
 import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
-from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
-from uwf_git.agentkit.failure_words import (
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.extraction.records import (
+    Record,
+    build_usage,
+    find,
+    find_last,
+    parse_last,
+    parse_lines,
+)
+from uwf_git.agentkit.extraction.role_object import add_guide, read_answer
+from uwf_git.agentkit.programs.command_adapter import (
+    CommandAdapter,
+    EndedProgram,
+    ProgramCall,
+    adapter_main,
+)
+from uwf_git.agentkit.programs.failures import (
     explain_no_record,
     explain_unknown_session,
     explain_words,
     require_words,
 )
-from uwf_git.agentkit.mcp_config import find_mcp_entry, mcp_command_line
-from uwf_git.agentkit.provider_variables import PROVIDER_VARIABLES
-from uwf_git.agentkit.records import build_usage, find, parse_last, parse_lines
-from uwf_git.agentkit.role_object import GUIDE, read_answer, wanted_of
+from uwf_git.agentkit.programs.mcp_config import find_mcp_entry, mcp_command_line
+from uwf_git.agentkit.programs.options import (
+    MCP_KEYS,
+    find_object_schema,
+    option,
+    schema_keys,
+    setting_options,
+    write_file,
+)
+from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
 from uwf_git.agentkit.settings import split_args
 from uwf_git.agentkit.step_files import extend_prompt
 
@@ -38,7 +55,7 @@ _ABOUT = """\
 Play roles with goose (`goose run`), in the thread's work directory. Written from its
 documentation, and not yet tried against the program.
 
-What it may do without asking, since nobody is there to be asked (--permission):
+What it may do (--permission); nothing is asked, since no person is there to answer:
   auto   everything that you may do. The default: it knows nothing in between.
   chat   nothing: it only answers
 """
@@ -47,8 +64,8 @@ _LOGIN = "goose configure, or the key of its provider in the environment"
 
 _KEYS = {
     "provider": "the provider of the model, as goose names it",
-    "schema": "words: ask for the fields in words, not by a recipe's response",
-    "mcp": "off: do not offer it the tools of `uwf mcp`",
+    **schema_keys("a recipe's response"),
+    **MCP_KEYS,
 }
 
 _PERMISSION = "auto"
@@ -59,93 +76,75 @@ _RECIPE_FILE = "recipe.json"
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _FAILURE = "Ran into this error:"
 _UNKNOWN_SESSION = re.compile(rb"no session .{0,40}found|session .{0,80}not found", re.IGNORECASE)
-# Some versions ask whether tools that are in no configuration may be used again.
+# Some versions ask whether tools that are not configured may be used again.
 _NOT_RESUMED = b"Resume cancelled"
 
-Record = Mapping[str, Any]
 
-
-def build(asked: Asked, folder: str) -> Command:
-    """Build the call that asks *asked*; what names the session, and a recipe, go into *folder*.
-
-    Raises:
-        BadUsage: a setting is wrong.
-    """
-    settings = asked.settings
-    session = asked.session or f"uwf-{os.urandom(8).hex()}"
-    _write(folder, _SESSION_FILE, session)
+def build(question: AdapterQuestion, folder: str) -> ProgramCall:
+    """Build the call for *question*; the session's name and a recipe go into *folder*."""
+    settings = question.settings
+    session = question.session or f"uwf-{os.urandom(8).hex()}"
+    write_file(folder, _SESSION_FILE, session)
     argv = ["goose", "run", "--quiet", "--output-format", "stream-json", "--name", session]
-    for key in ("provider", "model"):
-        if settings.get(key):
-            argv += [f"--{key}", settings[key]]
-    if asked.session is not None:
-        argv.append("--resume")
-    elif find_mcp_entry(asked.environ, settings) is not None:
-        # A session that goes on has it already; it would be offered twice.
-        argv += ["--with-extension", mcp_command_line(asked.environ)]
-    given = b""
-    if asked.schema is None or asked.session is not None or settings.get("schema") == "words":
-        argv += ["--instructions", "-"]
-        given = asked.prompt.encode(errors="replace")
+    argv += setting_options(question, ("provider", "model"))
+    if question.session is None:
+        entry = find_mcp_entry(question.environ, settings)
+        argv += option("--with-extension", mcp_command_line(entry))
     else:
-        prompt = f"{asked.prompt}\n{GUIDE}\n"
-        # It is not told this by stdin, where it would be found.
-        extend_prompt(asked.step_dir, asked.prompt, prompt)
-        argv += ["--recipe", _write(folder, _RECIPE_FILE, _build_recipe(asked, prompt))]
+        # It has the server of `uwf mcp` already.
+        argv.append("--resume")
+    given = b""
+    schema = find_object_schema(question)
+    if schema is None or question.session is not None:
+        argv += ["--instructions", "-"]
+        given = question.prompt.encode(errors="replace")
+    else:
+        prompt = add_guide(question.prompt)
+        # The prompt is in the recipe, not on stdin, from which it would be recorded.
+        extend_prompt(question.step_dir, question.prompt, prompt)
+        argv += ["--recipe", write_file(folder, _RECIPE_FILE, _build_recipe(schema, prompt))]
     mode = settings.get("permission") or _PERMISSION
-    return Command((*argv, *split_args(settings)), given, {"GOOSE_MODE": mode})
+    return ProgramCall((*argv, *split_args(settings)), given, {"GOOSE_MODE": mode})
 
 
-def parse(ended: Ended) -> Answer:
-    """Read what it printed.
-
-    Raises:
-        NoAnswer: it says that it failed, or does not say that it has finished.
-    """
+def parse(ended: EndedProgram) -> AdapterAnswer:
+    """Read the answer; raise AskFailed if the program reports a failure or no end."""
     records = parse_lines(ended.run.stdout)
-    completes = [record for record in records if record.get("type") == "complete"]
+    complete = find_last(records, "complete")
     answer = _read_answer(
-        Answer(
+        AdapterAnswer(
             text=_said_last(records),
             session=_read(ended.folder, _SESSION_FILE),
-            usage=_read_usage(completes[-1]) if completes else {},
+            usage=_read_usage(complete),
             trace=tuple(_trace(records)),
         ),
-        ended.asked,
+        ended.question,
     )
-    errors = [record for record in records if record.get("type") == "error"]
-    failure = find(errors[-1], str, "error") if errors else None
+    failure = find(find_last(records, "error"), str, "error")
     if failure is None and answer.text.startswith(_FAILURE):
         failure = answer.text
     if failure is not None:
         raise explain_words("goose", failure, login=_LOGIN, partial=answer)
-    if not completes or ended.run.exit_code:
+    if complete is None or ended.run.exit_code:
         raise _explain_end(ended, answer)
     require_words("goose", answer)
     return answer
 
 
-def _build_recipe(asked: Asked, prompt: str) -> str:
-    """Write the recipe that asks for the answer as an object.
+def _build_recipe(schema: dict[str, Any], prompt: str) -> str:
+    """Return the recipe that asks for the answer as an object.
 
-    Recipes are templates before they are JSON: no brace of the prompt may stand in it as such.
+    goose expands a recipe as a template before it parses the JSON, so braces are escaped.
     """
     recipe = {
         "version": "1.0.0",
         "title": "uwf",
         "description": "One turn of a role.",
         "prompt": prompt,
-        "response": {"json_schema": wanted_of(asked.schema or True).schema},
+        "response": {"json_schema": schema},
     }
     text = json.dumps(recipe, ensure_ascii=False)
     return _TEXT.sub(lambda found: found[0].replace("{", "\\u007b"), text)
-
-
-def _write(folder: str, name: str, text: str) -> str:
-    path = os.path.abspath(os.path.join(folder, name))
-    with open(path, "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
-    return path
 
 
 def _read(folder: str, name: str) -> str | None:
@@ -156,13 +155,13 @@ def _read(folder: str, name: str) -> str | None:
         return None
 
 
-def _read_answer(answer: Answer, asked: Asked) -> Answer:
-    """Take the object apart that a recipe's answer ends with."""
-    value = parse_last(answer.text.encode()) if asked.schema is not None else None
-    read = read_answer(value, asked.schema or True) if isinstance(value, dict) else None
-    if read is None or asked.session is not None:
+def _read_answer(answer: AdapterAnswer, question: AdapterQuestion) -> AdapterAnswer:
+    """Read the object with which the answer to a recipe ends."""
+    value = parse_last(answer.text.encode()) if question.schema is not None else None
+    read = read_answer(value, question.schema or True) if isinstance(value, dict) else None
+    if read is None or question.session is not None:
         return answer
-    return Answer(
+    return AdapterAnswer(
         text=read.content,
         structured=read.meta,
         session=answer.session,
@@ -172,7 +171,7 @@ def _read_answer(answer: Answer, asked: Asked) -> Answer:
 
 
 def _contents(records: list[dict[str, Any]]) -> Iterator[tuple[Record, Record]]:
-    """Give the parts of all messages, each with its message."""
+    """Yield the parts of all messages, each with its message."""
     for record in records:
         message = find(record, dict, "message")
         if record.get("type") == "message" and message is not None:
@@ -181,7 +180,7 @@ def _contents(records: list[dict[str, Any]]) -> Iterator[tuple[Record, Record]]:
 
 
 def _said_last(records: list[dict[str, Any]]) -> str:
-    """Give what the assistant said after the last tool; a message comes in pieces."""
+    """Return the assistant's text after the last tool; a message comes in pieces."""
     said: dict[Any, str] = {}
     for message, part in _contents(records):
         if find(part, str, "type") in ("toolRequest", "toolResponse"):
@@ -192,7 +191,7 @@ def _said_last(records: list[dict[str, Any]]) -> str:
     return "\n\n".join(said.values())
 
 
-def _read_usage(complete: Record) -> dict[str, Any]:
+def _read_usage(complete: Record | None) -> dict[str, Any]:
     return build_usage(
         inputTokens=find(complete, int, "input_tokens"),
         outputTokens=find(complete, int, "output_tokens"),
@@ -220,16 +219,16 @@ def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
             }
 
 
-def _explain_end(ended: Ended, answer: Answer) -> NoAnswer:
-    if ended.asked.session is not None and _UNKNOWN_SESSION.search(ended.run.stderr):
+def _explain_end(ended: EndedProgram, answer: AdapterAnswer) -> AskFailed:
+    if ended.question.session is not None and _UNKNOWN_SESSION.search(ended.run.stderr):
         return explain_unknown_session("goose", ended)
-    if ended.asked.session is not None and _NOT_RESUMED in ended.run.stdout:
-        message = f"goose would not go on with the session {ended.asked.session:.60}"
-        return NoAnswer("no-session", message)
+    if ended.question.session is not None and _NOT_RESUMED in ended.run.stdout:
+        message = f"goose refused to resume the session {ended.question.session:.60}"
+        return AskFailed("no-session", message)
     return explain_no_record("goose", ended, login=_LOGIN, partial=answer)
 
 
-# One by one: it sets others for what it starts, which must not reach another one.
+# Named one by one: it sets others for its children, which must not reach a nested goose.
 _ENVIRON = (
     "GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_PROVIDER__*", "GOOSE_DISABLE_KEYRING",
     "GOOSE_MAX_TURNS", "GOOSE_CONTEXT_LIMIT", "GOOSE_PATH_ROOT", *PROVIDER_VARIABLES,

@@ -1,30 +1,37 @@
 """uwf-hermes: the Hermes agent plays a role.
 
-Owns: how `hermes` is called without a terminal, in its two forms, and what they leave.
-Knows nothing of: running it.
-Always true: a first question is asked by `hermes -z`, which prints errors as if they were answers
-and ends with exit status 0, but writes down whether it ``completed``; that is the verdict. It
-ignores ``--resume`` silently, so whoever goes on is asked by `hermes chat -Q -q`, whose exit
-status and whose line ``session_id:`` together are the verdict, and which tells no usage.
-Both have to be told that nobody is there to be asked: `-z` asks for nothing anyway, and `chat`
-would wait for ever. So everything is permitted; nothing of its own holds files or commands to the
-work directory. Only its commands can be taken away.
+A new session runs `hermes -z`, which prints errors like answers and exits with 0; the verdict is
+``completed`` in the usage file that it writes. It silently ignores ``--resume``, so a correction
+runs `hermes chat -Q -q`; there the verdict is the exit status with the line ``session_id:``, and
+there is no usage.
+Everything is permitted: `-z` never asks, and `chat` would wait for ever. Nothing confines its files
+or commands to the work directory; only its commands can be taken away.
 """
 
 import os
 import re
 import sys
 
-from uwf_git.agentkit.adapter import Answer, Asked, NoAnswer
-from uwf_git.agentkit.command_adapter import Command, CommandAdapter, Ended, adapter_main
-from uwf_git.agentkit.failure_words import (
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.extraction.records import build_usage, find, read_last
+from uwf_git.agentkit.programs.command_adapter import (
+    CommandAdapter,
+    EndedProgram,
+    ProgramCall,
+    adapter_main,
+)
+from uwf_git.agentkit.programs.failures import (
     explain_no_record,
     explain_unknown_session,
     explain_words,
     require_good_end,
 )
-from uwf_git.agentkit.provider_variables import PROVIDER_VARIABLES
-from uwf_git.agentkit.records import build_usage, find, read_last
+from uwf_git.agentkit.programs.options import (
+    LONGEST_ARGUMENT_BYTES,
+    clean_argument,
+    setting_options,
+)
+from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
 from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\
@@ -33,7 +40,7 @@ thread's work directory. Its prompt is an argument, which holds 128 KiB: for lon
 `uwf-acp hermes-acp`. What it does by tools is in its own session alone, and it prints nothing
 before it has finished: a --silence would stop it.
 
-What it may do without asking, since nobody is there to be asked (--permission):
+What it may do (--permission); nothing is asked, since no person is there to answer:
   yolo   everything that you may do. The default: it knows nothing in between.
   file   read and edit files, anywhere; it is offered no commands
 """
@@ -47,66 +54,54 @@ _PERMISSIONS: dict[str, tuple[str, ...]] = {
     "file": ("--yolo", "--toolsets", "file"),
 }
 
-# Linux: 128 KiB with the zero byte at the end.
-_LONGEST_ARGUMENT_BYTES = 131_071
-
 _USAGE_FILE = "usage.json"
 
 _SESSION = re.compile(r"^session_id: *(\S+)", re.MULTILINE)
 _UNKNOWN_SESSION = b"Session not found"
-# What `chat` says about itself, before the answer.
+# The warnings of `chat` before the answer.
 _WARNINGS = re.compile(r"\A(?:(?: {2}⚠.*)?\r?\n)+")
-# What it says instead of an answer, and calls completed.
+# What it prints in place of an answer, and still calls completed.
 _NO_REPLY = re.compile(r"\A\s*(?:⚠\ufe0f? No reply: .*|\(empty\)\s*\Z)")
 
 
-def build(asked: Asked, folder: str) -> Command:
-    """Build the call that asks *asked*.
+def build(question: AdapterQuestion, folder: str) -> ProgramCall:
+    """Build the call for *question*.
 
     Raises:
-        BadUsage: a setting is wrong.
-        NoAnswer: the prompt is longer than an argument may be.
+        AskFailed: the prompt is longer than an argument may be.
     """
-    settings = asked.settings
-    if len(os.fsencode(_clean(asked.prompt))) > _LONGEST_ARGUMENT_BYTES:
+    settings = question.settings
+    prompt = clean_argument(question.prompt)
+    if len(os.fsencode(prompt)) > LONGEST_ARGUMENT_BYTES:
         message = "the prompt is too long for hermes, which takes it as an argument (128 KiB)"
-        raise NoAnswer("too-long", message, hint="use `uwf-acp hermes-acp`, which has no limit")
+        raise AskFailed("too-long", message, hint="use `uwf-acp hermes-acp`, which has no limit")
     more = [*_PERMISSIONS[choose_permission(settings, _PERMISSIONS)]]
-    for key in ("model", "provider"):
-        if settings.get(key):
-            more += [f"--{key}", settings[key]]
+    more += setting_options(question, ("model", "provider"))
     more += split_args(settings)
-    if asked.session is None:
+    if question.session is None:
         usage_file = os.path.abspath(os.path.join(folder, _USAGE_FILE))
-        argv = ["hermes", *more, "--usage-file", usage_file, f"--oneshot={_clean(asked.prompt)}"]
+        argv = ["hermes", *more, "--usage-file", usage_file, f"--oneshot={prompt}"]
     else:
-        # It would go to where the session was begun.
+        # Otherwise it changes to the directory in which the session began.
         argv = ["hermes", "chat", "-Q", "--source", "tool", "--no-restore-cwd", *more]
-        argv += [f"--resume={asked.session}", f"--query={_clean(asked.prompt)}"]
-    return Command(tuple(argv))
+        argv += [f"--resume={question.session}", f"--query={prompt}"]
+    return ProgramCall(tuple(argv))
 
 
-def parse(ended: Ended) -> Answer:
-    """Read what it printed, and the file that it left.
-
-    Raises:
-        NoAnswer: it says that it failed, or does not say that it has finished.
-    """
-    answer = _parse_once(ended) if ended.asked.session is None else _parse_chat(ended)
+def parse(ended: EndedProgram) -> AdapterAnswer:
+    """Read the answer; raise AskFailed if the program reports a failure or no end."""
+    answer = _parse_once(ended) if ended.question.session is None else _parse_chat(ended)
     if not answer.text.strip() or _NO_REPLY.match(answer.text):
-        raise NoAnswer("no-result", "hermes ended well, but its model said nothing", partial=answer)
+        raise AskFailed(
+            "no-result", "hermes ended well, but its model said nothing", partial=answer
+        )
     return answer
 
 
-def _clean(prompt: str) -> str:
-    """Leave out what no argument can hold."""
-    return prompt.replace("\0", "").encode(errors="replace").decode()
-
-
-def _parse_once(ended: Ended) -> Answer:
+def _parse_once(ended: EndedProgram) -> AdapterAnswer:
     told = find(read_last(os.path.join(ended.folder, _USAGE_FILE)), dict)
     text = ended.run.stdout.decode(errors="replace")
-    answer = Answer(
+    answer = AdapterAnswer(
         text=text,
         session=find(told, str, "session_id"),
         usage=build_usage(
@@ -114,7 +109,7 @@ def _parse_once(ended: Ended) -> Answer:
             outputTokens=find(told, int, "output_tokens"),
             cachedInputTokens=find(told, int, "cache_read_tokens"),
             reasoningTokens=find(told, int, "reasoning_tokens"),
-            # It says 0 of a model whose price it does not know.
+            # It reports 0 for a model whose price it does not know.
             costUsd=find(told, float, "estimated_cost_usd") or None,
             turns=find(told, int, "api_calls"),
         ),
@@ -127,10 +122,10 @@ def _parse_once(ended: Ended) -> Answer:
     return answer
 
 
-def _parse_chat(ended: Ended) -> Answer:
+def _parse_chat(ended: EndedProgram) -> AdapterAnswer:
     sessions = _SESSION.findall(ended.run.stderr.decode(errors="replace"))
     text = _WARNINGS.sub("", ended.run.stdout.decode(errors="replace"))
-    answer = Answer(text=text, session=sessions[-1] if sessions else None)
+    answer = AdapterAnswer(text=text, session=sessions[-1] if sessions else None)
     if _UNKNOWN_SESSION in ended.run.stderr:
         raise explain_unknown_session("hermes", ended)
     if not sessions:
@@ -140,7 +135,7 @@ def _parse_chat(ended: Ended) -> Answer:
     return answer
 
 
-# One by one: by others it tells what it starts that everything is allowed.
+# Named one by one: by others it tells its children that everything is allowed.
 _ENVIRON = (
     "HERMES_HOME", "HERMES_PROFILE", "HERMES_INFERENCE_MODEL", "HERMES_INFERENCE_PROVIDER",
     "HERMES_MAX_TOKENS", "HERMES_LANGUAGE", *PROVIDER_VARIABLES,

@@ -1,21 +1,19 @@
-"""uwf-human: a person at the terminal plays a role while the step is being taken.
+"""uwf-human: a person at the terminal plays a role while the step runs.
 
-Owns: the program. Knows nothing of: what a person is shown and asked (commands/ask_person.py), how
-a terminal is found. A role that is bound to ``human`` needs no terminal: its thread waits.
-Always true: whoever leaves (Ctrl-C) has handed in nothing.
+A role that is bound to ``human`` needs no terminal: its thread waits. Ctrl-C submits nothing.
 """
 
 import os
 import sys
 
 from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.fitting import find_misfit
+from uwf_git.agentkit.extraction.check import find_misfit
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import create_agent
 from uwf_git.agentkit.step_files import write_prompt
 from uwf_git.agents.editor import edit_text
 from uwf_git.agents.terminal import Terminal
-from uwf_git.commands.ask_person import ask_person, build_page
+from uwf_git.commands.control.ask_person import ask_person, build_page
 
 _HELP = """\
 Usage: uwf-human THREAD-ID
@@ -27,11 +25,11 @@ a text. Ctrl-C leaves without handing in anything. The engine appends the thread
 
 Example: uwf thread start solve-issue -p "fix #42" --agent uwf-claude --agent reviewer=uwf-human
 
-With `--agent reviewer=human` nobody has to sit there: the thread waits for `uwf thread answer`.
+With `--agent reviewer=human` no terminal is needed: the thread waits for `uwf thread answer`.
 
-UWF_TTY names the terminal if it is not our own; VISUAL or EDITOR is the editor.
+UWF_TTY names another terminal; VISUAL or EDITOR is the editor.
 
-EXIT STATUS: 0 there is a result; 1 there is none; 130 whoever was asked has left.
+EXIT STATUS: 0 there is a result; 1 there is none; 130 the person left.
 """
 
 
@@ -39,8 +37,8 @@ def play(context: AgentContext) -> AgentResult:
     """Ask a person for the role's result.
 
     Raises:
-        NoTerminal: there is nobody to ask.
-        Left: there is nobody any more.
+        NoTerminal: there is no terminal.
+        Left: the person left with Ctrl-C.
     """
     terminal = Terminal(os.environ, note=lambda line: sys.stderr.write(f"{line}\n"))
     try:
@@ -59,7 +57,7 @@ def play(context: AgentContext) -> AgentResult:
 
 
 def main() -> int:
-    """Be the program uwf-human."""
+    """Run uwf-human on this process's arguments and environment."""
     if sys.argv[1:2] in (["-h"], ["--help"]):
         sys.stdout.write(_HELP)
         return 0

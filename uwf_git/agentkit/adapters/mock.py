@@ -1,9 +1,7 @@
 """uwf-mock: a script plays a role.
 
-Owns: the command line of uwf-mock, and playing an attempt.
-Knows nothing of: the shape of scripts (mock_script.py), what the answers mean.
-Always true: the same script, role, visit and attempt give the same bytes, the same log and the
-same end. The store is opened only if the script has to know how often the role has had its turn.
+The same script, role, visit and attempt give the same bytes, log and end. The store is opened only
+if the script depends on the number of the visit.
 """
 
 import os
@@ -16,7 +14,7 @@ from pathlib import Path
 from uwf_git.agentkit.arguments import parse_arguments
 from uwf_git.agentkit.context import AgentContext
 from uwf_git.agentkit.loading import load_context
-from uwf_git.agentkit.mock_script import BadScript, MockAttempt, MockScript, parse_script
+from uwf_git.agentkit.programs.mock_script import BadScript, MockAttempt, MockScript, parse_script
 from uwf_git.errors import BadUsage, UwfError
 
 _HELP = """\
@@ -72,12 +70,11 @@ def main() -> int:
 def find_attempt(
     argv: Sequence[str], environ: Mapping[str, str], *, load: Callable[[], AgentContext]
 ) -> MockAttempt:
-    """Find what the script has for this attempt; *load* is called only if nothing else tells.
+    """Find the script's entry for this attempt; call *load* only if it is needed.
 
     Raises:
         BadUsage: the command line is not ``SCRIPT THREAD-ID``, or UWF_ATTEMPT is no number.
         BadScript: the script cannot be read, or does not know the role.
-        UwfError: what *load* raises.
     """
     arguments = parse_arguments(argv)
     if len(arguments.own) != 1:
@@ -95,7 +92,7 @@ def find_attempt(
 
 
 def play_attempt(attempt: MockAttempt) -> int:
-    """Do what *attempt* says, and give the exit status if that is how it ends."""
+    """Do what *attempt* says; return the exit status, unless a signal ends the process."""
     sys.stderr.write(attempt.stderr)
     sys.stderr.flush()
     time.sleep(attempt.delay_s)
@@ -105,7 +102,7 @@ def play_attempt(attempt: MockAttempt) -> int:
     stdout.write(attempt.output)
     stdout.flush()
     if attempt.signal is not None:
-        # Python handles SIGINT itself; what is asked for is the death that the signal brings.
+        # Python handles SIGINT itself; the script wants the signal to kill the process.
         if attempt.signal not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(attempt.signal, signal.SIG_DFL)
         os.kill(os.getpid(), attempt.signal)

@@ -1,9 +1,7 @@
 """uwf-react: a model with tools plays a role.
 
-Owns: the program uwf-react: its settings, its words to the model, its conversations.
-Knows nothing of: HTTP, any provider's words, what a tool does.
-Always true: a correction is answered without tools; files are reached in the work directory only,
-and the shell, which has no such bounds, can be taken away.
+A correction is answered without tools. File tools reach the work directory only; the shell, which
+has no such limit, can be removed.
 """
 
 import sys
@@ -12,22 +10,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from uwf_git.agentkit.adapter import Answer, Asked
 from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.conversation import Conversations
-from uwf_git.agentkit.endpoint import (
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
+from uwf_git.agentkit.llm.call import Model
+from uwf_git.agentkit.llm.conversation import Conversations
+from uwf_git.agentkit.llm.endpoint import (
     ENDPOINT_KEYS,
     Endpoint,
     get_setting,
     read_endpoint,
     read_whole,
 )
+from uwf_git.agentkit.llm.messages import Message
+from uwf_git.agentkit.llm.retries import RetryPolicy
 from uwf_git.agentkit.loading import load_context
-from uwf_git.agentkit.model_call import Model
-from uwf_git.agentkit.model_words import Message
-from uwf_git.agentkit.patience import Patience
-from uwf_git.agentkit.playing import adapter_main
-from uwf_git.agentkit.react.loop import Limits, Loop
+from uwf_git.agentkit.programs.playing import adapter_main
+from uwf_git.agentkit.react.loop import Loop, LoopLimits
 from uwf_git.agentkit.react.shell_tool import Surroundings
 from uwf_git.agentkit.react.toolbox import Toolbox, build_toolbox
 from uwf_git.agentkit.react.work_folder import ToolFailed, WorkFolder, open_work_folder
@@ -38,13 +36,13 @@ from uwf_git.errors import BadUsage
 
 _ABOUT = """\
 Play roles with a model that has tools: read_file, write_file, patch_file, list_files,
-shell and fetch_thread. The file tools keep to the work directory, symbolic links and all,
-and do not write git's own files.
+shell and fetch_thread. The file tools stay in the work directory, also through symbolic
+links, and do not write git's own files.
 
 The shell is no sandbox. It starts in the work directory with a time limit and without
-your keys, but it can read, write and reach whatever you can. `shell = false` removes it.
+your keys, but it can read, write and reach all that you can. `shell = false` removes it.
 
-What is not set for react is taken from the settings of uwf-llm: model, url, api, key-env.
+Settings that react does not have come from those of uwf-llm: model, url, api, key-env.
 """
 
 _KEYS = {
@@ -72,98 +70,98 @@ _SYSTEM_WITHOUT_FIELDS = "When your work is done, answer in words, without calli
 
 @dataclass(slots=True)
 class ReactAdapter:
-    """An ``Adapter`` that lets a model work with tools."""
+    """An ``Adapter`` that runs a model in a loop with tools."""
 
     name: str = "react"
     takes_schema: bool = True
     resumes: bool = True
-    patience: Patience = Patience()  # noqa: RUF009 (a tuple of constants)
+    retries: RetryPolicy = RetryPolicy()  # noqa: RUF009 (a tuple of constants)
     _conversations: Conversations = field(default_factory=lambda: Conversations("react"))
     _models: dict[Endpoint, Model] = field(default_factory=dict)
 
-    def ask(self, asked: Asked) -> Answer:
-        """Let the model work, or, in a conversation that goes on, answer once more.
-
-        Raises:
-            NoAnswer: there is no answer.
-            BadUsage: a setting is wrong.
-        """
-        settings = _with_llm(asked)
-        model = self._model(settings, asked.environ)
-        session, messages = self._conversations.begin(asked.prompt, asked.session)
-        loop = _build_loop(asked, settings, model, messages)
-        extend_prompt(asked.step_dir, asked.prompt, f"{asked.prompt}\n{loop.system}\n")
-        # A model that is asked to mend its fields must not begin to work again.
-        ended = loop.run() if asked.session is None else loop.answer_now()
+    def ask(self, question: AdapterQuestion) -> AdapterAnswer:
+        """Run the loop; in a conversation that goes on, only ask for the answer again."""
+        settings = _with_llm(question)
+        model = self._model(settings, question.environ)
+        session, messages = self._conversations.begin(question.prompt, question.session)
+        loop = _build_loop(question, settings, model, messages)
+        extend_prompt(question.step_dir, question.prompt, f"{question.prompt}\n{loop.system}\n")
+        # A correction is about the fields; the model must not start to work again.
+        ended = loop.run() if question.session is None else loop.answer_now()
         self._conversations.keep(session, ended.messages)
         return replace(ended.answer, session=session)
 
     def _model(self, settings: Mapping[str, str], environ: Mapping[str, str]) -> Model:
         endpoint = read_endpoint(settings, environ, section="uwf.react")
         if endpoint not in self._models:
-            self._models[endpoint] = Model(endpoint, environ, self.patience)
+            self._models[endpoint] = Model(endpoint, environ, self.retries)
         return self._models[endpoint]
 
 
-def _with_llm(asked: Asked) -> dict[str, str]:
-    """Give the settings, with those of uwf-llm where there are none."""
-    llm = load_settings("llm", asked.environ.get("UWF_ROLE", ""), environ=asked.environ, words={})
-    ours = {name.replace("-", ""): value for name, value in asked.settings.items()}
+def _with_llm(question: AdapterQuestion) -> dict[str, str]:
+    """Return the settings, with those of uwf-llm for the ones that are missing."""
+    llm = load_settings(
+        "llm", question.environ.get("UWF_ROLE", ""), environ=question.environ, words={}
+    )
+    ours = {name.replace("-", ""): value for name, value in question.settings.items()}
     endpoint = {"model", *(name.replace("-", "") for name in ENDPOINT_KEYS)}
     theirs = {name.replace("-", ""): value for name, value in llm.items()}
     return {name: value for name, value in theirs.items() if name in endpoint} | ours
 
 
 def _build_loop(
-    asked: Asked, settings: Mapping[str, str], model: Model, messages: tuple[Message, ...]
+    question: AdapterQuestion,
+    settings: Mapping[str, str],
+    model: Model,
+    messages: tuple[Message, ...],
 ) -> Loop:
     try:
-        folder = open_work_folder(asked.workdir)
+        folder = open_work_folder(question.workdir)
     except ToolFailed as failure:
         raise BadUsage(failure.message) from failure
     has_shell = _read_flag(settings, "shell")
-    deadline = time.monotonic() + (asked.timeout_s or _TIMEOUT_S)
+    deadline = time.monotonic() + (question.timeout_s or _TIMEOUT_S)
     return Loop(
         model=model,
-        toolbox=_build_toolbox(asked, folder, model, deadline, has_shell=has_shell),
-        limits=Limits(
+        toolbox=_build_toolbox(question, folder, model, deadline, has_shell=has_shell),
+        limits=LoopLimits(
             _read_number(settings, "turns", _TURNS),
             _read_number(settings, "tokens", _TOKENS),
             deadline,
         ),
-        system=_build_system(asked, folder, has_shell=has_shell),
-        schema=asked.schema,
+        system=_build_system(question, folder, has_shell=has_shell),
+        schema=question.schema,
         messages=messages,
     )
 
 
 def _build_toolbox(
-    asked: Asked, folder: WorkFolder, model: Model, deadline: float, *, has_shell: bool
+    question: AdapterQuestion, folder: WorkFolder, model: Model, deadline: float, *, has_shell: bool
 ) -> Toolbox:
-    more = asked.settings.get("env", "").split()
-    environ = allowed_environment(asked.environ, more=more)
+    more = question.settings.get("env", "").split()
+    environ = allowed_environment(question.environ, more=more)
     environ.pop(model.endpoint.key_name, None)
 
     def around() -> Surroundings:
         left_s = max(1.0, deadline - time.monotonic())
-        return Surroundings(environ, asked.step_dir, left_s)
+        return Surroundings(environ, question.step_dir, left_s)
 
-    thread = _thread_loader(asked.environ)
+    thread = _thread_loader(question.environ)
     return build_toolbox(folder, thread=thread, around=around if has_shell else None)
 
 
 def _thread_loader(environ: Mapping[str, str]) -> Callable[[], AgentContext] | None:
-    """Give what loads the thread, once, when it is asked for; None if we play in none."""
+    """Return a function that loads the thread once, when called; None outside a thread."""
     thread = environ.get("UWF_THREAD_ID")
     if not thread or not environ.get("UWF_REPO"):
         return None
     return cache(lambda: load_context(environ, (thread,)))
 
 
-def _build_system(asked: Asked, folder: WorkFolder, *, has_shell: bool) -> str:
+def _build_system(question: AdapterQuestion, folder: WorkFolder, *, has_shell: bool) -> str:
     shell = "; the shell starts there, too" if has_shell else "; there is no shell"
     system = _SYSTEM.format(root=folder.root, shell=shell)
-    if asked.schema is None:
+    if question.schema is None:
         return f"{system.partition('When your work is done')[0]}{_SYSTEM_WITHOUT_FIELDS}"
     return system
 
@@ -182,7 +180,7 @@ def _read_number(settings: Mapping[str, str], key: str, default: int) -> int:
     return read_whole(text, f"uwf.react.{key}") if text else default
 
 
-# There is no program but the shell's, and its conversations end with this process.
+# These settings are about a program; conversations end with this process.
 _WITHOUT = ("permission", "args", "program", "silence", "resume")
 
 main = adapter_main(ReactAdapter(), about=_ABOUT, keys=_KEYS, without=_WITHOUT)

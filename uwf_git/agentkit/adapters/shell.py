@@ -1,11 +1,9 @@
 """uwf-shell: a shell command plays a role.
 
-Owns: the command line of uwf-shell, and how the end of a command becomes meta.
-Knows nothing of: the store, which it never opens; roles; what the command does.
-Always true: whatever way the command ends, it is an answer, which a workflow can route on. Only
-what keeps it from being run, or its meta from being read, is a failure of the agent.
-The command stands in the agent's command line, never in a role's prompt: trusting an agent
-command must not mean trusting every script that a fetched workflow brings along.
+Any end of the command is an answer, on which a workflow can route. The agent fails only if the
+command cannot be run, or its meta cannot be read. The command is part of the agent's command line,
+never of a role's prompt: trusting an agent command must not mean trusting every script in a fetched
+workflow.
 """
 
 import os
@@ -56,12 +54,12 @@ _TIMED_OUT = 124
 
 
 class Stopped(SystemExit):
-    """Somebody asked us to end: so must the command."""
+    """SIGTERM arrived; the command has to end too."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShellArguments:
-    """The command line of uwf-shell, taken apart."""
+    """The parsed command line of uwf-shell."""
 
     command: str
     timeout_s: float | None
@@ -85,7 +83,7 @@ def main() -> int:
 
 
 def parse_shell_arguments(argv: Sequence[str]) -> ShellArguments:
-    """Take apart *argv*, which is given without the program.
+    """Parse *argv*, without the program.
 
     Raises:
         BadUsage: it is not ``[--timeout SECONDS] COMMAND THREAD-ID``.
@@ -104,7 +102,7 @@ def parse_shell_arguments(argv: Sequence[str]) -> ShellArguments:
 
 
 def play_command(arguments: ShellArguments, environ: Mapping[str, str]) -> AgentResult:
-    """Run the command and give its end as a result.
+    """Run the command and return its end as a result.
 
     Raises:
         AgentFailed: it cannot be started, or what it wrote to UWF_META is no JSON object.
@@ -124,17 +122,17 @@ def play_command(arguments: ShellArguments, environ: Mapping[str, str]) -> Agent
 
 
 def read_meta(file: Path) -> dict[str, Any]:
-    """Read the fields that a command left in *file*; none if it wrote nothing.
+    """Read the fields that the command wrote to *file*; none if it wrote nothing.
 
     Raises:
         AgentFailed: what it wrote is not one JSON object.
     """
-    # The canonical form's library is only needed by commands that write meta.
-    from uwf_git.agents.strict_json import BadJson, parse_json  # noqa: PLC0415
+    # Imports cbor2, which only commands that write meta need.
+    from uwf_git.agents.strict_json import BadJson, parse_strict_json  # noqa: PLC0415
 
     try:
         text = file.read_text(encoding="utf-8")
-        fields = parse_json(text) if text.strip() else {}
+        fields = parse_strict_json(text) if text.strip() else {}
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
@@ -177,7 +175,7 @@ def _content_of_run(run: ToolRun, timeout_s: float | None) -> str:
 
 @contextmanager
 def _meta_file(step_dir: str | None) -> Iterator[Path]:
-    # The engine clears the step's directory, even after we were killed.
+    # The engine removes the step's directory, even if this process is killed.
     place = step_dir if step_dir and Path(step_dir).is_dir() else None
     with tempfile.TemporaryDirectory(prefix="uwf-shell-", dir=place) as directory:
         yield Path(directory) / "meta.json"

@@ -1,1 +1,1 @@
-"""A model with tools, in a bounded loop, confined to a work directory."""
+"""A model with tools in a bounded loop; the file tools stay in the work directory."""

@@ -1,8 +1,4 @@
-"""Arguments: what a model wrote behind the name of a tool.
-
-Owns: reading them as what the tool needs. Knows nothing of: any one tool.
-Always true: what is missing or of the wrong kind is told in words that the model can act upon.
-"""
+"""The arguments of a tool call, as the model wrote them; an error is a text for the model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,11 +16,7 @@ class ToolArguments:
         self._values = values
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Give the text *name*.
-
-        Raises:
-            ToolFailed: it is missing, without a *default*, or no text.
-        """
+        """Return the text *name*; raise ToolFailed if it is missing without a *default*."""
         value = self._values.get(name)
         if value is None and default is not None:
             return default
@@ -33,10 +25,10 @@ class ToolArguments:
         return value
 
     def whole(self, name: str, default: int, *, most: int) -> int:
-        """Give the number *name*, at most *most*; models write numbers as texts at times.
+        """Return the whole number *name* from 0, at most *most*; also if it is written as a text.
 
         Raises:
-            ToolFailed: it is no whole number from 0 on.
+            ToolFailed: it is something else.
         """
         value = self._values.get(name)
         if value is None:

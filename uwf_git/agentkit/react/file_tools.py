@@ -1,14 +1,13 @@
-"""File tools: read, write, patch and list, in the work folder.
+"""The file tools of the model: read, write, patch and list, in the work folder.
 
-Owns: what these tools do, and their words. Knows nothing of: models, how a call comes here.
-Always true: a result is text of a bounded length, and says what was left out; a file is changed
-as a whole or not at all.
+A result has a bounded length and says what was left out. A file is changed as a whole or not at
+all.
 """
 
 import io
 import os
 
-from uwf_git.agentkit.model_words import Tool
+from uwf_git.agentkit.llm.messages import ModelTool
 from uwf_git.agentkit.react.arguments import ToolArguments
 from uwf_git.agentkit.react.work_folder import ToolFailed, WorkFolder
 
@@ -22,9 +21,9 @@ _BINARY_LOOK = 8 * 1024
 _PATH = {"type": "string", "description": "Relative to the work directory, or absolute in it."}
 
 
-def _tool(name: str, description: str, required: list[str], **properties: object) -> Tool:
+def _tool(name: str, description: str, required: list[str], **properties: object) -> ModelTool:
     schema = {"type": "object", "properties": properties, "required": required}
-    return Tool(name, description, {**schema, "additionalProperties": False})
+    return ModelTool(name, description, {**schema, "additionalProperties": False})
 
 
 FILE_TOOLS = (
@@ -63,7 +62,7 @@ FILE_TOOLS = (
 
 
 def read_file(folder: WorkFolder, arguments: ToolArguments) -> str:
-    """Give a part of a file."""
+    """Return a part of a file."""
     path = arguments.text("path")
     first = max(1, arguments.whole("first_line", 1, most=10**9))
     most = arguments.whole("lines", _MOST_LINES, most=_MOST_LINES)
@@ -71,7 +70,7 @@ def read_file(folder: WorkFolder, arguments: ToolArguments) -> str:
         size = os.fstat(raw.fileno()).st_size
         if b"\0" in raw.peek(_BINARY_LOOK)[:_BINARY_LOOK]:
             raise ToolFailed(f"{path} is no text, but {size:,} bytes of something else")
-        # As it stands in the file: a passage that was read can be given to patch_file.
+        # With its line ends unchanged, so that patch_file finds a passage that was read.
         with io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="") as file:
             return _read_lines(file, first, most)
 
@@ -106,7 +105,7 @@ def patch_file(folder: WorkFolder, arguments: ToolArguments) -> str:
 
 
 def list_files(folder: WorkFolder, arguments: ToolArguments) -> str:
-    """List what is below a folder."""
+    """List the files below a folder."""
     path = arguments.text("path", ".")
     depth = max(1, arguments.whole("depth", 2, most=_DEEPEST_LIST))
     names, is_all = folder.list_below(path, depth=depth, most=_MOST_ENTRIES)
@@ -117,13 +116,13 @@ def list_files(folder: WorkFolder, arguments: ToolArguments) -> str:
 
 
 def _read_lines(file: io.TextIOWrapper, first: int, most: int) -> str:
-    """Give at most *most* lines from line *first* on, as far as there is room."""
+    """Return at most *most* lines from line *first*, up to LONGEST_READ characters."""
     parts: list[str] = []
     room = LONGEST_READ
     number = 1
     is_within = True
     while room > 0 and number < first + most:
-        # A line may be as long as the file; it comes in pieces.
+        # A line may be as long as the file, so it is read in pieces.
         piece = file.readline(room if number >= first else LONGEST_READ)
         if not piece:
             is_within = False
@@ -142,7 +141,7 @@ def _read_lines(file: io.TextIOWrapper, first: int, most: int) -> str:
 
 
 def _end_with_a_line(parts: list[str], number: int) -> list[str]:
-    """Leave the last line to the next part, if it did not fit; line *number* comes next."""
+    """Remove a last line that did not fit; the next part begins at line *number*."""
     if parts[-1].endswith("\n"):
         whole = parts
     elif len(parts) > 1:

@@ -1,34 +1,31 @@
-"""The loop: a model calls tools until it has an answer, or may not go on.
+"""The loop of uwf-react: the model calls tools until it has an answer, or a limit is reached.
 
-Owns: the turns, their limits, and what is recorded of them.
-Knows nothing of: endpoints, what a tool does, roles beyond the schema of their fields.
-Always true: it ends: after so many turns, tokens or seconds, or when the model goes in circles,
-it is asked for its answer once, without tools, and that is the end; whatever ends it, what it has
-cost and done is told.
+At a limit of turns, tokens or seconds, or when the model repeats itself, it is asked for its answer
+once more without tools; then the loop ends. Every end reports its usage and trace.
 """
 
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.adapter import Answer, NoAnswer
-from uwf_git.agentkit.fitting import find_misfit
-from uwf_git.agentkit.model_call import Model, say_on_stderr
-from uwf_git.agentkit.model_words import (
-    Call,
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.extraction.check import find_misfit
+from uwf_git.agentkit.extraction.role_object import RoleAnswer, build_wanted_object, read_answer
+from uwf_git.agentkit.extraction.strict_schema import derive_strict, restore
+from uwf_git.agentkit.llm.call import Model, say_on_stderr
+from uwf_git.agentkit.llm.messages import (
     Message,
     ModelReply,
     ModelRequest,
-    Outcome,
-    Outcomes,
-    Tool,
+    ModelTool,
+    ToolCall,
+    ToolResult,
+    ToolResults,
 )
+from uwf_git.agentkit.llm.structured import SUBMIT, WantedObject, ask_for_object
 from uwf_git.agentkit.react.repeats import Repeats
 from uwf_git.agentkit.react.room import make_room
 from uwf_git.agentkit.react.toolbox import Toolbox
-from uwf_git.agentkit.role_object import RoleAnswer, read_answer, wanted_of
-from uwf_git.agentkit.strict_schema import derive_strict, restore
-from uwf_git.agentkit.structured import SUBMIT, Wanted, ask_for_object
 from uwf_git.model.usage import add_usage
 
 _AGAIN = "You have made this very call before, and it gave the same each time. Do something else."
@@ -36,8 +33,8 @@ _NO_MORE = "No more tools: give your answer now, from what you know."
 _LONGEST_SHOWN = 120
 
 
-class Limits(NamedTuple):
-    """How long it may go on."""
+class LoopLimits(NamedTuple):
+    """The limits of one loop."""
 
     turns: int
     tokens: int
@@ -45,20 +42,20 @@ class Limits(NamedTuple):
     """On the monotonic clock."""
 
 
-class Ended(NamedTuple):
-    """How it ended."""
+class LoopResult(NamedTuple):
+    """The answer, and the conversation that led to it."""
 
-    answer: Answer
+    answer: AdapterAnswer
     messages: tuple[Message, ...]
 
 
 @dataclass(slots=True)
 class Loop:
-    """One question, worked on with tools."""
+    """One question that a model answers with tools."""
 
     model: Model
     toolbox: Toolbox
-    limits: Limits
+    limits: LoopLimits
     system: str
     schema: dict[str, Any] | bool | None
     messages: tuple[Message, ...]
@@ -66,37 +63,33 @@ class Loop:
     trace: list[dict[str, Any]] = field(default_factory=list)
     repeats: Repeats = field(default_factory=Repeats)
     said: str = ""
-    """The model's last words."""
+    """The model's last text."""
 
-    def run(self) -> Ended:
-        """Go on until there is an answer.
+    def run(self) -> LoopResult:
+        """Run until there is an answer.
 
         Raises:
-            NoAnswer: there is none; ``partial`` tells what was said, spent and done.
+            AskFailed: there is none; ``partial`` has the text, the usage and the trace so far.
         """
         try:
             answer = self._work() or self._conclude()
-        except NoAnswer as failure:
+        except AskFailed as failure:
             known = failure.partial
             failure.partial = self._answer(self.said if known is None else known.text)
             if known is not None:
                 total = add_usage(self.usage, dict(known.usage))
                 failure.partial = replace(failure.partial, usage=total)
             raise
-        return Ended(answer, self.messages)
+        return LoopResult(answer, self.messages)
 
-    def answer_now(self) -> Ended:
-        """Ask for the answer alone, without tools.
-
-        Raises:
-            NoAnswer: as ``run``.
-        """
+    def answer_now(self) -> LoopResult:
+        """Ask for the answer only, without tools."""
         self.limits = self.limits._replace(turns=0)
         return self.run()
 
-    def _work(self) -> Answer | None:
-        """Let the model use its tools; None if it has no answer when it may not go on."""
-        wanted = None if self.schema is None else wanted_of(self.schema)
+    def _work(self) -> AdapterAnswer | None:
+        """Let the model use its tools; return None if a limit was reached without an answer."""
+        wanted = None if self.schema is None else build_wanted_object(self.schema)
         tools = (*self.toolbox.tools, *(() if wanted is None else (_submit_tool(wanted),)))
         for _ in range(self.limits.turns):
             if self._has_spent() or self.repeats.is_stuck:
@@ -105,25 +98,27 @@ class Loop:
             self.messages = (*self.messages, reply.said)
             if not reply.said.calls:
                 return self._answer(reply.said.text)
-            outcomes = []
+            results = []
             for call in reply.said.calls:
-                outcome, answer = self._take(call, wanted)
-                outcomes.append(outcome)
+                result, answer = self._take(call, wanted)
+                results.append(result)
                 if answer is not None:
                     return answer
-            self.messages = (*self.messages, Outcomes(tuple(outcomes)))
+            self.messages = (*self.messages, ToolResults(tuple(results)))
         return None
 
-    def _conclude(self) -> Answer:
+    def _conclude(self) -> AdapterAnswer:
         last = self.messages[-1]
-        if isinstance(last, Outcomes):
+        if isinstance(last, ToolResults):
             self.messages = (*self.messages[:-1], last._replace(note=last.note or _NO_MORE))
         request = ModelRequest(self.messages, self.system)
         if self.schema is None:
             reply = self._ask(request)
             self.messages = (*self.messages, reply.said)
             return self._answer(reply.said.text)
-        got = ask_for_object(self.model, request, wanted_of(self.schema), timeout_s=self._left_s())
+        got = ask_for_object(
+            self.model, request, build_wanted_object(self.schema), timeout_s=self._left_s()
+        )
         self._account(got.reply, got.usage)
         self.messages = (*self.messages, got.reply.said)
         found = read_answer(got.value, self.schema)
@@ -132,9 +127,9 @@ class Loop:
     def _ask(self, request: ModelRequest) -> ModelReply:
         try:
             reply = self.model.ask(request, timeout_s=self._left_s())
-        except NoAnswer as failure:
+        except AskFailed as failure:
             shorter = make_room(self.messages)
-            # With something said, it was the answer that grew too long.
+            # With a partial answer, the answer was too long, not the conversation.
             if failure.kind != "too-long" or failure.partial is not None or shorter is None:
                 raise
             self._note({"type": "warning", "message": f"{failure.message}; older results left out"})
@@ -145,32 +140,34 @@ class Loop:
         self._account(reply, {**reply.usage, "turns": 1})
         return reply
 
-    def _take(self, call: Call, wanted: Wanted | None) -> tuple[Outcome, Answer | None]:
-        """Run one call; with the answer if it was handed in, and fits."""
+    def _take(
+        self, call: ToolCall, wanted: WantedObject | None
+    ) -> tuple[ToolResult, AdapterAnswer | None]:
+        """Run one call; return its result, and the answer if the call submitted one that fits."""
         say_on_stderr(f"{call.name} {str(call.arguments)[:_LONGEST_SHOWN]}")
         started = time.monotonic()
         answer = None
         if wanted is not None and call.name == SUBMIT:
-            outcome, answer = self._submit(call, wanted)
+            result, answer = self._submit(call, wanted)
         elif self.repeats.blocks(call):
-            outcome = Outcome(call.id, _AGAIN, is_error=True)
+            result = ToolResult(call.id, _AGAIN, is_error=True)
         else:
-            outcome = self.toolbox.run(call)
-            is_change = self.toolbox.changes(call) and not outcome.is_error
-            self.repeats.add(call, outcome.text, changed=is_change)
+            result = self.toolbox.run(call)
+            is_change = self.toolbox.changes(call) and not result.is_error
+            self.repeats.add(call, result.text, changed=is_change)
         self._note(
             {
                 "type": "tool",
                 "name": call.name,
                 "input": call.arguments,
-                "output": outcome.text,
-                "ok": not outcome.is_error,
+                "output": result.text,
+                "ok": not result.is_error,
                 "durationMs": round((time.monotonic() - started) * 1000),
             }
         )
-        return outcome, None if answer is None else self._structured(answer)
+        return result, None if answer is None else self._structured(answer)
 
-    def _submit(self, call: Call, wanted: Wanted) -> tuple[Outcome, RoleAnswer | None]:
+    def _submit(self, call: ToolCall, wanted: WantedObject) -> tuple[ToolResult, RoleAnswer | None]:
         value = None if call.arguments is None else restore(call.arguments, wanted.schema)
         schema = self.schema if self.schema is not None else True
         found = read_answer(value, schema)
@@ -179,14 +176,14 @@ class Loop:
         else:
             problem = find_misfit(found.meta, schema)
         if problem:
-            return Outcome(call.id, f"not accepted: {problem}", is_error=True), None
-        return Outcome(call.id, "accepted"), found
+            return ToolResult(call.id, f"not accepted: {problem}", is_error=True), None
+        return ToolResult(call.id, "accepted"), found
 
-    def _structured(self, found: RoleAnswer) -> Answer:
+    def _structured(self, found: RoleAnswer) -> AdapterAnswer:
         return replace(self._answer(found.content or self.said), structured=found.meta)
 
-    def _answer(self, text: str) -> Answer:
-        return Answer(text=text, usage=self.usage, trace=tuple(self.trace))
+    def _answer(self, text: str) -> AdapterAnswer:
+        return AdapterAnswer(text=text, usage=self.usage, trace=tuple(self.trace))
 
     def _account(self, reply: ModelReply, usage: Any) -> None:
         self.usage = add_usage(self.usage, dict(usage))
@@ -205,11 +202,11 @@ class Loop:
     def _left_s(self) -> float:
         left_s = self.limits.deadline - time.monotonic()
         if left_s <= 0:
-            raise NoAnswer("timed-out", "the time is over, and there is no answer yet")
+            raise AskFailed("timed-out", "the time limit was reached without an answer")
         return left_s
 
 
-def _submit_tool(wanted: Wanted) -> Tool:
+def _submit_tool(wanted: WantedObject) -> ModelTool:
     strict = derive_strict(wanted.schema)
     schema = wanted.schema if strict is None else strict.schema
-    return Tool(SUBMIT, wanted.description, schema)
+    return ModelTool(SUBMIT, wanted.description, schema)

@@ -1,14 +1,12 @@
-"""Repeats: a model that goes in circles.
+"""Detect a model that repeats a call with the same result.
 
-Owns: telling when a call has been made too often. Knows nothing of: what a call does.
-Always true: a call that gave something else each time is no circle, nor is one between which a
-file was changed.
+A call between whose repetitions a file changed does not count.
 """
 
 import json
 from dataclasses import dataclass, field
 
-from uwf_git.agentkit.model_words import Call
+from uwf_git.agentkit.llm.messages import ToolCall
 
 _MOST_ALIKE = 2
 _MOST_BLOCKED = 3
@@ -16,30 +14,30 @@ _MOST_BLOCKED = 3
 
 @dataclass(slots=True)
 class Repeats:
-    """The calls since a file was last changed, and what they gave."""
+    """The calls since the last change of a file, and their results."""
 
     blocked: int = 0
     _seen: dict[str, list[int]] = field(default_factory=dict)
 
     @property
     def is_stuck(self) -> bool:
-        """Whether telling the model has not helped."""
+        """Whether the model repeats blocked calls."""
         return self.blocked >= _MOST_BLOCKED
 
-    def blocks(self, call: Call) -> bool:
-        """Tell whether *call* is one of those that gave the same every time, and count it."""
+    def blocks(self, call: ToolCall) -> bool:
+        """Return whether *call* gave the same result each time, and count it."""
         given = self._seen.get(_key(call), [])
         if len(given) < _MOST_ALIKE or len(set(given[-_MOST_ALIKE:])) > 1:
             return False
         self.blocked += 1
         return True
 
-    def add(self, call: Call, result: str, *, changed: bool) -> None:
-        """Remember what *call* gave; *changed* says that the world is another now."""
+    def add(self, call: ToolCall, result: str, *, changed: bool) -> None:
+        """Record the *result* of *call*; *changed* says that it changed a file."""
         if changed:
             self._seen.clear()
         self._seen.setdefault(_key(call), []).append(hash(result))
 
 
-def _key(call: Call) -> str:
+def _key(call: ToolCall) -> str:
     return f"{call.name} {json.dumps(call.arguments, sort_keys=True)}"

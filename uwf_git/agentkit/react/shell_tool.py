@@ -1,9 +1,8 @@
 """The shell tool: a command that the model runs.
 
-Owns: how it is run, and how its end is told. Knows nothing of: models, how a call comes here.
-Always true: it has a time limit, its output is cut, nothing of it runs when it has returned, and
-it does not see our keys. It is no sandbox: it starts in the work directory, but whatever the user
-may read, write and reach by network, it may as well. ``shell = false`` takes the tool away.
+It has a time limit, its output is cut, and none of its processes outlives the call. It does not see
+our keys. It is no sandbox: it starts in the work directory, but can do whatever the user can.
+``shell = false`` removes the tool.
 """
 
 import os
@@ -11,8 +10,8 @@ import tempfile
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from uwf_git.agentkit.adapter import NoAnswer
-from uwf_git.agentkit.model_words import Tool
+from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.llm.messages import ModelTool
 from uwf_git.agentkit.react.arguments import ToolArguments
 from uwf_git.agentkit.react.work_folder import ToolFailed, WorkFolder
 from uwf_git.agents.nested import NestedRequest, NestedRun, run_nested
@@ -23,10 +22,10 @@ _MOST_S = 1_800
 LONGEST_OUTPUT = 30_000
 _MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
-# Both outputs as a terminal shows them: in the order in which they came.
+# Both outputs in one stream, in order, as on a terminal.
 _TOGETHER = 'exec /bin/sh -c "$1" 2>&1'
 
-SHELL_TOOL = Tool(
+SHELL_TOOL = ModelTool(
     "shell",
     "Run a command with /bin/sh in the work directory, and get its output and exit status. "
     "It has no terminal and no input.",
@@ -46,16 +45,16 @@ SHELL_TOOL = Tool(
 
 
 class Surroundings(NamedTuple):
-    """What a command finds."""
+    """The environment of a command."""
 
     environ: Mapping[str, str]
-    """All that it sees of ours."""
+    """Its environment variables."""
 
     scratch: str | None
-    """A folder for its outputs; None makes one for a while."""
+    """A folder for its outputs; None: a temporary one."""
 
     left_s: float
-    """The most seconds that are left for everything."""
+    """The seconds that are left for the whole question."""
 
 
 def run_shell(folder: WorkFolder, arguments: ToolArguments, around: Surroundings) -> str:
@@ -63,7 +62,7 @@ def run_shell(folder: WorkFolder, arguments: ToolArguments, around: Surroundings
 
     Raises:
         ToolFailed: it cannot be run.
-        NoAnswer: somebody asked us to end meanwhile.
+        AskFailed: a signal asked this process to end.
     """
     command = arguments.text("command")
     if not command.strip() or "\0" in command:
@@ -84,12 +83,12 @@ def run_shell(folder: WorkFolder, arguments: ToolArguments, around: Surroundings
         except (OSError, ValueError) as error:
             raise ToolFailed(f"the command cannot be run: {error}") from error
     if run.outcome == "interrupted":
-        raise NoAnswer("interrupted", "react was interrupted while a command ran")
-    return f"{_cut(run.stdout)}{_tell_end(run, timeout_s)}"
+        raise AskFailed("interrupted", "react was interrupted while a command ran")
+    return f"{_cut(run.stdout)}{_describe_end(run, timeout_s)}"
 
 
 def _cut(output: bytes) -> str:
-    """Keep the beginning and the end, where a build says what went wrong."""
+    """Keep the beginning and the end, where builds report errors."""
     text = output.decode(errors="replace")
     if len(text) > LONGEST_OUTPUT:
         head, tail = LONGEST_OUTPUT // 3, LONGEST_OUTPUT * 2 // 3
@@ -98,7 +97,7 @@ def _cut(output: bytes) -> str:
     return text if not text or text.endswith("\n") else f"{text}\n"
 
 
-def _tell_end(run: NestedRun, timeout_s: float) -> str:
+def _describe_end(run: NestedRun, timeout_s: float) -> str:
     if run.outcome == "timed-out":
         return f"[stopped after {timeout_s:g} s]"
     if run.outcome == "too-much-output":

@@ -1,13 +1,9 @@
-"""The thread tool: what was asked, and what was done before.
-
-Owns: how a thread and its steps are told to a model. Knows nothing of: stores.
-Always true: every step can be read whole, in parts; what the prompt had to leave out is here.
-"""
+"""The thread tool: the model reads the task and the earlier steps, each whole, in parts."""
 
 import json
 
 from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.model_words import Tool
+from uwf_git.agentkit.llm.messages import ModelTool
 from uwf_git.agentkit.react.arguments import ToolArguments
 from uwf_git.agentkit.react.work_folder import ToolFailed
 
@@ -15,7 +11,7 @@ _LONGEST_PART = 30_000
 _LONGEST_META = 500
 _MOST_STEPS = 200
 
-THREAD_TOOL = Tool(
+THREAD_TOOL = ModelTool(
     "fetch_thread",
     "Read the thread so far: the list of its steps, or with `step` one step whole.",
     {
@@ -31,17 +27,13 @@ THREAD_TOOL = Tool(
 
 
 def fetch_thread(context: AgentContext, arguments: ToolArguments) -> str:
-    """Tell about the thread, or one step.
-
-    Raises:
-        ToolFailed: there is no such step.
-    """
+    """Return the list of steps, or one step; raise ToolFailed if there is no such step."""
     number = arguments.whole("step", -1, most=10**9)
     if number < 0:
         return _list_steps(context)
     if number > len(context.steps):
         raise ToolFailed(f"the thread has {len(context.steps)} steps, and no step {number}")
-    return _part(_tell_step(context, number), arguments.whole("offset", 0, most=10**9))
+    return _part(_show_step(context, number), arguments.whole("offset", 0, most=10**9))
 
 
 def _list_steps(context: AgentContext) -> str:
@@ -58,7 +50,7 @@ def _list_steps(context: AgentContext) -> str:
     return "\n".join([thread, task, *note, *lines])
 
 
-def _tell_step(context: AgentContext, number: int) -> str:
+def _show_step(context: AgentContext, number: int) -> str:
     if number == 0:
         return context.start.prompt
     step = context.steps[number - 1]

@@ -1,17 +1,12 @@
-"""The toolbox: the tools that one turn of react has, and a call of any of them.
-
-Owns: which tools there are, and that whatever a call does, it has an outcome in words.
-Knows nothing of: the loop, endpoints.
-Always true: a call that fails tells the model why; no call takes us down with it.
-"""
+"""The tools of one question, and calls of them; a call that fails tells the model why."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from uwf_git.agentkit.adapter import NoAnswer
 from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.model_words import Call, Outcome, Tool
+from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.llm.messages import ModelTool, ToolCall, ToolResult
 from uwf_git.agentkit.react.arguments import ToolArguments
 from uwf_git.agentkit.react.file_tools import (
     FILE_TOOLS,
@@ -25,7 +20,7 @@ from uwf_git.agentkit.react.thread_tool import THREAD_TOOL, fetch_thread
 from uwf_git.agentkit.react.work_folder import ToolFailed, WorkFolder
 from uwf_git.errors import UwfError
 
-Run = Callable[[ToolArguments], str]
+RunTool = Callable[[ToolArguments], str]
 
 _CHANGING = {"write_file", "patch_file"}
 
@@ -34,27 +29,27 @@ _CHANGING = {"write_file", "patch_file"}
 class Toolbox:
     """Tools by their names."""
 
-    tools: tuple[Tool, ...]
-    _runs: Mapping[str, Run]
+    tools: tuple[ModelTool, ...]
+    _runs: Mapping[str, RunTool]
 
-    def run(self, call: Call) -> Outcome:
-        """Run *call*.
+    def run(self, call: ToolCall) -> ToolResult:
+        """Run *call*; an error becomes its result.
 
         Raises:
-            NoAnswer: somebody asked us to end meanwhile.
+            AskFailed: a signal asked this process to end.
         """
         try:
-            return Outcome(call.id, self._run(call))
-        except NoAnswer:
+            return ToolResult(call.id, self._run(call))
+        except AskFailed:
             raise
         except UwfError as failure:
             problem = failure.message
         except OSError as error:
             shown = f"{error.filename}: " if isinstance(error.filename, str) else ""
             problem = shown + (error.strerror or str(error)).lower()
-        return Outcome(call.id, problem, is_error=True)
+        return ToolResult(call.id, problem, is_error=True)
 
-    def _run(self, call: Call) -> str:
+    def _run(self, call: ToolCall) -> str:
         run = self._runs.get(call.name)
         if run is None:
             names = ", ".join(self._runs)
@@ -63,8 +58,8 @@ class Toolbox:
             raise ToolFailed(f"the arguments of {call.name} are no JSON object")
         return run(ToolArguments(call.name, call.arguments))
 
-    def changes(self, call: Call) -> bool:
-        """Tell whether *call* is of a tool that changes files."""
+    def changes(self, call: ToolCall) -> bool:
+        """Return whether *call* is of a tool that changes files."""
         return call.name in _CHANGING
 
 
@@ -74,9 +69,9 @@ def build_toolbox(
     thread: Callable[[], AgentContext] | None,
     around: Callable[[], Surroundings] | None,
 ) -> Toolbox:
-    """Build the toolbox; without *thread* there is no thread to read, without *around* no shell."""
+    """Build the toolbox; without *thread* it has no fetch_thread, without *around* no shell."""
     tools = list(FILE_TOOLS)
-    runs: dict[str, Run] = {
+    runs: dict[str, RunTool] = {
         "read_file": partial(read_file, folder),
         "write_file": partial(write_file, folder),
         "patch_file": partial(patch_file, folder),

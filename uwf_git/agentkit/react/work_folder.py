@@ -1,10 +1,7 @@
-"""The work folder: the one part of the file system that the file tools see.
+"""The work folder: the part of the file system that the file tools reach.
 
-Owns: finding a path in it, and opening, replacing and listing what is there.
-Knows nothing of: models, tools.
-Always true: nothing outside is opened or changed, whatever a path looks like and whatever a
-symbolic link says, not even one that is put there meanwhile: a path is resolved first, and then
-walked part by part without following anything.
+Nothing outside is opened or changed, whatever the path or a symbolic link says, even one that is
+created meanwhile: a path is resolved first, then walked part by part without following links.
 """
 
 import os
@@ -15,14 +12,14 @@ from dataclasses import dataclass
 
 from uwf_git.errors import Refused
 
-# Not files, whatever the work folder is.
+# Not files, even if the work folder is the root.
 _NEVER = ("/proc", "/sys", "/dev")
 
 _LONGEST_SHOWN = 200
 
 
 class ToolFailed(Refused):
-    """A tool cannot do what the model asked for; the model is told why."""
+    """A tool call failed; the message is for the model."""
 
     code = "tool-failed"
 
@@ -34,10 +31,10 @@ class WorkFolder:
     root: str
 
     def locate(self, path: str) -> tuple[str, ...]:
-        """Give the parts of *path* from the root on; it may be absolute, and need not exist.
+        """Return the parts of *path* below the root; it may be absolute, and need not exist.
 
         Raises:
-            ToolFailed: it is none, or leads outside.
+            ToolFailed: it is empty, or outside.
         """
         if not path.strip() or "\0" in path:
             raise ToolFailed("a path is needed, as src/main.py")
@@ -50,17 +47,16 @@ class WorkFolder:
         return tuple(part for part in real[len(self.root) :].split("/") if part)
 
     def open_file(self, path: str) -> int:
-        """Open the file at *path* for reading, and give its descriptor.
+        """Open the file at *path* for reading; return its descriptor.
 
         Raises:
-            ToolFailed: it is outside, or no ordinary file.
-            OSError: the system would not open it.
+            ToolFailed: it is outside, or not a regular file.
         """
         parts = self.locate(path)
         if not parts:
             raise ToolFailed(f"{path} is a directory")
         with self._open_folder(parts[:-1]) as folder:
-            # A pipe without a writer must not hold us.
+            # A pipe without a writer must not block.
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             descriptor = os.open(parts[-1], flags, dir_fd=folder)
         mode = os.fstat(descriptor).st_mode
@@ -71,14 +67,13 @@ class WorkFolder:
         return descriptor
 
     def replace(self, path: str, content: bytes) -> bool:
-        """Put *content* at *path*, all or nothing; tell whether the file is new.
+        """Write *content* to *path* atomically; return whether the file is new.
 
-        Folders above it are made; the mode of a file that is there stays. Git's own folders are
-        left alone: what stands in them is run, by whoever uses git next.
+        Missing folders are created; an existing file keeps its mode. Folders named .git are
+        refused: the next git command would run what is in them.
 
         Raises:
-            ToolFailed: it is outside, no ordinary file, or git's.
-            OSError: the system would not write it.
+            ToolFailed: it is outside, not a regular file, or in a folder of git.
         """
         parts = self.locate(path)
         if not parts:
@@ -107,11 +102,10 @@ class WorkFolder:
             os.close(folder)
 
     def list_below(self, path: str, *, depth: int, most: int) -> tuple[list[str], bool]:
-        """List what is below *path*, folders with a /, links with an @; tell whether it is all.
+        """List the names below *path*, folders with a /, links with an @; return if it is all.
 
         Raises:
             ToolFailed: it is outside.
-            OSError: it is no folder that can be read.
         """
         parts = self.locate(path)
         top = os.path.join(self.root, *parts)
@@ -125,7 +119,7 @@ class WorkFolder:
             for entry in children:
                 name = os.path.join(inner, entry.name)
                 found.append(name + _mark(entry))
-                # What git keeps is not what anybody looks for.
+                # The files of git are of no use to the model.
                 if left > 1 and entry.is_dir(follow_symlinks=False) and entry.name != ".git":
                     folders.append((name, left - 1))
             waiting += folders[::-1]
@@ -133,14 +127,10 @@ class WorkFolder:
 
 
 def open_work_folder(path: str) -> WorkFolder:
-    """Give the work folder at *path*.
-
-    Raises:
-        ToolFailed: there is none.
-    """
+    """Return the work folder at *path*; raise ToolFailed if it does not exist."""
     root = os.path.realpath(path)
     if not os.path.isdir(root):
-        raise ToolFailed(f"the work directory {path[:_LONGEST_SHOWN]} is not there")
+        raise ToolFailed(f"the work directory {path[:_LONGEST_SHOWN]} does not exist")
     return WorkFolder(root)
 
 
@@ -151,7 +141,7 @@ def _mark(entry: os.DirEntry[str]) -> str:
 
 
 def _mode(name: str, folder: int) -> int | None:
-    """Give the mode of the file that is there; None if there is none."""
+    """Return the mode of the file; None if it does not exist."""
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:

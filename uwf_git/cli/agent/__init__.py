@@ -1,1 +1,1 @@
-"""`uwf agent …`: one module a verb; `uwf.py` has the table that names them."""
+"""`uwf agent ...`: one file per verb; `uwf.py` lists them."""

@@ -4,19 +4,19 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.choose_agent import CONFIG_NAME
-from uwf_git.commands.known_agents import FoundAgent, find_agents
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.turn.choose_agent import CONFIG_NAME
+from uwf_git.commands.turn.known_agents import FoundAgent, find_agents
 
 
 @verb("uwf agent list --format text", "uwf agent list --all")
-@click.option("--all", "with_all", is_flag=True, help="Also those that are not on this machine.")
+@click.option("--all", "with_all", is_flag=True, help="Also those that are not installed.")
 def command(session: Session, with_all: bool) -> None:  # noqa: FBT001 (click passes flags so)
-    """List the agents that uwf knows, and which are here.
+    """List the known agents, and which are installed.
 
-    Their programs are looked for on PATH. Any other command can be an agent as well.
+    Their programs are looked up on PATH. Any other command can be an agent as well.
     """
     default = session.agent or session.open_store(create=True).config.get(CONFIG_NAME) or ""
     found = find_agents(session.environ, with_versions=True)

@@ -5,15 +5,15 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.parameters import text_argument
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.agent_trust import WhoIsMeant, trust
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.agent.trust import AgentSelection, trust
 
 
 def who_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb what names agents: a command, a thread, a workflow."""
+    """Add the options that name agents to a verb: a command, a thread, a workflow."""
     with_workflow = click.option(
         "--workflow", metavar="NAME", help="The agents that this workflow names."
     )(function)
@@ -34,11 +34,11 @@ def command(
 ) -> None:
     """Let an agent command run in this store.
 
-    A command that came with a fetched thread or workflow is not run until somebody here has
-    allowed it. COMMAND alone means the command without further settings; --thread or --workflow
-    mean its agents as they are, environment and all. Read what is printed: it is what may run.
+    A command that came with a fetched thread or workflow does not run until it is trusted here.
+    COMMAND alone trusts the command without further settings; --thread or --workflow trust its
+    agents as they are, with their environment. Read the output: it is what may run.
     """
-    who = WhoIsMeant(_text(command), thread, workflow, session.cwd)
+    who = AgentSelection(_text(command), thread, workflow, session.cwd)
     emit(session, {"trusted": trust(session.open_store(create=True), who)})
 
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.settings import Session
 from uwf_git.store.trust import Trusted, list_trusted
 
 
@@ -12,14 +12,14 @@ from uwf_git.store.trust import Trusted, list_trusted
 def command(session: Session) -> None:
     """List the agent commands that may run here.
 
-    Those that were typed here are among them. Of a long one only its digest is known.
+    Commands that were typed here are among them. Of a long one only its digest is known.
     """
     store = session.open_store(create=True)
     emit(session, [trusted_row(each) for each in list_trusted(store)])
 
 
 def trusted_row(trusted: Trusted) -> dict[str, Any]:
-    """Give what is told of one allowance."""
+    """Return the document of one trusted agent."""
     agent = trusted.agent or {}
     settings = {name: value for name, value in agent.items() if name != "command"}
     return {

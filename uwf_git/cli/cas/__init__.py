@@ -1,1 +1,1 @@
-"""`json-cas …`: one module a verb; `json_cas.py` has the table that names them."""
+"""`json-cas ...`: one file per verb; `json_cas.py` lists them."""

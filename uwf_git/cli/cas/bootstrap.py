@@ -2,24 +2,24 @@
 
 from typing import Any
 
-from uwf_git.cli.calling import caller_of
-from uwf_git.cli.render import emit
-from uwf_git.cli.render_text import render_text
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.cas_bootstrap import bootstrap_store
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.render_text import render_text
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.cas.init import bootstrap_store
 
 
 @verb(
     "json-cas bootstrap",
     "json-cas bootstrap --format text",
-    exits={4: "others put nodes all the while: it is safe to try again"},
+    exits={4: "other processes put nodes meanwhile: it is safe to try again"},
 )
 def command(session: Session) -> None:
     """Store the built-in schemas.
 
-    The meta-schema, which is its own type, and the schemas of everything that uwf stores. They
-    are the same in every store. Doing it again changes nothing.
+    The meta-schema, which is its own type, and the schemas of everything that uwf stores. They are
+    the same in every store. Repeating it changes nothing.
     """
     made = bootstrap_store(session.open_store(create=True), caller_of(session))
     emit(session, {"meta": made.meta, "schemas": made.schemas}, text=_table)

@@ -5,23 +5,23 @@ import sys
 
 import click
 
+from uwf_git.cli.app.verb import verb
 from uwf_git.cli.cas.node_lines import payload_text
-from uwf_git.cli.json_text import render_json
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.streams import stdout_is_utf8, write_stdout
-from uwf_git.cli.verb import verb
-from uwf_git.cli.visible import visible_block
-from uwf_git.commands.cas_cat import cat_node
+from uwf_git.cli.output.json_text import render_json
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.visible import visible_block
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session.streams import stdout_is_utf8, write_stdout
+from uwf_git.commands.cas.read import cat_node
 
 
 @verb("json-cas cat 8FWKR3TN5V1QA", "json-cas cat 8FWKR3TN5V1QA > reply.md")
 @click.argument("node", metavar="HASH")
 def command(session: Session, node: str) -> None:
-    """Print the payload of a node alone.
+    """Print only the payload of a node.
 
-    Text comes out byte for byte as it went in, and so do bytes; on a terminal, controls are
-    spelled out. Everything else is JSON, on several lines.
+    Text and bytes are printed byte for byte as they were stored; on a terminal, controls are
+    escaped. Everything else is JSON, on several lines.
     """
     content = cat_node(session.open_store(), node)
     if content.raw is not None:
@@ -38,7 +38,7 @@ def _write_raw(session: Session, content: bytes) -> None:
         write_stdout(visible_block(content.decode(errors="backslashreplace")))
         return
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Latin-1 has one character for each byte, so that any bytes can go the way that all
-        # output goes, with its care for readers who leave and disks that are full.
+        # Latin-1 has one character for each byte, so any bytes can be written like all other
+        # output, with its handling of closed readers and full disks.
         sys.stdout.reconfigure(encoding="latin-1", newline="\n")
     write_stdout(content.decode("latin-1"))

@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
+from uwf_git.cli.app.verb import verb
 from uwf_git.cli.cas.node_lines import payload_text
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.cas_get import get_node
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.cas.read import get_node
 from uwf_git.model.time_text import render_time
 
 
@@ -18,8 +18,8 @@ def command(session: Session, node: str) -> None:
     """Print a node.
 
     Its type, its payload, and when it was first written, in milliseconds since 1970. HASH may be
-    any unique beginning, in upper or lower case. Threads, workflows and what was put by hand are
-    all looked through.
+    any unique beginning, in upper or lower case. Threads, workflows and nodes put by hand are
+    searched.
     """
     found, type_name = get_node(session.open_store(), node)
     document = {
@@ -42,4 +42,4 @@ def _text(document: dict[str, Any], type_name: str | None) -> str:
 
 
 def _time(time_ms: int) -> str:
-    return "at no time: it is built in" if time_ms == 0 else render_time(time_ms)
+    return "never: it is built in" if time_ms == 0 else render_time(time_ms)

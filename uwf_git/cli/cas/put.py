@@ -1,11 +1,11 @@
 """`json-cas put`."""
 
-from uwf_git.cli.calling import caller_of
+from uwf_git.cli.app.verb import verb
 from uwf_git.cli.cas.typed_payload import TypedPayload, typed_payload
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.cas_put import put_payload
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.cas.put import put_payload
 
 
 @verb(
@@ -14,7 +14,7 @@ from uwf_git.commands.cas_put import put_payload
     'echo \'{"name": "Ada"}\' | json-cas put FPCV6G -',
     exits={
         1: "the payload breaks its schema, or refers to what is not there; nothing is stored",
-        4: "others put nodes all the while: it is safe to try again",
+        4: "other processes put nodes meanwhile: it is safe to try again",
     },
 )
 @typed_payload
@@ -22,8 +22,8 @@ def command(session: Session, given: TypedPayload) -> None:
     """Store a JSON value as a node.
 
     TYPE is a schema: its hash, the beginning of it, or the name of a built-in one (Text). The
-    payload has to keep to it, and all that it refers to has to be in the store. What the node
-    reaches is kept with it, so that git's gc leaves it. Putting the same again changes nothing.
+    payload must be valid, and every node that it refers to must be in the store. All that the node
+    reaches is kept with it, so that git's gc does not remove it. Repeating it changes nothing.
     """
     payload = given.read()
     put = put_payload(session.open_store(create=True), caller_of(session), given.type_text, payload)

@@ -4,13 +4,13 @@ from typing import Any
 
 import click
 
+from uwf_git.cli.app.verb import verb
 from uwf_git.cli.cas.node_lines import row_document, row_words
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.text_width import shorten
-from uwf_git.cli.verb import verb
-from uwf_git.cli.visible import visible_line
-from uwf_git.commands.cas_refs import list_references
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.text_width import shorten
+from uwf_git.cli.output.visible import visible_line
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.cas.read import list_references
 from uwf_git.errors import StoreDamaged
 
 
@@ -19,7 +19,7 @@ from uwf_git.errors import StoreDamaged
 def command(session: Session, node: str) -> None:
     """List the nodes that a node refers to.
 
-    Its type first, then those in its payload, in the order they stand there.
+    Its type first, then those in its payload, in their order there.
     """
     references = list_references(session.open_store(), node)
     rows = [

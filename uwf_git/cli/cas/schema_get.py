@@ -2,11 +2,11 @@
 
 import click
 
+from uwf_git.cli.app.verb import verb
 from uwf_git.cli.cas.node_lines import payload_text
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.cas_schema_get import get_schema_payload
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.cas.schema import get_schema_payload
 
 
 @verb("json-cas schema get FPCV6GD73KKKB", "json-cas schema get StepNode --format yaml")

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from uwf_git.cli.counts import limit_option
-from uwf_git.cli.render import emit
-from uwf_git.cli.render_text import render_text
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.cas_schema_list import SchemaRow, list_schemas
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.counts import limit_option
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.render_text import render_text
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.cas.schema import SchemaRow, list_schemas
 
 
 @verb("json-cas schema list", "json-cas schema list --limit 5 --format text")

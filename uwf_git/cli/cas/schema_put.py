@@ -2,13 +2,13 @@
 
 import click
 
-from uwf_git.cli.calling import caller_of
-from uwf_git.cli.json_argument import read_json_input
-from uwf_git.cli.parameters import INPUT, Input
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.cas_schema_put import put_schema
+from uwf_git.cli.app.json_argument import read_json_input
+from uwf_git.cli.app.parameters import INPUT, Input
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.cas.schema import put_schema
 
 
 @verb(
@@ -16,7 +16,7 @@ from uwf_git.commands.cas_schema_put import put_schema
     'echo \'{"title": "Name", "type": "string"}\' | json-cas schema put -',
     exits={
         1: "it is not a JSON Schema; every problem is listed",
-        4: "others put nodes all the while: it is safe to try again",
+        4: "other processes put nodes meanwhile: it is safe to try again",
     },
 )
 @click.argument("file", type=INPUT)
@@ -24,8 +24,7 @@ def command(session: Session, file: Input) -> None:
     """Store a JSON Schema as a node.
 
     JSON Schema 2020-12. Where a payload refers to another node, its schema says `"format":
-    "cas_ref"`; the reference is the hash, or {"$ref": hash}. Putting the same again changes
-    nothing.
+    "cas_ref"`; the reference is the hash, or {"$ref": hash}. Repeating it changes nothing.
     """
     schema = read_json_input(file)
     put = put_schema(session.open_store(create=True), caller_of(session), schema)

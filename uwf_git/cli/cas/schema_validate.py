@@ -4,14 +4,14 @@ from typing import Any
 
 import click
 
+from uwf_git.cli.app.json_argument import read_json_input
+from uwf_git.cli.app.parameters import INPUT, Input
+from uwf_git.cli.app.verb import verb
 from uwf_git.cli.cas.node_lines import problem_document
-from uwf_git.cli.json_argument import read_json_input
-from uwf_git.cli.parameters import INPUT, Input
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.cli.visible import one_line
-from uwf_git.commands.cas_schema_validate import validate_node
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.visible import one_line
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.cas.schema import validate_node
 
 
 @verb(

@@ -1,8 +1,4 @@
-"""The words `[TYPE] FILE`: a payload from a file, and the type that it is to have.
-
-Owns: the arguments and options that `put` and `hash` share. Knows nothing of: nodes, stores.
-Always true: nothing is read until the verb asks for it.
-"""
+"""The arguments `[TYPE] FILE` of `put` and `hash`: a payload from a file, and its type."""
 
 from collections.abc import Callable
 from functools import update_wrapper
@@ -10,20 +6,20 @@ from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.cli.json_argument import read_json_input
-from uwf_git.cli.parameters import INPUT, Input, NotText
+from uwf_git.cli.app.json_argument import read_json_input
+from uwf_git.cli.app.parameters import INPUT, Input, NotText
 from uwf_git.errors import BadUsage
 
 
 class WrongWords(BadUsage):
-    """There are too few words, or too many."""
+    """Too few or too many arguments."""
 
     code = "wrong-words"
 
     def __init__(self, wanted: str, given: int, *, path: str) -> None:
         words = "no words" if given == 0 else "1 word" if given == 1 else f"{given} words"
         super().__init__(
-            f"{path} takes {wanted}, and was given {words}",
+            f"{path} takes {wanted}, not {words}",
             hint="FILE may be `-`, standard input; `json-cas schema list` names the types; "
             f"`{path} --help` shows how it is typed",
             given=given,
@@ -31,7 +27,7 @@ class WrongWords(BadUsage):
 
 
 class TypedPayload(NamedTuple):
-    """A payload that was named on the command line, not yet read."""
+    """A payload named on the command line, not yet read."""
 
     type_text: str | None
     """The type as it was typed; None for a meta-schema."""
@@ -43,17 +39,15 @@ class TypedPayload(NamedTuple):
         """Read the payload.
 
         Raises:
-            InputUnreadable, InputTooLarge, NotText: as `Input.read_text`.
-            NotJson: it is not JSON, and was not said to be text.
+            NotJson: it is not JSON, and --text was not given.
         """
         return read_exact_text(self.source) if self.as_text else read_json_input(self.source)
 
 
 def read_exact_text(source: Input) -> str:
-    """Read all of *source* as UTF-8, every byte of it: what is stored comes out as it went in.
+    """Read all of *source* as UTF-8, byte for byte: what is stored is printed unchanged.
 
     Raises:
-        InputUnreadable, InputTooLarge: as `Input.read_bytes`.
         NotText: it is not UTF-8.
     """
     content = source.read_bytes()
@@ -64,7 +58,7 @@ def read_exact_text(source: Input) -> str:
 
 
 def typed_payload(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the argument ``given: TypedPayload``, from the words and options that say it."""
+    """Add the argument ``given: TypedPayload`` to a verb, from its arguments and options."""
 
     def with_payload(
         *args: Any, words: tuple[Input, ...], self_typed: bool, as_text: bool, **others: Any

@@ -4,25 +4,25 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.cli.visible import one_line
-from uwf_git.commands.cas_verify import Finding, verify_nodes
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.visible import one_line
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.cas.verify import NodeFinding, verify_nodes
 from uwf_git.errors import StoreDamaged
 
 
 @verb(
     "json-cas verify 8FWKR3TN5V1QA",
     "json-cas verify $(json-cas walk 8FWK | jq -r '.[].hash')",
-    exits={5: "something is wrong; every problem is listed"},
+    exits={5: "problems were found; all of them are listed"},
 )
 @click.argument("nodes", metavar="HASH...", nargs=-1, required=True)
 def command(session: Session, nodes: tuple[str, ...]) -> None:
-    """Check that nodes are what their names say.
+    """Check nodes against their names.
 
-    Every copy that any ref keeps is read and hashed again; the payload is held against its schema;
-    and what it refers to has to be in the store.
+    Every copy that any ref keeps is read and hashed again; the payload is checked against its
+    schema, and what it refers to must be in the store.
     """
     verified = verify_nodes(session.open_store(), list(nodes))
     document = {
@@ -35,7 +35,7 @@ def command(session: Session, nodes: tuple[str, ...]) -> None:
         raise click.exceptions.Exit(StoreDamaged.exit_status)
 
 
-def _finding_document(finding: Finding) -> dict[str, Any]:
+def _finding_document(finding: NodeFinding) -> dict[str, Any]:
     document = {"node": finding.node, "message": finding.message}
     places = {"ref": finding.ref, "path": finding.path}
     return document | {name: place for name, place in places.items() if place is not None}

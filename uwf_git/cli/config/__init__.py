@@ -1,1 +1,1 @@
-"""`uwf config …`: one module a verb; `uwf.py` has the table that names them."""
+"""`uwf config ...`: one file per verb; `uwf.py` lists them."""

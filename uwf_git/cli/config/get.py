@@ -2,10 +2,10 @@
 
 import click
 
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.config_settings import get_setting
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.admin.config import get_store_setting
 
 
 @verb("uwf config get agent", exits={1: "it is not set"})
@@ -15,5 +15,5 @@ def command(session: Session, name: str) -> None:
 
     NAME may leave out the `uwf.` in front.
     """
-    setting = get_setting(session.open_store(create=True), name)
+    setting = get_store_setting(session.open_store(create=True), name)
     emit(session, {"name": setting.name, "value": setting.value})

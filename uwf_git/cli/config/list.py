@@ -1,16 +1,16 @@
 """`uwf config list`."""
 
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.config_settings import list_settings
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.admin.config import list_settings
 
 
 @verb("uwf config list --format text")
 def command(session: Session) -> None:
     """List the settings.
 
-    Every one there is, with its value as it counts here and what it means.
+    Each has its effective value here and its meaning.
     """
     settings = list_settings(session.open_store(create=True))
     emit(

@@ -2,11 +2,11 @@
 
 import click
 
-from uwf_git.cli.parameters import text_argument
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.config_settings import set_setting
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.admin.config import set_setting
 
 
 @verb("uwf config set agent uwf-claude", "git config --global uwf.agent uwf-claude")

@@ -1,1 +1,1 @@
-"""`uwf remote …`: one module a verb; `uwf.py` has the table that names them."""
+"""`uwf remote ...`: one file per verb; `uwf.py` lists them."""

@@ -2,12 +2,12 @@
 
 import click
 
-from uwf_git.cli.calling import caller_of
-from uwf_git.cli.parameters import text_argument
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.remote_add import add
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.remote.remotes import add_remote_at
 
 
 @verb(
@@ -18,12 +18,12 @@ from uwf_git.commands.remote_add import add
 @click.argument("name")
 @click.argument("url")
 def command(session: Session, name: str, url: str) -> None:
-    """Remember another repository.
+    """Add a remote.
 
     URL is a path, host:path, or a URL of ssh, http, https, git or file. It is written to git's
-    config, so `git fetch NAME` and `git push NAME` carry threads and workflows as well. Where no
-    uwf is installed, any bare git repository will do.
+    config, so `git fetch NAME` and `git push NAME` carry threads and workflows as well. The remote
+    may be any bare git repository; uwf need not be installed there.
     """
     words = (text_argument(name, "the name"), text_argument(url, "the URL"))
-    remote = add(session.open_store(create=True), caller_of(session), *words)
+    remote = add_remote_at(session.open_store(create=True), caller_of(session), *words)
     emit(session, {"name": remote.name, "url": remote.shown})

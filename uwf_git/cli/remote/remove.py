@@ -2,18 +2,18 @@
 
 import click
 
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.remote_remove import remove
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.remote.remotes import remove_remote
 
 
 @verb("uwf remote remove backup", exits={1: "there is no such remote"})
 @click.argument("name")
 def command(session: Session, name: str) -> None:
-    """Forget a remote.
+    """Remove a remote.
 
-    What was taken over from it stays, and so does what is there.
+    What was fetched from it stays here, and the remote itself is not changed.
     """
-    remote = remove(session.open_store(), name)
+    remote = remove_remote(session.open_store(), name)
     emit(session, {"name": remote.name, "url": remote.shown})

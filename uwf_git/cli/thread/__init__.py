@@ -1,1 +1,1 @@
-"""`uwf thread …`: one module a verb; `uwf.py` has the table that names them."""
+"""`uwf thread ...`: one file per verb; `uwf.py` lists them."""

@@ -6,29 +6,33 @@ from typing import Any
 import click
 
 from uwf_git.agents.terminal import NoTerminal, Terminal
-from uwf_git.cli.auto_gc import pack_when_due
-from uwf_git.cli.json_argument import read_json_argument
-from uwf_git.cli.parameters import INPUT, Input, text_argument
-from uwf_git.cli.render import emit, note
-from uwf_git.cli.settings import Session
-from uwf_git.cli.streams import write_stderr
-from uwf_git.cli.terminal_caller import terminal_caller
-from uwf_git.cli.verb import verb
+from uwf_git.cli.app.json_argument import read_json_argument
+from uwf_git.cli.app.parameters import INPUT, Input, text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.session.caller import terminal_caller
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session.streams import write_stderr
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.stepped import Stepped
-from uwf_git.commands.thread_answer import Answer, Question, answer_thread, read_question
+from uwf_git.commands.control.answer import (
+    PersonAnswer,
+    PersonQuestion,
+    answer_thread,
+    read_question,
+)
+from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.model.node_hash import parse_node_prefix
-from uwf_git.store.heads import HeadMoved
 from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import HeadMoved
 
 
-class NoAnswer(BadUsage):
-    """Nothing was given, and there is nobody to ask."""
+class AnswerMissing(BadUsage):
+    """No answer was given, and there is no terminal to ask at."""
 
     code = "no-answer"
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: PersonQuestion) -> None:
         super().__init__(
             f"there is no answer; {question.role} is asked for {question.wants}",
             hint=f"give it with `uwf thread answer {question.thread} --meta JSON`, or with --file; "
@@ -53,7 +57,7 @@ class GivenTwice(BadUsage):
 
 
 class NoFields(BadUsage):
-    """There is a text, and nothing that the role's schema is about."""
+    """The answer has a text, but no fields for the role's schema."""
 
     code = "no-fields"
 
@@ -65,7 +69,7 @@ class NoFields(BadUsage):
 
 
 class NotAnAnswer(Refused):
-    """The file holds nothing that could be an answer."""
+    """The file does not hold an answer."""
 
     code = "not-an-answer"
 
@@ -83,8 +87,8 @@ class NotAnAnswer(Refused):
     """uwf thread answer 01J7K9M2 --meta '{"approved": true}' --content 'Well done.'""",
     "uwf thread answer 01J7K9M2 --file review.md -m 'after a talk with Ann'",
     exits={
-        1: "nobody is asked anything, or the answer does not fit; nothing is recorded",
-        4: "somebody else was faster; nothing is recorded",
+        1: "no question is open, or the answer does not fit; nothing is recorded",
+        4: "another process was faster; nothing is recorded",
     },
 )
 @click.argument("thread")
@@ -94,20 +98,19 @@ class NotAnAnswer(Refused):
 @click.option(
     "--file",
     type=INPUT,
-    help="Read all of it from a file, as an agent may print it: JSON, or front matter and a text.",
+    help="Read the whole answer from a file: JSON, or front matter and a text, as agents print it.",
 )
 @click.option(
-    "--head", metavar="HASH", help="Only if this is still the newest step, as `thread show` says."
+    "--head", metavar="HASH", help="Only if this is still the newest step (see `thread show`)."
 )
-@click.option("-m", "--message", default="", metavar="TEXT", help="A note that stands in the log.")
+@click.option("-m", "--message", default="", metavar="TEXT", help="A note, recorded in the log.")
 def command(session: Session, thread: str, *, head: str | None, message: str, **given: Any) -> None:
     """Answer as the role that a thread waits for.
 
-    At a terminal each field is asked for and checked, then a text. An answer that does not fit
-    the role is refused with all that is wrong, and nothing is recorded. You are the author of its
-    commit.
+    At a terminal each field is asked for and checked, then a text. An answer that does not fit the
+    role is refused with every problem, and nothing is recorded. You are the author of its commit.
 
-    A thread need not wait yet: it is enough that the role whose turn it is is bound to `human`.
+    A thread need not wait yet: it is enough that the next role is bound to `human`.
     """
     answer = _read_given(given)
     text_argument(message, "the note")
@@ -121,7 +124,7 @@ def command(session: Session, thread: str, *, head: str | None, message: str, **
     elif session.stdin_is_tty:
         answered = _ask(store, caller, question, message)
     else:
-        raise NoAnswer(question)
+        raise AnswerMissing(question)
     emit(
         session,
         {
@@ -132,11 +135,10 @@ def command(session: Session, thread: str, *, head: str | None, message: str, **
             "role": answered.role,
         },
     )
-    pack_when_due(session, store)
 
 
-def _read_given(given: dict[str, Any]) -> Answer | None:
-    """Read what the options give; None if they give nothing."""
+def _read_given(given: dict[str, Any]) -> PersonAnswer | None:
+    """Read the answer from the options; None if none was given."""
     meta, file = given["meta"], given["file"]
     if meta is not None and file is not None:
         raise GivenTwice("whole", "--meta", "--file")
@@ -147,7 +149,7 @@ def _read_given(given: dict[str, Any]) -> Answer | None:
             raise GivenTwice("text", "--content", "--file")
         return answer._replace(content=answer.content or content or "")
     if meta is not None:
-        return Answer(read_json_argument(meta, "--meta"), content or "")
+        return PersonAnswer(read_json_argument(meta, "--meta"), content or "")
     if content is not None:
         raise NoFields
     return None
@@ -161,11 +163,11 @@ def _read_content(text: str | None, file: Input | None) -> str | None:
     return None if text is None else text_argument(text, "the text")
 
 
-def _read_file(file: Input) -> Answer:
-    """Read what an agent might have printed; how it came about is a machine's to say.
+def _read_file(file: Input) -> PersonAnswer:
+    """Read what an agent might have printed, without its facts about the run.
 
     Raises:
-        NotAnAnswer: it is none.
+        NotAnAnswer: the file does not hold an answer.
     """
     from uwf_git.agents.reply import (  # noqa: PLC0415 (few give a file)
         BadReply,
@@ -178,9 +180,9 @@ def _read_file(file: Input) -> Answer:
     except BadReply as error:
         problem = "it is empty" if error.kind == "empty" else error.message
         raise NotAnAnswer(file.name, problem.replace("the agent's ", "the ")) from None
-    # An agent's whole output is its text where it named none; a person's JSON is no text.
+    # If an agent names no text, its whole output is the text; the JSON of a person is not.
     is_text = reply.content != whole.decode(errors="replace")
-    return Answer(
+    return PersonAnswer(
         reply.meta,
         reply.content if is_text else "",
         state=reply.state,
@@ -189,18 +191,18 @@ def _read_file(file: Input) -> Answer:
     )
 
 
-def _ask(store: Store, caller: Caller, question: Question, message: str) -> Stepped:
-    """Ask at the terminal, and record what was answered.
+def _ask(store: Store, caller: Caller, question: PersonQuestion, message: str) -> ThreadResult:
+    """Ask at the terminal, and record the answer.
 
     Raises:
-        NoAnswer: there is no terminal to ask at.
-        Left: it was closed before all was answered.
-        What ``answer_thread`` raises; what was typed is on standard error then.
+        AnswerMissing: there is no terminal to ask at.
+        Left: it was closed before the end.
+        What ``answer_thread`` raises; the answer is printed to standard error then.
     """
     try:
         terminal = Terminal(caller.environ, note=note)
     except NoTerminal:
-        raise NoAnswer(question) from None
+        raise AnswerMissing(question) from None
     try:
         answer = _ask_at(terminal, store, caller, question)
     finally:
@@ -208,19 +210,21 @@ def _ask(store: Store, caller: Caller, question: Question, message: str) -> Step
     try:
         return answer_thread(store, caller, question, answer._replace(note=message))
     except UwfError:
-        # Somebody has thought about it, and may need it once more.
+        # The person may need the answer once more.
         typed = json.dumps({"meta": answer.meta, "content": answer.content})
         write_stderr(f"{typed}\n")
         note("note: this was your answer; with `--file` it can be given again")
         raise
 
 
-def _ask_at(terminal: Terminal, store: Store, caller: Caller, question: Question) -> Answer:
-    # The page and the form are for those alone who are asked.
+def _ask_at(
+    terminal: Terminal, store: Store, caller: Caller, question: PersonQuestion
+) -> PersonAnswer:
+    # Only a terminal needs the page and the form.
     from uwf_git.agents.editor import edit_text  # noqa: PLC0415 (see above)
-    from uwf_git.commands.ask_person import ask_person, build_page  # noqa: PLC0415 (see above)
-    from uwf_git.commands.check_meta import find_problem  # noqa: PLC0415 (see above)
-    from uwf_git.commands.thread_context import get_context  # noqa: PLC0415 (see above)
+    from uwf_git.commands.control.ask_person import ask_person, build_page  # noqa: PLC0415 (see above)
+    from uwf_git.commands.inspect.context import get_context  # noqa: PLC0415 (see above)
+    from uwf_git.commands.turn.check_meta import find_problem  # noqa: PLC0415 (see above)
     from uwf_git.engine.turn_context import parse_context  # noqa: PLC0415 (see above)
 
     context = parse_context(get_context(store, question.thread, role=question.role))
@@ -231,4 +235,4 @@ def _ask_at(terminal: Terminal, store: Store, caller: Caller, question: Question
         check=lambda value, schema: find_problem(schema, value) or "",
         edit=lambda text: edit_text(terminal, text, environ=caller.environ),
     )
-    return Answer(given.meta, given.content)
+    return PersonAnswer(given.meta, given.content)

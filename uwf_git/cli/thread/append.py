@@ -4,38 +4,37 @@ import os
 
 import click
 
-from uwf_git.cli.auto_gc import pack_when_due
-from uwf_git.cli.calling import caller_of
-from uwf_git.cli.parameters import INPUT, Input, text_argument
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
+from uwf_git.cli.app.parameters import INPUT, Input, text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.amend import amended_document, note_amended
 from uwf_git.cli.thread.steered import reason_option
-from uwf_git.cli.verb import verb
 from uwf_git.cli.workflow.put import MOST_BYTES
-from uwf_git.commands.thread_append import AppendRequest, append_to_thread
+from uwf_git.commands.control.append import AppendRequest, append_to_thread
 
 
 @verb(
     "uwf thread append 01J7K9M2 doc-writer.yaml -m 'the API changed, so the docs must'",
     exits={
-        1: "the file is not right (each problem is told with its line), or the thread not active",
-        4: "a step is under way",
+        1: "the file is not valid (each problem has its line), or the thread is not active",
+        4: "a step is running",
     },
 )
 @click.argument("thread")
 @click.argument("file", type=INPUT)
 @reason_option
 def command(session: Session, thread: str, file: Input, message: str) -> None:
-    """Add roles and transitions to a running thread, and to no other.
+    """Add roles and transitions to one thread.
 
-    FILE is YAML as in a workflow: `roles`, `moderator` (or `graph`) and `agentOverrides`, whatever
-    is to be added. From a position that the file names, its transitions are asked before the
-    workflow's; one without a condition always holds, so that it takes their place. A role that
-    is there already is replaced. `!include` works as in a workflow file.
+    FILE is YAML as in a workflow: `roles`, `moderator` (or `graph`) and `agentOverrides`, as
+    needed. From a position that the file names, its transitions are tried before the workflow's;
+    one without a condition always holds, so it replaces them. A role of the same name is replaced.
+    `!include` works as in a workflow file.
 
-    What comes of it must be right as a whole. It is a workflow of its own, kept in the thread:
-    the registered one stays as it is.
+    The result must be valid as a whole. It is a workflow of its own, kept in the thread: the
+    registered one stays as it is.
     """
     reason = text_argument(message, "the message")
     store = session.open_store()
@@ -45,4 +44,3 @@ def command(session: Session, thread: str, file: Input, message: str) -> None:
     amended = append_to_thread(store, caller_of(session), request)
     note_amended(amended)
     emit(session, amended_document(amended))
-    pack_when_due(session, store)

@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.json_text import render_json
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.thread_diff import diff_threads
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.json_text import render_json
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.inspect.diff import diff_threads
 from uwf_git.engine.subject import count_steps
 
 _LONGEST_LINE = 200
@@ -28,10 +28,10 @@ _MARKS = {"a": "-", "b": "+", "added": "+", "removed": "-", "changed": "~"}
 def command(session: Session, a: str, b: str) -> None:
     """Compare two threads from their common step on.
 
-    A fork and the thread that it began on, two forks of one, or any two threads: those that share
-    no step are compared from their starts. Steps of the same role stand side by side: what of
-    their meta was added, removed or changed, and what they said as a unified diff. As text, long
-    diffs are cut short; the JSON document holds them whole.
+    A fork and its origin, two forks of one thread, or any two threads: those that share no step are
+    compared from their starts. Steps of the same role are compared side by side: what was added,
+    removed or changed in their meta, and a unified diff of their text. As text, long diffs are cut;
+    the JSON document has them whole.
     """
     emit(session, diff_threads(session.open_store(), a, b), text=_text)
 
@@ -61,7 +61,7 @@ def _thread(name: str, thread: dict[str, Any]) -> str:
 def _common(document: dict[str, Any]) -> str:
     common = document["common"]
     if common is None:
-        return "they share nothing, and are compared from their starts"
+        return "they share no step, and are compared from their starts"
     if document["a"]["commit"] == document["b"]["commit"]:
         return "nothing differs"
     where = "their start"
@@ -102,7 +102,7 @@ def _change(change: dict[str, Any]) -> str:
 
 
 def _diff(diff: str) -> Iterator[str]:
-    # Which side is which stands above; the two lines that would say it again are left out.
+    # The header above names both sides, so the two `---` and `+++` lines are left out.
     return _bounded(iter(diff.removesuffix("\n").split("\n")[2:]))
 
 

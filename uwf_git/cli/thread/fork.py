@@ -4,17 +4,17 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.calling import caller_of
-from uwf_git.cli.parameters import text_argument
-from uwf_git.cli.render import emit, note
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.thread_fork import ForkRequest, fork_thread
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.errors import BadUsage
 
 
 class TwoPlaces(BadUsage):
-    """Where a fork begins is said twice."""
+    """Both --at and --from-role were given."""
 
     code = "two-places"
 
@@ -40,21 +40,23 @@ class TwoPlaces(BadUsage):
 @click.option(
     "--from-role",
     metavar="ROLE",
-    help="Before the newest step of this role, so that its turn is next again.",
+    help="Before the newest step of this role, so that it is next again.",
 )
-@click.option("-m", "--message", default="", metavar="TEXT", help="Why; it stands in the log.")
+@click.option(
+    "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
+)
 @click.option(
     "--workdir",
     metavar="PATH",
     help="Where its agents run.  [default: as the thread's, else the current directory]",
 )
 def command(session: Session, thread: str, *, message: str, **asked: Any) -> None:
-    """Begin a new thread at a step of another.
+    """Fork a thread: start a new one at a step of another.
 
-    The new thread shares the history up to there; nothing is copied, and the other thread, even
-    an archived one, stays as it is. This is also how work is taken up that two machines did on
-    one thread at the same time: fork it, and your side is a thread of its own; the other goes on
-    as it is at the remote.
+    The new thread shares the history up to there; nothing is copied, and the other thread, even an
+    archived one, stays as it is. Use it also where two machines continued one thread at the same
+    time: the fork continues your side as a thread of its own, and the thread continues as at the
+    remote.
     """
     if asked["at"] is not None and asked["from_role"] is not None:
         raise TwoPlaces

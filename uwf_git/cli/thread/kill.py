@@ -2,29 +2,30 @@
 
 import click
 
-from uwf_git.cli.auto_gc import pack_when_due
-from uwf_git.cli.calling import caller_of
-from uwf_git.cli.parameters import text_argument
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.thread_kill import kill_thread
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.control.kill import kill_thread
 
 
 @verb(
     "uwf thread kill 01J7K9M2 -m 'the issue was closed'",
     exits={
         1: "the thread is not active",
-        4: "its agent, or the process that runs it, cannot be ended from here",
+        4: "its agent, or the process that runs it, cannot be ended from this machine",
     },
 )
 @click.argument("thread")
-@click.option("-m", "--message", default="", metavar="TEXT", help="Why; it stands in the log.")
+@click.option(
+    "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
+)
 def command(session: Session, thread: str, message: str) -> None:
     """End a thread and archive it.
 
-    An agent that is at work on it is asked to end, and killed if it does not within seconds; what
-    it had printed is recorded first. Nothing is deleted: the history stays, at refs/archive/.
+    A running agent is ended with SIGTERM, and killed if it does not end within seconds; its output
+    so far is recorded first. Nothing is deleted: the history stays, at refs/archive/.
     """
     reason = text_argument(message, "the message")
     store = session.open_store()
@@ -38,4 +39,3 @@ def command(session: Session, thread: str, message: str) -> None:
             "status": "killed",
         },
     )
-    pack_when_due(session, store)

@@ -4,14 +4,14 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.counts import Count, limit_option
-from uwf_git.cli.render import emit, note
-from uwf_git.cli.render_text import render_text
-from uwf_git.cli.settings import Session
-from uwf_git.cli.time_words import MOMENT, Moment
-from uwf_git.cli.verb import verb
-from uwf_git.commands.thread_list import DAMAGED, ListRequest, list_rows
-from uwf_git.commands.work_traces import RUNNING
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.counts import Count, limit_option
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.render_text import render_text
+from uwf_git.cli.output.time_words import MOMENT, Moment
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.agent_run.activity import RUNNING
+from uwf_git.commands.inspect.list import DAMAGED, ListRequest, list_thread_rows
 from uwf_git.errors import BadUsage
 from uwf_git.model.thread import STATUSES
 
@@ -20,7 +20,7 @@ _COLUMNS = ("thread", "status", "workflowName", "depth", "said")
 
 
 class NoTimeBetween(BadUsage):
-    """Nothing can be after the one moment and before the other."""
+    """--after is not earlier than --before."""
 
     code = "no-time-between"
 
@@ -36,14 +36,14 @@ class NoTimeBetween(BadUsage):
     "uwf thread list --all --workflow solve-issue --status completed --status killed",
     "uwf thread list --all --after 7d --before 2026-11-01 --offset 50 --limit 50",
 )
-@click.option("--all", "archived", is_flag=True, help="The archived ones as well.")
+@click.option("--all", "archived", is_flag=True, help="Archived threads as well.")
 @click.option("--workflow", metavar="NAME", help="Only threads of this workflow (name or hash).")
 @click.option(
     "--status",
     "statuses",
     multiple=True,
     type=click.Choice([*STATUSES, RUNNING, DAMAGED]),
-    help="Only threads with this status; may be given several times.",
+    help="Only threads with this status; may be repeated.",
 )
 @click.option(
     "--after",
@@ -62,24 +62,23 @@ class NoTimeBetween(BadUsage):
     metavar="N",
     default=0,
     show_default=True,
-    help="How many to leave out first.",
+    help="How many to skip first.",
 )
 def command(session: Session, *, limit: int, offset: int, **asked: Any) -> None:
     """List the threads.
 
-    The newest first: the order is that of their starts. --after and --before go by the last
-    event (lastUpdateTime), be it a step, a pause or the end. Archived threads are among them with
-    --all, and where a status of ended ones is asked for (completed, killed). `--status waiting`
-    is what waits for somebody's answer, and `--status running` what would be ready if nobody
-    were at work on it.
+    The newest first, by their starts. --after and --before compare the time of the last event
+    (lastUpdateTime), be it a step, a pause or the end. Archived threads are listed with --all, or
+    with a status that only they have (completed, killed). `--status waiting` lists threads that
+    wait for a person, and `--status running` those with a process at work.
     """
     # One more than is shown, to know whether there are more.
     request = _request(session, asked)._replace(limit=limit + 1, offset=offset)
-    rows = list_rows(session.open_store(create=True), request)
+    rows = list_thread_rows(session.open_store(create=True), request)
     if len(rows) > limit:
         rows = rows[:limit]
         ways = f"--limit N, or the next ones with --offset {offset + limit}"
-        note(f"note: there are more than {offset + limit}; see them with {ways}")
+        note(f"note: there are more than {offset + limit}; print them with {ways}")
     width = session.text_width()
     emit(session, rows, text=lambda rows: _table(rows, width))
 
@@ -106,7 +105,7 @@ def _table(rows: list[dict[str, Any]], width: int | None) -> str:
 
 
 def _said(row: dict[str, Any]) -> str | None:
-    """Give what happened last, or what is asked, or what is wrong with the thread."""
+    """Return the last event, the open question, or the problem of the thread."""
     if "question" in row:
         return f"{row['waiting']['role']} is asked: {row['question']}"
     told: str | None = row.get("said", row.get("error"))

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import click
 
-from uwf_git.cli.agent_log import COLOUR
-from uwf_git.cli.counts import Count
-from uwf_git.cli.failure import INTERRUPTED
-from uwf_git.cli.render import note
-from uwf_git.cli.settings import Session
-from uwf_git.cli.streams import write_stdout
-from uwf_git.cli.verb import verb
-from uwf_git.cli.visible import visible_block
-from uwf_git.commands.thread_logs import (
+from uwf_git.cli.app.failure import INTERRUPTED
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.agent_log import COLOUR
+from uwf_git.cli.output.counts import Count
+from uwf_git.cli.output.render import note
+from uwf_git.cli.output.visible import visible_block
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session.streams import write_stdout
+from uwf_git.commands.inspect.logs import (
     LogPiece,
     LogRequest,
     find_status,
@@ -32,24 +32,23 @@ from uwf_git.engine.masking import find_secrets
     "-f",
     "--follow",
     is_flag=True,
-    help="Go on as it comes, over all steps, until nobody is at work on the thread.",
+    help="Continue with new lines, over all steps, until no process works on the thread.",
 )
 @click.option(
     "-n",
     "--last",
     type=Count(0),
     metavar="N",
-    help="Only the newest N lines of what is there already.",
+    help="Only the newest N of the existing lines.",
 )
 def command(session: Session, thread: str, last: int | None, follow: bool) -> None:  # noqa: FBT001 (click passes flags so)
     """Show what was logged while a thread was at work.
 
-    That is what its driver in the background says, and the log (standard error) of the agent
-    that is at work. With neither, it is what the last agent that failed had said. What a step
-    that succeeded logged is not kept.
+    The output of its driver in the background, and the log (standard error) of the running agent.
+    Without either, the log of the last agent that failed. The log of a step that succeeded is not
+    kept.
 
-    Whose lines follow is told on standard error. Keys are masked; what a terminal would obey is
-    spelled out.
+    A header on standard error names each source. Keys are masked; terminal controls are escaped.
     """
     store = session.open_store()
     request = LogRequest(thread, last, find_secrets(session.environ))
@@ -57,7 +56,7 @@ def command(session: Session, thread: str, last: int | None, follow: bool) -> No
         lines = follow_logs(store, request) if follow else read_logs(store, request)
         is_any = _show(lines)
         if follow:
-            note(f"note: nobody is at work on the thread; it is {find_status(store, thread)}")
+            note(f"note: no process works on the thread; it is {find_status(store, thread)}")
         elif not is_any:
             note("note: nothing is logged")
     except KeyboardInterrupt:
@@ -67,7 +66,7 @@ def command(session: Session, thread: str, last: int | None, follow: bool) -> No
 
 
 def _show(pieces: Iterator[LogPiece]) -> bool:
-    """Print *pieces* as they come, and tell whether there was anything in them."""
+    """Print *pieces* as they come; return True if there were any."""
     source = None
     for piece in pieces:
         if not piece.lines:

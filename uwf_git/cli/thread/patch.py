@@ -4,19 +4,18 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.auto_gc import pack_when_due
-from uwf_git.cli.calling import caller_of
-from uwf_git.cli.json_argument import read_json_argument, read_json_input
-from uwf_git.cli.parameters import INPUT, Input, text_argument
-from uwf_git.cli.settings import Session
+from uwf_git.cli.app.json_argument import read_json_argument, read_json_input
+from uwf_git.cli.app.parameters import INPUT, Input, text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.steered import emit_steered, reason_option
-from uwf_git.cli.verb import verb
-from uwf_git.commands.thread_patch import patch_thread
+from uwf_git.commands.control.patch import patch_thread
 from uwf_git.errors import BadUsage
 
 
 class OnePatch(BadUsage):
-    """The patch was to be given and was not, or twice."""
+    """The patch is missing, or given twice."""
 
     code = "one-patch"
 
@@ -30,7 +29,7 @@ class OnePatch(BadUsage):
 @verb(
     """uwf thread patch 01J7K9M2 '{"approved": true, "draft": null}' -m 'read by Ann'""",
     "uwf thread patch 01J7K9M2 --file state.json",
-    exits={1: "the thread is not active", 2: "it is no JSON, or no object"},
+    exits={1: "the thread is not active", 2: "it is not JSON, or not an object"},
 )
 @click.argument("thread")
 @click.argument("json", required=False)
@@ -41,15 +40,14 @@ def command(
 ) -> None:
     """Change the state of a thread by hand.
 
-    JSON is a merge patch (RFC 7396) of the state: what it names is set, null removes, objects are
-    merged. An agent that is at work meanwhile works on with what it knew; what it hands in is
-    merged after.
+    JSON is a merge patch (RFC 7396) of the state: its keys are set, null removes, objects are
+    merged. A running agent goes on with the state that it began with; its result is merged
+    afterwards.
     """
     reason = text_argument(message, "the message")
     patch = _read(json, file)
     store = session.open_store()
     emit_steered(session, patch_thread(store, caller_of(session), thread, patch, reason=reason))
-    pack_when_due(session, store)
 
 
 def _read(text: str | None, file: Input | None) -> Any:

@@ -2,13 +2,12 @@
 
 import click
 
-from uwf_git.cli.auto_gc import pack_when_due
-from uwf_git.cli.calling import caller_of
-from uwf_git.cli.parameters import text_argument
-from uwf_git.cli.settings import Session
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.steered import emit_steered, reason_option
-from uwf_git.cli.verb import verb
-from uwf_git.commands.thread_resume import resume_thread
+from uwf_git.commands.control.resume import resume_thread
 
 
 @verb(
@@ -18,12 +17,11 @@ from uwf_git.commands.thread_resume import resume_thread
 @click.argument("thread")
 @reason_option
 def command(session: Session, thread: str, message: str) -> None:
-    """Let a paused thread go on where it was.
+    """Resume a paused thread.
 
-    No step is taken by it. A thread that waited, or had failed, when it was paused does so again.
-    One that waits for the end of an agent's limit may be tried at once.
+    It takes no step. A thread that waited, or had failed, when it was paused does so again. One
+    that waits for the end of an agent's limit may be tried at once.
     """
     reason = text_argument(message, "the message")
     store = session.open_store()
     emit_steered(session, resume_thread(store, caller_of(session), thread, reason=reason))
-    pack_when_due(session, store)

@@ -2,13 +2,12 @@
 
 import click
 
-from uwf_git.cli.auto_gc import pack_when_due
-from uwf_git.cli.calling import caller_of
-from uwf_git.cli.parameters import text_argument
-from uwf_git.cli.settings import Session
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.steered import emit_steered, hint_option
-from uwf_git.cli.verb import verb
-from uwf_git.commands.thread_retry import retry_thread
+from uwf_git.commands.control.retry import retry_thread
 
 
 @verb(
@@ -19,13 +18,12 @@ from uwf_git.commands.thread_retry import retry_thread
 @click.argument("thread")
 @hint_option
 def command(session: Session, thread: str, message: str) -> None:
-    """Let a thread that has failed be tried again.
+    """Retry a failed thread.
 
-    Its agent has all its retries again. No step is taken by it: `uwf thread step` does that, or
-    `uwf thread run`. The tries so far stay in the thread, and the agent is told why the last of
-    them failed, and the hint.
+    Its agent gets all its retries again. This takes no step: `uwf thread step` or `uwf thread run`
+    does. The attempts so far stay in the thread; the agent is given the error of the last one, and
+    the hint.
     """
     hint = text_argument(message, "the message")
     store = session.open_store()
     emit_steered(session, retry_thread(store, caller_of(session), thread, hint=hint))
-    pack_when_due(session, store)

@@ -5,34 +5,33 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.auto_gc import pack_when_due
-from uwf_git.cli.calling import caller_of
-from uwf_git.cli.render import emit, note
-from uwf_git.cli.settings import Session
-from uwf_git.cli.streams import write_stderr
-from uwf_git.cli.verb import verb
-from uwf_git.commands.thread_rm import Removal, Removed, plan_removals, remove_thread
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session.streams import write_stderr
+from uwf_git.commands.lifecycle.remove import Removal, Removed, plan_removals, remove_thread
 from uwf_git.engine.subject import count_steps
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 
 
-class NobodyToConfirm(BadUsage):
-    """There is no terminal at which somebody could say yes."""
+class CannotConfirm(BadUsage):
+    """There is no terminal to ask for confirmation at."""
 
     code = "nobody-to-confirm"
 
     def __init__(self, threads: list[ThreadId]) -> None:
         super().__init__(
-            f"there is no terminal to ask at whether {_count(len(threads))} shall be removed",
+            f"there is no terminal to confirm the removal of {_count(len(threads))}",
             hint="say so: --yes",
             threads=threads,
         )
 
 
 class NotConfirmed(Refused):
-    """Somebody was asked, and did not say yes."""
+    """The user did not confirm."""
 
     code = "not-confirmed"
 
@@ -43,19 +42,18 @@ class NotConfirmed(Refused):
 @verb(
     "uwf thread rm 01J7K9M2",
     "uwf thread rm 01J7K9M2 01J7KB4Q --yes",
-    exits={1: "a thread is active, or there is none, or nobody said yes", 4: "it is being used"},
+    exits={1: "a thread is active or unknown, or the user did not confirm", 4: "it is being used"},
 )
 @click.argument("threads", nargs=-1, required=True, metavar="THREAD...")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def command(session: Session, threads: tuple[str, ...], yes: bool) -> None:  # noqa: FBT001 (click's way)
     """Remove archived threads from this store.
 
-    At a terminal it asks first; without one it needs --yes. What goes: the thread's refs here,
-    what was last seen of it at remotes, and its files on this machine. What stays: the history
-    that forks share; the commits themselves, until `uwf gc` finds that nothing needs them (the
-    commit in the result brings it back until then: `git update-ref refs/archive/ID COMMIT`); and
-    whatever a remote has, so that the next fetch brings the thread back, unless it is removed
-    there as well.
+    At a terminal it asks first; without one it needs --yes. Removed are the thread's refs here, its
+    remote-tracking refs, and its files on this machine. The history that forks share stays. So do
+    the commits, until `uwf gc` prunes them (until then the commit in the result restores the
+    thread: `git update-ref refs/archive/ID COMMIT`), and the thread at remotes: the next fetch
+    brings it back unless it is removed there as well.
     """
     store = session.open_store()
     removals = plan_removals(store, threads)
@@ -67,15 +65,14 @@ def command(session: Session, threads: tuple[str, ...], yes: bool) -> None:  # n
             row = _remove(session, store, removal)
             rows.append(row)
     finally:
-        # What is gone is told, also if another one would not go.
+        # Print what was removed, even if another removal failed.
         if rows:
             emit(session, rows)
-    pack_when_due(session, store)
 
 
 def _ask(session: Session, removals: list[Removal]) -> None:
     if not (session.stdin_is_tty and session.stderr_is_tty):
-        raise NobodyToConfirm([removal.thread for removal in removals])
+        raise CannotConfirm([removal.thread for removal in removals])
     for removal in removals:
         steps = "" if removal.depth is None else f", {count_steps(removal.depth)}"
         note(f"{removal.thread}  {removal.workflow_name or '-'}, {removal.status}{steps}")

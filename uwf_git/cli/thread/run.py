@@ -2,16 +2,16 @@
 
 import click
 
-from uwf_git.cli.driving import (
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.driving import (
     DRIVE_EXITS,
     DriveOptions,
     Driving,
     drive_and_tell,
     drive_options,
 )
-from uwf_git.cli.parameters import text_argument
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
 
 
 @verb(
@@ -21,7 +21,9 @@ from uwf_git.cli.verb import verb
     exits=DRIVE_EXITS,
 )
 @click.argument("thread")
-@click.option("--agent", metavar="[ROLE=]CMD", help="Who plays the role, or every role, this time.")
+@click.option(
+    "--agent", metavar="[ROLE=]CMD", help="The agent of the role, or of every role, for this run."
+)
 @click.option("--workdir", metavar="PATH", help="Where the agents of this thread run from now on.")
 @click.option(
     "--max-steps",
@@ -29,7 +31,7 @@ from uwf_git.cli.verb import verb
     "max_steps",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Stop after so many steps of this run.",
+    help="Stop after this many steps of this run.",
 )
 @drive_options
 def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
@@ -43,13 +45,13 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
 ) -> None:
     """Drive a thread, step after step, until it stops.
 
-    It stops at the end, at a person's turn, when somebody pauses or kills the thread, when an
-    agent has used up its retries, and at a limit. The document says which (`stopped`), and where
-    the thread stands.
+    It stops at the end, at a person's turn, when the thread is paused or killed, when an agent has
+    used up its retries, and at a limit. The document says which (`stopped`), and where the thread
+    stands.
 
-    Nobody else can step the thread meanwhile. Ctrl-C ends the agent that is at work, and keeps
-    what it had printed; so does the end of the terminal, unless it runs in the background.
-    Another run goes on from there.
+    No other process can step the thread meanwhile. Ctrl-C ends the running agent, and records its
+    output so far; so does closing the terminal, unless it runs in the background. Another run
+    continues from there.
     """
     if agent is not None:
         text_argument(agent, "--agent")

@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.json_text import render_json
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.thread_show import show_thread
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.json_text import render_json
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.inspect.show import show_thread
 from uwf_git.model.limit import render_limit
 from uwf_git.model.time_text import render_time
 
@@ -20,16 +20,16 @@ _LONGEST_QUESTION = 4_000
 @click.argument("thread")
 @click.option("--full", is_flag=True, help="Every step, not only the newest.")
 def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 (click's way)
-    """Show where a thread stands.
+    """Show the state of a thread.
 
-    With the newest step, or with --full every one, oldest first. Of a thread that waits for a
-    person it shows what is asked; of one that is at work, who works.
+    With the newest step, or with --full every one, oldest first. For a thread that waits for a
+    person it shows the question; for one that is running, the agent and its process.
     """
     emit(session, show_thread(session.open_store(), thread, full=full), text=_text)
 
 
 def _text(document: dict[str, Any]) -> str:
-    """Tell for people where a thread stands; `uwf thread read` tells what was said in it."""
+    """Format the state of a thread for people; `uwf thread read` prints its texts."""
     steps = document.get("steps") or [document["step"]]
     facts = {
         "thread": document["thread"],
@@ -59,7 +59,7 @@ def _text(document: dict[str, Any]) -> str:
 
 
 def describe_status(document: dict[str, Any]) -> str:
-    """Give the status, with what it is that holds the thread there and who is at work."""
+    """Return the status, its cause, and who is at work."""
     waiting = document.get("waiting")
     told = str(document["status"])
     if document.get("pausedFrom"):
@@ -77,7 +77,7 @@ def describe_status(document: dict[str, Any]) -> str:
 
 
 def _worker(running: dict[str, Any]) -> str:
-    """Say who is at work, as far as anybody can tell."""
+    """Return the role and process at work, as far as they are known."""
     told = running["role"] or "the driver"
     told += f" ({running['agent']})" if running["agent"] else ""
     told += f", process {running['pid']}" if running["pid"] is not None else ""
@@ -85,7 +85,7 @@ def _worker(running: dict[str, Any]) -> str:
 
 
 def describe_limits(document: dict[str, Any]) -> str | None:
-    """List the limits, and what of them is used; tokens and cost are in the usage."""
+    """List the limits and how much of each is used; tokens and cost are in the usage."""
     limits = document["limits"]
     used = {"maxSteps": document["depth"], "maxExecutionTime": document["executionTime"]}
     told = [
@@ -101,7 +101,7 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def _question(question: dict[str, Any]) -> list[str]:
-    """Tell what a person is asked, and what to type."""
+    """Return the question to a person, and the command that answers it."""
     lines = [f"question for {question['role']}:", ""]
     for part in (question.get("description"), question.get("systemPrompt")):
         text = (part or "").strip()
@@ -121,7 +121,7 @@ def _meta(meta: Any) -> list[str]:
 
 
 def _behind(step: dict[str, Any]) -> list[str]:
-    """Name what the step has kept besides; `json-cas get` prints what a hash names."""
+    """List the other nodes of the step; `json-cas get` prints them."""
     names = ("prompt", "trace", "rung")
     return [f"   {name:8}{step[name]}" for name in names if step.get(name) is not None]
 

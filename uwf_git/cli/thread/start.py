@@ -4,23 +4,22 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.auto_gc import pack_when_due
-from uwf_git.cli.calling import caller_of
-from uwf_git.cli.limit_options import limit_options
-from uwf_git.cli.parameters import prompt_options, text_argument
-from uwf_git.cli.render import emit, note
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
+from uwf_git.cli.app.limit_options import limit_options
+from uwf_git.cli.app.parameters import prompt_options, text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
 from uwf_git.cli.workflow.local import note_local
-from uwf_git.commands.thread_start import Started, StartRequest, start_thread
+from uwf_git.commands.lifecycle.start import Started, StartRequest, start_thread
 
-# `uwf run` takes them too: it starts a thread as well.
+# `uwf run` starts a thread as well.
 agents_option = click.option(
     "--agent",
     "agents",
     multiple=True,
     metavar="[ROLE=]CMD",
-    help="Who plays a role, or every role; may be given several times.",
+    help="The agent of a role, or of every role; may be repeated.",
 )
 workdir_option = click.option(
     "--workdir", metavar="PATH", help="Where the agents run.  [default: the current directory]"
@@ -51,7 +50,7 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     WORKFLOW is the name of a file in .workflows (of the current directory, or above it in the git
     repository), else of a registered workflow, or the hash of any version of one.
 
-    Who plays a role is decided now: --agent, else the workflow's agentOverrides, else its
+    The agents of the roles are fixed now: --agent, else the workflow's agentOverrides, else its
     defaultAgent, else $UWF_AGENT, else the setting uwf.agent. Limits that are not given are those
     of the workflow's config; `none` is no limit.
     """
@@ -73,11 +72,10 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     note_found(started)
     note_unbound(started)
     emit(session, {"workflow": started.workflow, "thread": started.thread})
-    pack_when_due(session, store)
 
 
 def text_agents(agents: tuple[str, ...]) -> tuple[str, ...]:
-    """Give the values of ``--agent`` if they are text: commands become content.
+    """Return the values of ``--agent`` if they are text, since they are stored.
 
     Raises:
         NotText: one is not.
@@ -86,13 +84,13 @@ def text_agents(agents: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def note_found(started: Started) -> None:
-    """Tell if what was started is a file of the project."""
+    """Note that the workflow is a file of the project."""
     found = started.found
     note_local(found.workflow.name, found.file, found.shadows)
 
 
 def note_unbound(started: Started) -> None:
-    """Tell which roles nobody plays yet."""
+    """Note which roles have no agent yet."""
     if started.unbound:
         note(
             f"note: no agent is bound to {', '.join(started.unbound)}; give one with "

@@ -1,30 +1,27 @@
-"""Steered: the document of every verb that steers a thread.
-
-Owns: its keys, and the `-m` of those verbs. Knows nothing of: what any of them does.
-"""
+"""What the verbs that steer a thread share: the document, and the option `-m`."""
 
 from typing import Any
 
 import click
 
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.commands.steer import Steered
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.turn.turn import ThreadResult
 
 reason_option = click.option(
-    "-m", "--message", default="", metavar="TEXT", help="Why; it stands in the log."
+    "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
 )
 hint_option = click.option(
     "-m",
     "--message",
     default="",
     metavar="HINT",
-    help="What whoever takes the step is told; it stands in the log.",
+    help="A hint for the agent that takes the step, recorded in the log.",
 )
 
 
-def emit_steered(session: Session, steered: Steered) -> None:
-    """Tell a thread after somebody steered it."""
+def emit_steered(session: Session, steered: ThreadResult) -> None:
+    """Print a thread after it was steered."""
     document: dict[str, Any] = {
         "workflow": steered.workflow,
         "thread": steered.thread,

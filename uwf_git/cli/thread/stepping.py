@@ -1,8 +1,4 @@
-"""Stepping: what `step` and `poke` have in common.
-
-Owns: the options that say who plays, and where; taking the step, its log passed on meanwhile.
-Knows nothing of: what comes before the step.
-"""
+"""What `step` and `poke` share: the options of a step, and taking it while forwarding its log."""
 
 from collections.abc import Callable
 from functools import update_wrapper
@@ -10,20 +6,20 @@ from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.cli.agent_log import forwarded_log
-from uwf_git.cli.asked_to_end import taken_as_interrupt
-from uwf_git.cli.parameters import text_argument
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.terminal_caller import terminal_caller
-from uwf_git.commands.choose_agent import Choice
-from uwf_git.commands.play_agent import agent_player
-from uwf_git.commands.thread_step import StepRequest, step_thread
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.output.agent_log import forwarded_log
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.caller import terminal_caller
+from uwf_git.cli.session.interrupt_signals import sigterm_as_interrupt
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.step.step_thread import StepRequest, step_thread
+from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.store.store import Store
 
 
 class Stepping(NamedTuple):
-    """Who is to play, and where, as it was typed."""
+    """The options of a step."""
 
     agent: str | None
     workdir: str | None
@@ -31,7 +27,7 @@ class Stepping(NamedTuple):
 
 
 def step_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the argument ``stepping: Stepping``, from the options of a step."""
+    """Add the argument ``stepping: Stepping`` to a verb, from the options of a step."""
 
     def with_stepping(
         *args: Any, agent: str | None, workdir: str | None, trust: bool, **others: Any
@@ -48,29 +44,25 @@ def step_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--workdir", metavar="PATH", help="Where the agents of this thread run from now on."
         ),
-        click.option("--agent", metavar="[ROLE=]CMD", help="Who plays the role in this step."),
+        click.option("--agent", metavar="[ROLE=]CMD", help="The agent of this step."),
     ):
         wrapped = option(wrapped)
     return wrapped
 
 
 def check_stepping(stepping: Stepping) -> None:
-    """Make sure that what was typed can be content.
+    """Check that the options can be stored.
 
     Raises:
-        NotText: it cannot.
+        NotText: one is not UTF-8.
     """
     if stepping.agent is not None:
         text_argument(stepping.agent, "--agent")
 
 
 def take_step(session: Session, store: Store, thread: str, stepping: Stepping) -> None:
-    """Take the next step of *thread*, and tell it.
-
-    Raises:
-        As ``step_thread``.
-    """
-    with taken_as_interrupt(), forwarded_log() as forward:
+    """Take the next step of *thread*, and print its result."""
+    with sigterm_as_interrupt(), forwarded_log() as forward:
         choice = Choice(stepping.agent, session.agent, stepping.trust)
         request = StepRequest(thread, agent_player(forward), choice, stepping.workdir)
         stepped = step_thread(store, terminal_caller(session), request)

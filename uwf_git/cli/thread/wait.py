@@ -4,13 +4,13 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.driving import waiting_document
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.thread_wait import AtRest, WaitRequest, wait_for_threads
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.driving import waiting_document
+from uwf_git.commands.drive.wait import AtRest, WaitRequest, wait_for_threads
 
-# The one that is first here decides, where threads come to different ends.
+# If threads end differently, the first in this list decides the exit status.
 _STATUSES = (("failed", 3), ("killed", 1))
 
 
@@ -18,10 +18,10 @@ _STATUSES = (("failed", 3), ("killed", 1))
     "uwf thread wait 01J7K9M2",
     "uwf thread wait 01J7K9M2 01J7KB4Q --timeout 600",
     exits={
-        0: "each has come to rest, and none of them failed or was killed",
-        1: "one was killed, or there is none",
+        0: "all have stopped, and none failed or was killed",
+        1: "one was killed, or does not exist",
         3: "an agent failed, and its retries are used up",
-        4: "the time is over, and one is still at work",
+        4: "the timeout is over, and one is still running",
     },
 )
 @click.argument("threads", nargs=-1, required=True, metavar="THREAD...")
@@ -29,15 +29,15 @@ _STATUSES = (("failed", 3), ("killed", 1))
     "--timeout",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="How long to wait at most.  [default: as long as it takes]",
+    help="The longest time to wait.  [default: no limit]",
 )
 def command(session: Session, threads: tuple[str, ...], timeout: float | None) -> None:
-    """Wait until nobody is at work on threads any more.
+    """Wait until no process works on the threads.
 
     That is when a thread has ended, waits for a person, is paused or has failed, or when it is
-    ready and nobody drives or steps it. An agent whose engine was killed is at work as well. The
-    result has a row for each, in the order in which they came to rest; on a timeout, for those
-    that did.
+    ready and not being driven or stepped. An agent whose engine was killed is a process at work.
+    The result has a row for each, in the order in which they stopped; on a timeout, for those that
+    did.
     """
     rows: list[AtRest] = []
     try:

@@ -1,1 +1,1 @@
-"""`uwf workflow …`: one module a verb; `uwf.py` has the table that names them."""
+"""`uwf workflow ...`: one file per verb; `uwf.py` lists them."""

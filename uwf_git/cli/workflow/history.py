@@ -4,12 +4,12 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.counts import limit_option
-from uwf_git.cli.render import emit
-from uwf_git.cli.render_text import render_table
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.workflow_history import list_history
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.counts import limit_option
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.render_text import render_table
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.workflow.history import list_history
 from uwf_git.model.time_text import render_time
 
 _MOST_CHANGES = 6
@@ -21,16 +21,16 @@ _SHORT = 12
 @verb(
     "uwf workflow history solve-issue --format text",
     "uwf workflow history solve-issue | jq -r '.[1].workflow'",
-    exits={1: "there never was such a workflow"},
+    exits={1: "no such workflow ever existed"},
 )
 @click.argument("name")
 @limit_option()
 def command(session: Session, name: str, limit: int | None) -> None:
     """List the versions of a workflow.
 
-    The newest comes first, with when and by whom it was put, why if that was said, and what
-    differs from the version before. A removal and a rollback are versions of their own; a
-    workflow that was removed keeps its history.
+    The newest comes first, with its time, author, reason if given, and the differences from the
+    version before. A removal and a rollback are versions of their own; a workflow that was removed
+    keeps its history.
     """
     rows = list_history(session.open_store(), name, limit=limit)
     width = session.text_width()

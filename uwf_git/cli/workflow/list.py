@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from uwf_git.cli.counts import limit_option
-from uwf_git.cli.render import emit
-from uwf_git.cli.render_text import render_text
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.workflow_list import list_workflows
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.counts import limit_option
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.render_text import render_text
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.workflow.list import list_workflows
 
 _COLUMNS = ("name", "workflow", "description")
 
@@ -17,9 +17,9 @@ _COLUMNS = ("name", "workflow", "description")
 def command(session: Session, limit: int | None) -> None:
     """List the workflows that can be started here.
 
-    First those of the project: the files in .workflows, of the current directory and those above
-    it up to the root of the git repository. Then the registered ones, the one put last first. A
-    file stands before a registered workflow of the same name.
+    First those of the project: the files in .workflows, of the current directory and those above it
+    up to the root of the git repository. Then the registered ones, the last put first. A file hides
+    a registered workflow of the same name.
     """
     rows = list_workflows(session.open_store(create=True), cwd=session.cwd, limit=limit)
     width = session.text_width()
@@ -35,7 +35,7 @@ def _table(rows: list[dict[str, Any]], width: int | None) -> str:
 
 
 def _about(row: dict[str, Any]) -> str | None:
-    """Give what a workflow is for, or what is wrong with it, on one line."""
+    """Return the description of a workflow, or its problem, on one line."""
     if "error" in row:
         return f"error: {row['error']}"
     return " ".join(row["description"].split()) or None

@@ -1,13 +1,10 @@
-"""Saying so: a name on the command line meant a file of the project.
+"""The note that a workflow name on the command line means a file of the project."""
 
-Owns: the words for that. Knows nothing of: where such files are looked for.
-"""
-
-from uwf_git.cli.render import note
+from uwf_git.cli.output.render import note
 
 
 def note_local(name: str, file: str | None, shadows: str | None) -> None:
-    """Tell that the workflow *name* is *file*, and which registered one it stands before."""
+    """Note that the workflow *name* is *file*, and which registered one it hides."""
     if file is None:
         return
     if shadows is None:

@@ -2,13 +2,12 @@
 
 import click
 
-from uwf_git.cli.auto_gc import pack_when_due
-from uwf_git.cli.calling import caller_of
-from uwf_git.cli.parameters import text_argument
-from uwf_git.cli.render import emit, note
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.workflow_remove import remove_workflow
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.workflow.versions import remove_workflow
 
 
 @verb(
@@ -16,12 +15,14 @@ from uwf_git.commands.workflow_remove import remove_workflow
     exits={1: "there is no such workflow"},
 )
 @click.argument("name")
-@click.option("-m", "--message", default="", metavar="TEXT", help="Why; it stands in the log.")
+@click.option(
+    "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
+)
 def command(session: Session, name: str, message: str) -> None:
-    """Take a workflow out of the registry.
+    """Remove a workflow from the registry.
 
-    It is not listed any more, and no thread can be started by its name. Nothing is deleted: its
-    history stays, threads that run go on, and `uwf workflow rollback` brings it back.
+    It is no longer listed, and no thread can be started by its name. Nothing is deleted: its
+    history stays, threads that run go on, and `uwf workflow rollback` restores it.
     """
     reason = text_argument(message, "the message")
     store = session.open_store()
@@ -36,4 +37,3 @@ def command(session: Session, name: str, message: str) -> None:
         },
     )
     note(f"`uwf workflow rollback {removed.name}` brings it back")
-    pack_when_due(session, store)

@@ -2,13 +2,12 @@
 
 import click
 
-from uwf_git.cli.auto_gc import pack_when_due
-from uwf_git.cli.calling import caller_of
-from uwf_git.cli.parameters import text_argument
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.commands.workflow_rollback import rollback_workflow
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.workflow.versions import rollback_workflow
 
 
 @verb(
@@ -18,14 +17,16 @@ from uwf_git.commands.workflow_rollback import rollback_workflow
 )
 @click.argument("name")
 @click.argument("version", metavar="[HASH]", required=False)
-@click.option("-m", "--message", default="", metavar="TEXT", help="Why; it stands in the log.")
+@click.option(
+    "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
+)
 def command(session: Session, name: str, version: str | None, message: str) -> None:
-    """Make an older version of a workflow its newest one.
+    """Restore an older version of a workflow.
 
-    HASH is that of the workflow or of the commit, as `uwf workflow history` shows them; without
-    it the version before the newest comes back, or, if the workflow was removed, the one that
-    was. It is a new commit: nothing is rewritten, and rolling back twice leads forward again.
-    Threads that run keep the version they began with.
+    HASH is that of the workflow or of the commit, as `uwf workflow history` shows them; without it
+    the version before the newest is restored, or, if the workflow was removed, its last one. It is
+    a new commit: nothing is rewritten, and a second rollback undoes the first. Threads that run
+    keep the version they began with.
     """
     reason = text_argument(message, "the message")
     store = session.open_store()
@@ -40,4 +41,3 @@ def command(session: Session, name: str, version: str | None, message: str) -> N
             "replaced": done.replaced,
         },
     )
-    pack_when_due(session, store)

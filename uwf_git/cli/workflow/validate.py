@@ -5,18 +5,18 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.parameters import INPUT, Input
-from uwf_git.cli.render import emit
-from uwf_git.cli.settings import Session
-from uwf_git.cli.verb import verb
-from uwf_git.cli.visible import one_line
+from uwf_git.cli.app.parameters import INPUT, Input
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.visible import one_line
+from uwf_git.cli.session.settings import Session
 from uwf_git.cli.workflow.put import MOST_BYTES
-from uwf_git.commands.workflow_validate import Validated, validate_workflow
+from uwf_git.commands.workflow.build import WorkflowValidation, validate_workflow
 from uwf_git.errors import Refused
 
 
 class InvalidFile(Refused):
-    """The file is no workflow; all that is wrong is listed on standard output."""
+    """The file is not a workflow; every problem is listed on standard output."""
 
     code = "invalid-file"
 
@@ -28,7 +28,7 @@ class InvalidFile(Refused):
 @verb(
     "uwf workflow validate solve-issue.yaml --format text",
     "uwf workflow validate - < solve-issue.yaml | jq -r '.problems[].message'",
-    exits={1: "the file is not right; every problem is listed"},
+    exits={1: "the file is not valid; every problem is listed"},
 )
 @click.argument("file", type=INPUT)
 def command(session: Session, file: Input) -> None:
@@ -45,7 +45,7 @@ def command(session: Session, file: Input) -> None:
         raise InvalidFile(file.name, len(validated.problems))
 
 
-def _document(name: str, validated: Validated) -> dict[str, Any]:
+def _document(name: str, validated: WorkflowValidation) -> dict[str, Any]:
     document: dict[str, Any] = {"file": name, "valid": validated.built is not None}
     if validated.built is not None:
         document |= {

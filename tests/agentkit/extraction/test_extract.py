@@ -1,0 +1,115 @@
+from typing import Any
+
+import pytest
+
+from uwf_git.agentkit.extraction.extract import Extracted, NoMeta, extract_meta
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"ok": {"type": "boolean"}, "why": {"type": "string"}},
+    "required": ["ok"],
+    "additionalProperties": False,
+}
+
+OK = {"ok": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("---\nok: true\n---\nThe text.\n", "The text.\n"),
+        ("\n\n---\nok: true\n---\nThe text.\n", "The text.\n"),
+        ("\ufeff---\r\nok: true\r\n---\r\nThe text.\r\n", "The text.\r\n"),
+        ("---\nok: true\n---", ""),
+        ("```\n---\nok: true\n---\nThe text.\n```\n", "The text.\n"),
+        ("```markdown\n---\nok: true\n---\nThe text.\n```", "The text.\n"),
+        ("```yaml\n---\nok: true\n---\n```\nThe text.\n", "The text.\n"),
+        ("~~~~yaml\n---\nok: true\n---\n~~~~\nThe text.\n", "The text.\n"),
+    ],
+)
+def test_front_matter_is_taken_off_the_text(text: str, content: str) -> None:
+    assert extract_meta(text, SCHEMA) == Extracted(OK, content, "front-matter")
+
+
+@pytest.mark.parametrize(
+    ("text", "rung"),
+    [
+        ("Sure, here it is:\n\n---\nok: true\n---\nThe text.\n", "front-matter"),
+        ("Here:\n```yaml\n---\nok: true\n---\n```\n", "front-matter"),
+        ("Intro\n\n---\n\nNot: fields\n\n---\n\nok: true\n\n---\n", "front-matter"),
+        ('Done.\n\n```json\n{"ok": true}\n```\n', "block"),
+        ('Done.\n\n```\n{"ok": true}\n```\nBye.', "block"),
+        ("Done.\n\n```yaml\nok: true\n```\n", "block"),
+        ('```json\n{"ok": false}\n```\nNo:\n```json\n{"ok": true}\n```\n', "block"),
+        ('```json\n{"ok": true}\n```\nExample:\n```json\n{"other": 1}\n```\n', "block"),
+        ('So the answer is {"ok": true}.', "json"),
+        ('if (a) { b(); } {"ok": false} { "ok": true } {"x": {"ok": false}}', "json"),
+        ('{"ok": true}', "json"),
+        ('{{{{ {"ok": true} }}}}', "json"),
+        ('```json\n{"ok": true}', "json"),
+    ],
+)
+def test_fields_elsewhere_count_if_they_fit(text: str, rung: str) -> None:
+    assert extract_meta(text, SCHEMA) == Extracted(OK, text, rung)  # type: ignore[arg-type]  # str
+
+
+def test_incomplete_front_matter_is_replaced_only_by_an_object_that_fits() -> None:
+    front = "---\nwhy: it does not say\n---\n"
+
+    assert extract_meta(front + "So.", SCHEMA).meta == {"why": "it does not say"}
+    assert extract_meta(front + '```json\n{"ok": true}\n```\n', SCHEMA).meta == OK
+
+
+def test_front_matter_that_breaks_the_schema_is_the_engines_to_judge() -> None:
+    assert extract_meta("---\nok: perhaps\n---\n", SCHEMA).meta == {"ok": "perhaps"}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("I approve.", "there is neither front matter nor JSON"),
+        ("", "there is neither front matter nor JSON"),
+        ("ok: true", "there is neither front matter nor JSON"),
+        ("---\nok: true\n", "begins on line 1 has no closing ---"),
+        ("---\nok: [\n---\n", "the front matter is not YAML"),
+        ("---\njust words\n---\n", "the front matter has no fields"),
+        ('The verdict is {"ok": "yes"}.', "ok: 'yes' is not of type 'boolean'"),
+        ('```json\n{"okay": true}\n```', "'ok' is a required property"),
+        ('{"ok": true, "ok": false}', "there is neither front matter nor JSON"),
+        ('[{"okay": true}', "'ok' is a required property"),
+    ],
+)
+def test_nothing_is_invented(text: str, problem: str) -> None:
+    with pytest.raises(NoMeta, match="holds no fields that fit the role's schema") as caught:
+        extract_meta(text, SCHEMA)
+
+    assert problem in caught.value.problem
+    assert "\n" not in caught.value.message
+
+
+def test_other_values_than_objects_come_from_a_block() -> None:
+    schema = {"type": "array", "items": {"type": "integer"}}
+
+    found = extract_meta("Here:\n```json\n[1, 2]\n```\n", schema)
+
+    assert (found.meta, found.rung) == ([1, 2], "block")
+
+
+def test_schema_of_everything_takes_the_last_object() -> None:
+    found = extract_meta('{"a": 1} and {"b": 2}', True)  # noqa: FBT003 (true is a schema)
+
+    assert found.meta == {"b": 2}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a":' * 20_000, "```\n" * 60_000, "---\na\n" * 40_000, '{ "' * 70_000, "`" * 500_000],
+    ids=["objects", "fences", "rules", "braces", "ticks"],
+)
+def test_hostile_answers_are_read_in_time(text: str) -> None:
+    with pytest.raises(NoMeta):
+        extract_meta(text, SCHEMA)
+
+
+def test_fields_at_the_end_of_a_long_answer_are_found() -> None:
+    assert extract_meta("x\n" * 300_000 + '```json\n{"ok": true}\n```\n', SCHEMA).meta == OK

@@ -1,0 +1,269 @@
+"""Strict schemas: laws over generated schemas, and the cases that matter by name."""
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from uwf_git.agentkit.extraction.strict_schema import derive_strict, restore
+from uwf_git.model.schema_check import check_schema, check_value
+
+NAMES = st.sampled_from(["a", "b", "status", "sub-task"])
+SIMPLE: dict[str, st.SearchStrategy[Any]] = {
+    "string": st.text(max_size=5),
+    "integer": st.integers(-9, 9),
+    "number": st.floats(-9, 9).map(lambda value: round(value, 2)),
+    "boolean": st.booleans(),
+    "null": st.none(),
+}
+
+leaves = st.one_of(
+    st.sampled_from(sorted(SIMPLE)).map(lambda kind: {"type": kind}),
+    st.lists(st.sampled_from(sorted(SIMPLE)), min_size=1, max_size=3, unique=True).map(
+        lambda kinds: {"type": kinds}
+    ),
+    st.sampled_from(["done", 3, True, None]).map(lambda value: {"const": value}),
+    st.lists(st.sampled_from(["x", "y", 1, None]), min_size=1, unique=True).map(
+        lambda values: {"enum": values}
+    ),
+)
+
+
+def arrays(items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return items.map(lambda each: {"type": "array", "items": each})
+
+
+@st.composite
+def objects(draw: st.DrawFn, parts: st.SearchStrategy[Any]) -> dict[str, Any]:
+    properties = draw(st.dictionaries(NAMES, parts, min_size=1, max_size=3))
+    required = draw(st.lists(st.sampled_from(sorted(properties)), unique=True))
+    schema = {"type": "object", "properties": properties, "required": required}
+    return schema | draw(st.sampled_from([{"additionalProperties": False}, {}]))
+
+
+def choices(parts: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(parts, min_size=1, max_size=3).map(lambda each: {"anyOf": each})
+
+
+schemas = st.recursive(
+    leaves,
+    lambda parts: st.one_of(arrays(parts), objects(parts), choices(parts)),
+    max_leaves=6,
+)
+
+
+@st.composite
+def values_of(draw: st.DrawFn, schema: dict[str, Any]) -> Any:
+    """Draw a value that fits *schema*, which is a strict one."""
+    if "anyOf" in schema:
+        return draw(values_of(draw(st.sampled_from(schema["anyOf"]))))
+    if "enum" in schema:
+        return draw(st.sampled_from(schema["enum"]))
+    kind = schema["type"]
+    if isinstance(kind, list):
+        kind = draw(st.sampled_from(kind))
+    if kind == "object":
+        return {name: draw(values_of(part)) for name, part in schema["properties"].items()}
+    if kind == "array":
+        return draw(st.lists(values_of(schema["items"]), max_size=2))
+    return draw(SIMPLE[kind])
+
+
+@settings(max_examples=60)
+@given(schemas, st.data())
+def test_what_fits_the_strict_schema_and_is_restored_fits_the_roles(
+    schema: dict[str, Any], data: st.DataObject
+) -> None:
+    strict = derive_strict(schema)
+    assert strict is not None
+    assert strict.is_exact
+    value = data.draw(values_of(strict.schema))
+    assert not check_value(strict.schema, value)
+    assert not check_value(schema, restore(value, schema))
+
+
+@settings(max_examples=60)
+@given(schemas)
+def test_a_strict_schema_is_of_the_kind_that_is_taken(schema: dict[str, Any]) -> None:
+    strict = derive_strict(schema)
+    assert strict is not None
+    assert not check_schema(strict.schema)
+    assert list(misfits(strict.schema)) == []
+
+
+def misfits(schema: dict[str, Any]) -> list[str]:
+    """List what no strict endpoint would take."""
+    found = [] if schema.keys() <= KEYWORDS else [f"keywords {sorted(schema)}"]
+    for each in schema.get("anyOf", []):
+        found += misfits(each)
+    if "anyOf" not in schema and "type" not in schema:
+        found.append("no type")
+    if schema.get("type") == "array":
+        found += misfits(schema["items"])
+    if schema.get("type") == "object":
+        if schema["additionalProperties"] is not False:
+            found.append("open")
+        if schema["required"] != list(schema["properties"]):
+            found.append("optional")
+        for each in schema["properties"].values():
+            found += misfits(each)
+    return found
+
+
+KEYWORDS = {
+    "type",
+    "enum",
+    "anyOf",
+    "items",
+    "properties",
+    "required",
+    "additionalProperties",
+    "description",
+}
+
+
+@settings(max_examples=60)
+@given(objects(leaves), st.data())
+def test_nothing_that_an_object_can_say_is_lost(
+    schema: dict[str, Any], data: st.DataObject
+) -> None:
+    strict = derive_strict(schema)
+    assert strict is not None
+    said = data.draw(values_of(strict.schema))
+    meant = {name: each for name, each in said.items() if not optional_null(schema, name, each)}
+    assume(not check_value(schema, meant))
+    filled = {name: meant.get(name) for name in schema["properties"]}
+    assert not check_value(strict.schema, filled)
+    assert restore(filled, schema) == meant
+
+
+def optional_null(schema: dict[str, Any], name: str, value: Any) -> bool:
+    return value is None and name not in schema["required"]
+
+
+def strict_of(schema: Any) -> dict[str, Any]:
+    strict = derive_strict(schema)
+    assert strict is not None
+    return strict.schema
+
+
+def test_a_role_becomes_what_endpoints_take() -> None:
+    role = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {
+            "approved": {"type": "boolean", "description": "Whether it may be merged."},
+            "severity": {"enum": ["none", "minor"]},
+            "comments": {"type": "array", "items": {"type": "string", "minLength": 1}},
+        },
+        "required": ["approved"],
+    }
+    strict = derive_strict(role)
+    assert strict is not None
+    assert not strict.is_exact
+    comments = {"type": "array", "items": {"type": "string"}}
+    severity = {"type": "string", "enum": ["none", "minor"]}
+    assert strict.schema == {
+        "type": "object",
+        "properties": {
+            "approved": {"type": "boolean", "description": "Whether it may be merged."},
+            "severity": {"anyOf": [severity, {"type": "null"}]},
+            "comments": {"anyOf": [comments, {"type": "null"}]},
+        },
+        "required": ["approved", "severity", "comments"],
+        "additionalProperties": False,
+    }
+
+
+def test_variants_distinguished_by_a_constant_are_restored_as_they_were() -> None:
+    done = {"properties": {"status": {"const": "done"}, "url": {"type": "string"}}}
+    failed = {"properties": {"status": {"const": "failed"}, "why": {"type": "string"}}}
+    role = {
+        "oneOf": [
+            done | {"required": ["status"], "additionalProperties": False},
+            failed | {"required": ["status", "why"], "additionalProperties": False},
+        ]
+    }
+    assert strict_of(role)["anyOf"][0]["required"] == ["status", "url"]
+    assert restore({"status": "done", "url": None}, role) == {"status": "done"}
+    value = {"status": "failed", "why": "no net"}
+    assert restore(value, role) == value
+
+
+def test_references_are_written_out_and_followed_back() -> None:
+    role = {
+        "$defs": {
+            "note": {"properties": {"by": {"type": "string"}}, "type": "object"},
+            "either": {"anyOf": [{"$ref": "#/$defs/note"}, {"type": "null"}]},
+        },
+        "type": "object",
+        "properties": {"note": {"$ref": "#/$defs/note"}, "last": {"$ref": "#/$defs/either"}},
+        "required": ["note", "last"],
+    }
+    assert "$ref" not in str(strict_of(role))
+    value = {"note": {"by": None}, "last": {"by": None}}
+    assert restore(value, role) == {"note": {}, "last": {}}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        True,
+        False,
+        {},
+        {"type": "object"},
+        {"type": "object", "additionalProperties": {"type": "string"}},
+        {"type": "object", "properties": {"a": {}}},
+        {"type": "object", "properties": {}, "required": ["a"]},
+        {"type": "array"},
+        {"enum": []},
+        {"const": {"a": 1}},
+        {"anyOf": []},
+        {"anyOf": [{"type": "string"}], "properties": {"a": {"type": "string"}}},
+        {"allOf": [{"type": "string"}]},
+        {"$ref": "#/nowhere"},
+        {"$ref": "#"},
+        {"$ref": "https://example.com/x"},
+        {"type": "object", "properties": {"again": {"$ref": "#"}}},
+        {"type": "object", "properties": 3},
+    ],
+)
+def test_what_no_strict_schema_can_say_has_none(schema: Any) -> None:
+    assert derive_strict(schema) is None
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "pattern": "^x"},
+        {"oneOf": [{"type": "string"}]},
+        {"type": "string", "enum": ["x"]},
+        {"$ref": "#/$defs/a", "minLength": 2, "$defs": {"a": {"type": "string"}}},
+    ],
+)
+def test_what_is_left_out_is_known(schema: Any) -> None:
+    strict = derive_strict(schema)
+    assert strict is not None
+    assert not strict.is_exact
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60)
+@given(schemas, JSON)
+def test_restoring_what_does_not_fit_changes_no_more_than_nulls(
+    schema: dict[str, Any], value: Any
+) -> None:
+    assert without_nulls(restore(value, schema)) == without_nulls(value)
+
+
+def without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: without_nulls(each) for name, each in value.items() if each is not None}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,96 @@
+"""Endpoints, from settings and the environment."""
+
+import pytest
+
+from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.llm.endpoint import Endpoint, get_setting, read_endpoint
+from uwf_git.errors import BadUsage
+
+MODEL = {"model": "m"}
+
+
+def read(settings: dict[str, str], **environ: str) -> Endpoint:
+    return read_endpoint(settings, environ, section="uwf.llm")
+
+
+def test_a_model_is_enough_for_openai() -> None:
+    found = read(MODEL, OPENAI_API_KEY=" sk-1\n")
+    assert found == Endpoint(
+        section="uwf.llm",
+        api="openai",
+        url="https://api.openai.com/v1",
+        model="m",
+        key_name="OPENAI_API_KEY",
+        key="sk-1",
+    )
+
+
+def test_anthropic_has_its_own_variable_and_a_limit() -> None:
+    found = read(MODEL | {"api": "Anthropic"}, ANTHROPIC_API_KEY="a", OPENAI_API_KEY="o")
+    assert (found.url, found.key, found.max_tokens) == (
+        "https://api.anthropic.com/v1",
+        "a",
+        16_384,
+    )
+
+
+def test_settings_win_over_the_environment() -> None:
+    environ = {"OPENAI_BASE_URL": "http://env/v1"}
+    assert read(MODEL, **environ).url == "http://env/v1"
+    assert read(MODEL | {"url": "http://set/v1"}, **environ).url == "http://set/v1"
+
+
+@pytest.mark.parametrize("name", ["keyEnv", "key-env", "keyenv", "KEY_ENV"])
+def test_a_setting_is_one_however_it_is_spelled(name: str) -> None:
+    found = read(MODEL | {name: "MY_KEY"}, MY_KEY="mine", OPENAI_API_KEY="other")
+    assert (found.key_name, found.key) == ("MY_KEY", "mine")
+
+
+def test_a_blank_setting_is_none() -> None:
+    assert get_setting({"url": "  "}, "url") == ""
+
+
+def test_the_key_is_not_shown() -> None:
+    assert "sk-geheim" not in repr(read(MODEL, OPENAI_API_KEY="sk-geheim"))
+
+
+def test_without_a_key_there_is_none() -> None:
+    assert read(MODEL).key is None
+
+
+@pytest.mark.parametrize("key", ["sk-geheim\nX: y", "sk-geheim…", "sk-geheim\0"])
+def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(key: str) -> None:
+    with pytest.raises(AskFailed) as caught:
+        read(MODEL, OPENAI_API_KEY=key)
+    assert caught.value.kind == "auth"
+    assert "geheim" not in caught.value.message + str(caught.value.hint)
+
+
+def test_without_a_model_the_hint_says_how_to_name_one() -> None:
+    with pytest.raises(AskFailed) as caught:
+        read({})
+    assert caught.value.kind == "usage"
+    assert caught.value.hint == "name one: git config --global uwf.llm.model MODEL"
+
+
+def test_numbers_are_read() -> None:
+    found = read(MODEL | {"maxTokens": "4096", "temperature": "0.25"})
+    assert (found.max_tokens, found.temperature) == (4096, 0.25)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"api": "gemini"},
+        {"max-tokens": "0"},
+        {"max-tokens": "many"},
+        {"max-tokens": "9" * 40},
+        {"max-tokens": "\u0663"},
+        {"temperature": "hot"},
+        {"temperature": "nan"},
+        {"temperature": "3"},
+    ],
+)
+def test_a_wrong_setting_is_named(wrong: dict[str, str]) -> None:
+    with pytest.raises(BadUsage, match=r"uwf\.llm\."):
+        read(MODEL | wrong)

@@ -1,0 +1,129 @@
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from uwf_git.agentkit.programs.acp_client import AcpClient, RequestFailed, WaitingEnded, WaitLimits
+from uwf_git.agents.stdio_process import StdioEnded, StdioProcess, StdioRequest
+
+Talk = Callable[..., AcpClient]
+
+# Says the lines that it was given, one for each that it reads, and then what it has read.
+AGENT = """
+import json, sys
+for line in json.loads(sys.argv[1]):
+    sys.stdin.readline()
+    print(line, flush=True)
+for line in sys.stdin:
+    print(json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": {
+        "update": {"read": json.loads(line)}}}), flush=True)
+"""
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Iterator[Talk]:
+    """Begin to talk with an agent that says these lines."""
+    started: list[StdioProcess] = []
+
+    def begin(*lines: Any) -> AcpClient:
+        told = [each if isinstance(each, str) else json.dumps(each) for each in lines]
+        argv = (sys.executable, "-c", AGENT, json.dumps(told))
+        started.append(StdioProcess(StdioRequest(argv, dict(os.environ), str(tmp_path))))
+        return AcpClient(started[-1])
+
+    yield begin
+    for each in started:
+        each.close()
+
+
+def message(**parts: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", **parts}
+
+
+def test_result_is_given_to_whoever_asked(talk: Talk) -> None:
+    client = talk(message(id=1, result={"a": 1}))
+
+    assert client.request("x", {}, WaitLimits(20)) == {"a": 1}
+
+
+def test_results_may_come_in_any_order(talk: Talk) -> None:
+    client = talk(message(id=2, result={"second": True}), message(id=1, result={}))
+    first, second = (client.begin(name, {}, WaitLimits()) for name in ("a", "b"))
+
+    assert client.wait(first, WaitLimits(20)) == {}
+    assert client.has_result()
+    assert client.wait(second, WaitLimits(20)) == {"second": True}
+    assert not client.has_result()
+
+
+@pytest.mark.parametrize("result", [None, [], "yes", 3])
+def test_result_that_is_no_object_counts_as_empty(result: Any, talk: Talk) -> None:
+    assert talk(message(id=1, result=result)).request("x", {}, WaitLimits(20)) == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ({"code": -32000, "message": "log in"}, "log in"),
+        ({"code": -32000, "message": "no", "data": {"details": "really"}}, "no: really"),
+        ({"code": -32000}, "an error without a message"),
+    ],
+)
+def test_error_is_reported(error: dict[str, Any], told: str, talk: Talk) -> None:
+    with pytest.raises(RequestFailed, match=told) as caught:
+        talk(message(id=1, error=error)).request("x", {}, WaitLimits(20))
+    assert caught.value.code == -32000
+
+
+def test_batch_is_taken_apart(talk: Talk) -> None:
+    client = talk(json.dumps([message(id=7, result={}), message(id=1, result={"a": 1})]))
+
+    assert client.request("x", {}, WaitLimits(20)) == {"a": 1}
+
+
+def test_request_of_the_agent_is_answered(talk: Talk) -> None:
+    asked = message(id="q", method="session/request_permission", params={"options": []})
+    odd = message(id=9, method=5, params=[])
+    client = talk(asked, odd)
+    seen: list[dict[str, Any]] = []
+    client.on_update = seen.append
+    client.notify("a", {}, WaitLimits())
+    client.notify("b", {}, WaitLimits())
+    while len(seen) < 2:
+        client.listen(WaitLimits(20))
+
+    answers = [each["read"] for each in seen]
+    assert answers[0] == message(id="q", result={"outcome": {"outcome": "cancelled"}})
+    assert (answers[1]["id"], answers[1]["error"]["code"]) == (9, -32601)
+
+
+def test_waiting_ends_at_the_deadline(talk: Talk) -> None:
+    with pytest.raises(WaitingEnded) as caught:
+        talk().request("x", {}, WaitLimits(0.2))
+    assert caught.value.why == "timed-out"
+
+
+def test_waiting_ends_after_a_silence_and_noise_is_none(talk: Talk) -> None:
+    client = talk("noise")
+    limits = WaitLimits(None, 0.3)
+    with pytest.raises(WaitingEnded) as caught:
+        client.request("x", {}, limits)
+    assert caught.value.why == "silent"
+
+
+def test_waiting_ends_when_we_are_to_end(talk: Talk) -> None:
+    limits = WaitLimits(signals=[15])
+    with pytest.raises(WaitingEnded) as caught:
+        talk().request("x", {}, limits)
+    assert caught.value.why == "interrupted"
+
+
+def test_waiting_ends_with_the_agent(talk: Talk) -> None:
+    client = talk()
+    client.companion.close()
+    with pytest.raises(StdioEnded):
+        client.wait(1, WaitLimits(20))

@@ -1,0 +1,241 @@
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, EndedProgram, ProgramCall
+from uwf_git.agentkit.step_files import PROMPT, write_prompt
+
+Make = Callable[..., CommandAdapter]
+
+
+def build(question: AdapterQuestion, folder: str) -> ProgramCall:
+    given = question.prompt.encode()
+    return ProgramCall(("fake-cli", "--out", f"{folder}/last"), given, {"FAKE_ADDED": "1"})
+
+
+def parse(ended: EndedProgram) -> AdapterAnswer:
+    text = ended.run.stdout.decode()
+    if ended.run.exit_code != 0:
+        spent = AdapterAnswer(text=text, usage={"turns": 1}) if "spent" in text else None
+        raise AskFailed("model-error", "the model has failed", partial=spent)
+    return AdapterAnswer(
+        text=text, session=ended.question.session, usage={"turns": 5, "by": {"m": 7}}
+    )
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Write a fake program, and make an adapter for it."""
+
+    def write(script: str, **options: Any) -> CommandAdapter:
+        program = tmp_path / "bin" / "fake-cli"
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+        given: dict[str, Any] = {
+            "name": "fake",
+            "programs": ("other-cli", "fake-cli"),
+            "build": build,
+        }
+        return CommandAdapter(**given | {"parse": parse} | options)
+
+    return write
+
+
+def question(prompt: str = "", **options: Any) -> AdapterQuestion:
+    return AdapterQuestion(prompt=prompt, **{"environ": dict(os.environ)} | options)
+
+
+def test_program_is_found_and_reads_the_prompt(make: Make) -> None:
+    assert make("cat").ask(question("Tú\n" * 200_000)).text == "Tú\n" * 200_000
+
+
+def test_words_that_are_put_after_the_prompt_are_kept_with_it(make: Make, tmp_path: Path) -> None:
+    def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
+        return ProgramCall(("fake-cli",), f"{question.prompt}\nIn JSON.\n".encode())
+
+    adapter = make("cat", build=build)
+    write_prompt(str(tmp_path), "Do it.")
+
+    adapter.ask(question("Do it.", step_dir=str(tmp_path)))
+    adapter.ask(question("Mend it.", step_dir=str(tmp_path), session="s"))
+
+    assert (tmp_path / PROMPT).read_text() == "Do it.\nIn JSON.\n"
+
+
+def test_it_stands_in_the_work_directory(make: Make, tmp_path: Path) -> None:
+    assert make("pwd").ask(question(workdir=str(tmp_path))).text == f"{tmp_path}\n"
+
+
+def test_it_sees_what_it_may_see(make: Make) -> None:
+    adapter = make("env", environ=("FAKE_*",))
+    others = {"CLAUDECODE": "1", "FAKE_KEY": "k", "AWS_SECRET": "s", "JAVA_HOME": "/j"}
+    environ = dict(os.environ) | others
+
+    seen = adapter.ask(question(environ=environ, settings={"env": "JAVA_HOME"})).text
+
+    names = {line.split("=")[0] for line in seen.splitlines()}
+    assert names >= {"FAKE_KEY", "FAKE_ADDED", "JAVA_HOME", "HOME", "PATH"}
+    assert not names & {"CLAUDECODE", "AWS_SECRET"}
+
+
+def test_every_question_has_a_folder_of_its_own_in_the_step(make: Make, tmp_path: Path) -> None:
+    adapter = make('cat >"$2"; echo log >&2')
+
+    adapter.ask(question("one", step_dir=str(tmp_path)))
+    adapter.ask(question("two", step_dir=str(tmp_path)))
+
+    assert (tmp_path / "fake-1/last").read_text() == "one"
+    assert (tmp_path / "fake-2/last").read_text() == "two"
+    assert (tmp_path / "fake-1/stderr").read_text() == "log\n"
+
+
+def test_without_a_step_the_folder_goes_away(make: Make) -> None:
+    folder = os.path.dirname(make('echo "$2"').ask(question()).text)
+
+    assert not os.path.exists(folder)
+
+
+def test_its_log_is_seen_meanwhile(make: Make, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    make("echo thinking >&2").ask(question())
+
+    assert capfdbinary.readouterr().err == b"thinking\n"
+
+
+def test_missing_program_is_reported_with_how_to_get_it(make: Make) -> None:
+    adapter = make("", programs=("no-such-cli", "nor-this"), install="npm i -g fake")
+
+    with pytest.raises(AskFailed, match="no-such-cli") as caught:
+        adapter.ask(question())
+
+    assert (caught.value.kind, caught.value.hint) == ("missing", "npm i -g fake")
+
+
+def test_program_may_be_configured(make: Make, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("#!/bin/sh\necho other\n")
+    other.chmod(0o755)
+
+    assert make("").ask(question(settings={"program": str(other)})).text == "other\n"
+
+
+def test_missing_configured_program_is_not_replaced(make: Make) -> None:
+    with pytest.raises(AskFailed, match="no-such-cli") as caught:
+        make("", install="npm i -g fake").ask(question(settings={"program": "no-such-cli"}))
+
+    assert "command -v no-such-cli" in (caught.value.hint or "")
+
+
+def test_program_that_build_names_is_found(make: Make) -> None:
+    adapter = make("", programs=(), build=lambda _asked, _folder: ProgramCall(("echo", "hi")))
+
+    assert adapter.ask(question()).text == "hi\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "limits", "kind", "told"),
+    [
+        ("echo x; sleep 60", {"timeout_s": 0.2}, "timed-out", "longer than 0.2 s"),
+        ("sleep 60", {"silence_s": 0.2}, "silent", "printed nothing for 0.2 s"),
+    ],
+)
+def test_program_that_was_stopped_has_no_answer(
+    make: Make, script: str, limits: dict[str, Any], kind: str, told: str
+) -> None:
+    with pytest.raises(AskFailed, match=told) as caught:
+        make(script).ask(question(**limits))
+
+    assert caught.value.kind == kind
+
+
+def test_what_it_had_said_before_it_was_stopped_is_kept(make: Make) -> None:
+    with pytest.raises(AskFailed) as caught:
+        make("echo spent; sleep 60").ask(question(timeout_s=0.3))
+
+    assert caught.value.partial == AdapterAnswer(text="spent\n", usage={"turns": 1})
+
+
+def test_unparsed_output_is_kept(make: Make) -> None:
+    with pytest.raises(AskFailed) as caught:
+        make("echo raw; exit 1").ask(question())
+
+    assert (caught.value.kind, caught.value.partial) == ("model-error", AdapterAnswer(text="raw\n"))
+
+
+def test_flood_is_no_answer(make: Make) -> None:
+    with pytest.raises(AskFailed, match="printed more than 67,108,864 bytes") as caught:
+        make("head -c 80000000 /dev/zero").ask(question())
+
+    assert caught.value.kind == "too-much-output"
+    assert caught.value.partial is not None
+
+
+def test_request_to_end_is_reported(make: Make) -> None:
+    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    timer.start()
+
+    with pytest.raises(AskFailed) as caught:
+        make("sleep 60").ask(question())
+
+    timer.join()
+    assert caught.value.kind == "interrupted"
+
+
+def test_missing_folder_is_reported(make: Make, tmp_path: Path) -> None:
+    with pytest.raises(AskFailed, match="cannot start fake") as caught:
+        make("true").ask(question(workdir=str(tmp_path / "nowhere")))
+
+    assert caught.value.kind == "crashed"
+
+
+@pytest.mark.parametrize(
+    ("spent", "usage"),
+    [
+        ({}, {"turns": 5, "by": {"m": 7}}),
+        ({"turns": 2, "by": {"m": 3}}, {"turns": 3, "by": {"m": 4}}),
+        ({"turns": 6, "by": 1}, {"turns": 5, "by": {"m": 7}}),
+    ],
+)
+def test_count_that_goes_on_is_reported_apart(
+    make: Make, spent: dict[str, Any], usage: dict[str, Any]
+) -> None:
+    adapter = make("echo x", usage_is_cumulative=True)
+
+    assert adapter.ask(question(session="s", spent=spent)).usage == usage
+
+
+@pytest.mark.parametrize(
+    ("script", "limits", "kind"),
+    [("echo x; sleep 60", {"timeout_s": 0.3}, "timed-out"), ("echo x; exit 1", {}, "model-error")],
+)
+def test_count_that_goes_on_is_reported_apart_without_an_answer_too(
+    make: Make, script: str, limits: dict[str, Any], kind: str
+) -> None:
+    def parse_with_usage(ended: EndedProgram) -> AdapterAnswer:
+        answer = AdapterAnswer(text="x", usage={"turns": 5})
+        if ended.run.exit_code:
+            raise AskFailed("model-error", "no", partial=answer)
+        return answer
+
+    adapter = make(script, usage_is_cumulative=True, parse=parse_with_usage)
+
+    with pytest.raises(AskFailed) as caught:
+        adapter.ask(question(session="s", spent={"turns": 2}, **limits))
+
+    assert caught.value.kind == kind
+    assert caught.value.partial == AdapterAnswer(text="x", usage={"turns": 3})
+
+
+def test_other_counts_are_taken_as_they_are(make: Make) -> None:
+    spent = {"turns": 2}
+
+    assert make("echo x").ask(question(session="s", spent=spent)).usage["turns"] == 5
+    adapter = make("echo x", usage_is_cumulative=True)
+    assert adapter.ask(question(spent=spent)).usage["turns"] == 5

@@ -1,0 +1,269 @@
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from agentkit.conftest import MakeContext, Ran, Turn
+
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.extraction.extract import NoMeta
+from uwf_git.agentkit.programs.playing import build_question, describe_failure
+from uwf_git.errors import BadUsage
+
+# An adapter whose program is a shell script; it tells its session on the first line.
+ADAPTER = """\
+import sys
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall, adapter_main
+from uwf_git.agentkit.settings import split_args
+
+def build(question, folder):
+    session = question.session or "new"
+    words = split_args(question.settings)
+    return ProgramCall(("fake-cli", session, *words), question.prompt.encode())
+
+def parse(ended):
+    session, _, text = ended.run.stdout.decode().partition("\\n")
+    answer = AdapterAnswer(
+        text=text, session=session, usage={"turns": 1}, trace=({"type": "tool", "name": "sh"},)
+    )
+    if ended.run.exit_code:
+        raise AskFailed("auth", "log in first", hint="fake login", partial=answer)
+    return answer
+
+ADAPTER = CommandAdapter(
+    name="fake", programs=("fake-cli",), build=build, parse=parse, resumes=True
+)
+sys.exit(adapter_main(ADAPTER, about="Plays for tests.", keys={"colour": "its colour"})())
+"""
+
+Play = Callable[..., Ran]
+
+
+@pytest.fixture
+def play(turn: Turn, monkeypatch: pytest.MonkeyPatch) -> Play:
+    """Play the role ``counter`` with a shell script in place of an agent program."""
+    step_dir = turn.place / "step"
+    step_dir.mkdir()
+    (turn.place / "adapter.py").write_text(ADAPTER)
+    places = {"UWF_STEP_DIR": str(step_dir), "UWF_TRACE": str(step_dir / "trace.jsonl")}
+
+    def run(script: str, *words: str, **environ: str) -> Ran:
+        program = turn.place / "fake-cli"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        return turn.python(
+            str(turn.place / "adapter.py"),
+            *words,
+            turn.thread,
+            **{"UWF_FAKE_PROGRAM": str(program)} | places | environ,
+        )
+
+    return run
+
+
+FIELDS = "printf '%s\\n' s1 --- 'words: 3' --- 'Three words.'"
+
+
+def events(turn: Turn) -> list[dict[str, Any]]:
+    lines = (turn.place / "step/trace.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in lines]
+    assert all(event.pop("time") > 0 for event in found)
+    return found
+
+
+def test_answer_becomes_a_result(play: Play, turn: Turn) -> None:
+    ran = play(f"cat >&2; {FIELDS}")
+
+    assert ran.status == 0
+    assert json.loads(ran.out) == {
+        "meta": {"words": 3},
+        "content": "Three words.\n",
+        "usage": {"turns": 1},
+        "session": "s1",
+        "rung": "front-matter",
+    }
+    assert (turn.place / "step/prompt.md").read_text() == ran.err
+    assert "# You are counter" in ran.err
+    assert events(turn) == [
+        {"type": "tool", "name": "sh"},
+        {"type": "rung", "rung": "front-matter"},
+    ]
+
+
+def test_agent_is_corrected_in_its_conversation(play: Play) -> None:
+    ran = play(f'if [ "$1" = new ]; then echo s1; echo words: three; else {FIELDS}; fi')
+
+    reply = json.loads(ran.out)
+    assert (reply["rung"], reply["content"]) == ("front-matter-corrected", "words: three\n")
+    assert (reply["usage"], reply["session"]) == ({"turns": 2}, "s1")
+
+
+def test_words_without_fields_are_kept(play: Play, turn: Turn) -> None:
+    ran = play("echo s$$; echo I have no idea.")
+
+    assert (ran.status, ran.out) == (1, "I have no idea.\n")
+    assert ran.err.startswith("error: the answer holds no fields")
+    assert "\nhint: " in ran.err
+    failure = json.loads((turn.place / "step/failure.json").read_text())
+    assert failure == {"kind": "no-meta", "usage": {"turns": 2}}
+
+
+def test_failure_is_reported_with_its_cost(play: Play, turn: Turn) -> None:
+    ran = play("echo s1; echo so far; exit 1")
+
+    assert (ran.status, ran.out) == (1, "so far\n")
+    assert ran.err == "error: log in first\nhint: fake login\n"
+    failure = json.loads((turn.place / "step/failure.json").read_text())
+    assert failure == {"kind": "auth", "usage": {"turns": 1}}
+    assert events(turn)[-1] == {"type": "error", "kind": "auth", "message": "log in first"}
+
+
+def test_adapter_that_is_stopped_says_so(play: Play, turn: Turn) -> None:
+    ran = play("kill -TERM $(ps -o ppid= -p $PPID); sleep 60")
+
+    assert (ran.status, ran.err) == (130, "error: fake was interrupted\n")
+    assert json.loads((turn.place / "step/failure.json").read_text())["kind"] == "interrupted"
+
+
+def test_settings_come_from_words_and_environment(play: Play) -> None:
+    script = 'echo s1; printf "%s\\n" --- "words: $#" ---; echo "$*"'
+
+    ran = play(script, "--args", "a 'b c'", UWF_FAKE_ARGS="other")
+
+    assert json.loads(ran.out)["content"] == "new a b c\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--mdoel=x"], "error: no setting is called --mdoel=x\n"),
+        (["x"], "error: unexpected word x\n"),
+    ],
+)
+def test_wrong_words_are_refused(play: Play, words: list[str], told: str) -> None:
+    ran = play(FIELDS, *words)
+
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith(told)
+
+
+def test_wrong_setting_is_refused(play: Play) -> None:
+    ran = play(FIELDS, "--timeout=soon")
+
+    assert (ran.status, ran.err.splitlines()[0]) == (
+        1,
+        "error: timeout is 'soon', not a number of seconds",
+    )
+
+
+def test_extractor_that_cannot_work_does_not_lose_the_words(play: Play) -> None:
+    environ = {"UWF_EXTRACTOR_MODEL": "m", "UWF_EXTRACTOR_URL": "no url"}
+
+    ran = play("echo s$$; echo I have no idea.", **environ)
+
+    assert (ran.status, ran.out) == (1, "I have no idea.\n")
+    assert "the extractor: " in ran.err
+
+
+def test_help_tells_all_settings(turn: Turn) -> None:
+    (turn.place / "adapter.py").write_text(ADAPTER)
+
+    ran = turn.python(str(turn.place / "adapter.py"), "--help")
+
+    assert ran.status == 0
+    assert ran.out.startswith(
+        "Usage: uwf-fake [--SETTING VALUE]... THREAD-ID\n\nPlays for tests.\n"
+    )
+    assert {"model", "colour", "UWF_FAKE_SETTING"} <= set(re.findall(r"\w+", ran.out))
+    assert max(len(line) for line in ran.out.splitlines()) <= 80
+
+
+class Named:
+    name = "fake"
+    takes_schema = False
+    resumes = True
+
+    def ask(self, question: AdapterQuestion) -> AdapterAnswer:
+        raise NotImplementedError
+
+
+def step(role: str, agent: str, session: str | None, tokens: int) -> dict[str, Any]:
+    taken = {
+        "hash": "7BQST3VW9F2MA",
+        "role": role,
+        "meta": {},
+        "content": "",
+        "agent": agent,
+        "timestamp": 1,
+        "usage": {"outputTokens": tokens},
+    }
+    return taken if session is None else taken | {"session": session}
+
+
+STEPS = [
+    step("reviewer", "uwf-fake", "s1", 1),
+    step("reviewer", "/opt/bin/uwf-fake --model x", "s2", 20),
+    step("reviewer", "uwf-fake", "s2", 300),
+    step("developer", "uwf-fake", "s3", 4_000),
+    step("reviewer", "uwf-other", "s4", 50_000),
+]
+
+
+def test_conversation_of_the_last_visit_goes_on_if_asked_for(context: MakeContext) -> None:
+    known = context(steps=STEPS)
+
+    question = build_question(Named(), known, {"resume": "visits"}, environ={})
+
+    assert (question.session, question.spent) == ("s2", {"outputTokens": 320})
+    assert "# The task" in question.prompt
+
+
+@pytest.mark.parametrize("resume", [{}, {"resume": "never"}])
+def test_otherwise_a_new_one_begins(context: MakeContext, resume: dict[str, str]) -> None:
+    question = build_question(Named(), context(steps=STEPS), resume, environ={})
+
+    assert (question.session, question.spent) == (None, {})
+
+
+@pytest.mark.parametrize("steps", [[], STEPS[3:], [step("reviewer", "uwf-fake", None, 1)]])
+def test_without_an_old_conversation_a_new_one_begins(
+    context: MakeContext, steps: list[dict[str, Any]]
+) -> None:
+    question = build_question(Named(), context(steps=steps), {"resume": "visits"}, environ={})
+
+    assert question.session is None
+
+
+def test_question_has_its_limits_and_its_places(context: MakeContext) -> None:
+    settings = {"timeout": "60", "silence": "5", "model": "x"}
+
+    question = build_question(Named(), context(), settings, environ={"UWF_STEP_DIR": "/step"})
+
+    assert (question.timeout_s, question.silence_s) == (60, 5)
+    assert (question.workdir, question.step_dir, question.settings) == (
+        "/srv/shop",
+        "/step",
+        settings,
+    )
+
+
+def test_resume_is_one_of_two_words(context: MakeContext) -> None:
+    with pytest.raises(BadUsage, match="resume"):
+        build_question(Named(), context(), {"resume": "always"}, environ={})
+
+
+def test_failures_have_a_kind_and_a_price() -> None:
+    spent = AdapterAnswer(text="", usage={"turns": 1})
+
+    limited = AskFailed("rate-limit", "x")
+    limited.facts["resetAt"] = 1_760_000_000_000
+
+    assert describe_failure(AskFailed("auth", "x")) == {"kind": "auth", "usage": {}}
+    assert describe_failure(limited)["resetAt"] == 1_760_000_000_000
+    assert describe_failure(AskFailed("auth", "x", partial=spent))["usage"] == {"turns": 1}
+    assert describe_failure(NoMeta("x", "y", usage={"turns": 2})) == {
+        "kind": "no-meta",
+        "usage": {"turns": 2},
+    }

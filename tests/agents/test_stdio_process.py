@@ -1,0 +1,186 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from uwf_git.agents.stdio_process import (
+    StdioEnded,
+    StdioOutputTooLong,
+    StdioProcess,
+    StdioRequest,
+)
+
+Start = Callable[..., StdioProcess]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start a shell script as a companion."""
+    started: list[StdioProcess] = []
+
+    def run(script: str, **more: object) -> StdioProcess:
+        request = StdioRequest(("/bin/sh", "-c", script), dict(os.environ), str(tmp_path))
+        started.append(StdioProcess(request, **more))  # type: ignore[arg-type]  # on_stderr
+        return started[-1]
+
+    yield run
+    for each in started:
+        each.close()
+
+
+def nothing() -> None:
+    """Wait no longer than that."""
+
+
+def lines(companion: StdioProcess, number: int) -> list[bytes]:
+    found: list[bytes] = []
+    while len(found) < number:
+        line = companion.receive()
+        if line is not None:
+            found.append(line)
+    return found
+
+
+def listen(companion: StdioProcess) -> None:
+    """Listen for ever."""
+    while True:
+        companion.receive()
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def test_lines_go_both_ways(start: Start) -> None:
+    cat = start("cat")
+    cat.send(b"one", wait=nothing)
+    cat.send("zwei ü".encode(), wait=nothing)
+
+    assert lines(cat, 2) == [b"one", "zwei ü".encode()]
+
+
+def test_long_lines_go_both_ways_at_once(start: Start) -> None:
+    cat = start("cat")
+    cat.send(b"x" * 3_000_000, wait=nothing)
+
+    assert lines(cat, 1) == [b"x" * 3_000_000]
+
+
+def test_line_without_an_end_is_given_at_the_end(start: Start) -> None:
+    companion = start("printf 'one\\ntwo'")
+
+    assert lines(companion, 2) == [b"one", b"two"]
+    with pytest.raises(StdioEnded):
+        listen(companion)
+
+
+@pytest.mark.parametrize(("script", "code"), [("exit 3", 3), ("kill -KILL $$", 137)])
+def test_end_has_the_exit_status(script: str, code: int, start: Start) -> None:
+    companion = start(script)
+
+    with pytest.raises(StdioEnded):
+        listen(companion)
+    assert companion.wait(5) == code
+
+
+def test_daemon_that_holds_the_output_open_is_not_waited_for(start: Start) -> None:
+    companion = start("sleep 75 & echo $!")
+    (pid,) = map(int, lines(companion, 1))
+
+    with pytest.raises(StdioEnded):
+        listen(companion)
+    companion.close()
+    assert not lives(pid)
+
+
+def test_stderr_is_passed_on_and_its_end_is_kept(start: Start) -> None:
+    seen: list[bytes] = []
+    companion = start("echo begun >&2; read -r line", on_stderr=seen.append)
+    companion.close()
+
+    assert b"".join(seen) == companion.stderr_tail == b"begun\n"
+
+
+def test_shell_says_nothing_of_a_companion_that_was_stopped(start: Start) -> None:
+    companion = start("echo log >&2; exec sleep 74")
+    companion.close()
+
+    assert companion.stderr_tail == b"log\n"
+
+
+def test_program_that_does_not_read_is_not_waited_for(start: Start) -> None:
+    class EnoughError(Exception):
+        """Waited long enough."""
+
+    def enough() -> None:
+        raise EnoughError
+
+    deaf = start("exec sleep 76")
+    with pytest.raises(EnoughError):
+        deaf.send(b"x" * 3_000_000, wait=enough)
+
+
+def test_write_to_an_ended_program_is_reported(start: Start) -> None:
+    gone = start("exec <&-; exit 0")
+    gone.wait(5)
+
+    with pytest.raises(StdioEnded):
+        gone.send(b"x" * 3_000_000, wait=nothing)
+
+
+def test_flood_without_a_line_end_is_too_much(start: Start) -> None:
+    flood = start("head -c 80000000 /dev/zero; sleep 77")
+
+    with pytest.raises(StdioOutputTooLong):
+        listen(flood)
+
+
+def test_close_ends_a_stubborn_program_and_what_left_the_group(start: Start) -> None:
+    stubborn = start("trap '' TERM; setsid sleep 78 & echo $!; echo $$; while :; do sleep 1; done")
+    pids = list(map(int, lines(stubborn, 2)))
+    stubborn.close()
+
+    assert [pid for pid in pids if lives(pid)] == []
+
+
+def test_close_lets_a_program_finish_at_end_of_input(start: Start, tmp_path: Path) -> None:
+    start("cat >/dev/null; echo done >finished").close()
+
+    assert (tmp_path / "finished").read_text() == "done\n"
+
+
+def test_error_of_the_spawn_is_passed_on(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="nowhere"):
+        StdioProcess(StdioRequest(("/bin/sh",), {}, str(tmp_path / "nowhere")))
+
+
+def test_program_dies_with_us() -> None:
+    program = (
+        "import os, sys, time\n"
+        "from uwf_git.agents.stdio_process import *\n"
+        "script = 'setsid sleep 79 & echo $!; echo $$; exec sleep 79'\n"
+        "c = StdioProcess(StdioRequest(('/bin/sh', '-c', script), dict(os.environ), '/'))\n"
+        "found = []\n"
+        "while len(found) < 2:\n"
+        "    found += [line.decode() for line in [c.receive()] if line]\n"
+        "print(*found, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as us:
+        assert us.stdout is not None
+        pids = list(map(int, us.stdout.readline().split()))
+        assert all(map(lives, pids))
+        us.send_signal(signal.SIGKILL)
+    until = time.monotonic() + 20
+    while any(map(lives, pids)) and time.monotonic() < until:
+        time.sleep(0.02)
+
+    assert [pid for pid in pids if lives(pid)] == []

@@ -1,0 +1,93 @@
+"""Commands that write start packing, if it is due, after printing their result."""
+
+from pathlib import Path
+
+import pytest
+from cli.program import Uwf
+from store.due import make_due
+
+from uwf_git.store.gc.lock import hold_gc_lock
+from uwf_git.store.gc.packing import count_files
+from uwf_git.store.store import Store, open_store
+
+ENDLESS = """\
+name: endless
+roles:
+  worker: {systemPrompt: Work.}
+moderator:
+  - {from: $START, to: worker}
+  - {from: worker, to: $END, condition: depth >= 5}
+  - {from: worker, to: worker}
+"""
+
+
+@pytest.fixture
+def uwf(uwf: Uwf) -> Uwf:
+    """Return the program, on a store that is due for packing in the foreground."""
+    make_due(str(uwf.session.repo))
+    return uwf
+
+
+def store_of(uwf: Uwf) -> Store:
+    return open_store(str(uwf.session.repo))
+
+
+def again(uwf: Uwf) -> None:
+    """Packing stays due: the failure is reported once, and blocks the next attempts."""
+    Path(str(uwf.session.repo), "uwf", "gc.log").unlink(missing_ok=True)
+
+
+def packs(uwf: Uwf) -> int:
+    return count_files(store_of(uwf)).packs
+
+
+def test_each_command_that_writes_packs_what_is_due(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file())
+    assert packs(uwf) == 1
+    again(uwf)
+    thread = str(uwf.json("thread", "start", "demo", "-p", "x", "--agent", uwf.agent())["thread"])
+    assert packs(uwf) == 2
+    again(uwf)
+    uwf.json("thread", "step", thread)
+    assert packs(uwf) == 3
+    again(uwf)
+    uwf.json("thread", "kill", thread)
+    assert packs(uwf) == 4
+
+
+def test_commands_that_only_read_do_not(uwf: Uwf) -> None:
+    with hold_gc_lock(store_of(uwf)):
+        thread = uwf.begun()
+    uwf.json("thread", "show", thread)
+    uwf.json("thread", "list")
+    assert packs(uwf) == 0
+
+
+def test_a_long_run_packs_between_its_steps(uwf: Uwf) -> None:
+    agent = uwf.agent(f"""
+rm -f {uwf.session.repo}/uwf/gc.log
+ls {uwf.session.repo}/objects/pack | grep -c 'pack$' >> {uwf.place}/seen
+echo '{{"meta": {{}}, "content": "done '$RANDOM$$'"}}'""")
+    ran = uwf("run", uwf.file(ENDLESS), "-p", "x", "--agent", agent)
+    assert ran.status == 0, ran.err
+    seen = [int(line) for line in (uwf.place / "seen").read_text().split()]
+    assert len(seen) == 5
+    assert seen[-1] > seen[0]
+
+
+def test_nothing_that_goes_wrong_then_fails_the_command(uwf: Uwf) -> None:
+    fake = uwf.agent("echo 'fatal: no space' >&2; exit 128", name="git")
+    environ = {**uwf.session.environ, "PATH": f"{Path(fake).parent}:/usr/bin:/bin"}
+    ran = uwf("workflow", "put", uwf.file(), environ=environ)
+    assert ran.status == 0
+    assert ran.err == ""
+    assert (
+        uwf("gc").err
+        == "the last packing in the background failed: git gc failed: fatal: no space\n"
+    )
+
+
+def test_a_gc_that_runs_already_is_enough(uwf: Uwf) -> None:
+    with hold_gc_lock(store_of(uwf)):
+        uwf.json("workflow", "put", uwf.file())
+    assert packs(uwf) == 0

@@ -1,0 +1,173 @@
+"""The boundary, in this process and as a process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli.ran import Ran
+
+from uwf_git.cli.session.settings import Session
+
+Demo = Callable[..., Ran]
+
+
+def test_command_that_did_its_work_gives_zero(demo: Demo) -> None:
+    assert demo("say", "hi") == Ran(0, '{"said":"hi"}\n', "saying hi\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("refused", 1),
+        ("usage", 2),
+        ("agent", 3),
+        ("conflict", 4),
+        ("damaged", 5),
+        ("exit", 5),
+        ("click", 1),
+        ("full", 1),
+        ("other-pipe", 1),
+        ("memory", 1),
+        ("bug", 70),
+        ("unprintable", 70),
+        ("interrupt", 130),
+        ("abort", 130),
+    ],
+)
+def test_exit_status_says_whose_move_it_is(kind: str, status: int, demo: Demo) -> None:
+    assert demo("fail", kind).status == status
+
+
+def test_error_is_one_line_and_hint_another(demo: Demo) -> None:
+    assert demo("fail", "refused").err == ("error: thread 01J is archived\nhint: start a new one\n")
+
+
+def test_error_with_format_json_is_one_object(demo: Demo) -> None:
+    told = demo("fail", "refused", "--format", "json").err
+
+    assert json.loads(told) == {
+        "error": {
+            "code": "refused",
+            "message": "thread 01J is archived",
+            "hint": "start a new one",
+            "thread": "01J",
+        }
+    }
+    assert told.count("\n") == 1
+
+
+def test_usage_error_is_json_with_format_json(demo: Demo) -> None:
+    ran = demo("say", "--format=json", "--loud")
+
+    assert ran.status == 2
+    assert json.loads(ran.err)["error"]["message"].startswith("no such option")
+
+
+def test_interrupt_is_one_line(demo: Demo) -> None:
+    assert demo("fail", "interrupt").err == "error: interrupted\n"
+
+
+def test_bug_is_one_line_with_the_crash_log(demo: Demo, session: Session, tmp_path: Path) -> None:
+    ran = demo("fail", "bug", given=session._replace(environ={"XDG_STATE_HOME": str(tmp_path)}))
+
+    first, hint = ran.err.splitlines()
+    assert first == "error: internal error: ZeroDivisionError: by zero at all"
+    log = Path(hint.rpartition(" in ")[2])
+    assert log.parent == tmp_path / "uwf"
+    assert "ZeroDivisionError" in log.read_text()
+
+
+def test_command_that_cannot_be_imported_is_a_bug(demo: Demo) -> None:
+    assert demo("missing").status == 70
+    assert demo("wrong").status == 70
+
+
+def test_settings_that_cannot_be_read_are_reported_like_any_error(ran: Demo) -> None:
+    assert ran("cli.demo", "say", "x", env={"UWF_TEST_NOW": "noon"}) == Ran(
+        2,
+        "",
+        "error: UWF_TEST_NOW is 'noon', not milliseconds since 1970\n"
+        "hint: unset it: only tests need it\n",
+    )
+
+
+def test_shell_that_completes_gets_names(demo: Demo, session: Session) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMP_WORDS", "demo s")
+        patch.setenv("COMP_CWORD", "1")
+        asking = session._replace(environ={"_DEMO_COMPLETE": "bash_complete"})
+
+        assert demo(given=asking) == Ran(0, "plain,say\nplain,show\n", "")
+
+
+@pytest.mark.parametrize("question", ["bash_complete", "tcsh_complete", "bash_source", "x"])
+def test_shell_that_asks_wrongly_is_not_answered(
+    question: str, demo: Demo, session: Session
+) -> None:
+    # Without COMP_WORDS click raises; the user must not see that during completion.
+    asking = session._replace(environ={"_DEMO_COMPLETE": question})
+
+    assert demo(given=asking) == Ran(1, "", "")
+
+
+@pytest.mark.parametrize("words", [["show", f'"{"x" * 100_000}"'], ["--help"]])
+def test_reader_that_leaves_ends_us_silently(
+    words: list[str], start: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with start("cli.demo", *words, stdout=writing) as process:
+        os.close(writing)
+        _, err = process.communicate()
+
+    assert (process.returncode, err) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is full")
+@pytest.mark.parametrize("words", [["say", "hi"], ["--help"], ["--version"]])
+def test_output_that_is_lost_is_an_error(words: list[str], ran: Demo) -> None:
+    with open("/dev/full", "wb") as full:
+        done = ran("cli.demo", *words, stdout=full)
+
+    assert done.status == 1
+    assert "error: standard output: No space left on device\n" in done.err
+    assert "Exception" not in done.err
+
+
+def test_closed_streams_are_not_reused_by_files(ran: Demo, tmp_path: Path) -> None:
+    script = 'exec "$0" -m cli.demo say hi >&- 2>&- <&-'
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, sys.executable], env=environment, cwd=tmp_path, check=False
+    )
+
+    assert done.returncode == 0
+
+
+def test_interrupted_process_says_so_and_nothing_else(
+    start: Callable[..., subprocess.Popen[bytes]],
+) -> None:
+    with start("cli.demo", "wait") as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == b"ready\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+
+    assert (process.returncode, out, err) == (130, b'"waiting"\n', b"error: interrupted\n")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+@pytest.mark.parametrize("form", ["json", "yaml", "text"])
+def test_no_encoding_makes_printing_fail(encoding: str, form: str, ran: Demo) -> None:
+    environment = {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    done = ran("cli.demo", "show", r'["\u65e5\u672c", "\ud800"]', "--format", form, env=environment)
+
+    assert (done.status, done.err) == (0, "")
+    if form == "json":
+        assert json.loads(done.out) == ["日本", "\ud800"]
+        assert ("日本" in done.out) == (encoding == "utf-8")

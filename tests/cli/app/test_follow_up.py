@@ -1,0 +1,98 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.program import Uwf
+
+from uwf_git.cli.app.follow_up import follow_up_noted
+from uwf_git.store.store import open_store
+
+
+@pytest.fixture
+def uwf(uwf: Uwf) -> Uwf:
+    """Run `uwf` on a temporary store with a listener."""
+    uwf.json("config", "set", "uwf.onEvent", uwf.agent('cat >>"$0.heard"', name="listener"))
+    return uwf
+
+
+def heard(uwf: Uwf) -> list[dict[str, Any]]:
+    """Return the events since the last call."""
+    path = uwf.place / "listener.heard"
+    lines = path.read_text().splitlines() if path.exists() else []
+    path.unlink(missing_ok=True)
+    return [json.loads(line) for line in lines]
+
+
+def types(uwf: Uwf) -> list[str]:
+    return [event["type"] for event in heard(uwf)]
+
+
+STEP = ["node:enter", "node:exit", "workflow:progress"]
+
+
+def test_every_command_tells_what_it_did_and_no_more(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    assert types(uwf) == ["workflow:start"]
+    uwf.json("thread", "step", thread)
+    assert types(uwf) == STEP
+    uwf.json("thread", "list")
+    uwf.json("thread", "show", thread)
+    assert types(uwf) == []
+    uwf.json("thread", "pause", thread)
+    uwf.json("thread", "resume", thread)
+    assert types(uwf) == ["workflow:progress"] * 2
+    fork = uwf.json("thread", "fork", thread)["thread"]
+    uwf.json("thread", "kill", fork)
+    assert types(uwf) == ["workflow:start", "workflow:error"]
+
+
+def test_step_that_fails_is_reported_and_keeps_its_status(uwf: Uwf) -> None:
+    thread = uwf.begun(uwf.agent("exit 7", name="broken"))
+    heard(uwf)
+
+    assert uwf("thread", "step", thread).status == 3
+    assert types(uwf) == ["node:enter", "node:exit", "workflow:error"]
+
+
+def test_drive_tells_after_each_step(uwf: Uwf) -> None:
+    # Each agent sees the events before it.
+    seen = f'wc -l <"{uwf.place}/listener.heard" >>"$0.seen"'
+    answer = """echo '{"meta": {"text": "x", "ok": true}}'"""
+    agent = uwf.agent(f"{seen}; {answer}")
+
+    uwf.json("run", uwf.file(), "-p", "x", "--agent", agent)
+
+    assert Path(f"{agent}.seen").read_text().split() == ["1", "4"]
+    assert types(uwf) == ["workflow:start", *STEP, *STEP, "workflow:complete"]
+
+
+def test_listener_that_fails_is_a_note_and_nothing_else(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    uwf.agent("exit 1", name="listener")
+
+    ran = uwf("thread", "step", thread)
+
+    assert ran.status == 0
+    assert json.loads(ran.out)["status"] == "ready"
+    (note,) = [line for line in ran.err.splitlines() if "onEvent" in line]
+    assert note.startswith("note: uwf.onEvent: ")
+
+
+def test_command_that_is_no_command_cannot_be_set(uwf: Uwf) -> None:
+    ran = uwf("config", "set", "uwf.onEvent", "'unclosed")
+
+    assert ran.status == 1
+    assert "is no agent command" in ran.err
+
+
+def test_store_that_was_only_read_is_followed_by_nothing(
+    uwf: Uwf, capsys: pytest.CaptureFixture[str]
+) -> None:
+    uwf.begun()
+    heard(uwf)
+
+    follow_up_noted(open_store(str(uwf.session.repo)), uwf.session.environ)
+
+    assert heard(uwf) == []
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,67 @@
+import pytest
+
+from uwf_git.cli.output.agent_log import forwarded_log, forwarded_output
+
+Captured = pytest.CaptureFixture[str]
+
+
+def printed(capsys: Captured, *pieces: bytes) -> str:
+    with forwarded_log() as forward:
+        for piece in pieces:
+            forward(piece)
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        ([], ""),
+        ([b""], ""),
+        ([b"a\n", b"b\n"], "a\nb\n"),
+        ([b"no line end"], "no line end\n"),
+        ([b"a\n", b"", b"b"], "a\nb\n"),
+        (["é".encode()[:1], "é".encode()[1:] + b"\n"], "é\n"),
+        ([b"\xff\n"], "\ufffd\n"),
+        ([b"x\n", "é".encode()[:1]], "x\n\ufffd\n"),
+        ([b"a\r\n", b"b\r", b"\nc\n"], "a\nb\nc\n"),
+        ([b" 1%\r 2%\r", b" 3%\n"], " 1%\n 2%\n 3%\n"),
+        ([b"\x1b[31mred\x1b[0m\n"], "red\n"),
+        ([b"a\x1b", b"[1;3", b"1mb\n"], "ab\n"),
+        ([b"\x1b[2Jgone\n"], "\\x1b[2Jgone\n"),
+        ([b"\x1b]0;title\x07\n"], "\\x1b]0;title\\x07\n"),
+        ([b"half \x1b[3"], "half \\x1b[3\n"),
+        (["\u202eevil\n".encode()], "\\u202eevil\n"),
+    ],
+)
+def test_log_is_text_that_ends_its_last_line(
+    pieces: list[bytes], text: str, capsys: Captured
+) -> None:
+    assert printed(capsys, *pieces) == text
+
+
+def test_each_piece_is_passed_on_at_once(capsys: Captured) -> None:
+    with forwarded_log() as forward:
+        forward(b"thinking")
+        assert capsys.readouterr().err == "thinking"
+
+
+def test_line_is_ended_before_an_error_is_reported(capsys: Captured) -> None:
+    def fail() -> None:
+        with forwarded_log() as forward:
+            forward(b"half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+
+    assert capsys.readouterr().err == "half\n"
+
+
+def test_lines_of_two_outputs_do_not_run_into_each_other(capsys: Captured) -> None:
+    with forwarded_output() as forwarded:
+        forwarded.stderr(b"think")
+        forwarded.stderr(b"ing")
+        forwarded.stdout(b"reply\n")
+        forwarded.stderr(b" on\nand")
+
+    assert capsys.readouterr().err == "thinking\nreply\n on\nand\n"

@@ -1,0 +1,11 @@
+from importlib.metadata import version
+
+from uwf_git.cli.session.installed_version import installed_version
+
+
+def test_version_is_that_of_the_package() -> None:
+    assert installed_version() == version("uwf-git")
+
+
+def test_missing_package_has_no_known_version() -> None:
+    assert installed_version("uwf-no-such-package") == "unknown"

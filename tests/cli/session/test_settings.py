@@ -1,0 +1,118 @@
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from uwf_git.cli.session.settings import BadTestClock, DirectoryGone, Session, read_session
+from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.store.store import NotAStore
+
+
+def test_session_holds_what_the_environment_says() -> None:
+    session = read_session({"UWF_REPO": "a/b", "UWF_AGENT": "uwf-mock --fast"})
+
+    assert (session.repo, session.agent) == ("a/b", "uwf-mock --fast")
+    assert session.cwd == os.getcwd()
+    assert session.output_format == "json"
+
+
+def test_empty_variables_count_as_unset() -> None:
+    session = read_session({"UWF_REPO": "", "UWF_AGENT": "", "UWF_TEST_NOW": ""})
+
+    assert (session.repo, session.agent) == (None, None)
+    assert session.now_ms() > 1_700_000_000_000
+
+
+def test_clock_and_ids_agree_about_the_time() -> None:
+    session = read_session({})
+
+    before, first, second, after = (
+        session.now_ms(),
+        session.new_thread_id(),
+        session.new_thread_id(),
+        session.now_ms(),
+    )
+
+    assert is_thread_id(first)
+    assert first != second
+    assert before <= born_ms(first) <= after
+
+
+def born_ms(thread: ThreadId) -> int:
+    symbols = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+    time_ms = 0
+    for symbol in thread[:10]:
+        time_ms = time_ms * 32 + symbols.index(symbol)
+    return time_ms
+
+
+def test_pinned_clock_counts_seconds_and_pinned_ids_count() -> None:
+    sessions = [read_session({"UWF_TEST_NOW": "1760000000000"}) for _ in range(2)]
+
+    for session in sessions:
+        assert [session.now_ms() for _ in range(3)] == [
+            1_760_000_000_000,
+            1_760_000_001_000,
+            1_760_000_002_000,
+        ]
+        ids = [session.new_thread_id() for _ in range(2)]
+        assert ids == ["01K742SG000000000000000001", "01K742SG000000000000000002"]
+        assert born_ms(ids[0]) == 1_760_000_000_000
+
+
+@pytest.mark.parametrize("text", ["noon", "-1", "1.5", "1" * 5000, str(2**48), "²"])
+def test_clock_that_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(BadTestClock, match="UWF_TEST_NOW is '"):
+        read_session({"UWF_TEST_NOW": text})
+
+
+def test_directory_that_is_gone_is_refused(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    os.chdir(gone)  # the seal leads back
+    gone.rmdir()
+
+    with pytest.raises(DirectoryGone, match="the current directory is gone"):
+        read_session({})
+
+
+def test_terminals_are_distinguished_from_files() -> None:
+    assert not read_session({}).stdout_is_tty
+
+
+@pytest.mark.parametrize(
+    ("columns", "width"), [("132", 132), ("0", 80), ("", 80), ("x", 80), ("9" * 5000, 80)]
+)
+def test_text_is_as_wide_as_the_terminal_says(
+    columns: str, width: int, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere(descriptor: int) -> os.terminal_size:
+        raise OSError(errno.ENOTTY, f"{descriptor} is no terminal")
+
+    monkeypatch.setattr(os, "get_terminal_size", nowhere)
+    wide = session._replace(stdout_is_tty=True, environ={"COLUMNS": columns})
+
+    assert wide.text_width() == width
+    assert wide._replace(stdout_is_tty=False).text_width() is None
+
+
+def test_store_is_looked_for_where_the_session_says(session: Session, tmp_path: Path) -> None:
+    with pytest.raises(NotAStore, match="nowhere"):
+        session._replace(repo=str(tmp_path / "nowhere")).open_store()
+
+
+def test_default_store_is_made_only_when_asked_for(session: Session, tmp_path: Path) -> None:
+    at_home = session._replace(cwd=str(tmp_path), environ={"HOME": str(tmp_path)})
+
+    with pytest.raises(NotAStore):
+        at_home.open_store()
+    at_home.open_store(create=True)
+
+    assert at_home.open_store()
+    assert (tmp_path / ".uwf" / "store.git").is_dir()
+
+
+def test_ids_come_from_the_session(session: Session, thread_ids: Callable[[], ThreadId]) -> None:
+    assert session.new_thread_id is thread_ids

@@ -1,0 +1,156 @@
+import json
+import re
+from typing import Any
+
+import pytest
+from cli.program import ANSWER, Uwf
+
+
+@pytest.fixture
+def terminal(uwf: Uwf) -> Uwf:
+    environ = {**uwf.session.environ, "TERM": "xterm"}
+    return Uwf(uwf.place, uwf.session._replace(stderr_is_tty=True, environ=environ), uwf.capsys)
+
+
+def failing_once(then: str = ANSWER) -> str:
+    return f'test "$UWF_ATTEMPT" = 2 || {{ echo "no key" >&2; exit 7; }}; {then}'
+
+
+def run(uwf: Uwf, script: str, *words: str) -> str:
+    """Drive a thread, and return its progress output."""
+    ran = uwf("run", uwf.file(), "-p", "x", "--agent", uwf.agent(script), *words)
+    assert ran.status == 0, ran.err
+    return ran.err
+
+
+def test_line_of_a_terminal_tells_what_is_going_on(terminal: Uwf) -> None:
+    told = run(terminal, f"echo reading >&2; sleep 0.2; {ANSWER}", "--until", "writer")
+
+    assert re.search(r"\r\x1b\[2Kwriter, \d+ s, attempt 1\r", told)
+    assert re.search(r"\r\x1b\[2Kwriter, \d+ s, attempt 1: reading", told)
+    # The status line is cleared before the line that stays.
+    assert re.search(r"\r\x1b\[2Kstep 1 writer: What was said\. \(\d+\.\d s\)\n", told)
+
+
+def test_last_line_that_says_anything_is_shown_without_its_colours(terminal: Uwf) -> None:
+    script = f"printf '\\033[31mone\\033[0m\\ntw' >&2; printf 'o\\r\\n\\n' >&2; sleep 0.2; {ANSWER}"
+
+    told = run(terminal, script, "--until", "writer")
+
+    assert re.search(r"attempt 1: two(\r|$)", told)
+    assert "\x1b[31m" not in told
+
+
+def test_question_at_the_terminal_is_not_overwritten(terminal: Uwf) -> None:
+    asks = terminal.agent(f"echo '> ' >&2; sleep 0.2; {ANSWER}", name="uwf-human")
+
+    ran = terminal("run", terminal.file(), "-p", "x", "--agent", asks, "--until", "writer")
+
+    assert ran.status == 0, ran.err
+    assert "\x1b" not in ran.err
+
+
+def test_hostile_log_cannot_move_the_cursor(terminal: Uwf) -> None:
+    told = run(terminal, f"printf '\\033[2Jgone' >&2; sleep 0.2; {ANSWER}", "--until", "writer")
+
+    assert "attempt 1: \\x1b[2Jgone" in told
+    assert "\x1b[2J" not in told
+
+
+def test_key_in_a_log_is_masked(terminal: Uwf) -> None:
+    environ = {**terminal.session.environ, "MY_API_KEY": "sk-0123456789"}
+    uwf = Uwf(terminal.place, terminal.session._replace(environ=environ), terminal.capsys)
+
+    told = run(uwf, f'echo "key $MY_API_KEY" >&2; sleep 0.2; {ANSWER}', "--until", "writer")
+
+    assert "key [masked]" in told
+    assert "sk-0123456789" not in told
+
+
+@pytest.mark.parametrize("words", [(), ("--stream",)])
+def test_where_it_is_no_terminal_lines_are_plain(words: tuple[str, ...], uwf: Uwf) -> None:
+    told = run(uwf, f"printf '\\033[31mred\\r\\n' >&2; {ANSWER}", *words)
+
+    assert "\r" not in told
+    assert "\x1b" not in told
+
+
+@pytest.mark.parametrize("words", [(), ("--timestamps",)])
+def test_step_that_takes_long_gives_signs_of_life_where_it_is_no_terminal(
+    words: tuple[str, ...], uwf: Uwf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uwf_git.cli.thread.progress._FIRST_SIGN_S", 0.1)
+    script = f"printf 'read\\033[2Jing\\n' >&2; sleep 0.6; {ANSWER}"
+
+    signs = run(uwf, script, "--until", "writer", *words).splitlines()[1:-3]
+
+    # Less and less often.
+    assert 2 <= len(signs) <= 4
+    time = r"\S+Z " if words else ""
+    for sign in signs[:-1]:
+        assert re.fullmatch(time + r"writer, 0 s, attempt 1: read\\x1b\[2Jing", sign)
+
+
+def test_dumb_terminal_gets_plain_lines(terminal: Uwf) -> None:
+    environ = {**terminal.session.environ, "TERM": "dumb"}
+    uwf = Uwf(terminal.place, terminal.session._replace(environ=environ), terminal.capsys)
+
+    assert "\r" not in run(uwf, ANSWER)
+
+
+def test_stream_shows_what_agents_print_as_it_comes(terminal: Uwf) -> None:
+    told = run(terminal, f"printf thinking >&2; sleep 0.1; {ANSWER}", "--stream", "--max-steps=1")
+
+    reply = json.loads(ANSWER.partition("'")[2].rstrip("'"))
+    lines = told.splitlines()
+    assert lines[1:3] == ["thinking", json.dumps(reply)]
+    assert lines[3].startswith("step 1 writer")
+
+
+def test_retry_is_reported_before_it_is_waited_for(uwf: Uwf) -> None:
+    uwf("config", "set", "uwf.retries", "1")
+    uwf("config", "set", "uwf.backoff", "0.01")
+
+    told = run(uwf, failing_once(), "--until", "writer")
+
+    assert "writer failed (agent): exit status 7: no key; trying again in 0.01 s\n" in told
+
+
+def test_lines_begin_with_the_time_if_asked(uwf: Uwf) -> None:
+    told = run(uwf, ANSWER, "--timestamps", "--until", "writer").splitlines()
+
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ step 1 writer", told[1])
+
+
+def test_failure_has_a_time_too_if_asked(uwf: Uwf) -> None:
+    ran = uwf("run", uwf.file(), "-p", "x", "--agent", uwf.agent("exit 9"), "--timestamps")
+
+    assert re.search(r"^\S+Z writer failed \(agent\): exit status 9$", ran.err, re.MULTILINE)
+    assert ran.err.splitlines()[-2] == "error: writer failed (agent): exit status 9"
+
+
+def test_turn_of_a_person_is_reported(uwf: Uwf) -> None:
+    told = run(uwf, ANSWER, "--agent", "checker=human")
+
+    assert "checker waits for a person\n" in told
+
+
+def test_limit_that_is_slept_through_is_reported(uwf: Uwf) -> None:
+    left: dict[str, Any] = {"kind": "usage-limit", "message": "later", "resetAt": 1}
+    write = f"printf '{json.dumps(left)}' >$UWF_STEP_DIR/failure.json"
+
+    told = run(uwf, failing_once().replace("exit 7", f"{write}; exit 7"), "--wait")
+
+    assert "writer waits until 1970-01-01 00:00:00 UTC: its agent hit a limit\n" in told
+
+
+def test_limit_that_ends_the_run_is_reported(uwf: Uwf) -> None:
+    left = '{"kind": "usage-limit", "message": "later", "resetAt": 9999999999999}'
+    write = f"echo 'no more today' >&2; printf '{left}' >$UWF_STEP_DIR/failure.json; exit 7"
+
+    ran = uwf("run", uwf.file(), "-p", "x", "--agent", uwf.agent(write))
+
+    document = json.loads(ran.out)
+    assert (ran.status, document["stopped"]) == (0, "waiting")
+    assert document["waiting"] == {"role": "writer", "until": 9999999999999}
+    assert "writer failed (agent): exit status 7: no more today\n" in ran.err

@@ -1,0 +1,113 @@
+from pathlib import Path
+
+import pytest
+from commands.world import World
+
+from uwf_git.agents.command_line import BadCommand
+from uwf_git.commands.admin.config import (
+    SETTINGS,
+    BadValue,
+    NoSuchSetting,
+    NotSet,
+    full_name,
+    get_store_setting,
+    list_settings,
+    set_setting,
+)
+from uwf_git.commands.agent_run.max_running import BadMaxRunning
+from uwf_git.commands.receive.limits import BadReceiveLimit
+from uwf_git.commands.turn.retries import BadRetrySetting
+from uwf_git.errors import UwfError
+
+
+@pytest.mark.parametrize("name", ["agent", "uwf.agent", "UWF.Agent", "AGENT"])
+def test_name_may_leave_out_the_front_and_the_case(name: str) -> None:
+    assert full_name(name) == "uwf.agent"
+
+
+def test_name_that_means_nothing_is_refused_with_one_that_does() -> None:
+    with pytest.raises(NoSuchSetting) as caught:
+        full_name("agnet")
+
+    assert caught.value.exit_status == 2
+    assert "did you mean uwf.agent" in (caught.value.hint or "")
+
+
+def test_trust_is_no_plain_setting(world: World) -> None:
+    with pytest.raises(NoSuchSetting):
+        set_setting(world.store, "uwf.trustedAgent", '{"command":"evil"}')
+
+
+@pytest.mark.parametrize(
+    "value", ["uwf-mock x", ' "quoted" # ; \\ ', "line\nbreak", "tab\there", "日本", ""]
+)
+def test_value_comes_back_as_it_was_set(value: str, world: World) -> None:
+    set_setting(world.store, "agent", value)
+    world.reopen()
+
+    assert get_store_setting(world.store, "agent").value == value
+
+
+def test_set_keeps_the_other_lines_of_the_file(world: World) -> None:
+    config = Path(world.store.path) / "config"
+    config.write_text(config.read_text() + "# mine\n[other]\n\tkey = 1\n")
+
+    set_setting(world.store, "agent", "uwf-mock x")
+
+    written = config.read_text().splitlines()
+    assert {"# mine", "[other]", "\tkey = 1"} <= set(written)
+
+
+def test_setting_without_a_value_is_refused(world: World) -> None:
+    with pytest.raises(NotSet, match=r"uwf\.agent is not set"):
+        get_store_setting(world.store, "agent")
+
+
+@pytest.mark.parametrize("value", ["maybe", "2", ""])
+def test_flag_accepts_the_values_of_git(value: str, world: World) -> None:
+    with pytest.raises(BadValue, match=r"uwf\.store cannot be"):
+        set_setting(world.store, "store", value)
+
+
+def test_command_that_cannot_run_is_refused_when_it_is_set(world: World) -> None:
+    with pytest.raises(BadCommand):
+        set_setting(world.store, "agent", "'unclosed")
+
+
+def test_list_has_every_setting_with_its_meaning(world: World) -> None:
+    set_setting(world.store, "agent", "uwf-mock x")
+    world.reopen()
+
+    listed = list_settings(world.store)
+
+    assert [each.name for each in listed] == list(SETTINGS)
+    assert all(each.meaning for each in listed)
+    assert listed[0].value == "uwf-mock x"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("maxRunning", "2"), ("maxRunning", "0"), ("retries", "3"), ("backoff", "0.5")],
+)
+def test_number_that_means_something_is_set(name: str, value: str, world: World) -> None:
+    assert set_setting(world.store, name, value).value == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("maxRunning", "two", BadMaxRunning),
+        ("maxRunning", "-1", BadMaxRunning),
+        ("retries", "often", BadRetrySetting),
+        ("backoff", "-1", BadRetrySetting),
+        ("maxBlobSize", "big", BadReceiveLimit),
+    ],
+)
+def test_number_that_means_nothing_is_refused_when_it_is_set(
+    name: str, value: str, error: type[UwfError], world: World
+) -> None:
+    with pytest.raises(error):
+        set_setting(world.store, name, value)
+    world.reopen()
+    with pytest.raises(NotSet):
+        get_store_setting(world.store, name)

@@ -1,0 +1,100 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from uwf_git.commands.admin.init import NotEmpty, init_store
+from uwf_git.errors import Refused
+from uwf_git.store.discover import find_store
+from uwf_git.store.store import UnsupportedRepository
+
+Git = Callable[..., str]
+
+
+def test_new_store_is_what_git_would_make(tmp_path: Path, git: Git) -> None:
+    made = init_store("new.git", str(tmp_path), os.environ)
+
+    assert made.created
+    assert made.store.path == str(tmp_path / "new.git")
+    assert git("rev-parse", "--is-bare-repository", cwd=tmp_path / "new.git") == "true\n"
+    assert git("config", "uwf.store", cwd=tmp_path / "new.git") == "true\n"
+    assert git("fsck", "--strict", cwd=tmp_path / "new.git") == ""
+
+
+def test_project_keeps_everything_it_has(tmp_path: Path, git: Git) -> None:
+    git("init", "-q", cwd=tmp_path)
+    (tmp_path / "file").write_text("x")
+    git("add", "file", cwd=tmp_path)
+    git("commit", "-qm", "one", cwd=tmp_path)
+    before = git("rev-parse", "HEAD", cwd=tmp_path)
+
+    made = init_store(".", str(tmp_path), os.environ)
+
+    assert not made.created
+    assert made.store.path == str(tmp_path / ".git")
+    assert git("rev-parse", "HEAD", cwd=tmp_path) == before
+    assert git("status", "--porcelain", cwd=tmp_path) == ""
+
+
+def test_store_is_found_from_below(tmp_path: Path, git: Git) -> None:
+    git("init", "-q", cwd=tmp_path)
+    init_store(".", str(tmp_path), os.environ)
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+
+    found = find_store(None, str(deep), os.environ, create=False)
+
+    assert found.path == str(tmp_path / ".git")
+
+
+def test_second_time_changes_nothing(tmp_path: Path) -> None:
+    init_store("new.git", str(tmp_path), os.environ)
+    config = (tmp_path / "new.git" / "config").read_bytes()
+
+    made = init_store("new.git", str(tmp_path), os.environ)
+
+    assert not made.created
+    assert (tmp_path / "new.git" / "config").read_bytes() == config
+
+
+def test_without_a_path_it_is_the_user_s_own() -> None:
+    made = init_store(None, "/", os.environ)
+
+    assert made.store.path == os.path.join(os.environ["HOME"], ".uwf", "store.git")
+
+
+def test_repository_of_another_kind_is_refused_and_stays_as_it_is(tmp_path: Path, git: Git) -> None:
+    git("init", "-q", "--object-format=sha256", cwd=tmp_path)
+    config = (tmp_path / ".git" / "config").read_bytes()
+
+    with pytest.raises(UnsupportedRepository, match="sha256"):
+        init_store(".", str(tmp_path), os.environ)
+
+    assert (tmp_path / ".git" / "config").read_bytes() == config
+
+
+def test_path_of_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+
+    with pytest.raises((OSError, Refused), match="file"):
+        init_store("file", str(tmp_path), os.environ)
+
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_folder_with_other_files_is_not_filled_with_a_repository(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+
+    with pytest.raises(NotEmpty):
+        init_store(".", str(tmp_path), os.environ)
+
+    assert os.listdir(tmp_path) == ["notes.txt"]
+
+
+def test_killed_init_is_completed(tmp_path: Path) -> None:
+    (tmp_path / "objects" / "pack").mkdir(parents=True)
+    (tmp_path / "config").write_text("")
+    (tmp_path / ".tmp_0123456789abcdef").write_text("")
+
+    assert init_store(".", str(tmp_path), os.environ).created

@@ -1,0 +1,99 @@
+from typing import Any
+
+import pytest
+from commands.world import DEMO, World, says
+
+from uwf_git.agents.command_line import BadCommand
+from uwf_git.commands.agent.trust import (
+    AgentSelection,
+    NoAgentSelected,
+    NoSuchAgent,
+    NotTrusted,
+    select_agents,
+    trust,
+    untrust,
+)
+from uwf_git.commands.turn.choose_agent import AgentNotTrusted
+from uwf_git.store.threads.heads import NoSuchThread
+from uwf_git.store.trust import is_trusted, list_trusted, untrust_agents
+from uwf_git.store.workflows.registry import NoSuchWorkflow
+
+AGENTS = "defaultAgent: everybody\nagentOverrides:\n  checker: {command: strict, timeout: 9}"
+WITH_AGENTS = DEMO.replace("name: demo", f"name: bound\n{AGENTS}")
+
+
+def allowed(world: World) -> list[dict[str, Any] | None]:
+    world.reopen()
+    return [each.agent for each in list_trusted(world.store)]
+
+
+def test_command_is_trusted_alone(world: World) -> None:
+    assert trust(world.store, AgentSelection("a --b")) == [{"command": "a --b"}]
+    assert allowed(world) == [{"command": "a --b"}]
+
+
+def test_agents_of_a_workflow_are_trusted_as_they_are(world: World) -> None:
+    world.put(WITH_AGENTS)
+    untrust_agents(world.store, command="everybody")
+    untrust_agents(world.store, command="strict")
+    strict = {"command": "strict", "timeout": 9}
+
+    assert trust(world.store, AgentSelection(workflow="bound")) == [
+        {"command": "everybody"},
+        strict,
+    ]
+    assert untrust(world.store, AgentSelection("strict", workflow="bound"))[0].agent == strict
+    assert allowed(world) == [{"command": "everybody"}]
+
+
+def test_thread_that_lost_its_trust_is_not_stepped_until_it_is_trusted_again(world: World) -> None:
+    thread = world.begun()
+    play = says({"text": "x"})
+    untrust(world.store, AgentSelection("nobody"))
+    world.reopen()
+    with pytest.raises(AgentNotTrusted):
+        world.step(thread, play)
+
+    assert trust(world.store, AgentSelection(thread=thread)) == [{"command": "nobody"}]
+    assert world.step(thread, play).role == "writer"
+
+
+def test_untrusting_a_command_means_it_with_any_settings(world: World) -> None:
+    world.put(WITH_AGENTS)
+    trust(world.store, AgentSelection("strict"))
+    gone = untrust(world.store, AgentSelection("strict"))
+
+    assert [each.agent for each in gone] == [
+        {"command": "strict", "timeout": 9},
+        {"command": "strict"},
+    ]
+    assert allowed(world) == [{"command": "everybody"}]
+
+
+def test_untrusting_an_untrusted_agent_is_refused(world: World) -> None:
+    with pytest.raises(NotTrusted):
+        untrust(world.store, AgentSelection("a"))
+    with pytest.raises(NotTrusted):
+        untrust(world.store, AgentSelection("'any text"))
+
+
+@pytest.mark.parametrize(
+    ("who", "error"),
+    [
+        (AgentSelection(), NoAgentSelected),
+        (AgentSelection(thread="a", workflow="b"), NoAgentSelected),
+        (AgentSelection("'open"), BadCommand),
+        (AgentSelection(thread="01J7K9M2XNPQR5VWBCDF8G3H4T"), NoSuchThread),
+        (AgentSelection(workflow="nope"), NoSuchWorkflow),
+        (AgentSelection("other", workflow="bound"), NoSuchAgent),
+        (AgentSelection(workflow="demo"), NoSuchAgent),
+    ],
+)
+def test_missing_selection_is_refused(
+    who: AgentSelection, error: type[Exception], world: World
+) -> None:
+    world.put(WITH_AGENTS)
+    world.put()
+    with pytest.raises(error):
+        select_agents(world.store, who)
+    assert not is_trusted(world.store, {"command": "other"})

@@ -1,0 +1,80 @@
+"""A thread is not ended while an orphaned agent works."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from commands.world import World
+from fresh_store import fresh_store
+
+from uwf_git.commands.agent_run.check_idle import AgentLeftRunning, check_nothing_runs
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.heads import get_head
+
+
+@contextmanager
+def run_of(world: World, thread: ThreadId, **files: str) -> Iterator[None]:
+    """Write *files* into the run directory of the thread's next step, and hold its lock."""
+    run_dir = Path(world.store.local_path("run", thread, get_head(world.store, thread).commit))
+    run_dir.mkdir(parents=True)
+    for name, content in files.items():
+        (run_dir / name).write_text(content)
+    with open(f"{run_dir}.alive", "w") as alive:
+        fcntl.flock(alive, fcntl.LOCK_EX)
+        yield
+
+
+def test_running_agent_is_reported_with_a_kill_command(world: World) -> None:
+    thread = world.begun()
+
+    with run_of(world, thread, pid="4711\n"), pytest.raises(AgentLeftRunning) as caught:
+        kill_thread(world.store, world.caller, thread)
+
+    assert caught.value.exit_status == 4
+    assert "kill -- -4711" in (caught.value.hint or "")
+    assert world.snapshot(thread).record.status == "ready"
+
+
+def test_running_agent_without_a_pid_file_is_reported(world: World) -> None:
+    thread = world.begun()
+
+    with run_of(world, thread), pytest.raises(AgentLeftRunning, match="still has an agent"):
+        check_nothing_runs(world.store, world.snapshot(thread))
+
+
+def test_agent_that_is_gone_does_not_block(world: World) -> None:
+    thread = world.begun()
+    with run_of(world, thread, pid="4711\n"):
+        pass
+
+    kill_thread(world.store, world.caller, thread)
+
+    assert world.snapshot(thread).record.status == "killed"
+
+
+def test_daemon_of_an_ended_agent_does_not_block(world: World) -> None:
+    thread = world.begun()
+
+    with run_of(world, thread, pid="4711\n", exit="0\n"):
+        kill_thread(world.store, world.caller, thread)
+
+    assert world.snapshot(thread).record.status == "killed"
+
+
+def test_looking_makes_no_files(world: World) -> None:
+    thread = world.begun()
+
+    check_nothing_runs(world.store, world.snapshot(thread))
+
+    assert not os.path.exists(world.store.local_path("run"))
+
+
+def test_store_in_memory_has_no_runs(world: World) -> None:
+    world.store = fresh_store()
+    thread = world.begun()
+
+    check_nothing_runs(world.store, world.snapshot(thread))

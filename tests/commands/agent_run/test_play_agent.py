@@ -1,0 +1,518 @@
+"""Agent commands: their input, their failures, and the leftovers of a killed engine."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from commands.world import DEMO, World
+from fresh_store import fresh_store
+
+from uwf_git.commands.agent_run.play_agent import OtherAgentRuns, agent_player
+from uwf_git.commands.agent_run.runs import forget_run
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.inspect.context import get_context
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.step.step_thread import TurnFailed, WorkKept
+from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
+from uwf_git.commands.verify.verify import verify
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.preserved import list_preserved
+from uwf_git.store.threads.snapshot import read_snapshot
+
+ANSWER = """echo '{"meta": {"text": "x", "ok": true}}'"""
+
+
+def step(
+    world: World, thread: ThreadId, *, log: list[bytes] | None = None, **said: Any
+) -> ThreadResult:
+    """Take a step by the agent's command."""
+    return world.step(thread, agent_player(([] if log is None else log).append), **said)
+
+
+def failure(world: World, script: str) -> TurnFailed:
+    """Run an agent that fails, and check what every failure has in common."""
+    thread = world.start(world.program(script), workflow=world.put().workflow)
+    before = world.snapshot(thread)
+    with pytest.raises(TurnFailed) as caught:
+        step(world, thread)
+    after = world.snapshot(thread)
+    assert caught.value.exit_status == 3
+    assert (after.record.event, after.record.status) == ("attempt", "failed")
+    assert (after.record.node, after.record.depth) == (before.record.node, before.record.depth)
+    assert get_context(world.store, thread)["lastError"]["kind"] == caught.value.facts["kind"]
+    # The next one is on its own: nothing of the failure is taken up.
+    world.retry(thread)
+    assert step(world, thread, command=world.program(ANSWER, name="good")).depth == 1
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "said"),
+    [
+        ("echo 'no key' >&2; exit 7", "exited", "exit status 7: no key"),
+        ("exit 9", "exited", "exit status 9"),
+        ("kill -9 $$", "exited", "signal 9 ended it"),
+        ("kill -TERM $$", "exited", "signal 15 ended it"),
+        ("echo hello", "no-json", "neither a JSON object nor text with front matter"),
+        (":", "empty", "printed nothing"),
+        ("echo '{\"meta\": '", "bad-json", "JSON"),
+        ("echo '[1]'", "not-an-object", "not an object"),
+        ("echo '{\"text\": 1}'", "no-meta", 'no "meta", only text'),
+        ('echo \'{"meta": {"text": 7}}\'', "schema", "meta.text: 7 is not of type 'string'"),
+        (r"printf '\377\376\000'", "no-json", "neither"),
+        ('echo \'{"meta": {"text": "\\ud800"}}\'', "bad-json", "surrogate"),
+        ("head -c 17000000 /dev/zero", "too-much-output", "more than 16 MiB"),
+    ],
+)
+def test_failure_names_what_was_wrong(script: str, kind: str, said: str, world: World) -> None:
+    failed = failure(world, script)
+
+    assert failed.facts["kind"] == kind
+    assert said in failed.message
+    assert len(failed.message) < 600
+
+
+def test_program_that_is_missing_is_named_with_how_to_check(world: World) -> None:
+    thread = world.start("uwf-no-such-agent --x", workflow=world.put().workflow)
+
+    with pytest.raises(TurnFailed) as caught:
+        step(world, thread)
+
+    assert "'uwf-no-such-agent' is not on the PATH" in caught.value.message
+    assert "command -v uwf-no-such-agent" in (caught.value.hint or "")
+    assert world.snapshot(thread).record.event == "attempt"
+
+
+def test_argv_follows_the_protocol(world: World) -> None:
+    program = world.program(
+        """
+        env | grep ^UWF_ >seen; echo "$#" "$1" >>seen; pwd >>seen; wc -c <&0 >>seen
+        """
+        + ANSWER
+    )
+    thread = world.start(program, workflow=world.put().workflow)
+    record = world.snapshot(thread).record
+
+    step(world, thread)
+
+    seen = (world.place / "seen").read_text().splitlines()
+    variables = dict(line.split("=", 1) for line in seen if line.startswith("UWF_"))
+    files = [variables.pop("UWF_TRACE"), variables.pop("UWF_STEP_DIR")]
+    assert variables == {
+        "UWF_REPO": world.store.path,
+        "UWF_THREAD_ID": thread,
+        "UWF_ROLE": "writer",
+        "UWF_HEAD": record.node,
+        "UWF_ATTEMPT": "1",
+        "UWF_WORKFLOW": record.workflow,
+    }
+    assert all(name.startswith(world.store.path) for name in files)
+    assert seen[-3:] == [f"1 {thread}", str(world.place), "0"]
+
+
+def test_agent_with_flags_is_called_with_flags_and_prints_bare_meta(world: World) -> None:
+    program = world.program("""echo "$@" >seen; echo '{"text": "bare"}'""")
+    agent = json.dumps({"command": f"{program} --x", "protocol": "flags"})
+    world.put(DEMO + f"defaultAgent: {agent}\n")
+    thread = world.begun(DEMO + f"agentOverrides: {{writer: {agent}}}\n")
+    role_bound = world.start("checker=nobody")
+
+    step(world, role_bound)
+
+    assert (world.place / "seen").read_text() == f"--x -t {role_bound} -r writer\n"
+    assert world.snapshot(role_bound).get_head_node().payload["meta"] == {"text": "bare"}
+    assert world.snapshot(thread).record.depth == 0
+
+
+def test_environment_of_an_agent_config_reaches_it(world: World) -> None:
+    (world.place / "bin").mkdir()
+    world.program("exec >&2; exit 1", name="uwf-x")
+    world.program("""echo "$FOO" >seen; """ + ANSWER, name="bin/uwf-x")
+    agent = {"command": "uwf-x", "env": {"FOO": "bar", "PATH": f"{world.place}/bin:/usr/bin:/bin"}}
+    world.put(DEMO + f"defaultAgent: {json.dumps(agent)}\n")
+
+    step(world, world.start("checker=nobody"))
+
+    assert (world.place / "seen").read_text() == "bar\n"
+
+
+def test_agent_that_takes_too_long_is_stopped(world: World) -> None:
+    program = world.program("sleep 60")
+    world.put(DEMO + f"defaultAgent: {{command: {program}, timeout: 0.1}}\n")
+    thread = world.start("checker=nobody")
+
+    with pytest.raises(TurnFailed, match="it exceeded its time limit") as caught:
+        step(world, thread)
+
+    assert caught.value.facts["kind"] == "timed-out"
+
+
+def test_log_comes_while_it_runs_and_is_no_part_of_the_answer(world: World) -> None:
+    thread = world.start(
+        world.program("echo thinking >&2; " + ANSWER), workflow=world.put().workflow
+    )
+    log: list[bytes] = []
+
+    step(world, thread, log=log)
+
+    assert b"".join(log) == b"thinking\n"
+
+
+def test_output_of_a_failed_try_can_be_looked_at(world: World) -> None:
+    thread = world.start(
+        world.program("echo half; echo why >&2; exit 1"), workflow=world.put().workflow
+    )
+    with pytest.raises(TurnFailed):
+        step(world, thread)
+
+    attempt = show_thread(world.store, thread)["lastAttempt"]
+
+    assert (attempt["content"], attempt["stderr"], attempt["exitCode"]) == ("half\n", "why\n", 1)
+
+
+def test_step_files_are_recorded_masked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = (
+        'echo "Use $LEFT_API_KEY" >"$UWF_STEP_DIR/prompt.md"; '
+        'echo "{\\"type\\": \\"turn\\", \\"said\\": \\"$LEFT_API_KEY\\"}" >"$UWF_TRACE"; '
+        'echo "{\\"meta\\": {\\"text\\": \\"$LEFT_API_KEY\\", \\"ok\\": true}}"'
+    )
+    monkeypatch.setitem(
+        cast("dict[str, str]", world.caller.environ), "LEFT_API_KEY", "sk-0123456789"
+    )
+    thread = world.start(world.program(script), workflow=world.put().workflow)
+
+    step(world, thread)
+
+    snapshot = world.snapshot(thread)
+    payload = snapshot.get_head_node().payload
+    assert payload["meta"]["text"] == "[masked]"
+    assert snapshot.get_node(payload["prompt"]["$ref"]).payload == "Use [masked]\n"
+    events = snapshot.get_node(payload["trace"]["$ref"]).payload["events"]
+    assert events == [{"type": "turn", "said": "[masked]"}]
+
+
+def test_failure_has_the_agents_own_kind_price_and_hint(world: World) -> None:
+    script = (
+        'echo "{\\"kind\\": \\"auth\\", \\"usage\\": {\\"turns\\": 2}}" '
+        '>"$UWF_STEP_DIR/failure.json"; '
+        'echo "error: log in first" >&2; echo "hint: fake login" >&2; exit 1'
+    )
+
+    failed = failure(world, script)
+
+    assert (failed.facts["kind"], failed.hint) == ("auth", "fake login")
+    assert failed.message.endswith("exit status 1: log in first")
+
+
+def test_failed_attempt_keeps_prompt_and_reset_time(world: World) -> None:
+    script = (
+        'echo "Do it." >"$UWF_STEP_DIR/prompt.md"; '
+        'echo "{\\"type\\": \\"turn\\"}" >"$UWF_TRACE"; '
+        'echo "{\\"kind\\": \\"rate-limit\\", \\"resetAt\\": 1760000000000}" '
+        '>"$UWF_STEP_DIR/failure.json"; exit 1'
+    )
+    thread = world.start(world.program(script), workflow=world.put().workflow)
+    with pytest.raises(TurnFailed):
+        step(world, thread)
+
+    shown = show_thread(world.store, thread)["lastAttempt"]
+
+    assert (shown["error"]["kind"], shown["resetAt"]) == ("rate-limit", 1_760_000_000_000)
+    snapshot = world.snapshot(thread)
+    assert snapshot.get_node(shown["prompt"]).payload == "Do it.\n"
+    assert snapshot.get_node(shown["trace"]).payload == {"events": [{"type": "turn"}]}
+    assert verify(world.store, []).troubles == ()
+
+
+def test_agent_may_use_the_store_while_it_plays(world: World) -> None:
+    program = world.program(
+        """
+        uwf workflow put other.yaml >/dev/null && uwf thread context "$UWF_THREAD_ID" >context
+        """
+        + ANSWER
+    )
+    (world.place / "other.yaml").write_text(DEMO.replace("name: demo", "name: other"))
+    thread = world.start(program, workflow=world.put().workflow)
+
+    step(world, thread)
+
+    context = json.loads((world.place / "context").read_text())
+    assert (context["role"]["name"], context["depth"]) == ("writer", 0)
+    assert world.store.refs.find("refs/workflows/other")
+
+
+def test_run_leaves_nothing_once_it_is_recorded(world: World) -> None:
+    thread = world.start(world.program(ANSWER), workflow=world.put().workflow)
+
+    step(world, thread)
+
+    assert not list(Path(world.store.local_path("run")).iterdir())
+
+
+def test_store_in_memory_runs_agents_too(clock: Any, thread_ids: Any, world: World) -> None:
+    world.store = fresh_store()
+    thread = world.start(world.program(ANSWER), workflow=world.put().workflow)
+
+    assert step(world, thread).depth == 1
+    forget_run(world.store, thread, world.snapshot(thread).commit.oid)
+
+
+# An agent that says that it began, and goes on when the file `go` is there.
+SLOW = (
+    """
+echo began >>ran
+until [ -e go ]; do sleep 0.02; done
+"""
+    + ANSWER
+)
+
+
+@pytest.fixture
+def slow(world: World) -> Iterator[ThreadId]:
+    """Start a thread whose agent waits for the file `go`; end it afterwards."""
+    yield world.start(world.program(SLOW), workflow=world.put().workflow)
+    (world.place / "go").touch()
+
+
+def wait_for(condition: Any, what: str) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+
+
+def kill_engine(engine: subprocess.Popen[bytes]) -> None:
+    """End the engine as the kernel does when memory runs out."""
+    with engine:
+        engine.send_signal(signal.SIGKILL)
+        engine.communicate()
+    assert engine.returncode == -signal.SIGKILL
+
+
+def kill_while_agent_runs(world: World, thread: ThreadId, *words: str) -> None:
+    engine = world.process("thread", "step", thread, *words)
+    wait_for((world.place / "ran").exists, "the agent never began")
+    kill_engine(engine)
+    assert world.snapshot(thread).record.event == "start"
+
+
+def lives(group: int) -> bool:
+    """Ask ps, which knows zombies from the living."""
+    command = ["ps", "-A", "-o", "pgid=,stat="]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    states = [line.split()[1] for line in listed.splitlines() if line.split()[0] == str(group)]
+    return any(not state.startswith("Z") for state in states)
+
+
+def runs(world: World) -> int:
+    return len((world.place / "ran").read_text().splitlines())
+
+
+def test_engine_killed_while_the_agent_runs_costs_no_second_run(
+    world: World, slow: ThreadId
+) -> None:
+    kill_while_agent_runs(world, slow)
+
+    next_engine = world.process("thread", "step", slow)
+    assert next_engine.stderr is not None
+    assert b"still at work; waiting" in next_engine.stderr.readline()
+    (world.place / "go").touch()
+    with next_engine:
+        out, err = next_engine.communicate()
+
+    assert (next_engine.returncode, err) == (0, b"")
+    assert json.loads(out)["role"] == "writer"
+    assert (runs(world), world.snapshot(slow).record.depth) == (1, 1)
+
+
+def test_work_that_was_finished_after_the_engine_died_is_taken(
+    world: World, slow: ThreadId
+) -> None:
+    kill_while_agent_runs(world, slow)
+    (world.place / "go").touch()
+    run = Path(world.store.local_path("run", slow))
+    wait_for(lambda: list(run.glob("*/exit")), "the agent never ended")
+
+    assert step(world, slow).depth == 1
+    assert runs(world) == 1
+
+
+@pytest.fixture
+def overtaken(world: World, slow: ThreadId) -> ThreadId:
+    """Return a thread that moved while its orphaned agent finished."""
+    ref, refs = f"refs/threads/{slow}", world.store.refs
+    start = world.snapshot(slow).commit.oid
+    world.step(slow, command="mine")
+    elsewhere = world.snapshot(slow).commit.oid
+    assert refs.delete(ref, seen=elsewhere)
+    assert refs.create(ref, start)
+    kill_while_agent_runs(world, slow)
+    (world.place / "go").touch()
+    run = Path(world.store.local_path("run", slow))
+    wait_for(lambda: list(run.glob("*/exit")), "the agent never ended")
+    # Somebody pushes the same thread into this store, one step further.
+    assert refs.advance(ref, seen=start, to=elsewhere)
+    return slow
+
+
+def test_work_that_a_push_overtook_while_its_engine_was_dead_is_kept_and_named(
+    world: World, overtaken: ThreadId
+) -> None:
+    before = world.snapshot(overtaken).commit.oid
+
+    with pytest.raises(WorkKept) as caught:
+        step(world, overtaken)
+
+    assert world.snapshot(overtaken).commit.oid == before
+    (kept,) = list_preserved(world.store, overtaken)
+    assert kept == caught.value.facts["commit"]
+    payload = read_snapshot(world.store, kept).get_head_node().payload
+    assert (payload["role"], payload["meta"]) == ("writer", {"text": "x", "ok": True})
+    assert runs(world) == 1
+
+    assert step(world, overtaken).role == "checker"
+    assert runs(world) == 2
+
+
+def test_work_of_another_agent_that_a_push_overtook_is_left_alone(
+    world: World, overtaken: ThreadId
+) -> None:
+    start = world.snapshot(overtaken).commit.parents[0]
+    stdout = Path(world.store.local_path("run", overtaken), start, "stdout")
+    answer = stdout.read_bytes()
+
+    world.step(overtaken, command="mine")
+
+    assert stdout.read_bytes() == answer
+    assert list_preserved(world.store, overtaken) == []
+
+
+def test_engine_killed_before_the_commit_costs_no_second_run(world: World, slow: ThreadId) -> None:
+    # Git holds the ref: the engine has the result, has written it, and cannot move on.
+    lock = Path(world.store.path, "refs", "threads", f"{slow}.lock")
+    lock.touch()
+    (world.place / "go").touch()
+    engine = world.process("thread", "step", slow)
+    run = Path(world.store.local_path("run", slow))
+    wait_for(lambda: list(run.glob("*/exit")), "the agent never ended")
+    markers = Path(world.store.local_path("ref-locks"))
+    wait_for(lambda: list(markers.glob(f"*{slow}")), "the engine never came to the ref")
+    kill_engine(engine)
+    lock.unlink()
+    assert world.snapshot(slow).record.event == "start"
+
+    assert step(world, slow).depth == 1
+    assert (runs(world), world.snapshot(slow).record.depth) == (1, 1)
+
+
+def test_agent_that_died_with_its_engine_is_a_failed_try(world: World, slow: ThreadId) -> None:
+    kill_while_agent_runs(world, slow)
+    pid = next(Path(world.store.local_path("run", slow)).glob("*/pid")).read_text()
+    os.killpg(int(pid), signal.SIGKILL)
+
+    with pytest.raises(TurnFailed, match="it was killed before it reported an exit status"):
+        step(world, slow)
+    (world.place / "go").touch()
+    assert step(world, slow).depth == 1
+    assert runs(world) == 2
+
+
+def test_other_agent_does_not_run_beside_one_that_still_works(world: World, slow: ThreadId) -> None:
+    kill_while_agent_runs(world, slow)
+
+    with pytest.raises(OtherAgentRuns) as caught:
+        step(world, slow, command=world.program(ANSWER, name="other"))
+
+    assert caught.value.exit_status == 4
+    assert caught.value.message.endswith("another agent at work: agent")
+
+
+def test_result_of_one_agent_is_not_taken_for_another_s(world: World, slow: ThreadId) -> None:
+    kill_while_agent_runs(world, slow)
+    (world.place / "go").touch()
+    run = Path(world.store.local_path("run", slow))
+    wait_for(lambda: list(run.glob("*/exit")), "the agent never ended")
+
+    other = world.program("""echo '{"meta": {"text": "the other"}}'""", name="other")
+    step(world, slow, command=other)
+
+    assert world.snapshot(slow).get_head_node().payload["meta"] == {"text": "the other"}
+
+
+def test_interrupt_stops_the_agent_and_records_the_try(world: World, slow: ThreadId) -> None:
+    with world.process("thread", "step", slow) as engine:
+        wait_for((world.place / "ran").exists, "the agent never began")
+        pid = next(Path(world.store.local_path("run", slow)).glob("*/pid")).read_text()
+        engine.send_signal(signal.SIGINT)
+        _, err = engine.communicate()
+
+    assert engine.returncode == 130
+    assert b"error: writer failed (agent): it was interrupted\n" in err
+    assert world.snapshot(slow).record.event == "attempt"
+    assert not lives(int(pid))
+
+
+def test_eight_engines_on_one_thread_run_one_agent(world: World, slow: ThreadId) -> None:
+    engines = [world.process("thread", "step", slow) for _ in range(8)]
+    wait_for(lambda: sum(each.poll() is not None for each in engines) == 7, "somebody waits")
+    (world.place / "go").touch()
+
+    told = []
+    for engine in engines:
+        with engine:
+            _, err = engine.communicate()
+        told.append((engine.returncode, err.decode()))
+
+    assert sorted(status for status, _ in told) == [0, *[4] * 7]
+    winner = next(each.pid for each in engines if each.returncode == 0)
+    busy = [err for status, err in told if status == 4]
+    assert all(f"thread {slow} is busy (pid {winner}, " in err for err in busy)
+    assert (runs(world), world.snapshot(slow).record.depth) == (1, 1)
+
+
+def test_eight_threads_at_once_all_come_to_their_end(world: World) -> None:
+    program = world.program(ANSWER)
+    world.put()
+
+    engines = [world.process("run", "demo", "-p", "x", "--agent", program) for _ in range(8)]
+    ended = []
+    for engine in engines:
+        with engine:
+            out, err = engine.communicate()
+        assert engine.returncode == 0, err
+        ended.append(json.loads(out))
+
+    assert [(each["status"], each["steps"]) for each in ended] == [("completed", 2)] * 8
+    assert len({each["thread"] for each in ended}) == 8
+
+
+def test_engine_killed_after_the_commit_leaves_nothing_to_do_after_a_pause(
+    world: World,
+) -> None:
+    """The step is recorded on top of the pause, so that its commit is not the run's own child."""
+    thread = world.start(world.program(ANSWER), workflow=world.put().workflow)
+    runs_of, saved = Path(world.store.local_path("run", thread)), world.place / "saved"
+    play = agent_player(lambda _log: None)
+
+    def play_and_pause(turn: Turn) -> Played:
+        played = play(turn)
+        shutil.copytree(runs_of, saved)
+        pause_thread(world.store, world.caller, thread)
+        return played
+
+    world.step(thread, play_and_pause)
+    # As it was before the engine could forget the run.
+    shutil.copytree(saved, runs_of, dirs_exist_ok=True)
+    resume_thread(world.store, world.caller, thread)
+
+    assert step(world, thread).role == "checker"
+    assert list_preserved(world.store, thread) == []
+    assert not runs_of.exists()

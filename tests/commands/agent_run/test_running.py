@@ -1,0 +1,376 @@
+"""Running threads: processes are named while they work, and no others."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands.world import World, content_player, replied
+
+from uwf_git.commands.agent_run.running import (
+    Running,
+    find_running,
+    list_running,
+    running_rows,
+    show_status,
+)
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.inspect.logs import find_run_dir
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.processes import read_process_start
+from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.git.config import set_config
+from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.threads.lock import ThreadBusy, find_holder, lock_drive, lock_stop, lock_thread
+
+# An agent that says that it began, and goes on when the file `go` is there.
+SLOW = """
+echo $$ >>ran
+until [ -e go ]; do sleep 0.02; done
+echo '{"meta": {"text": "x", "ok": true}}'
+"""
+
+NEVER_MS = 10**15
+
+# Another agent; its child outlives it and keeps all inherited files open.
+WITH_DAEMON = """
+(until [ -e go ]; do sleep 0.02; done) >/dev/null 2>&1 &
+echo $! >>ran
+until [ -e end ]; do sleep 0.02; done
+echo '{"meta": {"text": "x", "ok": true}}'
+"""
+
+
+def wait_for(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def slow(world: World) -> Iterator[ThreadId]:
+    """Start a thread whose agent waits for the file `go`; end it afterwards."""
+    yield world.start(world.program(SLOW), workflow=world.put().workflow)
+    (world.place / "go").touch()
+
+
+def begin(world: World, thread: ThreadId) -> subprocess.Popen[bytes]:
+    """Begin a step in another process, and wait until its agent is at work."""
+    engine = world.process("thread", "step", thread)
+    wait_for((world.place / "ran").exists, "the agent never began")
+    return engine
+
+
+def kill(engine: subprocess.Popen[bytes]) -> None:
+    with engine:
+        engine.send_signal(signal.SIGKILL)
+        engine.communicate()
+
+
+def write_lock(world: World, thread: ThreadId, **told: object) -> None:
+    """Write the lock file of a killed process."""
+    holder = {"pid": os.getpid(), "host": os.uname().nodename, "since": 5, "role": "writer"}
+    path = Path(world.store.local_path("locks", thread))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(holder | told))
+
+
+def statuses(world: World, *wanted: str) -> list[str]:
+    return [
+        row["status"]
+        for row in list_thread_rows(world.store, ListRequest(statuses=frozenset(wanted)))
+    ]
+
+
+def test_idle_thread_is_not_running(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+
+    assert find_running(world.store, thread) is None
+    assert list_running(world.store) == []
+    assert statuses(world) == ["ready"]
+
+
+def test_step_is_named_with_its_role_agent_engine_and_group(world: World, slow: ThreadId) -> None:
+    with begin(world, slow) as engine:
+        running = find_running(world.store, slow)
+        rows = running_rows(world.store, now_ms=NEVER_MS)
+        shown = statuses(world)
+        agent = int((world.place / "ran").read_text())
+        group = os.getpgid(agent)
+        (world.place / "go").touch()
+        engine.communicate()
+
+    assert running is not None
+    since = running.since
+    assert since is not None
+    assert running == Running(slow, "writer", "agent", engine.pid, group, since, is_driven=False)
+    workflow = world.snapshot(slow).record.workflow
+    assert rows == [
+        {
+            "thread": slow,
+            "status": "running",
+            "workflow": workflow,
+            "workflowName": "demo",
+            "role": "writer",
+            "agent": "agent",
+            "pid": engine.pid,
+            "group": group,
+            "since": since,
+            "elapsedMs": NEVER_MS - since,
+            "driven": False,
+        }
+    ]
+    assert shown == ["running"]
+    assert find_running(world.store, slow) is None
+
+
+def test_pain_19_foreground_run_shows_as_running_between_its_steps(world: World) -> None:
+    """A marker that only background runs had let others step in between."""
+    thread = world.begun()
+    with lock_drive(world.store, thread, since_ms=3):
+        for _ in range(2):
+            running = find_running(world.store, thread)
+            assert running == Running(thread, None, None, os.getpid(), None, 3, is_driven=True)
+            assert list_running(world.store) == [running]
+            assert statuses(world, "running") == ["running"]
+            assert statuses(world, "ready") == []
+            with pytest.raises(ThreadBusy):
+                world.step(thread)
+    assert find_running(world.store, thread) is None
+    assert world.step(thread).depth == 1
+
+
+def test_pain_20_reused_pid_is_not_running(world: World) -> None:
+    """A killed engine left its thread running for ever when its number was another's."""
+    thread = world.begun()
+    start = read_process_start(os.getpid())
+    assert start is not None
+    write_lock(world, thread, start=start - 1)
+
+    assert find_running(world.store, thread) is None
+    assert list_running(world.store) == []
+    assert statuses(world) == ["ready"]
+
+
+def test_pain_20_reused_group_is_not_running(world: World, slow: ThreadId) -> None:
+    kill(begin(world, slow))
+    run = find_run_dir(world.store, slow)
+    assert run is not None
+    group = int(Path(run.path, "pid").read_text())
+    os.killpg(group, signal.SIGKILL)
+    wait_for(lambda: find_running(world.store, slow) is None, "its agent never ended")
+
+    # Somebody else's group now, and it lives.
+    Path(run.path, "pid").write_text(f"{os.getpgrp()}\n")
+
+    assert find_running(world.store, slow) is None
+    assert statuses(world) == ["ready"]
+
+
+def test_pain_20_agent_whose_engine_was_killed_is_running_without_an_engine(
+    world: World, slow: ThreadId
+) -> None:
+    kill(begin(world, slow))
+
+    (running,) = list_running(world.store)
+    shown = statuses(world)
+
+    assert (running.thread, running.pid, running.role, running.agent, running.is_driven) == (
+        slow, None, "writer", "agent", False
+    )  # fmt: skip
+    assert running.group is not None
+    os.killpg(running.group, 0)
+    assert running.since is not None
+    assert shown == ["running"]
+    (world.place / "go").touch()
+    wait_for(lambda: list_running(world.store) == [], "its agent never ended")
+    assert statuses(world) == ["ready"]
+
+
+def test_pain_21_of_engines_that_begin_at_once_one_is_at_work(world: World, slow: ThreadId) -> None:
+    engines = [world.process("thread", "step", slow) for _ in range(4)]
+    wait_for(lambda: sum(each.poll() is not None for each in engines) == 3, "somebody waits")
+    wait_for((world.place / "ran").exists, "the agent never began")
+    (running,) = list_running(world.store)
+    (world.place / "go").touch()
+    for engine in engines:
+        with engine:
+            engine.communicate()
+
+    assert [each.pid for each in engines if each.returncode == 0] == [running.pid]
+
+
+def test_daemon_that_an_agent_left_behind_is_not_at_work(world: World) -> None:
+    thread = world.start(world.program(WITH_DAEMON), workflow=world.put().workflow)
+    try:
+        kill(begin(world, thread))
+        run = find_run_dir(world.store, thread)
+        assert run is not None
+        assert find_running(world.store, thread) is not None
+
+        (world.place / "end").touch()
+        wait_for(Path(run.path, "exit").exists, "the agent never ended")
+
+        with run.hold_alive() as alive:
+            assert alive is None, "the daemon is gone"
+        assert find_running(world.store, thread) is None
+    finally:
+        (world.place / "go").touch()
+
+
+def test_agent_that_works_on_after_a_pause_is_named_and_its_thread_is_paused(
+    world: World, slow: ThreadId
+) -> None:
+    with begin(world, slow) as engine:
+        pause_thread(world.store, world.caller, slow)
+        running = find_running(world.store, slow)
+        shown = statuses(world)
+        (world.place / "go").touch()
+        engine.communicate()
+
+    assert running is not None
+    assert (running.role, running.pid) == ("writer", engine.pid)
+    assert running.group is not None
+    assert shown == ["paused"]
+
+
+def test_ending_a_thread_is_not_work_on_it(world: World) -> None:
+    thread = world.begun()
+    with lock_stop(world.store, thread, since_ms=1):
+        assert list_running(world.store) == []
+
+
+def test_player_without_a_process_has_no_group(world: World) -> None:
+    thread = world.begun()
+    seen: list[Running | None] = []
+
+    def play(turn: Turn) -> Played:
+        seen.append(find_running(world.store, thread))
+        return content_player(turn)
+
+    world.step(thread, play, command="uwf-x --some thing")
+
+    (running,) = seen
+    assert running is not None
+    assert (running.role, running.agent, running.group) == ("writer", "uwf-x", None)
+
+
+def test_engine_on_another_machine_is_named_without_its_number(world: World) -> None:
+    thread = world.begun()
+    write_lock(world, thread, host="elsewhere", start=1)
+    path = world.store.local_path("locks", thread)
+    with hold_lock(path, wait=False):
+        running = find_running(world.store, thread)
+
+    assert running is not None
+    assert (running.pid, running.role, running.since) == (None, "writer", 5)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": "x", "since": "y", "role": 7}', "\0"])
+def test_garbage_in_a_lock_file_is_ignored(world: World, content: str) -> None:
+    thread = world.begun()
+    path = Path(world.store.local_path("locks", thread))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content)
+
+    assert list_running(world.store) == []
+
+
+def test_values_of_another_kind_in_a_held_lock_do_no_harm(world: World) -> None:
+    thread = world.begun()
+    with lock_thread(world.store, thread, since_ms=1):
+        path = Path(world.store.local_path("locks", thread))
+        path.write_text('{"pid": "x", "since": "y", "role": 7, "agent": [1]}')
+        running = find_running(world.store, thread)
+
+    assert running == Running(thread, "7", "[1]", None, None, None, is_driven=False)
+
+
+def test_damaged_thread_at_work_is_a_row_all_the_same(world: World) -> None:
+    thread = world.begun()
+    with lock_thread(world.store, thread, since_ms=1) as lock:
+        lock.say("writer", "agent")
+        Path(world.store.local_path("run", thread)).mkdir(parents=True)
+        Path(world.store.path, "refs", "threads", thread).write_text("garbage\n")
+        (row,) = running_rows(world.store, now_ms=0)
+
+    assert (row["thread"], row["role"], row["workflowName"]) == (thread, "writer", None)
+    assert row["elapsedMs"] == 0
+
+
+def test_only_threads_with_traces_are_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        world.step(world.begun())
+    at_work = world.begun()
+    read: list[object] = []
+    get_raw = DurableObjects.get_raw
+
+    def count(self: DurableObjects, name: Any) -> Any:
+        read.append(name)
+        return get_raw(self, name)
+
+    monkeypatch.setattr(DurableObjects, "get_raw", count)
+    with lock_thread(world.store, at_work, since_ms=1):
+        rows = running_rows(world.store, now_ms=1)
+    monkeypatch.undo()
+
+    assert [row["thread"] for row in rows] == [at_work]
+    # Its tip, and nothing of the others.
+    assert read == [world.snapshot(at_work).commit.oid.encode()]
+
+
+def test_thread_whose_driver_sleeps_stays_waiting() -> None:
+    asleep = Running(ThreadId("x"), None, None, 1, None, 1, is_driven=True)
+
+    assert show_status("waiting", asleep) == "waiting"
+    assert show_status("waiting", asleep._replace(group=7)) == "running"
+    assert show_status("paused", asleep._replace(group=7)) == "paused"
+    assert show_status("ready", asleep) == "running"
+    assert show_status("ready", None) == "ready"
+
+
+def test_step_finds_itself_at_work(world: World) -> None:
+    thread = world.begun()
+    seen: list[Running | None] = []
+
+    def play(_turn: Turn) -> Played:
+        seen.extend([find_running(world.store, thread), *list_running(world.store)])
+        return replied({"text": "x"})
+
+    world.step(thread, play)
+
+    assert [(each and (each.role, each.pid)) for each in seen] == [("writer", os.getpid())] * 2
+
+
+def test_pain_19_foreground_run_that_waits_between_two_tries_is_at_work(world: World) -> None:
+    for name, value in (("retries", "1"), ("backoff", "60")):
+        set_config(f"{world.store.path}/config", f"uwf.{name}", value)
+    thread = world.start(world.program("exit 7"), workflow=world.put().workflow)
+    with world.process("thread", "run", thread) as driver:
+        try:
+            wait_for(
+                lambda: world.snapshot(thread).record.event == "attempt", "the agent never failed"
+            )
+            wait_for(lambda: find_holder(world.store, thread) is None, "the step never ended")
+            running = find_running(world.store, thread)
+            shown = statuses(world)
+            with pytest.raises(ThreadBusy):
+                world.step(thread)
+        finally:
+            driver.send_signal(signal.SIGINT)
+            driver.communicate()
+
+    assert running is not None
+    assert (running.pid, running.role, running.group) == (driver.pid, None, None)
+    assert running.is_driven
+    assert shown == ["running"]
+    assert find_running(world.store, thread) is None

@@ -1,0 +1,90 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from uwf_git.commands.agent_run.step_dir import read_step_dir
+from uwf_git.commands.turn.turn import StepFiles
+
+MIB = 1024 * 1024
+
+
+def test_agent_that_leaves_nothing_leaves_nothing(tmp_path: Path) -> None:
+    assert read_step_dir(str(tmp_path)) == read_step_dir(str(tmp_path / "nowhere")) == StepFiles()
+
+
+def test_prompt_is_what_was_written(tmp_path: Path) -> None:
+    (tmp_path / "prompt.md").write_bytes("Tú\r\n".encode() + b"\xff")
+
+    assert read_step_dir(str(tmp_path)).prompt == "Tú\r\n\ufffd"
+
+
+def test_prompt_that_is_too_long_is_cut_with_a_note(tmp_path: Path) -> None:
+    (tmp_path / "prompt.md").write_bytes(b"x" * (MIB + 1234))
+
+    prompt = read_step_dir(str(tmp_path)).prompt
+
+    assert prompt == "x" * MIB + "\n[… 1,234 bytes left out …]\n"
+
+
+def test_trace_is_its_events_and_how_many_lines_are_none(tmp_path: Path) -> None:
+    lines = ['{"type": "turn"}', "", "no json", "[1]", '{"a": NaN}', '{"b": "\\ud800"}', '{"c": 1}']
+    (tmp_path / "trace.jsonl").write_text("\n".join(lines))
+
+    trace = read_step_dir(str(tmp_path)).trace
+
+    assert trace == {"events": [{"type": "turn"}, {"c": 1}], "badLines": 4}
+
+
+def test_trace_that_is_too_long_is_cut_at_a_line(tmp_path: Path) -> None:
+    line = '{"type": "tool", "n": 12345}\n'
+    (tmp_path / "trace.jsonl").write_text(line * 100_000)
+
+    trace = read_step_dir(str(tmp_path)).trace
+
+    assert trace is not None
+    assert len(trace["events"]) == MIB // len(line)
+    assert len(trace["events"]) + trace["leftOut"] == 100_000
+    assert "badLines" not in trace
+
+
+def test_line_that_is_longer_than_all_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "trace.jsonl").write_text(f'{{"a": "{"x" * 2 * MIB}"}}')
+
+    assert read_step_dir(str(tmp_path)).trace == {"events": [], "leftOut": 1}
+
+
+def test_failure_has_a_kind_and_a_price(tmp_path: Path) -> None:
+    (tmp_path / "failure.json").write_text('{"kind": "rate-limit", "usage": {"turns": 1}}')
+
+    left = read_step_dir(str(tmp_path))
+
+    assert (left.kind, left.usage) == ("rate-limit", {"turns": 1})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        '{"kind": 7, "usage": []}',
+        '{"kind": "Rate limit!", "usage": {}}',
+        '{"kind": "interrupted"}',
+        f'{{"kind": "{"x" * 50}"}}',
+        '{"kind": NaN, "usage": {"a": Infinity}}',
+    ],
+)
+def test_failure_that_says_nothing_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "failure.json").write_text(text)
+
+    assert read_step_dir(str(tmp_path)) == StepFiles()
+
+
+def test_pipe_in_a_file_s_place_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "prompt.md")
+    (tmp_path / "failure.json").mkdir()
+    (tmp_path / "elsewhere").write_text("secret")
+    (tmp_path / "trace.jsonl").symlink_to(tmp_path / "elsewhere")
+
+    assert read_step_dir(str(tmp_path)) == StepFiles()

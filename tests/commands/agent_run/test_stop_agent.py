@@ -1,0 +1,317 @@
+"""Agents that resist a stop, in real processes, are stopped."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+from commands.at_work import (
+    BEGUN,
+    HANG,
+    RESULT,
+    AtWork,
+    begin,
+    end_all,
+    is_alive,
+    pids,
+    wait_until_gone,
+)
+from commands.world import World
+from fresh_store import fresh_store
+
+from uwf_git.agents.request import DEFAULT_GRACE_S
+from uwf_git.commands.agent_run.running import find_running
+from uwf_git.commands.agent_run.stop_agent import stop_agents
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.resume import resume_thread
+from uwf_git.store.threads.lock import ThreadBusy
+
+# The grace, and the time that two slow processors need to start and end processes.
+LONGEST_S = DEFAULT_GRACE_S + 5
+
+OBEDIENT = f"echo half; echo thinking >&2; {BEGUN}{HANG}"
+STUBBORN = f"trap '' TERM; echo half; echo thinking >&2; {BEGUN}{HANG}"
+FLOODING = f"{BEGUN}while :; do echo half; done"
+SILENT = f"{BEGUN}exec sleep 1000"
+STOPPED = f"echo half; (sleep 0.05; kill -STOP $$; echo x >stopped) & {BEGUN}{HANG}"
+# Its children ignore the request, and the last has closed every file that it had.
+FORKING = f"""\
+(trap '' TERM; sh -c 'echo $$ >>pids; echo x >first; while :; do sleep 0.05; done') &
+(trap '' TERM; python3 -c "
+import subprocess
+script = 'echo $$ >>pids; echo x >second; while :; do sleep 0.05; done'
+subprocess.Popen(['sh', '-c', script], close_fds=True, stdout=subprocess.DEVNULL)
+") &
+while [ ! -s first ] || [ ! -s second ]; do sleep 0.01; done
+echo half
+{BEGUN}{HANG}"""
+POLITE = f"finish() {{ {RESULT} exit 0; }}; trap finish TERM; {BEGUN}{HANG}"
+
+
+@pytest.fixture(autouse=True)
+def _nobody_is_left(world: World) -> Iterator[None]:
+    yield
+    end_all(world)
+
+
+def timed_pause(at: AtWork, reason: str = "it went astray") -> None:
+    """Pause at once, in good time."""
+    began = time.monotonic()
+    paused = pause_thread(at.world.store, at.world.caller, at.thread, reason=reason, now=True)
+    assert time.monotonic() - began < LONGEST_S
+    assert paused.status == "paused"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [OBEDIENT, STUBBORN, FLOODING, SILENT, FORKING],
+    ids=["obedient", "stubborn", "flooding", "silent", "forking"],
+)
+def test_pause_ends_the_agent_and_keeps_its_output(script: str, world: World) -> None:
+    at = begin(world, script)
+
+    timed_pause(at)
+
+    assert at.living() == []
+    status, told = at.finish()
+    assert status == 130
+    assert "uwf thread resume" in told
+    assert at.snapshot().record.status == "paused"
+    attempt = at.attempt()
+    assert attempt["error"] == {
+        "kind": "interrupted",
+        "message": "it was stopped: it went astray",
+    }
+    if script != SILENT:
+        assert str(attempt["content"]).startswith("half\n")
+    if script in {OBEDIENT, STUBBORN}:
+        assert attempt["stderr"] == "thinking\n"
+    assert at.snapshot().get_present().failures == 0
+    at.check_whole()
+
+
+@pytest.mark.parametrize("script", [OBEDIENT, FORKING], ids=["obedient", "forking"])
+def test_agent_is_ended_with_its_thread(script: str, world: World) -> None:
+    at = begin(world, script)
+    began = time.monotonic()
+
+    kill_thread(world.store, world.caller, at.thread, reason="the issue was closed")
+
+    assert time.monotonic() - began < LONGEST_S
+    assert at.living() == []
+    at.finish()
+    snapshot = at.snapshot()
+    assert (snapshot.record.status, snapshot.record.event) == ("killed", "kill")
+    assert at.attempt()["error"] == {
+        "kind": "interrupted",
+        "message": "it was stopped: the issue was closed",
+    }
+    assert not os.path.exists(world.store.local_path("run", at.thread))
+    assert not os.path.exists(world.store.local_path("locks", at.thread))
+    at.check_whole()
+
+
+def test_agent_that_has_stopped_itself_is_woken_to_end(world: World) -> None:
+    at = begin(world, STOPPED)
+    deadline = time.monotonic() + LONGEST_S
+    agent = pids(world)[0]
+    while "T" not in _state(agent):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+    timed_pause(at)
+
+    assert at.living() == []
+    at.finish()
+
+
+def _state(pid: int) -> str:
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return file.read().rpartition(")")[2].split()[0]
+
+
+def test_result_that_is_handed_in_when_asked_to_stop_counts(world: World) -> None:
+    at = begin(world, POLITE)
+
+    timed_pause(at)
+
+    status, _told = at.finish()
+    assert status == 0
+    snapshot = at.snapshot()
+    assert (snapshot.record.status, snapshot.record.depth) == ("paused", 1)
+    assert snapshot.get_head_node().payload["meta"]["text"] == "x"
+    assert snapshot.get_present().paused_from == "ready"
+    at.check_whole()
+
+
+def test_process_that_has_left_the_agent_s_session_is_not_found(world: World) -> None:
+    """A documented limit: such a process is a daemon."""
+    daemon = "setsid sh -c 'echo $$ >>pids; echo x >daemon; while :; do sleep 0.05; done' &\n"
+    at = begin(world, f"{daemon}while [ ! -s daemon ]; do sleep 0.01; done\n{BEGUN}{HANG}")
+
+    timed_pause(at)
+
+    agent, daemon_pid = pids(world)
+    assert at.living() == [daemon_pid]
+    assert not is_alive(agent)
+    at.finish()
+
+
+def test_agent_whose_engine_was_killed_is_ended_with_its_thread(world: World) -> None:
+    at = begin(world, STUBBORN)
+    at.lose_engine()
+    assert at.living() == pids(world)
+
+    kill_thread(world.store, world.caller, at.thread)
+
+    assert at.living() == []
+    assert at.snapshot().record.status == "killed"
+    at.check_whole()
+
+
+def test_agent_whose_engine_was_killed_is_ended_by_a_pause_and_recorded_by_the_next_step(
+    world: World,
+) -> None:
+    at = begin(world, OBEDIENT)
+    at.lose_engine()
+
+    timed_pause(at)
+
+    assert at.living() == []
+    resume_thread(world.store, world.caller, at.thread)
+    step = world.process("thread", "step", at.thread)
+    _out, err = step.communicate(timeout=60)
+    assert step.returncode == 130, err
+    attempt = at.attempt()
+    assert attempt["error"] == {
+        "kind": "interrupted",
+        "message": "it was stopped: it went astray",
+    }
+    assert (attempt["content"], attempt["stderr"]) == ("half\n", "thinking\n")
+    assert at.snapshot().record.status == "ready"
+    at.check_whole()
+
+
+def test_thread_that_is_paused_can_be_paused_at_once_as_well(world: World) -> None:
+    at = begin(world, OBEDIENT)
+    pause_thread(world.store, world.caller, at.thread, reason="after this step")
+    assert at.living()
+
+    timed_pause(at, "no, now")
+
+    assert at.living() == []
+    at.finish()
+    assert [at.snapshot().record.event, at.snapshot().record.status] == ["attempt", "paused"]
+    assert at.attempt()["error"] == {
+        "kind": "interrupted",
+        "message": "it was stopped: no, now",
+    }
+
+
+def test_agent_of_an_abandoned_turn_is_found(world: World) -> None:
+    """A plain `git push` moves a thread without its lock."""
+    at = begin(world, OBEDIENT)
+    other = world.start(workflow=world.snapshot(at.thread).record.workflow)
+    ref = f"refs/threads/{at.thread}"
+    here, there = world.snapshot(at.thread).commit.oid, world.snapshot(other).commit.oid
+    assert world.store.refs.advance(ref, seen=here, to=there)
+
+    assert stop_agents(world.store, at.thread, reason="x")
+
+    assert at.living() == []
+    status, _told = at.finish()
+    assert status == 4
+
+
+def test_agent_s_group_is_found_while_it_lives(world: World) -> None:
+    at = begin(world, OBEDIENT)
+
+    running = find_running(world.store, at.thread)
+
+    assert running is not None
+    group = running.group
+    assert group is not None
+    assert os.getpgid(pids(world)[0]) == group
+    timed_pause(at)
+    assert find_running(world.store, at.thread) is None
+    at.finish()
+
+
+def test_nothing_is_stopped_where_nothing_is_at_work(world: World) -> None:
+    thread = world.begun()
+
+    assert not stop_agents(world.store, thread, reason="x")
+    assert not stop_agents(fresh_store(), thread, reason="x")
+    assert find_running(fresh_store(), thread) is None
+
+
+def test_many_steps_that_come_meanwhile_do_not_save_a_thread(world: World) -> None:
+    at = begin(world, OBEDIENT)
+    rest = [world.process("thread", "step", at.thread) for _ in range(4)]
+
+    kill_thread(world.store, world.caller, at.thread)
+
+    for each in rest:
+        _out, err = each.communicate(timeout=60)
+        # It was busy, and then it had ended.
+        assert each.returncode in {1, 4}, err
+    at.finish()
+    assert at.snapshot().record.status == "killed"
+    assert at.living() == []
+
+
+def test_kill_that_is_killed_leaves_nothing_stuck(world: World) -> None:
+    at = begin(world, STUBBORN)
+    killer = world.process("thread", "kill", at.thread)
+    stop_lock = world.store.local_path("locks", at.thread) + ".stop"
+    deadline = time.monotonic() + LONGEST_S
+    while not (os.path.exists(stop_lock) and os.path.getsize(stop_lock)):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    killer.kill()
+    # Not reaped yet: a zombie holds nothing.
+    wait_until_gone(killer.pid)
+
+    kill_thread(world.store, world.caller, at.thread)
+
+    assert killer.communicate()[0] == b""
+    assert at.living() == []
+    assert at.snapshot().record.status == "killed"
+    at.finish()
+    at.check_whole()
+
+
+def test_pause_that_is_killed_leaves_nothing_stuck(world: World) -> None:
+    at = begin(world, STUBBORN)
+    pauser = world.process("thread", "pause", at.thread, "--now")
+    deadline = time.monotonic() + LONGEST_S
+    while at.snapshot().record.status != "paused":
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    pauser.kill()
+    pauser.communicate()
+
+    timed_pause(at)
+
+    assert at.living() == []
+    at.finish()
+    resume_thread(world.store, world.caller, at.thread)
+    assert at.snapshot().record.status == "ready"
+    at.check_whole()
+
+
+def test_engine_that_does_not_end_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = begin(world, OBEDIENT)
+    monkeypatch.setattr("uwf_git.commands.agent_run.stop_agent._PATIENCE_S", -DEFAULT_GRACE_S)
+    # It does not learn of its agent's end.
+    os.kill(at.engine.pid, signal.SIGSTOP)
+
+    with pytest.raises(ThreadBusy) as caught:
+        stop_agents(world.store, at.thread, reason="x")
+    os.kill(at.engine.pid, signal.SIGCONT)
+
+    assert caught.value.facts["holder"]["pid"] == at.engine.pid
+    assert f"`kill {at.engine.pid}` ends it" in str(caught.value.hint)
+    assert at.finish()[0] == 130

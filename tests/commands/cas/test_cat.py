@@ -1,0 +1,41 @@
+import pytest
+from cas_nodes import new_caller, put_person
+from fresh_store import fresh_store
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.cas.read import cat_node
+from uwf_git.commands.cas.schema import put_schema
+
+
+@given(st.text())
+def test_text_is_the_bytes_it_was_put_with(text: str) -> None:
+    store = fresh_store()
+    name = put_payload(store, new_caller(), "Text", text).hash
+
+    assert cat_node(store, name) == (text, text.encode())
+
+
+def test_bytes_node_is_the_bytes_it_stands_for() -> None:
+    store = fresh_store()
+    name = put_payload(store, new_caller(), "Bytes", "AP8K").hash
+
+    assert cat_node(store, name).raw == b"\x00\xff\n"
+
+
+@pytest.mark.parametrize("payload", ["AP8", "no base64!", "é"])
+def test_bytes_node_that_is_no_base64_is_its_payload_alone(payload: str) -> None:
+    store = fresh_store()
+    name = put_payload(store, new_caller(), "Bytes", payload).hash
+
+    assert cat_node(store, name) == (payload, None)
+
+
+def test_string_of_another_type_is_json_like_everything_else() -> None:
+    store = fresh_store()
+    schema = put_schema(store, new_caller(), {"title": "Word", "type": "string"}).hash
+    word = put_payload(store, new_caller(), schema, "hello").hash
+
+    assert cat_node(store, word) == ("hello", None)
+    assert cat_node(store, put_person(store, name="Ada")) == ({"name": "Ada"}, None)

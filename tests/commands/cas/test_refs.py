@@ -1,0 +1,53 @@
+import pytest
+from cas_nodes import NOWHERE, PERSON, add_unchecked, new_caller, put_person
+from fresh_store import fresh_store
+
+from uwf_git.commands.cas.read import list_references
+from uwf_git.commands.cas.schema import put_schema
+from uwf_git.model.builtin import META, TEXT
+from uwf_git.store.lookup.lookup import NoSuchNode
+
+
+def test_type_comes_first_and_then_the_payload_in_its_order() -> None:
+    store = fresh_store()
+    note = add_unchecked(store, TEXT, "hello")
+    ada = put_person(store, name="Ada")
+    bob = put_person(store, note={"$ref": note}, name="Bob", friend=ada)
+
+    told = [
+        (each.as_type, each.target.type_name, each.target.summary)
+        for each in list_references(store, bob[:6].lower())
+    ]
+    assert told == [
+        (True, "JSON Schema", "Person"),
+        (False, "Text", "hello"),
+        (False, "Person", "Ada"),
+    ]
+
+
+def test_meta_schema_refers_to_nothing() -> None:
+    assert list_references(fresh_store(), META) == []
+
+
+def test_missing_node_is_reported() -> None:
+    store = fresh_store()
+    schema = put_schema(store, new_caller(), PERSON).hash
+    ada = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})
+
+    missing = list_references(store, ada)[1].target
+    assert (missing.hash, missing.type) == (NOWHERE, None)
+    assert missing.problem == f"there is no node {NOWHERE} in this store"
+
+
+def test_missing_type_is_reported() -> None:
+    store = fresh_store()
+    lone = add_unchecked(store, NOWHERE, {"$ref": TEXT})
+
+    (reference,) = list_references(store, lone)
+    assert (reference.as_type, reference.target.hash) == (True, NOWHERE)
+    assert reference.target.problem is not None
+
+
+def test_missing_node_is_refused() -> None:
+    with pytest.raises(NoSuchNode):
+        list_references(fresh_store(), NOWHERE)

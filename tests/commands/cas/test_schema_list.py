@@ -1,0 +1,56 @@
+from cas_nodes import NOWHERE, PERSON, add_misnamed, add_unchecked, new_caller
+from fresh_store import fresh_store
+
+from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.cas.schema import SchemaRow, list_schemas, put_schema
+from uwf_git.model.builtin import BUILTIN_NODES, META, TEXT
+
+BUILTIN_COUNT = len(BUILTIN_NODES)
+
+
+def test_builtin_schemas_are_listed_in_a_store_that_holds_nothing() -> None:
+    rows = list_schemas(fresh_store())
+
+    assert len(rows) == BUILTIN_COUNT
+    assert rows[0] == SchemaRow(META, "JSON Schema", builtin=True)
+    assert SchemaRow(TEXT, "Text", builtin=True) in rows
+
+
+def test_others_follow_by_title_and_those_without_come_last() -> None:
+    store = fresh_store()
+    caller = new_caller()
+    person = put_schema(store, caller, PERSON).hash
+    unnamed = put_schema(store, caller, {"type": "null"}).hash
+    animal = put_schema(store, caller, {"title": "Animal"}).hash
+    meta = put_payload(store, caller, None, {"title": "Meta"}).hash
+
+    assert [row[:2] for row in list_schemas(store)[BUILTIN_COUNT:]] == [
+        (animal, "Animal"),
+        (meta, "Meta"),
+        (person, "Person"),
+        (unnamed, None),
+    ]
+
+
+def test_other_nodes_are_not_listed() -> None:
+    store = fresh_store()
+    put_payload(store, new_caller(), "Text", "hello")
+    add_unchecked(store, NOWHERE, {"title": "Of no type"})
+
+    assert len(list_schemas(store)) == BUILTIN_COUNT
+
+
+def test_limit_counts_the_builtin_ones_too() -> None:
+    assert [row.hash for row in list_schemas(fresh_store(), limit=2)] == [META, TEXT]
+
+
+def test_damaged_node_is_a_row_that_says_so() -> None:
+    store = fresh_store()
+    add_misnamed(store, NOWHERE, META, {"title": "Wrong"})
+    put_schema(store, new_caller(), PERSON)
+
+    person, damaged = list_schemas(store)[BUILTIN_COUNT:]
+
+    assert person.title == "Person"
+    assert damaged[:3] == (NOWHERE, None, False)
+    assert (damaged.problem or "").startswith(f"node {NOWHERE} holds other content")

@@ -1,0 +1,82 @@
+import pytest
+from cas_nodes import NOWHERE, PERSON, add_notes, add_unchecked, new_caller
+from fresh_store import fresh_store
+
+from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas.types import (
+    BUILTIN_TYPES,
+    NotASchema,
+    find_plain_type,
+    get_schema,
+    is_schema,
+    resolve_type,
+)
+from uwf_git.model.builtin import BUILTIN, META, TEXT
+from uwf_git.model.node_hash import NotANodeHash
+from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode
+
+
+def test_every_builtin_schema_but_the_meta_schema_has_a_name_of_its_own() -> None:
+    assert set(BUILTIN_TYPES.values()) == BUILTIN.keys() - {META}
+    assert BUILTIN_TYPES["Text"] == TEXT
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("Text", TEXT),
+        (TEXT, TEXT),
+        (TEXT.lower(), TEXT),
+        ("8FWKR3TN5VIQA", NOWHERE),
+        ("text", None),
+        (TEXT[:5], None),
+        ("", None),
+    ],
+)
+def test_names_and_whole_hashes_need_no_store(text: str, meant: str | None) -> None:
+    assert find_plain_type(text) == meant
+
+
+def test_type_is_found_by_the_beginning_of_its_hash_in_any_case() -> None:
+    store = fresh_store()
+    schema = put_schema(store, new_caller(), PERSON).hash
+
+    assert resolve_type(NodeLookup(store), schema[:4].lower()) == schema
+    assert resolve_type(NodeLookup(store), TEXT[:4]) == TEXT
+
+
+def test_name_of_a_builtin_schema_that_could_begin_a_hash_is_the_name() -> None:
+    assert resolve_type(NodeLookup(fresh_store()), "Attempt") == BUILTIN_TYPES["Attempt"]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [("person", NotANodeHash), ("", NotANodeHash), ("EEEE", NoSuchNode), ("0", AmbiguousNode)],
+)
+def test_word_that_means_no_type_is_refused(text: str, error: type[Exception]) -> None:
+    store = fresh_store()
+    add_notes(store, 40)
+
+    with pytest.raises(error):
+        resolve_type(NodeLookup(store), text)
+
+
+def test_node_is_a_schema_if_its_type_is_a_meta_schema() -> None:
+    store = fresh_store()
+    caller = new_caller()
+    meta = put_payload(store, caller, None, {"type": "object"}).hash
+    schema = put_payload(store, caller, meta, {"type": "string"}).hash
+    lone = add_unchecked(store, NOWHERE, {})
+    lookup = NodeLookup(store)
+
+    judged = [is_schema(lookup, lookup.get(name)) for name in (META, TEXT, meta, schema, lone)]
+    assert judged == [True, True, True, True, False]
+
+
+def test_node_that_is_not_a_schema_is_refused_with_its_type() -> None:
+    store = fresh_store()
+    note = put_payload(store, new_caller(), "Text", "hello").hash
+
+    with pytest.raises(NotASchema, match=f"node {note} is not a schema: it is of type {TEXT}"):
+        get_schema(NodeLookup(store), note)

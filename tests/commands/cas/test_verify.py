@@ -1,0 +1,176 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cas_nodes import (
+    ENDLESS,
+    NOWHERE,
+    PERSON,
+    SIGNING,
+    add_misnamed,
+    add_unchecked,
+    hand_over,
+    keep_alone,
+    new_caller,
+    put_person,
+)
+from fresh_store import fresh_store
+
+from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas.verify import NodeFinding, verify_nodes
+from uwf_git.model.builtin import BUILTIN, META, TEXT
+from uwf_git.model.node import Node, build_node
+from uwf_git.store.lookup.cas_nodes import NODES_REF
+from uwf_git.store.lookup.lookup import NoSuchNode
+from uwf_git.store.objects.commit import find_entry, read_commit
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store, create_store, open_store
+from uwf_git.store.workflows.registry import add_version
+from uwf_git.store.workflows.tree import SourceFiles
+
+THREAD = "refs/threads/01J00000000000000000000001"
+
+
+def told(store: Store, *texts: str) -> list[str]:
+    return [each.message for each in verify_nodes(store, list(texts)).findings]
+
+
+def test_nodes_that_are_whole_have_no_findings() -> None:
+    store = fresh_store()
+    note = put_payload(store, new_caller(), "Text", "hello").hash
+    ada = put_person(store, name="Ada", note={"$ref": note})
+
+    assert verify_nodes(store, [ada[:6].lower(), note, ada]) == ((ada, note), ())
+
+
+@pytest.mark.parametrize("store_has_them", [True, False])
+def test_builtin_nodes_are_whole(*, store_has_them: bool) -> None:
+    store = fresh_store()
+    if store_has_them:
+        put_person(store, name="Ada")
+
+    assert told(store, *BUILTIN) == []
+
+
+def test_every_damaged_copy_is_reported_with_its_ref() -> None:
+    store = fresh_store()
+    note = put_payload(store, new_caller(), "Text", "hello").hash
+    hand_over(store, "refs/archive/01J00000000000000000000002")
+    add_misnamed(store, note, TEXT, "wrong")
+    hand_over(store, THREAD)
+    add_misnamed(store, note, TEXT, "worse")
+
+    findings = verify_nodes(store, [note]).findings
+
+    assert [(each.node, each.ref) for each in findings] == [(note, NODES_REF), (note, THREAD)]
+    assert all("holds other content" in each.message for each in findings)
+
+
+def test_damaged_copy_of_a_builtin_node_is_reported() -> None:
+    store = fresh_store()
+    keep_alone(store, THREAD, Node(TEXT, META, {"type": "number"}, 0))
+
+    (finding,) = verify_nodes(store, [TEXT]).findings
+    assert (finding.node, finding.ref) == (TEXT, THREAD)
+
+
+def test_payload_that_breaks_its_schema_is_reported_with_the_place() -> None:
+    store = fresh_store()
+    schema = put_schema(store, new_caller(), PERSON).hash
+    wrong = add_unchecked(store, schema, {"name": 5})
+
+    assert verify_nodes(store, [wrong]).findings == (
+        NodeFinding(wrong, "it breaks its schema: 5 is not of type 'string'", path="name"),
+    )
+
+
+def test_reference_to_a_missing_node_is_reported() -> None:
+    store = fresh_store()
+    schema = put_schema(store, new_caller(), PERSON).hash
+    ada = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})
+    lone = add_unchecked(store, NOWHERE, {})
+
+    assert told(store, ada) == [f"it refers to {NOWHERE}, which is not in this store"]
+    assert told(store, lone) == [f"its type {NOWHERE}, which is not in this store"]
+
+
+def test_reference_to_a_damaged_node_is_reported() -> None:
+    store = fresh_store()
+    schema = put_schema(store, new_caller(), PERSON).hash
+    add_misnamed(store, NOWHERE, TEXT, "wrong")
+    ada = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})
+
+    assert told(store, ada)[0].startswith(f"it refers to {NOWHERE}, but node {NOWHERE} holds")
+
+
+def test_damaged_type_is_reported_once() -> None:
+    store = fresh_store()
+    add_misnamed(store, NOWHERE, META, {"title": "Wrong"})
+    lone = add_unchecked(store, NOWHERE, {})
+
+    (message,) = told(store, lone)
+    assert message.startswith(f"it cannot be checked against its type: node {NOWHERE} holds other")
+
+
+def test_type_that_is_no_schema_is_reported() -> None:
+    store = fresh_store()
+    note = put_payload(store, new_caller(), "Text", "hello").hash
+    lone = add_unchecked(store, note, {})
+
+    assert told(store, lone) == [f"its type {note} is not a schema"]
+
+
+def test_schema_that_cannot_be_evaluated_is_reported() -> None:
+    store = fresh_store()
+    schema = put_schema(store, new_caller(), ENDLESS).hash
+    name = add_unchecked(store, schema, "a" * 100 + "b")
+
+    (message,) = told(store, name)
+    assert message.startswith("it cannot be checked against its type: the check against the schema")
+
+
+def test_unreadable_git_object_is_reported(tmp_path: Path, git: Callable[..., str]) -> None:
+    path = tmp_path / "s.git"
+    note = put_payload(create_store(str(path)), new_caller(), "Text", "hello").hash
+    place = f"{NODES_REF}:nodes/{note[0]}/{note[1]}/{note[2:]}.md"
+    oid = git("rev-parse", place, cwd=path).strip()
+    blob = path / "objects" / oid[:2] / oid[2:]
+    blob.chmod(0o644)
+    blob.write_bytes(blob.read_bytes()[:10])
+
+    (finding,) = verify_nodes(open_store(str(path)), [note]).findings
+    assert finding.ref == NODES_REF
+    assert "cannot be read" in finding.message
+
+
+def test_damaged_folder_of_another_thread_is_no_finding(tmp_path: Path) -> None:
+    store = create_store(str(tmp_path / "s.git"))
+    note = put_payload(store, new_caller(), "Text", "hello").hash
+    hand_over(store, "refs/archive/01J00000000000000000000002")
+    keep_alone(store, THREAD, build_node(TEXT, "other", timestamp=0))
+    commit = read_commit(store.objects, store.refs.find(THREAD) or Oid(""))
+    oid = (find_entry(store.objects, commit, "nodes") or b"").decode()
+    tree = tmp_path / "s.git" / "objects" / oid[:2] / oid[2:]
+    tree.chmod(0o644)
+    tree.write_bytes(b"")
+
+    assert told(open_store(store.path), note) == []
+
+
+def test_file_of_several_workflow_versions_is_reported_once() -> None:
+    store = fresh_store()
+    wrong = Node(NOWHERE, TEXT, "wrong", 0)
+    version = None
+    for number in range(3):
+        node = build_node(TEXT, f"version {number}", timestamp=0)
+        added = ("demo", node, [wrong])
+        version = add_version(store, version, added=added, source=SourceFiles(b""), signing=SIGNING)
+
+    (finding,) = verify_nodes(store, [NOWHERE]).findings
+    assert finding.ref == "refs/workflows/demo"
+
+
+def test_missing_node_is_refused() -> None:
+    with pytest.raises(NoSuchNode):
+        verify_nodes(fresh_store(), [META, NOWHERE])

@@ -1,0 +1,482 @@
+"""Another agent, another limit, another workflow for a thread that is under way."""
+
+import os
+from typing import Any
+
+import pytest
+from commands.forging import troubles
+from commands.world import DEMO, World, content_player, fails, read_thread, says
+
+from uwf_git.agents.command_line import BadCommand
+from uwf_git.commands.control.amend import (
+    AlreadySo,
+    AmendRequest,
+    NothingToAmend,
+    amend_thread,
+)
+from uwf_git.commands.control.change_rules import Amended, PositionGone
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
+from uwf_git.commands.turn.bind_roles import NoSuchRole
+from uwf_git.commands.turn.limits import BadLimit, LimitReached
+from uwf_git.commands.turn.turn import Played, StepFiles, Turn
+from uwf_git.commands.workflow.find import WorkflowRemoved
+from uwf_git.commands.workflow.versions import remove_workflow
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.lock import ThreadBusy
+from uwf_git.store.trust import is_trusted
+from uwf_git.store.workflows.registry import NoSuchWorkflow
+
+LONGER = (
+    DEMO.replace("name: demo", "name: longer")
+    .replace(
+        "{to: $END}", "{to: editor}\n    - from: editor\n      transitions:\n        - {to: $END}"
+    )
+    .replace("moderator:", "  editor: {systemPrompt: Edit.}\nmoderator:")
+)
+SHORTER = (
+    "name: shorter\nroles: {checker: }\nmoderator:\n- {from: $START, to: checker}\n"
+    "- {from: checker, to: $END}\n"
+)
+
+
+def amend(world: World, thread: str, *agents: str, **asked: Any) -> Amended:
+    request = AmendRequest(thread, agents=agents, **asked)
+    return amend_thread(world.store, world.caller, request)
+
+
+def agents_of(world: World, thread: str) -> dict[str, str]:
+    agents: dict[str, str] = show_thread(world.store, thread)["agents"]
+    return agents
+
+
+def test_another_agent_plays_the_role_from_now_on(world: World) -> None:
+    thread = world.begun()
+    head = world.snapshot(thread).record.node
+
+    amended = amend(
+        world, thread[:26], "checker=uwf-x --kind 1", reason="It was too kind.\nReally."
+    )
+
+    snapshot = world.snapshot(thread)
+    assert amended == Amended(
+        workflow=snapshot.record.workflow,
+        thread=thread,
+        head=head,
+        status="ready",
+        name="demo",
+        agents={"checker": "uwf-x --kind 1"},
+        limits={},
+        unbound=(),
+    )
+    assert agents_of(world, thread) == {"writer": "nobody", "checker": "uwf-x --kind 1"}
+    assert (snapshot.record.event, snapshot.record.depth) == ("amend", 0)
+    assert (snapshot.subject, snapshot.body) == (
+        "amend: It was too kind.",
+        "It was too kind.\nReally.",
+    )
+    assert is_trusted(world.store, {"command": "uwf-x --kind 1"})
+    assert troubles(world) == []
+
+
+def test_agent_without_a_role_plays_them_all(world: World) -> None:
+    thread = world.begun()
+
+    amended = amend(world, thread, "checker=c", "everybody")
+
+    assert amended.agents == {"writer": "everybody", "checker": "c"}
+    assert world.snapshot(thread).subject == (
+        "amend: writer is played by everybody; checker is played by c"
+    )
+    played: list[str] = []
+
+    def play(turn: Turn) -> Played:
+        played.append(turn.agent.payload["command"])
+        return content_player(turn)
+
+    world.step(thread, play)
+    world.step(thread, play)
+    assert played == ["everybody", "c"]
+    assert troubles(world) == []
+
+
+def test_limits_are_set_changed_and_taken_away(world: World) -> None:
+    thread = world.begun()
+
+    assert amend(world, thread, limits={"maxSteps": 1, "maxCost": 2.5}).limits == {
+        "maxSteps": 1,
+        "maxCost": 2.5,
+    }
+    world.step(thread)
+    with pytest.raises(LimitReached, match="1 of 1 steps are taken"):
+        world.step(thread)
+    assert amend(world, thread, limits={"maxSteps": None}).limits == {"maxCost": 2.5}
+    assert world.snapshot(thread).subject == "amend: maxSteps is no limit"
+    assert world.step(thread).depth == 2
+    assert troubles(world) == []
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"maxSteps": 0},
+        {"maxSteps": True},
+        {"maxSteps": 1.5},
+        {"maxExecutionTime": "1"},
+        {"maxTokens": -1},
+        {"maxCost": float("nan")},
+        {"maxStep": 1},
+        {"maxSteps": 1, "maxTokens": 0},
+    ],
+)
+def test_invalid_limit_changes_nothing(limits: dict[str, Any], world: World) -> None:
+    thread = world.begun()
+    before = world.snapshot(thread).commit.oid
+
+    with pytest.raises(BadLimit):
+        amend(world, thread, "x", limits=limits)
+
+    assert world.snapshot(thread).commit.oid == before
+    assert not is_trusted(world.store, {"command": "x"})
+
+
+@pytest.mark.parametrize(
+    ("agent", "error"), [("nobody=x", NoSuchRole), ("writer='x", BadCommand), ("'x", BadCommand)]
+)
+def test_agent_that_makes_no_sense_changes_nothing(
+    agent: str, error: type[Exception], world: World
+) -> None:
+    thread = world.begun()
+    before = world.snapshot(thread).commit.oid
+
+    with pytest.raises(error):
+        amend(world, thread, "checker=good", agent)
+
+    assert world.snapshot(thread).commit.oid == before
+    assert not is_trusted(world.store, {"command": "good"})
+
+
+def test_there_has_to_be_something_to_change(world: World) -> None:
+    thread = world.begun()
+
+    with pytest.raises(NothingToAmend):
+        amend(world, thread, reason="just so")
+
+
+def test_thread_that_has_ended_is_not_amended(world: World) -> None:
+    thread = world.begun()
+    kill_thread(world.store, world.caller, thread)
+
+    with pytest.raises(ThreadNotActive):
+        amend(world, thread, "x")
+    with pytest.raises(ThreadNotActive):
+        amend(world, thread, workflow="demo")
+
+
+def test_agent_that_is_at_work_works_on_while_another_takes_its_role(world: World) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        amend(world, thread, "another", limits={"maxSteps": 2})
+        return content_player(turn)
+
+    stepped = world.step(thread, play)
+
+    snapshot = world.snapshot(thread)
+    assert (stepped.depth, stepped.status) == (1, "ready")
+    step = snapshot.get_head_node().payload
+    assert snapshot.get_node(step["agent"]["$ref"]).payload == {"command": "nobody"}
+    assert snapshot.get_present().limits == {"maxSteps": 2}
+    assert set(agents_of(world, thread).values()) == {"another"}
+    assert troubles(world) == []
+
+
+def test_step_of_another_process_ends_well_after_it_was_amended(world: World) -> None:
+    world.put()
+    began, go = world.place / "began", world.place / "go"
+    os.mkfifo(began)
+    os.mkfifo(go)
+    program = world.program(
+        f'echo >{began}; read -r word <{go}; echo \'{{"meta": {{"text": "x"}}}}\''
+    )
+    thread = world.start(program)
+
+    with world.process("thread", "step", thread) as stepping:
+        began.read_text()
+        amend(world, thread, "writer=another", limits={"maxSteps": 1})
+        with pytest.raises(ThreadBusy):
+            amend(world, thread, workflow="demo")
+        go.write_text("on\n")
+        assert stepping.wait(60) == 0
+
+    events = [each.record.event for each in walk_history(world.store, _tip(world, thread))]
+    assert events == ["step", "amend", "start"]
+    assert agents_of(world, thread)["writer"] == "another"
+    with pytest.raises(LimitReached):
+        world.step(thread)
+    assert troubles(world) == []
+
+
+def _tip(world: World, thread: str) -> Oid:
+    return get_head(world.store, ThreadId(thread)).commit
+
+
+def test_failing_agent_is_replaced_and_the_thread_retried(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(Exception, match="failed"):
+        world.step(thread, fails())
+
+    assert amend(world, thread, "writer=better").status == "failed"
+    with pytest.raises(ThreadNotReady):
+        world.step(thread)
+    world.retry(thread)
+
+    assert world.step(thread).status == "ready"
+    assert troubles(world) == []
+
+
+def test_agent_bound_to_the_role_of_a_person_ends_the_wait(world: World) -> None:
+    thread = world.begun()
+    amend(world, thread, "checker=human")
+    world.step(thread)
+    assert world.step(thread).status == "waiting"
+
+    assert amend(world, thread, "writer=somebody").status == "waiting"
+    assert amend(world, thread, "checker=uwf-x").status == "ready"
+
+    assert world.step(thread).role == "checker"
+    assert troubles(world) == []
+
+
+def test_agent_bound_to_the_role_of_a_person_ends_the_wait_of_a_paused_thread_too(
+    world: World,
+) -> None:
+    thread = world.begun()
+    amend(world, thread, "checker=human")
+    world.step(thread)
+    world.step(thread)
+    pause_thread(world.store, world.caller, thread)
+
+    assert amend(world, thread, "checker=uwf-x").status == "paused"
+
+    assert resume_thread(world.store, world.caller, thread).status == "ready"
+    assert world.step(thread).role == "checker"
+    assert troubles(world) == []
+
+
+def test_limit_of_an_agent_is_not_waited_for_when_another_plays(world: World) -> None:
+    thread = world.begun()
+    limited = fails("slow down", left=StepFiles(kind="rate-limited", reset_at=10**15))
+    with pytest.raises(Exception, match="slow down"):
+        world.step(thread, limited)
+    assert world.snapshot(thread).record.status == "waiting"
+
+    assert amend(world, thread, "writer=another").status == "ready"
+
+    assert world.step(thread).role == "writer"
+    assert troubles(world) == []
+
+
+def test_thread_goes_on_with_another_workflow(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    other = world.put(LONGER).workflow
+
+    amended = amend(world, thread, workflow="longer", reason="It needs an editor.")
+
+    record = world.snapshot(thread).record
+    assert (amended.workflow, amended.name, amended.unbound) == (other, "longer", ("editor",))
+    assert (record.workflow, record.workflow_name) == (other, "longer")
+    amend(world, thread, "editor=e")
+    roles = [world.step(thread, says({"ok": True})).role for _ in range(3)]
+    assert roles == ["checker", "editor", None]
+    assert troubles(world) == []
+
+
+def test_roles_that_come_with_a_workflow_are_bound_as_at_a_start(world: World) -> None:
+    thread = world.begun()
+    world.put(LONGER + "agentOverrides: {editor: the-override, writer: not-for-this-thread}\n")
+
+    amended = amend(world, thread, "checker=typed", workflow="longer", default_agent="unused")
+
+    assert amended.agents == {"editor": "the-override", "checker": "typed"}
+    assert agents_of(world, thread) == {
+        "writer": "nobody",
+        "checker": "typed",
+        "editor": "the-override",
+    }
+    assert not is_trusted(world.store, {"command": "unused"})
+    assert world.snapshot(thread).subject.endswith("; checker is played by typed")
+    assert troubles(world) == []
+
+
+def test_unbound_role_gets_the_default_of_this_process(world: World) -> None:
+    thread = world.begun()
+    world.put(LONGER)
+
+    amended = amend(world, thread, workflow="longer", default_agent="of-the-process")
+
+    assert (amended.agents, amended.unbound) == ({"editor": "of-the-process"}, ())
+    assert is_trusted(world.store, {"command": "of-the-process"})
+
+
+def test_older_version_and_a_new_one_of_the_same_workflow_are_moved_to(world: World) -> None:
+    thread = world.begun()
+    old = world.snapshot(thread).record.workflow
+    new = world.put(DEMO.replace("Check.", "Check well.")).workflow
+
+    assert world.snapshot(thread).record.workflow == old, "put never changes what runs"
+    assert amend(world, thread, workflow="demo").workflow == new
+    assert amend(world, thread, workflow=old).workflow == old
+    assert troubles(world) == []
+
+
+def test_workflow_put_never_changes_a_thread_that_runs(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    before = world.snapshot(thread).commit.oid
+    world.put(SHORTER.replace("shorter", "demo"))
+
+    assert world.snapshot(thread).commit.oid == before
+    assert [world.step(thread).role for _ in range(2)] == ["checker", None]
+    assert troubles(world) == []
+
+
+def test_position_has_to_be_there(world: World) -> None:
+    thread = world.begun()
+    world.put(SHORTER)
+    world.step(thread)
+    before = world.snapshot(thread).commit.oid
+
+    with pytest.raises(PositionGone) as caught:
+        amend(world, thread, "typed", workflow="shorter")
+
+    assert f"thread {thread} stands at writer, and workflow shorter" in caught.value.message
+    assert "its roles are checker" in (caught.value.hint or "")
+    assert world.snapshot(thread).commit.oid == before
+    assert not is_trusted(world.store, {"command": "typed"})
+    # As the hint says.
+    fork = fork_thread(
+        world.store, world.caller, ForkRequest(thread, at="0"), thread=world.new_id()
+    ).thread
+    assert amend(world, fork, workflow="shorter").status == "ready"
+    assert world.step(fork, says({})).role == "checker"
+    assert troubles(world) == []
+
+
+def test_start_is_a_position_of_every_workflow(world: World) -> None:
+    thread = world.begun()
+    world.put(SHORTER)
+
+    assert amend(world, thread, workflow="shorter").name == "shorter"
+    assert world.step(thread, says({})).role == "checker"
+    assert troubles(world) == []
+
+
+def test_role_whose_turn_a_person_has_has_to_be_there(world: World) -> None:
+    thread = world.begun()
+    amend(world, thread, "checker=human")
+    world.step(thread)
+    world.step(thread)
+    world.put("name: w\nroles: {writer: }\nmoderator:\n- {from: $START, to: writer}\n"
+        "- {from: writer, to: $END}\n")  # fmt: skip
+
+    with pytest.raises(PositionGone, match="stands at checker"):
+        amend(world, thread, workflow="w")
+
+
+def test_no_other_workflow_while_a_step_is_under_way(world: World) -> None:
+    thread = world.begun()
+    world.put(LONGER)
+
+    def play(turn: Turn) -> Played:
+        with pytest.raises(ThreadBusy):
+            amend(world, thread, workflow="longer")
+        return content_player(turn)
+
+    world.step(thread, play)
+
+    assert world.snapshot(thread).record.workflow_name == "demo"
+
+
+def test_limits_stay_the_threads_own_under_another_workflow(world: World) -> None:
+    thread = world.begun()
+    world.put(LONGER + "config: {maxSteps: 1}\n")
+
+    assert amend(world, thread, workflow="longer", limits={"maxTokens": 5}).limits == {
+        "maxTokens": 5
+    }
+
+
+def test_missing_workflow_is_reported(world: World) -> None:
+    thread = world.begun()
+    remove_workflow(world.store, world.caller, "demo")
+
+    with pytest.raises(NoSuchWorkflow):
+        amend(world, thread, workflow="nothing")
+    with pytest.raises(WorkflowRemoved):
+        amend(world, thread, workflow="demo")
+
+
+def test_closure_of_the_other_workflow_goes_along(world: World) -> None:
+    """A clone that fetches only the thread can continue it."""
+    thread = world.begun()
+    other = world.put(LONGER).workflow
+    amend(world, thread, workflow="longer")
+    snapshot = world.snapshot(thread)
+
+    workflow = snapshot.get_node(other)
+    for role in workflow.payload["roles"].values():
+        schema = snapshot.get_node(role["$ref"]).payload["outputSchema"]["$ref"]
+        assert snapshot.get_node(schema)
+    assert snapshot.get_node(workflow.payload["moderator"]["$ref"])
+
+
+@pytest.mark.parametrize(
+    ("agents", "asked"),
+    [
+        (("checker=c",), {}),
+        ((), {"workflow": "demo"}),
+        ((), {"limits": {"maxSteps": 7}}),
+        ((), {"limits": {"maxCost": None}}),
+        (("checker=c",), {"workflow": "demo", "limits": {"maxSteps": 7}, "reason": "again"}),
+    ],
+)
+def test_what_is_so_already_is_refused(
+    world: World, agents: tuple[str, ...], asked: dict[str, Any]
+) -> None:
+    thread = world.begun()
+    amend(world, thread, "checker=c", limits={"maxSteps": 7})
+    before = get_head(world.store, thread)
+
+    with pytest.raises(AlreadySo, match="already"):
+        amend(world, thread, *agents, **asked)
+
+    assert get_head(world.store, thread) == before
+
+
+def test_command_that_may_not_run_here_yet_is_allowed_by_giving_it_again(world: World) -> None:
+    thread = world.begun()
+    amend(world, thread, "checker=c")
+    world.store.config.values.clear()
+
+    amend(world, thread, "checker=c")
+
+    assert is_trusted(world.store, {"command": "c"})
+
+
+def test_time_is_written_as_people_say_it(world: World) -> None:
+    thread = world.begun()
+
+    amend(world, thread, limits={"maxExecutionTime": 5_400_000, "maxTokens": 10})
+
+    said = "amend: maxExecutionTime is 1 h 30 min; maxTokens is 10"
+    assert world.snapshot(thread).subject == said
+    assert "- **maxExecutionTime**: 1 h 30 min\n" in read_thread(world.store, thread)

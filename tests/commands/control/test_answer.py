@@ -1,0 +1,457 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands.crowd import at_once
+from commands.killed import kill_everywhere
+from commands.sharing import Site, another, make_hub
+from commands.world import DEMO, World, fails, read_thread
+
+from uwf_git.commands.control.answer import (
+    AnswerRefused,
+    PersonAnswer,
+    PersonQuestion,
+    answer_thread,
+    read_question,
+)
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.control.steer import build_signalled, steer_thread
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, WrongStatus
+from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.commands.turn.turn import StepFiles, ThreadResult
+from uwf_git.commands.verify.verify import verify
+from uwf_git.errors import UwfError
+from uwf_git.model.definition.source import read_definition
+from uwf_git.model.event_folds import Cause
+from uwf_git.model.node import Node
+from uwf_git.model.signal import build_signal
+from uwf_git.model.thread import Amendment
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.workflow import build_workflow
+from uwf_git.model.yaml.reader import parse_yaml
+from uwf_git.store.git.config import set_config
+from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.remotes import add_remote
+from uwf_git.store.threads.heads import HeadMoved
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.lock import ThreadBusy, lock_stop, lock_thread
+from uwf_git.store.threads.record import NewCommit, read_standing
+from uwf_git.store.threads.snapshot import Snapshot
+
+GOOD = PersonAnswer({"ok": True}, "I read it.")
+
+
+def waiting(world: World) -> ThreadId:
+    """Return a thread that waits for a person to play the checker."""
+    world.put()
+    thread = world.start("nobody", "checker=human")
+    world.step(thread)
+    assert world.step(thread).status == "waiting"
+    return thread
+
+
+def answer(world: World, thread: str, said: PersonAnswer = GOOD) -> ThreadResult:
+    question = read_question(world.store, world.caller, thread)
+    return answer_thread(world.store, world.caller, question, said)
+
+
+def events(world: World, thread: ThreadId) -> list[str]:
+    tip = world.snapshot(thread).commit.oid
+    return [each.record.event for each in walk_history(world.store, tip)]
+
+
+def is_sound(world: World) -> bool:
+    world.reopen()
+    return verify(world.store, []).troubles == ()
+
+
+def test_answer_is_a_step_by_the_person_that_gave_it(world: World) -> None:
+    thread = waiting(world)
+    since = world.snapshot(thread).commit.time_s * 1000
+
+    answered = answer(world, thread, GOOD._replace(note="After a talk."))
+
+    snapshot = world.snapshot(thread)
+    record = snapshot.record
+    assert (answered.status, answered.role, answered.depth) == ("ready", "checker", 2)
+    assert (record.event, record.role, record.agent) == ("answer", "checker", "human")
+    assert snapshot.commit.author == b"C O Mitter <committer@example.com>"
+    assert snapshot.body == "After a talk."
+    step = snapshot.get_head_node()
+    assert step.payload["meta"] == {"ok": True}
+    assert step.payload["startedAt"] == since
+    assert step.timestamp > since
+    assert "rung" not in step.payload
+    assert snapshot.get_present().waiting is None
+    assert world.step(thread).status == "completed"
+    assert is_sound(world)
+
+
+def test_question_that_lies_costs_no_execution_time(world: World) -> None:
+    thread = waiting(world)
+    before = world.snapshot(thread).get_present().execution_ms
+
+    answer(world, thread)
+
+    assert world.snapshot(thread).get_present().execution_ms == before
+    assert "durationMs" not in world.snapshot(thread).get_head_node().payload
+
+
+def test_answer_that_does_not_fit_leaves_nothing(world: World) -> None:
+    thread = waiting(world)
+    before = world.snapshot(thread).commit.oid
+
+    with pytest.raises(AnswerRefused) as caught:
+        answer(world, thread, PersonAnswer({"ok": "yes"}))
+
+    assert "meta.ok: 'yes' is not of type 'boolean'" in caught.value.message
+    assert "`ok` (required): true or false" in (caught.value.hint or "")
+    assert world.snapshot(thread).commit.oid == before
+
+
+def test_all_errors_are_reported_at_once(world: World) -> None:
+    fields = "{a: {type: integer}, b: {type: integer}, c: {type: integer}}"
+    schema = f"{{type: object, properties: {fields}, required: [c]}}"
+    roles = f"roles: {{one: {{systemPrompt: Say, outputSchema: {schema}}}}}"
+    graph = "moderator: [{from: $START, to: one}, {from: one, to: $END}]"
+    thread = world.begun(f"name: demo\n{roles}\n{graph}\n")
+    world.step(thread, command="human")
+
+    with pytest.raises(AnswerRefused) as caught:
+        answer(world, thread, PersonAnswer({"a": "x", "b": None}))
+
+    for name in ("meta.a", "meta.b", "'c' is a required property"):
+        assert name in caught.value.message
+
+
+@pytest.mark.parametrize("meta", [{"ok": True, "more": float("nan")}, {"ok": True, "x": "\udcff"}])
+def test_what_no_node_can_hold_is_refused(meta: Any, world: World) -> None:
+    thread = waiting(world)
+
+    with pytest.raises(AnswerRefused):
+        answer(world, thread, PersonAnswer(meta))
+    assert world.snapshot(thread).record.status == "waiting"
+
+
+def test_answer_may_patch_the_state_and_say_what_it_cost(world: World) -> None:
+    thread = waiting(world)
+
+    answer(world, thread, GOOD._replace(state={"a": 1}, usage={"costUsd": 2}, raw=b"\xff"))
+
+    present = world.snapshot(thread).get_present()
+    assert (present.state, present.usage) == ({"a": 1}, {"costUsd": 2})
+    assert is_sound(world)
+
+
+def test_person_whose_turn_comes_need_not_be_waited_for(world: World) -> None:
+    world.put()
+    thread = world.start("nobody", "checker=human")
+    world.step(thread)
+
+    answered = answer(world, thread)
+
+    assert (answered.status, answered.role) == ("ready", "checker")
+    assert events(world, thread) == ["answer", "wait", "step", "start"]
+    assert is_sound(world)
+
+
+def test_bad_answer_to_a_question_that_was_not_put_leaves_nothing(world: World) -> None:
+    world.put()
+    thread = world.start("human")
+
+    with pytest.raises(AnswerRefused):
+        answer(world, thread, PersonAnswer({}))
+    assert events(world, thread) == ["start"]
+
+
+def test_person_may_be_everybodys_default(world: World) -> None:
+    world.put()
+    thread = world.start("human")
+    set_config(f"{world.store.path}/config", "uwf.agent", "human")
+
+    answer(world, thread, PersonAnswer({"text": "By hand."}))
+
+    assert world.snapshot(thread).record.role == "writer"
+
+
+def test_person_whom_only_the_step_named_is_waited_for_all_the_same(world: World) -> None:
+    thread = world.begun()
+    assert world.step(thread, command="human").status == "waiting"
+
+    answer(world, thread, PersonAnswer({"text": "By hand."}))
+
+    step = show_thread(world.store, thread)["step"]
+    assert (step["agent"], step["meta"]) == ("human", {"text": "By hand."})
+    assert is_sound(world)
+
+
+def test_person_of_a_thread_from_elsewhere_need_not_be_trusted(
+    world: World, tmp_path: Path
+) -> None:
+    hub, thread = shared(world, tmp_path)
+    there = another(world, hub).world
+
+    assert read_question(there.store, there.caller, thread).role == "checker"
+
+
+def shared(world: World, tmp_path: Path) -> tuple[str, ThreadId]:
+    """Return a hub that has a thread which waits for a person."""
+    hub = str(make_hub(tmp_path))
+    add_remote(world.store, "origin", hub, cwd=str(world.place))
+    world.reopen()
+    thread = waiting(world)
+    Site(world).push()
+    return hub, thread
+
+
+def test_thread_that_waits_for_an_agent_says_whose_turn_it_is(world: World) -> None:
+    thread = world.begun()
+
+    with pytest.raises(WrongStatus, match="the turn of writer, which an agent plays") as caught:
+        answer(world, thread)
+
+    assert f"`uwf thread step {thread}`" in (caught.value.hint or "")
+    assert f"`uwf thread amend {thread} --agent writer=human`" in (caught.value.hint or "")
+
+
+def test_thread_that_is_not_waiting_says_what_to_type(world: World) -> None:
+    thread = waiting(world)
+    pause_thread(world.store, world.caller, thread)
+    with pytest.raises(WrongStatus, match="is paused") as caught:
+        answer(world, thread)
+    assert f"`uwf thread resume {thread}`" in (caught.value.hint or "")
+
+    resume_thread(world.store, world.caller, thread)
+    answer(world, thread)
+    with pytest.raises(WrongStatus, match="is at its end") as caught:
+        answer(world, thread)
+    assert f"`uwf thread step {thread}`" in (caught.value.hint or "")
+
+    kill_thread(world.store, world.caller, thread)
+    with pytest.raises(ThreadNotActive):
+        answer(world, thread)
+
+
+def test_thread_that_has_failed_or_hit_a_limit_waits_for_no_answer(world: World) -> None:
+    thread = world.begun()
+    until = 4_000_000_000_000
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("limit", left=StepFiles(reset_at=until)))
+    with pytest.raises(WrongStatus, match="waits until 2096") as caught:
+        answer(world, thread)
+    assert "uwf thread resume" in (caught.value.hint or "")
+
+    resume_thread(world.store, world.caller, thread)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    with pytest.raises(WrongStatus, match="has failed") as caught:
+        answer(world, thread)
+    assert "uwf thread retry" in (caught.value.hint or "")
+
+
+def test_pain_58_step_of_a_waiting_thread_is_refused_with_what_to_type(world: World) -> None:
+    """A quiet no-op was called again and again."""
+    thread = waiting(world)
+
+    for command in (None, "mine"):
+        with pytest.raises(ThreadNotReady, match="waits for a person, who plays checker") as caught:
+            world.step(thread, command=command)
+        assert f"`uwf thread answer {thread}`" in (caught.value.hint or "")
+        assert f"`uwf thread amend {thread} --agent checker=CMD`" in (caught.value.hint or "")
+
+
+def test_thread_at_its_limit_is_not_answered(world: World) -> None:
+    world.put()
+    thread = waiting(world)
+    limit(world, thread, {"maxSteps": 1})
+
+    with pytest.raises(LimitReached):
+        answer(world, thread)
+
+
+def limit(world: World, thread: ThreadId, limits: dict[str, Any]) -> None:
+    amend(world, thread, Amendment(limits=limits))
+
+
+def amend(world: World, thread: ThreadId, amendment: Amendment, *nodes: Node) -> None:
+    def plan(snapshot: Snapshot) -> NewCommit:
+        signal = build_signal("amend", timestamp=world.caller.now_ms(), amendment=amendment)
+        before = read_standing(snapshot)
+        return build_signalled(before, Cause(), signal=signal, said="amended", nodes=nodes)
+
+    steer_thread(world.store, world.caller, thread, plan)
+
+
+def exchange(world: World, thread: ThreadId, source: str) -> None:
+    definition = read_definition(
+        parse_yaml(source), check_condition=lambda _: None, check_schema=lambda _: []
+    )
+    node, nodes = build_workflow(definition, timestamp=1)
+    amend(world, thread, Amendment(workflow=node.hash), node, *nodes)
+
+
+def test_role_that_the_workflow_has_no_more_cannot_be_answered(world: World) -> None:
+    thread = waiting(world)
+    exchange(world, thread, DEMO.replace("checker", "other"))
+
+    with pytest.raises(WrongStatus, match="checker, which its workflow no longer has"):
+        answer(world, thread)
+    shown = show_thread(world.store, thread)["question"]
+    assert (shown["role"], "fields" in shown) == ("checker", False)
+    assert list_thread_rows(world.store, ListRequest())[0]["question"] == ""
+
+
+def test_workflow_that_was_exchanged_while_a_person_thought_has_its_own_schema(
+    world: World,
+) -> None:
+    thread = waiting(world)
+    question = read_question(world.store, world.caller, thread)
+    exchange(world, thread, DEMO.replace("{ok: {type: boolean}}", "{ok: {type: string}}"))
+
+    with pytest.raises(AnswerRefused, match="True is not of type 'string'"):
+        answer_thread(world.store, world.caller, question, GOOD)
+
+
+def test_answer_to_an_earlier_question_is_not_taken_for_the_next(world: World) -> None:
+    """A late answer must not approve a draft that the person has not seen."""
+    thread = waiting(world)
+    late = read_question(world.store, world.caller, thread)
+    answer(world, thread, PersonAnswer({"ok": False}))
+    world.step(thread)
+    assert world.step(thread).status == "waiting"
+
+    with pytest.raises(HeadMoved):
+        answer_thread(world.store, world.caller, late, GOOD)
+    assert world.snapshot(thread).record.status == "waiting"
+
+
+def test_patch_while_a_person_thinks_does_not_cost_the_answer(world: World) -> None:
+    thread = waiting(world)
+    question = read_question(world.store, world.caller, thread)
+    patch_thread(world.store, world.caller, thread, {"colour": "red"})
+
+    answer_thread(world.store, world.caller, question, GOOD._replace(state={"size": 3}))
+
+    assert world.snapshot(thread).get_present().state == {"colour": "red", "size": 3}
+    # It began with the question, and not with the patch.
+    waited = list(walk_history(world.store, tip(world, thread)))[2]
+    assert waited.record.event == "wait"
+    started = world.snapshot(thread).get_head_node().payload["startedAt"]
+    assert started == waited.commit.time_s * 1000
+    assert is_sound(world)
+
+
+def tip(world: World, thread: ThreadId) -> Oid:
+    return world.snapshot(thread).commit.oid
+
+
+def test_pause_while_a_person_thinks_refuses_the_answer(world: World) -> None:
+    thread = waiting(world)
+    question = read_question(world.store, world.caller, thread)
+    pause_thread(world.store, world.caller, thread)
+
+    with pytest.raises(WrongStatus, match="is paused"):
+        answer_thread(world.store, world.caller, question, GOOD)
+
+
+def test_answer_is_refused_while_the_thread_is_locked_or_being_stopped(world: World) -> None:
+    thread = waiting(world)
+    question = read_question(world.store, world.caller, thread)
+
+    for lock in (lock_thread, lock_stop):
+        with lock(world.store, thread, since_ms=1):
+            assert read_question(world.store, world.caller, thread) == question
+            with pytest.raises(ThreadBusy):
+                answer_thread(world.store, world.caller, question, GOOD)
+    assert answer(world, thread).status == "ready"
+
+
+def test_pain_21_of_two_answers_at_once_one_is_recorded(world: World) -> None:
+    thread = waiting(world)
+
+    def act(number: int) -> Any:
+        world.reopen()
+        try:
+            return answer(world, thread, PersonAnswer({"ok": True}, f"Said by {number}.")).status
+        except UwfError as error:
+            return error.exit_status
+
+    told = at_once(4, act)
+
+    assert told.count("ready") == 1
+    assert set(told) <= {"ready", 1, 4}
+    world.reopen()
+    assert events(world, thread).count("answer") == 1
+    assert is_sound(world)
+
+
+def test_answer_killed_anywhere_was_given_once_or_not_at_all(world: World) -> None:
+    world.put()
+    thread = world.start("human")
+    said = PersonAnswer({"text": "By hand."}, "A text.")
+
+    def again(copy: World) -> None:
+        record = copy.snapshot(thread).record
+        assert (record.event, record.depth) in {("start", 0), ("wait", 0), ("answer", 1)}
+        if record.depth == 0:
+            assert answer(copy, thread, said).depth == 1
+        assert events(copy, thread) == ["answer", "wait", "start"]
+
+    assert kill_everywhere(world, lambda copy: answer(copy, thread, said), again) > 40
+
+
+def test_answer_may_come_from_another_clone(world: World, tmp_path: Path) -> None:
+    hub, thread = shared(world, tmp_path)
+    there = another(world, hub)
+
+    answer(there.world, thread)
+    there.push()
+    Site(world).fetch()
+
+    world.reopen()
+    assert events(world, thread)[0] == "answer"
+    assert world.step(thread).status == "completed"
+    assert is_sound(world)
+
+
+def test_answer_is_read_like_a_step(world: World) -> None:
+    thread = waiting(world)
+    answer(world, thread, GOOD._replace(note="After a talk."))
+
+    told = read_thread(world.store, thread)
+
+    assert "## 2. checker: I read it." in told
+    assert "human · C O Mitter · " in told
+    assert "I read it.\n\nNote: After a talk." in told
+
+
+def test_question_says_what_is_wanted_in_a_line(world: World) -> None:
+    question: PersonQuestion = read_question(world.store, world.caller, waiting(world))
+
+    assert question.wants == "`ok` (required): true or false"
+    assert (question.role, question.is_put) == ("checker", True)
+    assert json.loads(json.dumps(question.schema))["required"] == ["ok"]
+
+
+def test_unbound_role_has_no_question_without_a_default_agent(world: World) -> None:
+    world.put()
+    request = StartRequest("demo", "Do it.")
+    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+
+    with pytest.raises(WrongStatus, match="no agent is bound to writer") as caught:
+        answer(world, thread)
+    assert f"`uwf thread step {thread} --agent writer=human`" in (caught.value.hint or "")
+
+    # As $UWF_AGENT says it.
+    question = read_question(world.store, world.caller, thread, default="human")
+    assert (question.role, question.is_put) == ("writer", False)
+    said = PersonAnswer({"text": "By hand."})
+    assert answer_thread(world.store, world.caller, question, said).depth == 1

@@ -1,0 +1,77 @@
+import copy
+from typing import Any
+
+from agentkit.conftest import DOCUMENT
+
+from uwf_git.agentkit.extraction.check import find_misfit
+from uwf_git.commands.control.ask_person import FilledForm, ask_person, build_page
+from uwf_git.engine.turn_context import AgentContext, parse_context
+
+
+class Answers:
+    """A person with scripted answers."""
+
+    def __init__(self, *answers: str | None) -> None:
+        self.answers = list(answers)
+        self.shown = ""
+
+    def say(self, text: str) -> None:
+        self.shown += text
+
+    def read_line(self, prompt: str = "> ") -> str | None:
+        self.shown += prompt
+        return self.answers.pop(0)
+
+
+def context(**replaced: Any) -> AgentContext:
+    return parse_context(copy.deepcopy(DOCUMENT) | replaced)
+
+
+def ask(me: Answers) -> FilledForm:
+    role = context().current_role
+    return ask_person(me, role, check=find_misfit, edit=lambda text: f"{text}Written.\n\n")
+
+
+def test_page_shows_the_last_step_and_the_last_error() -> None:
+    page = build_page(context(lastError={"kind": "schema", "message": "approved is missing"}))
+
+    assert "The last step, by developer" in page
+    assert '"summary": "fixed the redirect loop"' in page
+    assert "They pass." in page
+    assert "First read, then fix." not in page
+    assert "The last attempt failed: approved is missing" in page
+
+
+def test_page_of_a_long_step_says_where_the_rest_is() -> None:
+    step = DOCUMENT["steps"][-1] | {"content": "x" * 50_000}
+    page = build_page(context(steps=[step]))
+
+    assert len(page) < 30_000
+    assert "`uwf thread read` shows all of it" in page
+
+
+def test_page_of_a_first_step_has_no_last_one() -> None:
+    page = build_page(context(steps=[], depth=0))
+
+    assert "step 1 of solve-issue" in page
+    assert "The last step" not in page
+
+
+def test_fields_and_a_text_are_asked_for() -> None:
+    me = Answers("y", "", "", "It is fine.", "Merge it.", ".", "")
+
+    assert ask(me) == FilledForm({"approved": True}, "It is fine.\nMerge it.")
+    assert "----- Your answer as reviewer -----" in me.shown
+
+
+def test_edited_text_is_the_text() -> None:
+    me = Answers("y", "", "", ":e", "")
+
+    assert ask(me) == FilledForm({"approved": True}, "Written.")
+
+
+def test_whoever_does_not_hand_it_in_keeps_what_was_said() -> None:
+    me = Answers("y", "", "", "Fine.", ".", "n", "n", "", "", None, "yes")
+
+    assert ask(me) == FilledForm({"approved": False}, "Fine.")
+    assert "Enter and a dot: as before." in me.shown

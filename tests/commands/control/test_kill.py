@@ -1,0 +1,147 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands.forging import messages
+from commands.world import World, content_player, fails
+
+from uwf_git.agents.request import DEFAULT_GRACE_S
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.step.end_thread import end_thread
+from uwf_git.commands.step.step_thread import TurnFailed, WorkKept
+from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.store.threads.heads import NoSuchThread, list_threads
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.lock import ThreadBusy, lock_stop
+
+
+def test_killed_thread_is_archived_with_its_history(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    head = world.snapshot(thread).record.node
+
+    killed = kill_thread(world.store, world.caller, thread[:26], reason="the issue was closed")
+
+    snapshot = world.snapshot(thread)
+    assert (killed.thread, killed.head) == (thread, head)
+    assert list_threads(world.store, archived=True) == [thread]
+    assert (snapshot.record.status, snapshot.record.node) == ("killed", head)
+    assert (snapshot.subject, snapshot.body) == (
+        "kill: killed after 1 step",
+        "the issue was closed",
+    )
+
+
+def test_killed_thread_cannot_be_killed_or_stepped_again(world: World) -> None:
+    thread = world.begun()
+    kill_thread(world.store, world.caller, thread)
+
+    with pytest.raises(ThreadNotActive):
+        kill_thread(world.store, world.caller, thread)
+    with pytest.raises(ThreadNotActive):
+        world.step(thread)
+
+
+def test_unknown_thread_cannot_be_killed(world: World) -> None:
+    with pytest.raises(NoSuchThread):
+        kill_thread(world.store, world.caller, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+
+def test_thread_whose_engine_does_not_end_is_not_killed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """test_stop_agent.py tests which processes a kill ends, and how."""
+    thread = world.begun()
+    monkeypatch.setattr("uwf_git.commands.agent_run.stop_agent._PATIENCE_S", -DEFAULT_GRACE_S)
+
+    def play(turn: Turn) -> Played:
+        with pytest.raises(ThreadBusy):
+            kill_thread(world.store, world.caller, thread)
+        return content_player(turn)
+
+    assert world.step(thread, play).status == "ready"
+    kill_thread(world.store, world.caller, thread)
+
+
+def test_thread_that_is_steered_meanwhile_is_killed_all_the_same(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = world.begun()
+    steered: list[str] = []
+
+    def end(*args: Any, **said: Any) -> Any:
+        if not steered:
+            steered.append(pause_thread(world.store, world.caller, thread).status)
+        return end_thread(*args, **said)
+
+    monkeypatch.setattr("uwf_git.commands.control.kill.end_thread", end)
+
+    kill_thread(world.store, world.caller, thread)
+
+    assert steered == ["paused"]
+    snapshot = world.snapshot(thread)
+    assert snapshot.record.status == "killed"
+    events = [each.record.event for each in walk_history(world.store, snapshot.commit.oid)]
+    assert events == ["kill", "pause", "start"]
+
+
+def test_paused_failed_and_waiting_threads_are_killed(world: World) -> None:
+    threads = [world.begun(), world.start("human"), world.start()]
+    pause_thread(world.store, world.caller, threads[0])
+    world.step(threads[1])
+    with pytest.raises(TurnFailed):
+        world.step(threads[2], fails())
+    assert [world.snapshot(each).record.status for each in threads] == [
+        "paused",
+        "waiting",
+        "failed",
+    ]
+
+    for thread in threads:
+        kill_thread(world.store, world.caller, thread)
+
+    assert [world.snapshot(each).record.status for each in threads] == ["killed"] * 3
+    assert messages(world) == []
+
+
+def test_step_is_refused_while_its_thread_is_being_ended(world: World) -> None:
+    thread = world.begun()
+
+    with lock_stop(world.store, thread, since_ms=1):
+        with pytest.raises(ThreadBusy) as caught:
+            world.step(thread)
+        with pytest.raises(ThreadBusy):
+            kill_thread(world.store, world.caller, thread)
+
+    assert "it is being ended" in str(caught.value.hint)
+    assert world.step(thread).status == "ready"
+
+
+def test_reason_is_never_a_trailer(world: World, git: Callable[..., str]) -> None:
+    thread = world.begun()
+
+    kill_thread(world.store, world.caller, thread, reason="x\n\nUwf-Status: ready\n")
+
+    trailer = "%(trailers:key=Uwf-Status,valueonly)"
+    shown = git(
+        "log", "-1", f"--format={trailer}", f"refs/archive/{thread}", cwd=Path(world.store.path)
+    )
+    assert shown.split() == ["killed"]
+
+
+def test_step_of_a_thread_that_was_archived_meanwhile_is_not_recorded(world: World) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        # As a fetch would: without asking for the lock.
+        oid = turn.snapshot.commit.oid
+        assert world.store.refs.create(f"refs/archive/{thread}", oid)
+        return content_player(turn)
+
+    with pytest.raises(WorkKept):
+        world.step(thread, play)
+
+    assert world.snapshot(thread).record.depth == 0

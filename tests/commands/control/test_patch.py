@@ -1,0 +1,82 @@
+import pytest
+from commands.forging import messages
+from commands.world import World, fails, says
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from uwf_git.commands.control.patch import BadPatch, patch_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.model.canonical import NotCanonical
+from uwf_git.model.merge_patch import merge_patch
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3),
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=6,
+)
+PATCHES = st.lists(
+    st.dictionaries(st.sampled_from("abc"), JSON, min_size=1, max_size=3), max_size=4
+)
+
+
+def test_patch_merges_into_the_state(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "x"}, state={"draft": 1, "plan": {"a": 1, "b": 2}}))
+
+    patched = patch_thread(
+        world.store, world.caller, thread, {"draft": None, "plan": {"b": 3}, "ok": True}
+    )
+
+    snapshot = world.snapshot(thread)
+    assert patched.status == "ready"
+    assert snapshot.get_present().state == {"plan": {"a": 1, "b": 3}, "ok": True}
+    assert snapshot.subject == "patch: changed draft, plan, ok"
+    assert (snapshot.record.depth, patched.head) == (1, snapshot.record.node)
+    assert messages(world) == []
+
+
+@given(patches=PATCHES)
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_state_is_the_fold_of_all_patches(patches: list[dict[str, object]], world: World) -> None:
+    thread = world.begun()
+    expected: dict[str, object] = {}
+
+    for patch in patches:
+        patch_thread(world.store, world.caller, thread, patch)
+        expected = merge_patch(expected, patch)
+
+    assert world.snapshot(thread).get_present().state == expected
+    assert messages(world, thread) == []
+
+
+@pytest.mark.parametrize("patch", [[], 5, "x", None, {}, [{"op": "add"}]])
+def test_what_is_no_merge_patch_changes_nothing(patch: object, world: World) -> None:
+    thread = world.begun()
+    before = world.snapshot(thread).commit.oid
+
+    with pytest.raises(BadPatch) as caught:
+        patch_thread(world.store, world.caller, thread, patch)
+
+    assert caught.value.exit_status == 2
+    assert world.snapshot(thread).commit.oid == before
+
+
+def test_what_no_node_can_hold_is_refused(world: World) -> None:
+    thread = world.begun()
+
+    with pytest.raises(NotCanonical):
+        patch_thread(world.store, world.caller, thread, {"x": float("nan")})
+
+
+def test_status_stays_as_it_was(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    assert patch_thread(world.store, world.caller, thread, {"a": 1}).status == "failed"
+    pause_thread(world.store, world.caller, thread)
+    assert patch_thread(world.store, world.caller, thread, {"a": 2}).status == "paused"
+    assert world.snapshot(thread).get_present().paused_from == "failed"
+    assert messages(world) == []

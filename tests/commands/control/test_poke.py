@@ -1,0 +1,208 @@
+import pytest
+from commands.forging import messages
+from commands.world import World, content_player, fails, says
+
+from uwf_git.commands.control.amend import AmendRequest, amend_thread
+from uwf_git.commands.control.change_rules import PositionGone
+from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.inspect.context import get_context
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.active_thread import WrongStatus
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.workflow.put import put_workflow
+from uwf_git.store.threads.lock import ThreadBusy, lock_drive
+
+
+def test_newest_step_is_taken_again_from_where_it_was(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "one"}, "One.", state={"n": 1}, usage={"tokens": 5}))
+    first = world.snapshot(thread)
+    world.step(thread, says({"ok": True}, "Good.", state={"n": 2}, usage={"tokens": 7}))
+    old = world.snapshot(thread).record.node
+
+    poked = poke_thread(world.store, world.caller, thread, hint="it overlooked the tests")
+
+    snapshot = world.snapshot(thread)
+    present = snapshot.get_present()
+    assert (poked.head, poked.status) == (first.record.node, "ready")
+    assert (snapshot.record.depth, present.role, present.state) == (1, "writer", {"n": 1})
+    assert present.visits == {"writer": 1}
+    # What was spent stays spent.
+    assert present.usage == {"tokens": 12}
+    assert present.execution_ms == 3000
+    assert snapshot.get_head_node().hash == first.record.node
+
+    assert world.step(thread, says({"ok": False}, "Not good.")).role == "checker"
+    new = world.snapshot(thread).get_head_node()
+    assert new.payload["prev"] == {"$ref": first.record.node}
+    # The old answer is still there, by its name.
+    assert world.snapshot(thread).get_node(old).payload["meta"] == {"ok": True}
+    assert messages(world) == []
+
+
+def test_first_step_can_be_taken_again(world: World) -> None:
+    thread = world.begun()
+    start = world.snapshot(thread).record.node
+    world.step(thread)
+
+    assert poke_thread(world.store, world.caller, thread).head == start
+    assert get_context(world.store, thread)["visit"] == 1
+    assert world.step(thread).depth == 1
+    assert messages(world) == []
+
+
+def test_agent_gets_the_hint_once(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    poke_thread(world.store, world.caller, thread, hint="shorter")
+    seen = []
+
+    def play(turn: Turn) -> Played:
+        seen.append(get_context(world.store, thread)["hint"])
+        return content_player(turn)
+
+    world.step(thread, play)
+    world.step(thread, play)
+
+    assert seen == ["shorter", None]
+
+
+def test_state_that_was_patched_while_the_old_agent_ran_stays(world: World) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        patch_thread(world.store, world.caller, thread, {"during": 1})
+        return content_player(turn)
+
+    world.step(thread, play)
+    patch_thread(world.store, world.caller, thread, {"after": 1})
+
+    poke_thread(world.store, world.caller, thread)
+
+    assert world.snapshot(thread).get_present().state == {"during": 1}
+    assert messages(world) == []
+
+
+def test_one_step_is_taken_back_at_a_time(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    world.step(thread)
+    poke_thread(world.store, world.caller, thread)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    before = world.snapshot(thread).commit.oid
+
+    with pytest.raises(WrongStatus, match="taken its newest step back already") as caught:
+        poke_thread(world.store, world.caller, thread)
+
+    assert "uwf thread step" in str(caught.value.hint)
+    assert "uwf thread retry" in str(caught.value.hint)
+    assert world.snapshot(thread).commit.oid == before
+
+
+def test_failed_thread_goes_on_with_the_step_before(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+
+    assert poke_thread(world.store, world.caller, thread).status == "ready"
+
+    present = world.snapshot(thread).get_present()
+    assert (present.attempts, present.failures, present.last_attempt) == (0, 0, None)
+    assert world.step(thread).role == "writer"
+    assert messages(world) == []
+
+
+def test_thread_that_waits_for_a_person_can_be_poked(world: World) -> None:
+    workflow = world.put().workflow
+    thread = world.start("writer=nobody", "checker=human", workflow=workflow)
+    world.step(thread)
+    assert world.step(thread).status == "waiting"
+
+    assert poke_thread(world.store, world.caller, thread).status == "ready"
+    assert world.step(thread).role == "writer"
+    assert world.step(thread).status == "waiting"
+    assert messages(world) == []
+
+
+def test_step_of_the_thread_that_this_one_was_forked_from_can_be_taken_again(
+    world: World,
+) -> None:
+    thread = world.begun()
+    world.step(thread)
+    world.step(thread)
+    forked = fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id())
+    tip = world.snapshot(thread).commit.oid
+
+    poke_thread(world.store, world.caller, forked.thread)
+
+    assert world.snapshot(forked.thread).record.depth == 1
+    assert world.snapshot(thread).commit.oid == tip
+    assert world.step(forked.thread).role == "checker"
+    assert messages(world) == []
+
+
+def test_thread_without_a_step_has_nothing_to_take_again(world: World) -> None:
+    thread = world.begun()
+
+    with pytest.raises(WrongStatus, match="has no step to take again"):
+        poke_thread(world.store, world.caller, thread)
+
+
+def test_paused_thread_is_to_be_resumed_first(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    pause_thread(world.store, world.caller, thread)
+
+    with pytest.raises(WrongStatus) as caught:
+        poke_thread(world.store, world.caller, thread)
+    assert "uwf thread resume" in str(caught.value.hint)
+
+
+def test_step_that_is_under_way_is_not_poked(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+
+    def play(turn: Turn) -> Played:
+        with pytest.raises(ThreadBusy):
+            poke_thread(world.store, world.caller, thread)
+        return content_player(turn)
+
+    assert world.step(thread, play).depth == 2
+
+
+def test_driven_thread_is_not_poked(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+
+    with lock_drive(world.store, thread, since_ms=1), pytest.raises(ThreadBusy):
+        poke_thread(world.store, world.caller, thread)
+    assert world.snapshot(thread).record.event == "step"
+
+
+def test_step_is_not_taken_back_to_where_its_workflow_has_no_role(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    world.step(thread, says({"ok": False}))
+    without_writer = """\
+name: rest
+description: Only checks.
+roles:
+  checker: {description: d, systemPrompt: Check., outputSchema: {type: object}}
+moderator:
+  graph:
+    - {from: $START, transitions: [{to: checker}]}
+    - {from: checker, transitions: [{to: $END}]}
+"""
+    put_workflow(world.store, world.caller, without_writer.encode())
+    amend_thread(world.store, world.caller, AmendRequest(thread, workflow="rest"))
+    before = world.snapshot(thread).commit.oid
+
+    with pytest.raises(PositionGone, match=f"thread {thread} stands at writer"):
+        poke_thread(world.store, world.caller, thread)
+
+    assert world.snapshot(thread).commit.oid == before

@@ -1,0 +1,66 @@
+import pytest
+from commands.forging import messages
+from commands.world import World, fails, replied
+
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.active_thread import ThreadNotReady, WrongStatus
+from uwf_git.commands.turn.turn import StepFiles
+
+FAR_MS = 4_000_000_000_000
+
+
+def test_only_what_is_paused_is_resumed(world: World) -> None:
+    thread = world.begun()
+
+    with pytest.raises(WrongStatus, match="is ready, not paused") as caught:
+        resume_thread(world.store, world.caller, thread)
+    assert "uwf thread step" in str(caught.value.hint)
+
+
+def test_failed_thread_has_a_hint_to_retry_it(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+
+    with pytest.raises(WrongStatus) as caught:
+        resume_thread(world.store, world.caller, thread)
+    assert "uwf thread retry" in str(caught.value.hint)
+
+
+def test_thread_that_waits_for_a_person_has_a_hint_to_answer_it(world: World) -> None:
+    thread = world.start("human", workflow=world.put().workflow)
+    world.step(thread)
+
+    with pytest.raises(WrongStatus) as caught:
+        resume_thread(world.store, world.caller, thread)
+    assert "uwf thread answer" in str(caught.value.hint)
+
+
+def test_wait_for_the_end_of_a_limit_can_be_cut_short(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("too many requests", left=StepFiles(reset_at=FAR_MS)))
+    assert world.snapshot(thread).record.status == "waiting"
+    with pytest.raises(ThreadNotReady, match="waits until"):
+        world.step(thread)
+
+    resumed = resume_thread(world.store, world.caller, thread, reason="there is another key")
+
+    assert resumed.status == "ready"
+    assert world.snapshot(thread).get_present().waiting is None
+    assert world.step(thread).role == "writer"
+    assert messages(world) == []
+
+
+def test_pause_of_a_wait_is_ended_first_and_then_the_wait(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("too many requests", left=StepFiles(reset_at=FAR_MS)))
+    pause_thread(world.store, world.caller, thread)
+
+    assert resume_thread(world.store, world.caller, thread).status == "waiting"
+    assert resume_thread(world.store, world.caller, thread).status == "ready"
+    assert world.step(thread, lambda _turn: replied({"text": "x"})).status == "ready"
+    assert messages(world) == []

@@ -1,0 +1,93 @@
+import pytest
+from commands.forging import messages
+from commands.world import World, content_player, fails
+
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.inspect.context import get_context
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.active_thread import WrongStatus
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git.config import set_config
+
+
+def failed(world: World) -> ThreadId:
+    """Start a thread whose agent has used up its retries."""
+    thread = world.begun()
+    fail(world, thread)
+    assert world.snapshot(thread).record.status == "failed"
+    return thread
+
+
+def fail(world: World, thread: ThreadId, message: str = "no key") -> None:
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails(message))
+
+
+def test_failed_thread_is_tried_again_with_all_its_retries(world: World) -> None:
+    set_config(f"{world.store.path}/config", "uwf.retries", "1")
+    world.reopen()
+    thread = world.begun()
+    fail(world, thread)
+    fail(world, thread)
+    assert world.snapshot(thread).record.status == "failed"
+
+    retried = retry_thread(world.store, world.caller, thread)
+
+    assert retried.status == "ready"
+    fail(world, thread)
+    assert world.snapshot(thread).record.status == "ready"
+    fail(world, thread)
+    present = world.snapshot(thread).get_present()
+    assert world.snapshot(thread).record.status == "failed"
+    assert (present.attempts, present.failures) == (4, 2)
+    assert messages(world) == []
+
+
+def test_hint_reaches_every_try_and_is_gone_with_the_step(world: World) -> None:
+    thread = failed(world)
+    retry_thread(world.store, world.caller, thread, hint="look into spec/")
+    seen: list[object] = []
+
+    def play(turn: Turn) -> Played:
+        context = get_context(world.store, thread)
+        seen.append((context["hint"], context["lastError"]["message"], context["attempt"]))
+        return fails("again")(turn) if len(seen) == 1 else content_player(turn)
+
+    with pytest.raises(TurnFailed):
+        world.step(thread, play)
+    retry_thread(world.store, world.caller, thread, hint="and into lib/")
+    world.step(thread, play)
+
+    assert seen == [("look into spec/", "no key", 2), ("and into lib/", "again", 3)]
+    assert get_context(world.store, thread)["hint"] is None
+    assert messages(world) == []
+
+
+def test_hint_lasts_while_tries_are_interrupted(world: World) -> None:
+    thread = failed(world)
+    retry_thread(world.store, world.caller, thread, hint="look into spec/")
+
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("it was stopped", kind="interrupted"))
+
+    assert world.snapshot(thread).record.status == "ready"
+    assert get_context(world.store, thread)["hint"] == "look into spec/"
+
+
+def test_only_what_has_failed_is_retried(world: World) -> None:
+    thread = world.begun()
+
+    with pytest.raises(WrongStatus, match="is ready, and has not failed") as caught:
+        retry_thread(world.store, world.caller, thread)
+    assert "uwf thread step" in str(caught.value.hint)
+
+
+def test_failed_thread_that_is_paused_is_to_be_resumed_first(world: World) -> None:
+    thread = failed(world)
+    pause_thread(world.store, world.caller, thread)
+
+    with pytest.raises(WrongStatus) as caught:
+        retry_thread(world.store, world.caller, thread)
+    assert "uwf thread resume" in str(caught.value.hint)

@@ -1,0 +1,333 @@
+"""Steering is recorded at once, also during a step; the step that ends later comes after it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands.at_work import BEGUN, RESULT, AtWork, begin, wait_until_gone
+from commands.crowd import at_once
+from commands.forging import messages
+from commands.sharing import Site, another, make_hub, share
+from commands.world import World, content_player, fails, replied
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.control.steer import steer_thread
+from uwf_git.commands.step.step_thread import TurnFailed, WorkKept
+from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.heads import HeadMoved
+from uwf_git.store.threads.history import find_turn_start, walk_history
+from uwf_git.store.threads.lock import lock_thread
+from uwf_git.store.threads.preserved import list_preserved
+from uwf_git.store.threads.record import NewCommit
+from uwf_git.store.threads.snapshot import Snapshot
+
+STEERERS = 20
+
+
+def events(world: World, thread: str) -> list[str]:
+    """Return what happened to a thread, the oldest first."""
+    tip = world.store.refs.find(f"refs/threads/{thread}")
+    assert tip is not None
+    return [str(each.record.event) for each in walk_history(world.store, tip)][::-1]
+
+
+def pause(world: World, thread: str, reason: str = "") -> None:
+    pause_thread(world.store, world.caller, thread, reason=reason)
+
+
+def resume(world: World, thread: str) -> None:
+    resume_thread(world.store, world.caller, thread)
+
+
+def test_pause_while_a_step_is_under_way_comes_first_and_lasts(world: World) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        pause(world, thread, "wait for Ann")
+        return content_player(turn)
+
+    stepped = world.step(thread, play)
+
+    assert (stepped.status, stepped.role, stepped.depth) == ("paused", "writer", 1)
+    assert events(world, thread) == ["start", "pause", "step"]
+    present = world.snapshot(thread).get_present()
+    assert (present.paused_from, present.depth) == ("ready", 1)
+    with pytest.raises(ThreadNotReady):
+        world.step(thread)
+    assert messages(world) == []
+
+
+def test_pause_and_resume_while_a_step_is_under_way_leave_it_as_it_was(world: World) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        pause(world, thread)
+        resume(world, thread)
+        return content_player(turn)
+
+    assert world.step(thread, play).status == "ready"
+    assert events(world, thread) == ["start", "pause", "resume", "step"]
+    assert messages(world) == []
+
+
+def test_try_that_fails_under_a_pause_is_recorded_and_the_pause_lasts(world: World) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        pause(world, thread)
+        return fails("no key")(turn)
+
+    with pytest.raises(TurnFailed) as caught:
+        world.step(thread, play)
+
+    assert caught.value.facts["status"] == "paused"
+    assert "uwf thread resume" in str(caught.value.hint)
+    assert world.snapshot(thread).get_present().paused_from == "failed"
+    resume(world, thread)
+    assert world.snapshot(thread).record.status == "failed"
+    assert messages(world) == []
+
+
+def test_patch_while_an_agent_runs_is_merged_before_what_it_hands_in(world: World) -> None:
+    thread = world.begun()
+
+    def play(_turn: Turn) -> Played:
+        patch_thread(world.store, world.caller, thread, {"mine": 1, "both": "patched"})
+        return replied({"text": "x"}, state={"both": "handed in"})
+
+    world.step(thread, play)
+
+    assert events(world, thread) == ["start", "patch", "step"]
+    state = world.snapshot(thread).get_present().state
+    assert state == {"mine": 1, "both": "handed in"}
+    assert messages(world) == []
+
+
+def test_move_that_is_more_than_steering_loses_no_work(world: World) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        pause(world, thread)
+        other = world.start(workflow=turn.snapshot.record.workflow)
+        here, there = (world.snapshot(each).commit.oid for each in (thread, other))
+        assert world.store.refs.advance(f"refs/threads/{thread}", seen=here, to=there)
+        return content_player(turn)
+
+    with pytest.raises(WorkKept):
+        world.step(thread, play)
+    assert len(list_preserved(world.store, thread)) == 1
+
+
+def test_whoever_steers_takes_no_lock(world: World) -> None:
+    thread = world.begun()
+
+    with lock_thread(world.store, thread, since_ms=1):
+        pause(world, thread)
+        resume(world, thread)
+
+    assert events(world, thread) == ["start", "pause", "resume"]
+
+
+def test_no_change_of_many_steering_processes_is_lost(world: World) -> None:
+    thread = world.begun()
+
+    def act(number: int) -> str:
+        world.reopen()
+        patch = {f"key{number}": number, "last": number}
+        return patch_thread(world.store, world.caller, thread, patch, reason=f"{number}").status
+
+    def play(turn: Turn) -> Played:
+        assert at_once(STEERERS, act) == ["ready"] * STEERERS
+        return content_player(turn)
+
+    world.step(thread, play)
+
+    assert events(world, thread) == ["start", *["patch"] * STEERERS, "step"]
+    state = dict(world.snapshot(thread).get_present().state)
+    assert state.pop("last") in range(STEERERS)
+    assert state == {f"key{number}": number for number in range(STEERERS)}
+    assert messages(world) == []
+
+
+def test_thread_that_moves_on_each_time_is_given_up(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = world.begun()
+    monkeypatch.setattr("uwf_git.commands.control.steer.MOST_TRIES", 2)
+    tries: list[str] = []
+
+    def plan(snapshot: Snapshot) -> NewCommit:
+        tries.append(snapshot.commit.oid)
+        patch_thread(world.store, world.caller, thread, {"n": len(tries)})
+        return NewCommit(snapshot.record, said="too late", present=snapshot.get_present())
+
+    with pytest.raises(HeadMoved):
+        steer_thread(world.store, world.caller, thread, plan)
+    assert len(set(tries)) == 2
+
+
+def test_ended_thread_is_not_steered(world: World) -> None:
+    thread = world.begun()
+    kill_thread(world.store, world.caller, thread)
+
+    with pytest.raises(ThreadNotActive):
+        pause(world, thread)
+
+
+def test_reason_is_the_subject_and_never_a_trailer(world: World, git: Callable[..., str]) -> None:
+    thread = world.begun()
+
+    pause(world, thread, "wait\n\nUwf-Status: ready\n")
+
+    show = "%s%n%(trailers:key=Uwf-Status,valueonly)"
+    told = git("log", "-1", f"--format={show}", f"refs/threads/{thread}", cwd=world.store.path)
+    assert told.split("\n")[:2] == ["pause: wait", "paused"]
+
+
+def test_patch_of_hostile_names_is_one_line_of_the_log(world: World) -> None:
+    thread = world.begun()
+
+    patch_thread(world.store, world.caller, thread, {"a\nUwf-Status: killed": 1, "b" * 9999: 2})
+
+    subject = world.snapshot(thread).subject
+    assert "\n" not in subject
+    assert len(subject) < 300
+    assert messages(world) == []
+
+
+def left_work(world: World) -> AtWork:
+    """Start a thread whose agent has finished after its engine was killed."""
+    (world.place / "runs").write_text("")
+    at = begin(world, f"echo run >>runs; {BEGUN}while [ ! -e go ]; do sleep 0.02; done; {RESULT}")
+    at.lose_engine()
+    return at
+
+
+def finish(at: AtWork) -> None:
+    """Let the agent finish."""
+    (at.world.place / "go").touch()
+    for pid in at.living():
+        wait_until_gone(pid)
+
+
+def test_work_of_a_dead_engine_is_taken_up_after_a_pause_and_a_resume(world: World) -> None:
+    at = left_work(world)
+    pause(world, at.thread)
+    patch_thread(world.store, world.caller, at.thread, {"seen": True})
+    finish(at)
+    resume(world, at.thread)
+    assert (
+        find_turn_start(world.store, world.snapshot(at.thread))
+        != world.snapshot(at.thread).commit.oid
+    )
+
+    step = world.process("thread", "step", at.thread)
+
+    _out, err = step.communicate(timeout=60)
+    assert step.returncode == 0, err
+    world.reopen()
+    assert events(world, at.thread) == ["start", "pause", "patch", "resume", "step"]
+    assert world.snapshot(at.thread).get_present().state == {"seen": True}
+    assert (world.place / "runs").read_text() == "run\n"
+    at.check_whole()
+
+
+def test_agent_of_a_dead_engine_is_waited_for_after_a_pause_and_a_resume(world: World) -> None:
+    at = left_work(world)
+    pause(world, at.thread)
+    resume(world, at.thread)
+    step = world.process("thread", "step", at.thread)
+    log = step.stderr
+    assert log is not None
+    assert b"waiting for it" in log.readline()
+
+    finish(at)
+
+    assert step.wait(timeout=60) == 0
+    step.communicate()
+    assert (world.place / "runs").read_text() == "run\n"
+    world.reopen()
+    assert events(world, at.thread) == ["start", "pause", "resume", "step"]
+
+
+@pytest.fixture
+def sites(world: World, tmp_path: Path) -> tuple[Site, Site, ThreadId]:
+    """Return two stores that have one thread of one step, shared by a hub."""
+    hub = make_hub(tmp_path)
+    site, thread = share(world, str(hub))
+    site.push()
+    return site, another(world, str(hub)), thread
+
+
+def test_pause_that_another_clone_pushed_here_while_an_agent_runs_comes_first(
+    sites: tuple[Site, Site, ThreadId], git: Callable[..., str]
+) -> None:
+    site, other, thread = sites
+
+    def play(turn: Turn) -> Played:
+        pause(other.world, thread, "from far away")
+        git("push", "--quiet", str(site.path), f"refs/threads/{thread}", cwd=other.path)
+        return content_player(turn)
+
+    stepped = site.world.step(thread, play, command="mine")
+
+    assert stepped.status == "paused"
+    site.world.reopen()
+    assert events(site.world, thread) == ["start", "step", "pause", "step"]
+    assert messages(site.world) == []
+
+
+def test_pause_that_is_fetched_while_an_agent_runs_comes_first(
+    sites: tuple[Site, Site, ThreadId],
+) -> None:
+    site, other, thread = sites
+
+    def play(turn: Turn) -> Played:
+        pause(other.world, thread)
+        other.push()
+        fetched = site.fetch()
+        assert [each.event for each in fetched.reconciled] == ["moved"]
+        assert fetched.busy == []
+        return content_player(turn)
+
+    stepped = site.world.step(thread, play, command="mine")
+
+    assert stepped.status == "paused"
+    site.push()
+    other.fetch()
+    assert site.refs("threads") == other.refs("threads")
+    assert events(site.world, thread) == ["start", "step", "pause", "step"]
+
+
+def test_pause_that_was_fetched_by_plain_git_counts_before_the_next_step(
+    sites: tuple[Site, Site, ThreadId], git: Callable[..., str]
+) -> None:
+    site, other, thread = sites
+    pause(other.world, thread)
+    other.push()
+    git("fetch", "--quiet", "origin", cwd=site.path)
+    site.world.reopen()
+
+    with pytest.raises(ThreadNotReady, match="is paused"):
+        site.world.step(thread, command="mine")
+
+
+def test_step_that_is_fetched_while_an_agent_runs_is_not_taken_over(
+    sites: tuple[Site, Site, ThreadId],
+) -> None:
+    site, other, thread = sites
+
+    def play(turn: Turn) -> Played:
+        other.step(thread)
+        other.push()
+        fetched = site.fetch()
+        assert [each for each, _why in fetched.busy] == [thread]
+        return content_player(turn)
+
+    assert site.world.step(thread, play, command="mine").depth == 2
+    assert [each.event for each in site.fetch().reconciled] == ["diverged"]

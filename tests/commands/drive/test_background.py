@@ -1,0 +1,185 @@
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands.world import World, fails
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.drive.background import (
+    Driver,
+    DriverEnded,
+    DriverRequest,
+    start_driver,
+)
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
+from uwf_git.commands.turn.bind_roles import NoSuchRole
+from uwf_git.commands.turn.turn import StepFiles
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.local_files import log_path
+from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_drive, lock_thread
+
+ANSWER = """echo '{"meta": {"text": "x", "ok": true}, "content": "Said."}'"""
+
+
+def start(world: World, thread: str, *words: str, **asked: Any) -> Driver:
+    def argv(thread: ThreadId) -> Sequence[str]:
+        return [sys.executable, "-m", "uwf_git", "thread", "run", thread, *words]
+
+    return start_driver(world.store, world.caller, DriverRequest(thread, argv, **asked))
+
+
+def begun(world: World, script: str = ANSWER) -> ThreadId:
+    world.put()
+    return world.start(world.program(script))
+
+
+def until_free(world: World, thread: ThreadId) -> None:
+    deadline = time.monotonic() + 20
+    while find_driver(world.store, thread) is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def log_of(world: World, thread: ThreadId) -> str:
+    return Path(log_path(world.store, thread)).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    environ = {**os.environ, **world.caller.environ}
+    world.caller = world.caller._replace(environ=environ, cwd=str(world.place))
+    return world
+
+
+def test_driver_has_the_right_to_drive_when_it_is_started(world: World) -> None:
+    thread = begun(world, f"until [ -e go ]; do sleep 0.01; done; {ANSWER}")
+
+    driver = start(world, thread[:20])
+
+    holder = find_driver(world.store, thread)
+    assert holder is not None
+    assert (holder["pid"], holder["role"]) == (driver.pid, "writer")
+    assert driver == Driver(
+        world.snapshot(thread).record.workflow, thread, driver.pid, log_path(world.store, thread)
+    )
+    (world.place / "go").touch()
+    until_free(world, thread)
+    assert world.snapshot(thread).record.status == "completed"
+
+
+def test_driver_that_is_done_at_once_has_driven(world: World) -> None:
+    thread = begun(world)
+
+    start(world, thread)
+    until_free(world, thread)
+
+    assert world.snapshot(thread).record.status == "completed"
+    assert "step 2 checker: Said." in log_of(world, thread)
+
+
+def test_reason_of_a_failure_is_in_the_log(world: World) -> None:
+    # PAINS 32: a worker's stdio was ignored, and so were its reasons.
+    thread = begun(world, "echo 'no key' >&2; exit 7")
+
+    start(world, thread)
+    until_free(world, thread)
+
+    assert "error: writer failed (agent): exit status 7: no key\n" in log_of(world, thread)
+    assert world.snapshot(thread).record.status == "failed"
+
+
+def test_thread_that_is_driven_is_not_driven_twice(world: World) -> None:
+    # PAINS 21: check-then-create let both pass.
+    thread = begun(world)
+
+    with lock_drive(world.store, thread, since_ms=0), pytest.raises(ThreadBusy):
+        start(world, thread)
+
+    assert not Path(log_path(world.store, thread)).exists()
+
+
+def test_thread_that_is_stepped_is_not_driven(world: World) -> None:
+    thread = begun(world)
+
+    with lock_thread(world.store, thread, since_ms=0) as lock:
+        lock.say("writer")
+        with pytest.raises(ThreadBusy):
+            start(world, thread)
+
+
+def test_mistakes_are_reported_before_a_start(world: World) -> None:
+    thread = begun(world)
+    with pytest.raises(NoSuchRole):
+        start(world, thread, until="nobody")
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    with pytest.raises(ThreadNotReady, match="has failed"):
+        start(world, thread)
+    kill_thread(world.store, world.caller, thread)
+    with pytest.raises(ThreadNotActive):
+        start(world, thread)
+
+    assert not Path(log_path(world.store, thread)).exists()
+
+
+def test_thread_that_waits_for_a_limit_is_driven_if_the_driver_sleeps(world: World) -> None:
+    thread = begun(world)
+    until = int(time.time() * 1000) + 10**8
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails(kind="usage-limit", left=StepFiles(reset_at=until)))
+    with pytest.raises(ThreadNotReady, match="waits until"):
+        start(world, thread)
+
+    driver = start(world, thread, "--wait", wait=True)
+
+    assert (find_driver(world.store, thread) or {})["pid"] == driver.pid
+    os.kill(driver.pid, signal.SIGKILL)
+    until_free(world, thread)
+
+
+def test_driver_that_cannot_drive_is_reported_with_its_own_error(world: World) -> None:
+    thread = begun(world)
+    Path(world.store.local_path("logs")).mkdir(parents=True)
+    Path(log_path(world.store, thread)).write_text("error: of long ago\n", encoding="utf-8")
+
+    with pytest.raises(DriverEnded) as caught:
+        start(world, thread, "--max-steps=0")
+
+    assert "--max-steps" in caught.value.message
+    assert "of long ago" not in caught.value.message
+    assert caught.value.exit_status == 2
+    assert caught.value.hint == "`uwf thread run --help` shows how it is typed"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"), [("kill -9 $$", "(signal 9): it printed nothing"), ("exit 70", "status 70")]
+)
+def test_driver_without_output_is_reported(script: str, said: str, world: World) -> None:
+    thread = begun(world)
+    program = world.program(script, name="driver")
+    asked = DriverRequest(thread, lambda _thread: [program])
+
+    with pytest.raises(DriverEnded) as caught:
+        start_driver(world.store, world.caller, asked)
+
+    assert said in caught.value.message
+    assert caught.value.exit_status == 1
+    assert log_path(world.store, thread) in str(caught.value.hint)
+
+
+def test_driver_that_takes_its_time_is_not_waited_for_for_ever(world: World) -> None:
+    slept: list[float] = []
+    thread = begun(world)
+    asked = DriverRequest(thread, lambda _thread: ["/bin/sleep", "60"], sleep=slept.append)
+
+    driver = start_driver(world.store, world.caller, asked)
+
+    os.kill(driver.pid, signal.SIGKILL)
+    os.waitpid(driver.pid, 0)
+    assert sum(slept) == pytest.approx(60)

@@ -1,0 +1,544 @@
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands.world import World, content_player, fails, says
+
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.step.step_thread import StepRequest, TurnInterrupted
+from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
+from uwf_git.commands.turn.bind_roles import NoSuchRole
+from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.commands.turn.turn import Played, Player, StepFiles, ThreadResult, Turn
+from uwf_git.debug_log import switch_off, switch_on
+from uwf_git.errors import UwfError
+from uwf_git.model.thread import Waiting
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git.config import set_config
+from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_drive, lock_thread
+
+
+class Drives:
+    """Drives threads of a world, and keeps the reports."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.steps: list[ThreadResult] = []
+        self.retries: list[float] = []
+        self.waits: list[Waiting] = []
+        self.slept: list[float] = []
+        self.while_asleep: Callable[[], Any] = lambda: None
+
+    def __call__(self, thread: str, play: Player = content_player, **asked: Any) -> Driven:
+        self.steps.clear()
+        watcher = Watcher(
+            self.steps.append,
+            lambda _failure, seconds: self.retries.append(seconds),
+            self.waits.append,
+        )
+        step = StepRequest(thread, play, asked.pop("choice", Choice()))
+        request = DriveRequest(step, sleep=self.sleep, **asked)
+        return drive_thread(self.world.store, self.world.caller, request, watcher=watcher)
+
+    def sleep(self, seconds: float) -> None:
+        """Be the clock's sleep."""
+        assert len(self.slept) < 10_000
+        self.slept.append(seconds)
+        self.while_asleep()
+
+    @property
+    def roles(self) -> list[str | None]:
+        """List the roles of the steps."""
+        return [each.role for each in self.steps]
+
+
+@pytest.fixture
+def drive(world: World) -> Drives:
+    return Drives(world)
+
+
+def allow_retries(world: World, retries: int, backoff: str = "1") -> None:
+    set_config(f"{world.store.path}/config", "uwf.retries", str(retries))
+    set_config(f"{world.store.path}/config", "uwf.backoff", backoff)
+    world.reopen()
+
+
+def in_turn(*players: Player) -> Player:
+    """Return a player that plays one attempt by each player, the rest by the last."""
+    left = list(players)
+
+    def play(turn: Turn) -> Played:
+        player = left.pop(0) if len(left) > 1 else left[0]
+        return player(turn)
+
+    return play
+
+
+def limited(until: int) -> Player:
+    """Make a player that hits a limit which ends then."""
+    return fails("usage limit", kind="usage-limit", left=StepFiles(reset_at=until))
+
+
+def test_thread_is_driven_to_its_end(world: World, drive: Drives) -> None:
+    driven = drive(world.begun())
+
+    assert drive.roles == ["writer", "checker", None]
+    assert (driven.stopped, driven.steps, driven.last) == ("end", 2, drive.steps[-1])
+    assert driven.last.status == "completed"
+
+
+def test_drive_stops_after_so_many_steps_and_goes_on_later(world: World, drive: Drives) -> None:
+    thread = world.begun()
+
+    first = drive(thread, max_steps=1)
+
+    assert (first.stopped, first.steps, drive.roles) == ("max-steps", 1, ["writer"])
+    assert (drive(thread, max_steps=1).stopped, drive.roles) == ("max-steps", ["checker"])
+    assert (drive(thread, max_steps=1).stopped, drive.roles) == ("end", [None])
+
+
+def test_drive_stops_after_the_step_of_a_role(world: World, drive: Drives) -> None:
+    driven = drive(world.begun(), until="writer")
+
+    assert (driven.stopped, driven.last.role, driven.last.status) == ("until", "writer", "ready")
+
+
+def test_role_that_the_workflow_has_not_is_refused_before_anything_runs(
+    world: World, drive: Drives
+) -> None:
+    with pytest.raises(NoSuchRole, match="no role reviewer"):
+        drive(world.begun(), until="reviewer")
+
+    assert drive.steps == []
+
+
+def test_failure_ends_the_drive_and_keeps_the_steps_before_it(world: World, drive: Drives) -> None:
+    thread = world.begun()
+
+    driven = drive(thread, in_turn(says({"text": "x"}), fails("no key")))
+
+    assert (driven.stopped, driven.steps, driven.last.role) == ("failed", 1, "checker")
+    assert driven.last.status == "failed"
+    assert driven.failure is not None
+    assert driven.failure.message == "checker failed (nobody): no key"
+    assert world.snapshot(thread).record.depth == 1
+    with pytest.raises(ThreadNotReady, match="has failed"):
+        drive(thread)
+
+
+def test_failure_is_tried_again_after_a_wait_that_grows(world: World, drive: Drives) -> None:
+    allow_retries(world, 2, backoff="0.5")
+
+    driven = drive(world.begun(), in_turn(fails(), fails(), content_player))
+
+    assert (driven.stopped, driven.steps) == ("end", 2)
+    assert drive.retries == [0.5, 1.0]
+    assert sum(drive.slept) == pytest.approx(1.5)
+    assert max(drive.slept) <= 0.2
+
+
+def test_retries_are_used_up(world: World, drive: Drives) -> None:
+    allow_retries(world, 2)
+
+    driven = drive(world.begun(), fails("never"))
+
+    assert (driven.stopped, len(drive.retries)) == ("failed", 2)
+
+
+def test_pause_is_heard_while_a_retry_is_waited_for(world: World, drive: Drives) -> None:
+    allow_retries(world, 3, backoff="100")
+    thread = world.begun()
+    drive.while_asleep = lambda: pause_thread(world.store, world.caller, thread, reason="lunch")
+
+    driven = drive(thread, fails())
+
+    assert (driven.stopped, driven.last.status, len(drive.slept)) == ("paused", "paused", 1)
+    assert drive.slept[0] <= 1
+
+
+def test_kill_is_heard_while_a_retry_is_waited_for(world: World, drive: Drives) -> None:
+    allow_retries(world, 3)
+    thread = world.begun()
+    drive.while_asleep = lambda: kill_thread(world.store, world.caller, thread, reason="no use")
+
+    driven = drive(thread, fails())
+
+    assert (driven.stopped, driven.last.status, driven.last.said) == ("killed", "killed", "no use")
+
+
+def test_patch_does_not_cut_the_wait_short(world: World, drive: Drives) -> None:
+    allow_retries(world, 1)
+    thread = world.begun()
+    patches = iter([{"a": 1}])
+
+    def patch() -> None:
+        for each in patches:
+            patch_thread(world.store, world.caller, thread, each)
+
+    drive.while_asleep = patch
+
+    assert drive(thread, in_turn(fails(), content_player)).stopped == "end"
+    assert sum(drive.slept) == pytest.approx(1.0)
+
+
+def test_interrupt_during_a_wait_leaves_the_thread_ready(world: World, drive: Drives) -> None:
+    allow_retries(world, 1)
+    thread = world.begun()
+    drive.while_asleep = lambda: signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        drive(thread, fails())
+
+    assert world.snapshot(thread).record.status == "ready"
+    assert find_driver(world.store, thread) is None
+
+
+def test_interrupted_agent_ends_the_drive_and_can_be_tried_again(
+    world: World, drive: Drives
+) -> None:
+    thread = world.begun()
+
+    with pytest.raises(TurnInterrupted) as caught:
+        drive(thread, fails("it was interrupted", kind="interrupted"))
+
+    assert caught.value.exit_status == 130
+    assert world.snapshot(thread).get_present().attempts == 1
+    assert drive(thread).stopped == "end"
+
+
+def test_agent_that_a_pause_stops_ends_the_drive_as_paused(world: World, drive: Drives) -> None:
+    thread = world.begun()
+
+    def play(_turn: Turn) -> Played:
+        pause_thread(world.store, world.caller, thread, reason="lunch")
+        return fails("it was stopped: lunch", kind="interrupted", is_stopped=True)(_turn)
+
+    driven = drive(thread, play)
+
+    assert (driven.stopped, driven.last.status, driven.steps) == ("paused", "paused", 0)
+
+
+def test_pause_during_a_step_ends_the_drive_after_it(world: World, drive: Drives) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        pause_thread(world.store, world.caller, thread)
+        return content_player(turn)
+
+    driven = drive(thread, play, until="writer")
+
+    assert (driven.stopped, driven.steps, driven.last.role) == ("paused", 1, "writer")
+
+
+def test_failure_of_a_paused_thread_ends_the_drive_as_paused(world: World, drive: Drives) -> None:
+    allow_retries(world, 1)
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        pause_thread(world.store, world.caller, thread)
+        return fails()(turn)
+
+    assert drive(thread, play).stopped == "paused"
+    assert drive.retries == []
+
+
+def test_work_that_was_stopped_long_ago_is_tried_again(world: World, drive: Drives) -> None:
+    stopped = fails("it was stopped: lunch", kind="interrupted", is_stopped=True)
+
+    assert drive(world.begun(), in_turn(stopped, content_player)).stopped == "end"
+
+
+def test_try_that_was_lost_with_its_machine_is_made_again_but_not_for_ever(
+    world: World, drive: Drives
+) -> None:
+    lost = fails("it was killed", kind="lost")
+
+    assert drive(world.begun(), in_turn(lost, content_player)).stopped == "end"
+    driven = drive(world.start(), lost)
+
+    assert (driven.stopped, driven.last.status) == ("failed", "ready")
+    assert drive(driven.last.thread).stopped == "end"
+
+
+def test_turn_of_a_person_ends_the_drive(world: World, drive: Drives) -> None:
+    world.put()
+    thread = world.start("writer=nobody", "checker=human")
+
+    driven = drive(thread)
+
+    assert (driven.stopped, driven.steps) == ("waiting", 1)
+    assert (driven.last.status, driven.waiting) == ("waiting", Waiting("checker"))
+    with pytest.raises(ThreadNotReady, match="waits for a person"):
+        drive(thread, wait=True)
+
+
+def test_limit_of_an_agent_ends_the_drive(world: World, drive: Drives) -> None:
+    until = world.caller.now_ms() + 3_600_000
+
+    driven = drive(world.begun(), limited(until))
+
+    assert (driven.stopped, driven.last.status) == ("waiting", "waiting")
+    assert driven.waiting == Waiting("writer", until)
+    assert drive.slept == []
+
+
+def test_limit_of_an_agent_is_slept_through_if_asked(world: World, drive: Drives) -> None:
+    until = world.caller.now_ms() + 60_000
+
+    driven = drive(world.begun(), in_turn(limited(until), content_player), wait=True)
+
+    assert (driven.stopped, drive.waits) == ("end", [Waiting("writer", until)])
+    assert world.caller.now_ms() >= until
+
+
+def test_thread_that_waits_already_is_waited_for_if_asked(world: World, drive: Drives) -> None:
+    until = world.caller.now_ms() + 60_000
+    thread = drive(world.begun(), limited(until)).last.thread
+
+    with pytest.raises(ThreadNotReady, match="waits until"):
+        drive(thread)
+
+    assert drive(thread, wait=True).stopped == "end"
+
+
+def test_person_may_let_the_drive_go_on_before_the_limit_ends(world: World, drive: Drives) -> None:
+    thread = world.begun()
+    until = world.caller.now_ms() + 10**12
+    drive.while_asleep = lambda: resume_thread(world.store, world.caller, thread)
+
+    driven = drive(thread, in_turn(limited(until), content_player), wait=True)
+
+    assert (driven.stopped, len(drive.slept)) == ("end", 1)
+
+
+def test_pause_ends_a_wait_for_a_limit(world: World, drive: Drives) -> None:
+    until = world.caller.now_ms() + 10**12
+    thread = drive(world.begun(), limited(until)).last.thread
+    drive.while_asleep = lambda: pause_thread(world.store, world.caller, thread)
+
+    assert drive(thread, wait=True).stopped == "paused"
+
+
+def test_limit_that_is_always_over_already_is_not_asked_at_full_speed(
+    world: World, drive: Drives
+) -> None:
+    past = limited(world.caller.now_ms())
+
+    assert drive(world.begun(), in_turn(*[past] * 4, content_player), wait=True).stopped == "end"
+    assert sum(drive.slept) == pytest.approx(1 + 2 + 3)
+
+
+def begin_limited(world: World, most: int) -> ThreadId:
+    world.put()
+    request = StartRequest("demo", "Do it.", ("nobody",), limits={"maxSteps": most})
+    return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+
+
+def test_limit_of_the_thread_ends_the_drive_after_a_step(world: World, drive: Drives) -> None:
+    thread = begin_limited(world, 1)
+
+    driven = drive(thread)
+
+    assert (driven.stopped, driven.steps, driven.last.status) == ("limit", 1, "ready")
+    with pytest.raises(LimitReached, match="1 of 1 steps are taken"):
+        drive(thread)
+
+
+def test_thread_may_end_at_its_limit(world: World, drive: Drives) -> None:
+    assert drive(begin_limited(world, 2)).stopped == "end"
+
+
+def test_ended_thread_is_not_driven(world: World, drive: Drives) -> None:
+    thread = drive(world.begun()).last.thread
+
+    with pytest.raises(ThreadNotActive):
+        drive(thread)
+
+
+def test_paused_thread_is_not_driven(world: World, drive: Drives) -> None:
+    thread = world.begun()
+    pause_thread(world.store, world.caller, thread)
+
+    with pytest.raises(ThreadNotReady, match="is paused"):
+        drive(thread)
+
+
+def test_no_other_process_drives_or_steps_between_steps(world: World, drive: Drives) -> None:
+    # PAINS 19 and 21: a thread between two steps looked idle, and was run twice.
+    allow_retries(world, 1)
+    thread = world.begun()
+    refused: list[UwfError] = []
+
+    def meddle() -> None:
+        for attempt in (lambda: world.step(thread), lambda: Drives(world)(thread)):
+            with pytest.raises(ThreadBusy) as caught:
+                attempt()
+            refused.append(caught.value)
+
+    drive.while_asleep = meddle
+
+    assert drive(thread, in_turn(fails(), content_player)).stopped == "end"
+    assert {error.facts["holder"]["pid"] for error in refused} == {os.getpid()}
+
+
+def test_drive_lock_names_the_role(world: World, drive: Drives) -> None:
+    thread = world.begun()
+    said: list[Any] = []
+
+    def play(turn: Turn) -> Played:
+        said.append((find_driver(world.store, thread) or {}).get("role"))
+        return content_player(turn)
+
+    drive(thread, play)
+
+    assert said == ["writer", "checker"]
+
+
+def test_thread_that_is_being_stepped_is_not_driven(world: World, drive: Drives) -> None:
+    thread = world.begun()
+
+    with lock_thread(world.store, thread, since_ms=0) as lock:
+        lock.say("writer")
+        with pytest.raises(ThreadBusy):
+            drive(thread)
+
+    assert drive.slept == []
+
+
+def test_thread_that_is_driven_is_not_driven_again(world: World, drive: Drives) -> None:
+    thread = world.begun()
+
+    with lock_drive(world.store, thread, since_ms=0), pytest.raises(ThreadBusy):
+        drive(thread)
+
+
+def test_lock_held_for_a_moment_is_waited_for(world: World, drive: Drives) -> None:
+    thread = world.begun()
+    held = lock_thread(world.store, thread, since_ms=0)
+    held.__enter__()
+    drive.while_asleep = lambda: held.__exit__(None, None, None)
+
+    assert drive(thread).stopped == "end"
+    assert len(drive.slept) == 1
+
+
+def test_lock_held_for_ever_is_not_waited_for(
+    world: World, drive: Drives, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uwf_git.commands.drive.drive_thread._MOST_COLLISIONS", 2)
+    thread = world.begun()
+
+    with lock_thread(world.store, thread, since_ms=0), pytest.raises(ThreadBusy):
+        drive(thread)
+
+    assert len(drive.slept) == 2
+
+
+def test_drive_that_meets_an_end_from_elsewhere_stops(world: World, drive: Drives) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        # As a plain `git push` does it, without a lock.
+        head = get_head(world.store, thread)
+        steal = world.store.refs.move(
+            f"refs/threads/{thread}",
+            seen=head.commit,
+            to_name=f"refs/archive/{thread}",
+            to=head.commit,
+        )
+        assert steal
+        return fails()(turn)
+
+    driven = drive(thread, play)
+
+    assert (driven.stopped, driven.steps) == ("killed", 0)
+
+
+@pytest.mark.parametrize("role", ["writer", "checker"])
+def test_agent_of_the_drive_plays_its_roles(role: str, world: World, drive: Drives) -> None:
+    played: list[tuple[str, str]] = []
+
+    def play(turn: Turn) -> Played:
+        played.append((turn.role, turn.agent.payload["command"]))
+        return content_player(turn)
+
+    drive(world.begun(), play, choice=Choice(f"{role}=mine"))
+
+    assert (role, "mine") in played
+    assert len({command for _, command in played}) == 2
+
+
+def wait_until_gone(pid: str) -> None:
+    """Wait until a process that was killed has been torn down."""
+    deadline = time.monotonic() + 20
+    ask = ["ps", "-o", "stat=", "-p", pid]
+    while subprocess.run(ask, capture_output=True, check=False).stdout.strip()[:1] not in b"Z":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_real_agent_that_is_paused_now_keeps_what_it_printed(
+    world: World, drive: Drives, tmp_path: Path
+) -> None:
+    # PAINS 22: `stop` reported success, and the agent ran on.
+    begun = tmp_path / "begun"
+    agent = world.program(f"trap '' TERM; echo partly; echo $$ >{begun}; sleep 60 & wait; sleep 60")
+    world.put()
+    thread = world.start(agent)
+    other = world.process("thread", "run", thread)
+    while not (begun.exists() and begun.read_text().strip()):
+        assert other.poll() is None
+    paused = pause_thread(world.store, world.caller, thread, reason="lunch", now=True)
+    out, err = other.communicate(timeout=30)
+
+    assert (other.returncode, paused.status) == (0, "paused"), err
+    assert b'"stopped":"paused"' in out
+    snapshot = world.snapshot(thread)
+    assert snapshot.record.status == "paused"
+    name = snapshot.get_present().last_attempt
+    assert name is not None
+    attempt = snapshot.get_node(name)
+    assert attempt.payload["error"] == {"kind": "interrupted", "message": "it was stopped: lunch"}
+    wait_until_gone(begun.read_text().strip())
+
+
+def test_masked_player_is_the_one_that_drives(world: World, drive: Drives) -> None:
+    heard: list[bytes] = []
+    agent = world.program('echo "$MY_API_KEY" >&2; echo \'{"meta": {"text": "x", "ok": true}}\'')
+    environ = {**world.caller.environ, "MY_API_KEY": "sk-0123456789"}
+    world.caller = world.caller._replace(environ=environ)
+    world.put()
+
+    drive(world.start(agent), agent_player(heard.append), max_steps=1)
+
+    assert b"".join(heard) == b"[masked]\n"
+
+
+def test_drive_is_in_the_debug_log(world: World, drive: Drives) -> None:
+    allow_retries(world, 1)
+    thread = world.begun()
+    log = world.place / "debug.jsonl"
+    switch_on(str(log), mask=str)
+    try:
+        drive(thread, in_turn(fails(), content_player))
+    finally:
+        switch_off()
+
+    told = [json.loads(line) for line in log.read_text().splitlines()]
+    said = {line["content"]: line for line in told if line["content"].startswith("drive ")}
+    assert said["drive sleeps"]["seconds"] == "1.0"
+    assert (said["drive stops"]["thread"], said["drive stops"]["why"]) == (thread, "end")

@@ -1,0 +1,171 @@
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from commands.at_work import BEGUN, RESULT, begin
+from commands.world import World, fails
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.drive.wait import AtRest, StillAtWork, WaitRequest, wait_for_threads
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.turn import StepFiles
+from uwf_git.model.thread import Waiting
+from uwf_git.store.threads.heads import NoSuchThread
+from uwf_git.store.threads.lock import lock_drive, lock_thread
+
+
+class Waits:
+    """Waits for threads of a world; its clock is moved by its sleep alone."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.rested: list[AtRest] = []
+        self.slept: list[float] = []
+        self.while_asleep: Callable[[], Any] = lambda: None
+
+    def __call__(self, *threads: str, timeout_s: float | None = None) -> list[AtRest]:
+        request = WaitRequest(threads, timeout_s, self.sleep, lambda: sum(self.slept))
+        wait_for_threads(self.world.store, request, on_rest=self.rested.append)
+        return self.rested
+
+    def sleep(self, seconds: float) -> None:
+        """Be the clock's sleep."""
+        assert len(self.slept) < 10_000
+        self.slept.append(seconds)
+        self.while_asleep()
+
+
+@pytest.fixture
+def wait(world: World) -> Waits:
+    return Waits(world)
+
+
+def test_ready_thread_without_a_driver_is_at_rest(world: World, wait: Waits) -> None:
+    thread = world.begun()
+    record = world.snapshot(thread).record
+
+    assert wait(thread[:26]) == [AtRest(record.workflow, thread, record.node, "ready", None)]
+    assert wait.slept == []
+
+
+@pytest.mark.parametrize("lock", [lock_drive, lock_thread])
+def test_driven_or_stepped_thread_is_waited_for(lock: Any, world: World, wait: Waits) -> None:
+    thread = world.begun()
+    held = lock(world.store, thread, since_ms=0)
+    held.__enter__()
+
+    def end() -> None:
+        if len(wait.slept) == 30:
+            held.__exit__(None, None, None)
+
+    wait.while_asleep = end
+
+    assert [each.status for each in wait(thread)] == ["ready"]
+    # Often at first, since most that is waited for is short; never in a busy loop.
+    assert len(wait.slept) == 30
+    assert (wait.slept[0], wait.slept[-1]) == (0.05, 0.5)
+
+
+def test_ended_thread_is_at_rest_even_if_locked(world: World, wait: Waits) -> None:
+    thread = world.begun()
+    kill_thread(world.store, world.caller, thread)
+
+    with lock_drive(world.store, thread, since_ms=0):
+        assert [each.status for each in wait(thread)] == ["killed"]
+
+
+def test_waiting_thread_has_what_it_waits_for(world: World, wait: Waits) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails(kind="usage-limit", left=StepFiles(reset_at=77)))
+
+    [rest] = wait(thread)
+
+    assert (rest.status, rest.waiting) == ("waiting", Waiting("writer", 77))
+
+
+def test_paused_thread_is_at_work_until_its_step_is_over(world: World, wait: Waits) -> None:
+    thread = world.begun()
+    pause_thread(world.store, world.caller, thread)
+    held = lock_thread(world.store, thread, since_ms=0)
+    held.__enter__()
+    wait.while_asleep = lambda: held.__exit__(None, None, None)
+
+    assert [each.status for each in wait(thread)] == ["paused"]
+    assert len(wait.slept) == 1
+
+
+def test_threads_are_reported_as_they_come_to_rest(world: World, wait: Waits) -> None:
+    first, second = world.begun(), world.start()
+    held = lock_drive(world.store, first, since_ms=0)
+    held.__enter__()
+    wait.while_asleep = lambda: held.__exit__(None, None, None)
+
+    assert [each.thread for each in wait(first, second, first)] == [second, first]
+
+
+def test_time_to_wait_ends(world: World, wait: Waits) -> None:
+    first, second = world.begun(), world.start()
+
+    with (
+        lock_drive(world.store, first, since_ms=0),
+        pytest.raises(StillAtWork, match=f"thread {first} is still at work after 2 s") as caught,
+    ):
+        wait(first, second, timeout_s=2)
+
+    assert caught.value.exit_status == 4
+    assert sum(wait.slept) == pytest.approx(2)
+    assert [each.thread for each in wait.rested] == [second]
+
+
+def test_time_of_zero_is_one_look(world: World, wait: Waits) -> None:
+    threads = [world.begun(), world.start()]
+
+    with (
+        lock_drive(world.store, threads[0], since_ms=0),
+        lock_drive(world.store, threads[1], since_ms=0),
+        pytest.raises(StillAtWork, match="2 threads are"),
+    ):
+        wait(*threads, timeout_s=0)
+
+    assert wait.slept == []
+
+
+def test_driver_that_died_is_not_waited_for(world: World, wait: Waits) -> None:
+    # PAINS 20: after a kill -9 a thread was "running" for ever.
+    thread = world.begun()
+    path = world.store.local_path("locks", thread) + ".drive"
+    with lock_drive(world.store, thread, since_ms=0), open(path, "rb") as file:
+        said = file.read().replace(b'"start": ', b'"start": 1')
+    with open(path, "wb") as file:
+        file.write(said)
+
+    assert [each.status for each in wait(thread)] == ["ready"]
+    assert wait.slept == []
+
+
+def test_agent_whose_engine_was_killed_is_waited_for(world: World, wait: Waits) -> None:
+    # As `uwf ps` and `uwf thread list` have it.
+    at = begin(world, f"{BEGUN}while [ ! -e go ]; do sleep 0.02; done; {RESULT}")
+    at.lose_engine()
+
+    def end() -> None:
+        (world.place / "go").touch()
+        while at.living():
+            time.sleep(0.01)
+
+    wait.while_asleep = end
+    try:
+        assert [each.status for each in wait(at.thread)] == ["ready"]
+        assert wait.slept != []
+    finally:
+        end()
+
+
+def test_missing_thread_is_not_waited_for(world: World, wait: Waits) -> None:
+    with pytest.raises(NoSuchThread):
+        wait(world.begun(), "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+    assert wait.rested == []

@@ -1,0 +1,290 @@
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from commands.turns import begin_turn
+from commands.world import World, content_player
+
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.events.commit_events import EventOptions
+from uwf_git.commands.events.order import NoSuchEvent
+from uwf_git.commands.events.stream import EventsRequest, EventStream
+from uwf_git.commands.step.step_thread import StepRequest, step_thread
+from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.engine.events import parse_event_id
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import open_store
+
+THREADS = 20
+_DEADLINE_S = 120
+
+
+@pytest.fixture
+def troubles() -> list[StoreDamaged]:
+    return []
+
+
+@pytest.fixture
+def follow(world: World, troubles: list[StoreDamaged]) -> Callable[..., EventStream]:
+    """Return a stream on a store of its own, as in another process."""
+
+    def make(since: str | None = None, **asked: Any) -> EventStream:
+        store = open_store(world.store.path)
+        after = None if since is None else parse_event_id(since)
+        request = EventsRequest(since=after, **asked)
+        return EventStream(store, request, EventOptions(), troubles.append)
+
+    return make
+
+
+def ids(events: EventStream) -> list[str]:
+    return [event["id"] for event in events.read()]
+
+
+def words(events: EventStream) -> list[str]:
+    return [each.rpartition("-")[2] for each in ids(events)]
+
+
+def finish(world: World, thread: ThreadId) -> None:
+    while world.step(thread).status != "completed":
+        pass
+
+
+def test_older_events_come_in_the_order_of_time(
+    world: World, follow: Callable[..., EventStream]
+) -> None:
+    first, second = world.begun(), world.start()
+    world.step(second)
+    world.step(first)
+
+    told = [(event["taskId"], event["type"]) for event in follow().read()]
+
+    step = ["node:enter", "node:exit", "workflow:progress"]
+    assert told == [
+        (first, "workflow:start"),
+        (second, "workflow:start"),
+        *((second, kind) for kind in step),
+        *((first, kind) for kind in step),
+    ]
+
+
+def test_after_each_event_there_is_one_rest_whenever_it_is_asked_for(
+    world: World, follow: Callable[..., EventStream]
+) -> None:
+    first = world.begun()
+    world.step(first)
+    live = follow()
+    seen = ids(live)
+    second = world.start()
+    world.step(second)
+    seen += ids(live)
+    begin_turn(world, first, role="checker")
+    seen += ids(live)
+    pause_thread(world.store, world.caller, second)
+    seen += ids(live)
+    finish(world, first)
+    seen += ids(live)
+
+    assert ids(follow()) == seen
+    assert len(set(seen)) == len(seen)
+    for place, event in enumerate(seen):
+        assert ids(follow(event)) == seen[place + 1 :]
+
+
+def test_from_now_begins_with_the_open_turns(
+    world: World, follow: Callable[..., EventStream]
+) -> None:
+    thread = world.begun()
+    base = begin_turn(world, thread)
+    earlier = follow(from_now=True)
+
+    assert ids(earlier) == [f"{base}-enter"]
+    # The other reader has recorded the turn; this one reports it too.
+    later = follow(from_now=True)
+    assert ids(later) == [f"{base}-enter"]
+    world.step(thread)
+    assert words(earlier) == words(later) == ["exit", "progress"]
+
+
+def test_turn_that_only_a_reader_of_its_thread_saw_is_a_place_too(
+    world: World, follow: Callable[..., EventStream]
+) -> None:
+    thread = world.begun()
+    base = world.snapshot(thread).commit.oid
+    reader = follow(f"{base}-enter")
+    assert ids(reader) == []
+    world.step(thread)
+
+    assert words(reader) == ["exit", "progress"]
+    assert words(follow(f"{base}-enter")) == ["exit", "progress"]
+
+
+def test_commit_alone_is_all_of_its_events(
+    world: World, follow: Callable[..., EventStream]
+) -> None:
+    thread = world.begun()
+    start = world.snapshot(thread).commit.oid
+    world.step(thread)
+
+    assert words(follow(start)) == ["enter", "exit", "progress"]
+
+
+@pytest.mark.parametrize("word", ["-exit", "-enter", "", "-start"])
+def test_unknown_event_is_refused(
+    world: World, follow: Callable[..., EventStream], word: str
+) -> None:
+    thread = world.begun()
+    for commit in ("0" * 40, world.store.refs.find("refs/workflows/demo")):
+        with pytest.raises(NoSuchEvent):
+            ids(follow(f"{commit}{word}"))
+    if word == "-exit":
+        with pytest.raises(NoSuchEvent):
+            ids(follow(f"{world.snapshot(thread).commit.oid}-exit"))
+
+
+def test_removed_thread_leaves_silence(
+    world: World, follow: Callable[..., EventStream], troubles: list[StoreDamaged]
+) -> None:
+    gone, stays = world.begun(), world.start()
+    reader = follow()
+    list(reader.read())
+    world.step(gone)
+    tip = world.snapshot(gone).commit.oid
+    assert words(reader) == ["enter", "exit", "progress"]
+    world.store.refs.delete(f"refs/threads/{gone}", seen=tip)
+    Path(world.store.path, "objects", tip[:2], tip[2:]).unlink()
+    world.step(stays)
+
+    assert {event["taskId"] for event in reader.read()} == {stays}
+    assert {event["taskId"] for event in follow().read()} == {gone, stays}
+    assert troubles == []
+
+
+def test_damage_in_one_thread_is_reported_and_the_others_are_read(
+    world: World, follow: Callable[..., EventStream], troubles: list[StoreDamaged]
+) -> None:
+    broken, whole = world.begun(), world.start()
+    reader = follow()
+    list(reader.read())
+    for thread in (broken, whole):
+        world.step(thread)
+    entry = world.snapshot(broken).get_entry("now.json").decode()
+    Path(world.store.path, "objects", entry[:2], entry[2:]).unlink()
+
+    for events in (reader, follow()):
+        assert whole in {event["taskId"] for event in events.read()}
+    assert troubles
+
+
+def test_long_order_does_not_depend_on_the_reader(
+    world: World, follow: Callable[..., EventStream]
+) -> None:
+    thread = world.begun()
+    first, second = follow(from_now=True), follow(from_now=True)
+    ids(first)
+    ids(second)
+    threads = [world.start() for _ in range(3)]
+    mine = ids(first)
+    world.step(thread)
+    theirs = ids(second)
+    world.step(threads[0])
+
+    assert mine + ids(first) == theirs + ids(second)
+
+
+class Load:
+    """Threads that run to their end concurrently."""
+
+    def __init__(self, world: World, count: int) -> None:
+        self.world = world
+        self.threads = [world.start() for _ in range(count)]
+        self.failures: list[BaseException] = []
+        self.at_work = [
+            threading.Thread(target=self._run, args=(self.threads[place::4],)) for place in range(4)
+        ]
+
+    def __enter__(self) -> Self:
+        for each in self.at_work:
+            each.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self.at_work:
+            each.join(_DEADLINE_S)
+        assert self.failures == []
+
+    def is_over(self) -> bool:
+        return not any(each.is_alive() for each in self.at_work)
+
+    def _run(self, threads: list[ThreadId]) -> None:
+        try:
+            store = open_store(self.world.store.path)
+            left = list(threads)
+            while left:
+                for thread in list(left):
+                    request = StepRequest(thread, content_player, Choice())
+                    if step_thread(store, self.world.caller, request).status == "completed":
+                        left.remove(thread)
+        except BaseException as error:
+            self.failures.append(error)
+            raise
+
+
+def check_whole(world: World, threads: list[ThreadId], events: list[dict[str, Any]]) -> None:
+    """Check that no event is missing or doubled, and that each thread's events are in order."""
+    told = [event["id"] for event in events]
+    assert len(told) == len(set(told))
+    step = ["enter", "exit", "progress"]
+    for thread in threads:
+        mine = [event["id"].rpartition("-")[2] for event in events if event["taskId"] == thread]
+        assert mine == ["start", *step, *step, "complete"]
+        depths = [event["depth"] for event in events if event["taskId"] == thread]
+        assert depths == sorted(depths)
+
+
+def test_nothing_is_missed_or_doubled_while_twenty_threads_run(
+    world: World, follow: Callable[..., EventStream], git: Callable[..., str]
+) -> None:
+    world.put()
+    reader = follow()
+    seen = list(reader.read())
+    second: EventStream | None = None
+    tail: list[dict[str, Any]] = []
+    with Load(world, THREADS) as load:
+        packed = 0
+        while not load.is_over():
+            seen += reader.read()
+            if len(seen) > 40 * (packed + 1) and packed < 3:
+                git("pack-refs", "--all", "--prune", cwd=Path(world.store.path))
+                packed += 1
+            if second is None and len(seen) > 80:
+                # Another reader continues where this one is.
+                second = follow(seen[-1]["id"])
+                place = len(seen)
+            if second is not None:
+                tail += second.read()
+    seen += reader.read()
+    assert second is not None
+    tail += second.read()
+
+    check_whole(world, load.threads, seen)
+    assert [event["id"] for event in tail] == [event["id"] for event in seen[place:]]
+    assert packed
+
+
+def test_nothing_is_missed_while_git_packs_everything(
+    world: World, follow: Callable[..., EventStream], git: Callable[..., str]
+) -> None:
+    world.put()
+    reader = follow()
+    seen = list(reader.read())
+    with Load(world, 8) as load:
+        while not load.is_over():
+            seen += reader.read()
+            git("gc", "--quiet", cwd=Path(world.store.path))
+    seen += reader.read()
+
+    check_whole(world, load.threads, seen)

@@ -1,0 +1,145 @@
+from typing import Any
+
+import pytest
+from commands.world import World, content_player, fails, says
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.inspect.context import NotItsTurn, get_context, load_thread_context
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.turn import Played, Turn
+
+
+def test_first_turn_has_the_task_and_the_role(world: World) -> None:
+    thread = world.begun()
+    record = world.snapshot(thread).record
+
+    context = get_context(world.store, thread)
+
+    assert list(context) == [
+        "thread", "workflow", "role", "start", "steps", "head", "depth", "visit", "attempt",
+        "lastError", "state", "hint", "workdir",
+    ]  # fmt: skip
+    assert context["thread"] == thread
+    assert context["workflow"] == {
+        "hash": record.workflow,
+        "name": "demo",
+        "description": "Write until somebody is content.",
+    }
+    assert context["role"]["name"] == "writer"
+    assert context["role"]["systemPrompt"] == "Write."
+    assert context["role"]["outputSchema"]["required"] == ["text"]
+    assert "extractPrompt" not in context["role"]
+    assert (context["start"]["prompt"], context["start"]["hash"]) == ("Do it.", record.node)
+    assert (context["head"], context["depth"], context["steps"]) == (record.node, 0, [])
+    assert (context["visit"], context["attempt"], context["lastError"]) == (1, 1, None)
+    assert (context["state"], context["hint"]) == ({}, None)
+    assert context["workdir"] == str(world.place)
+
+
+def test_later_turn_has_the_steps_before_it(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "x"}, "the text", state={"round": 1}))
+
+    context = get_context(world.store, thread)
+
+    step = context["steps"][0]
+    assert context["role"]["extractPrompt"] == "Is it good?"
+    assert {name: step[name] for name in ("role", "meta", "content", "agent")} == {
+        "role": "writer",
+        "meta": {"text": "x"},
+        "content": "the text",
+        "agent": "nobody",
+    }
+    assert step["hash"] == context["head"]
+    assert context["state"] == {"round": 1}
+
+
+def test_visits_of_a_role_are_counted(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    world.step(thread, says({"ok": False}))
+
+    assert get_context(world.store, thread)["visit"] == 2
+
+
+def test_second_try_knows_why_the_first_one_failed(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("it broke"))
+    assert world.snapshot(thread).record.status == "failed"
+
+    context = get_context(world.store, thread)
+
+    assert context["attempt"] == 2
+    assert context["lastError"] == {"kind": "exited", "message": "it broke"}
+    retry_thread(world.store, world.caller, thread)
+    world.step(thread)
+    assert get_context(world.store, thread)["lastError"] is None
+
+
+def test_agent_sees_the_same_while_it_plays(world: World) -> None:
+    thread = world.begun()
+    before = get_context(world.store, thread)
+    seen: list[dict[str, Any]] = []
+
+    def play(turn: Turn) -> Played:
+        seen.append(load_thread_context(turn.store.path, turn.thread, role=turn.role))
+        return content_player(turn)
+
+    world.step(thread, play)
+
+    assert seen == [before]
+
+
+def test_role_can_be_asked_for_out_of_turn(world: World) -> None:
+    thread = world.begun()
+
+    assert get_context(world.store, thread, role="checker")["role"]["name"] == "checker"
+    with pytest.raises(NotItsTurn) as caught:
+        get_context(world.store, thread, role="nobody")
+    assert "its roles are writer, checker" in (caught.value.hint or "")
+
+
+def test_thread_at_its_end_has_no_turn(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    world.step(thread)
+
+    with pytest.raises(NotItsTurn, match="has no turn left"):
+        get_context(world.store, thread)
+
+
+def test_ended_thread_has_no_turn(world: World) -> None:
+    thread = world.begun()
+    kill_thread(world.store, world.caller, thread)
+
+    with pytest.raises(ThreadNotActive):
+        get_context(world.store, thread)
+
+
+def test_thread_that_takes_no_step_now_has_a_context_all_the_same(world: World) -> None:
+    thread = world.start("human", workflow=world.put().workflow)
+    ready = get_context(world.store, thread)
+
+    world.step(thread)
+    assert world.snapshot(thread).record.status == "waiting"
+    assert get_context(world.store, thread) == ready
+
+    pause_thread(world.store, world.caller, thread)
+    patch_thread(world.store, world.caller, thread, {"draft": 2})
+    assert get_context(world.store, thread) == {**ready, "state": {"draft": 2}}
+
+
+def test_poked_step_is_not_common(world: World) -> None:
+    thread = world.begun()
+    before = get_context(world.store, thread)
+    world.step(thread)
+
+    poke_thread(world.store, world.caller, thread, hint="shorter")
+
+    assert get_context(world.store, thread) == {**before, "hint": "shorter"}

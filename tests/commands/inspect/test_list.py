@@ -1,0 +1,276 @@
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands.world import DEMO, World, fails
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.turn import StepFiles
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.lock import lock_drive, lock_thread
+
+Git = Callable[..., str]
+
+Damage = Callable[[Path, str, Git], None]
+
+
+def listed(world: World, **asked: Any) -> list[ThreadId]:
+    return [row["thread"] for row in list_thread_rows(world.store, ListRequest(**asked))]
+
+
+@pytest.fixture
+def three(world: World) -> list[ThreadId]:
+    """Start two threads of one workflow and one of another, which is killed; oldest first."""
+    world.put()
+    world.put(DEMO.replace("name: demo", "name: other"))
+    threads = [world.start(), world.start(workflow="other"), world.start()]
+    kill_thread(world.store, world.caller, threads[1])
+    return threads
+
+
+def test_newest_comes_first(world: World, three: list[ThreadId]) -> None:
+    assert listed(world) == [three[2], three[0]]
+
+
+def test_ended_ones_are_among_them_when_asked_for(world: World, three: list[ThreadId]) -> None:
+    assert listed(world, archived=True) == three[::-1]
+
+
+def test_no_more_than_asked_for(world: World, three: list[ThreadId]) -> None:
+    assert listed(world, archived=True, limit=2) == [three[2], three[1]]
+    assert listed(world, archived=True, limit=1, workflow="other") == [three[1]]
+
+
+def test_workflow_is_asked_for_by_name_or_hash(world: World, three: list[ThreadId]) -> None:
+    other = world.snapshot(three[1]).record.workflow
+
+    assert listed(world, archived=True, workflow="other") == [three[1]]
+    assert listed(world, archived=True, workflow=other) == [three[1]]
+    assert listed(world, workflow="nothing") == []
+
+
+def test_status_is_asked_for(world: World, three: list[ThreadId]) -> None:
+    assert listed(world, archived=True, statuses=frozenset({"killed"})) == [three[1]]
+    assert listed(world, archived=True, statuses=frozenset({"ready"})) == [three[2], three[0]]
+    assert listed(world, archived=True, statuses=frozenset({"completed"})) == []
+
+
+def test_row_has_the_status_of_a_thread(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    snapshot = world.snapshot(thread)
+
+    assert list_thread_rows(world.store, ListRequest()) == [
+        {
+            "thread": thread,
+            "status": "ready",
+            "workflow": snapshot.record.workflow,
+            "workflowName": "demo",
+            "depth": 1,
+            "head": snapshot.record.node,
+            "lastUpdateTime": snapshot.commit.time_s * 1000,
+            "said": "writer: What was said.",
+        }
+    ]
+
+
+def test_archived_thread_with_a_left_over_ref_is_listed_once(
+    world: World, three: list[ThreadId], git: Git
+) -> None:
+    git(
+        "update-ref", f"refs/threads/{three[1]}", f"refs/archive/{three[1]}~1",
+        cwd=Path(world.store.path),
+    )  # fmt: skip
+
+    assert listed(world, archived=True) == three[::-1]
+    assert listed(world) == [three[2], three[0]]
+
+
+def test_empty_store_has_none(world: World) -> None:
+    assert listed(world, archived=True) == []
+
+
+def write_ref(content: bytes) -> Damage:
+    def damage(ref: Path, _oid: str, _git: Git) -> None:
+        ref.write_bytes(content)
+
+    return damage
+
+
+def write_object(content: bytes) -> Damage:
+    def damage(ref: Path, oid: str, _git: Git) -> None:
+        loose(ref, oid).write_bytes(content)
+
+    return damage
+
+
+def loose(ref: Path, oid: str) -> Path:
+    path = ref.parents[2] / "objects" / oid[:2] / oid[2:]
+    path.chmod(0o644)
+    return path
+
+
+def remove_object(ref: Path, oid: str, _git: Git) -> None:
+    loose(ref, oid).unlink()
+
+
+def replace_by_message(message: str) -> Damage:
+    """Point the ref at a commit of the same tree with another message."""
+
+    def damage(ref: Path, oid: str, git: Git) -> None:
+        made = git("commit-tree", f"{oid}^{{tree}}", cwd=ref.parents[2], stdin=message)
+        ref.write_text(made)
+
+    return damage
+
+
+def point_at(revision: str) -> Damage:
+    def damage(ref: Path, oid: str, git: Git) -> None:
+        ref.write_text(git("rev-parse", oid + revision, cwd=ref.parents[2]))
+
+    return damage
+
+
+DAMAGES: dict[str, Damage] = {
+    "empty ref": write_ref(b""),
+    "ref of garbage": write_ref(b"\xff\x00" * 40),
+    "short ref": write_ref(b"abc\n"),
+    "symbolic ref": write_ref(b"ref: refs/heads/main\n"),
+    "ref to nothing": write_ref(b"0123456789" * 4 + b"\n"),
+    "commit gone": remove_object,
+    "empty object": write_object(b""),
+    "object of garbage": write_object(b"garbage"),
+    "object cut short": write_object(zlib.compress(b"commit 400\0tree ")[:-3]),
+    "object of another kind": write_object(zlib.compress(b"blob 1\0x")),
+    "commit without lines": write_object(zlib.compress(b"commit 3\0x\ny")),
+    "ref to a tree": point_at("^{tree}"),
+    "ref to a blob": point_at(":now.json"),
+    "no trailers": replace_by_message("hello\n"),
+    "newer format": replace_by_message("start: x\n\nUwf-Format: 999\n"),
+    "forged trailers": replace_by_message(
+        "start: x\n\nUwf-Format: 1\nUwf-Thread: 01J00000000000000000000001\nUwf-Event: x\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_damaged_thread_is_one_row_that_says_so(damage: Damage, world: World, git: Git) -> None:
+    world.put()
+    before, spoiled, after = world.start(), world.start(), world.start()
+    ref = Path(world.store.path, "refs", "threads", spoiled)
+    damage(ref, ref.read_text().strip(), git)
+    world.reopen()
+
+    rows = list_thread_rows(world.store, ListRequest(archived=True))
+
+    assert [row["thread"] for row in rows] == [after, spoiled, before]
+    assert [row["status"] for row in rows] == ["ready", "damaged", "ready"]
+    assert rows[1]["error"]
+    assert listed(world, statuses=frozenset({"damaged"})) == [spoiled]
+
+
+def test_ref_that_is_no_thread_is_not_listed(world: World) -> None:
+    thread = world.begun()
+    folder = Path(world.store.path, "refs", "threads")
+    content = (folder / thread).read_text()
+    for name in ("notes", thread.lower(), f"{thread}.lock", f"{thread}x"):
+        (folder / name).write_text(content)
+    (folder / "01ARZ3NDEKTSV4RRFFQ69G5FAV").mkdir()
+
+    assert listed(world, archived=True) == [thread]
+
+
+def test_several_statuses_are_asked_for(world: World, three: list[ThreadId]) -> None:
+    asked = frozenset({"killed", "ready"})
+
+    assert listed(world, archived=True, statuses=asked) == three[::-1]
+    assert listed(world, statuses=asked) == three[::-1]
+    assert listed(world, statuses=frozenset({"ready"})) == [three[2], three[0]]
+
+
+def test_offset_leaves_the_first_ones_out(world: World, three: list[ThreadId]) -> None:
+    assert listed(world, archived=True, offset=1) == [three[1], three[0]]
+    assert listed(world, archived=True, offset=1, limit=1) == [three[1]]
+    assert listed(world, offset=1, limit=5, workflow="demo") == [three[0]]
+    assert listed(world, archived=True, offset=3) == []
+
+
+def test_time_of_the_last_event_is_asked_for(world: World, three: list[ThreadId]) -> None:
+    world.step(three[0])
+    updated = {row["thread"]: row["lastUpdateTime"] for row in list_thread_rows(
+        world.store, ListRequest(archived=True)
+    )}  # fmt: skip
+    oldest, between, newest = sorted(updated, key=lambda thread: updated[thread])
+
+    def asked(**times: int) -> set[str]:
+        return set(listed(world, archived=True, **times))
+
+    assert newest == three[0]
+    assert asked(after_ms=updated[newest] + 999) == {newest}
+    assert asked(after_ms=updated[newest] + 1000) == set()
+    assert asked(before_ms=updated[newest]) == {oldest, between}
+    assert asked(after_ms=updated[between], before_ms=updated[newest]) == {between}
+
+
+def test_damaged_thread_is_of_no_time(world: World) -> None:
+    thread = world.begun()
+    Path(world.store.path, "refs", "threads", thread).write_bytes(b"")
+
+    assert listed(world) == [thread]
+    assert listed(world, before_ms=10**15) == []
+
+
+def test_row_of_a_thread_that_waits_for_a_person_has_the_question(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, command="human")
+
+    rows = list_thread_rows(world.store, ListRequest(statuses=frozenset({"waiting"})))
+
+    assert [(row["thread"], row["waiting"], row["question"]) for row in rows] == [
+        (thread, {"role": "writer"}, "Write.")
+    ]
+
+
+def test_row_of_a_thread_that_waits_for_a_limit_says_until_when(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("limit", left=StepFiles(reset_at=4_000_000_000_000)))
+
+    row = list_thread_rows(world.store, ListRequest())[0]
+
+    assert row["waiting"] == {"role": "writer", "until": 4_000_000_000_000}
+    assert "question" not in row
+
+
+def test_thread_at_work_is_running_and_no_longer_ready(world: World) -> None:
+    resting, driven, stepped = (world.begun() for _ in range(3))
+    with (
+        lock_drive(world.store, driven, since_ms=1),
+        lock_thread(world.store, stepped, since_ms=1),
+    ):
+        assert listed(world, statuses=frozenset({"running"})) == [stepped, driven]
+        assert listed(world, statuses=frozenset({"ready"})) == [resting]
+        rows = list_thread_rows(world.store, ListRequest())
+    assert [row["status"] for row in rows] == ["running", "running", "ready"]
+    assert listed(world, statuses=frozenset({"running"})) == []
+
+
+def test_thread_that_waits_is_waiting_though_its_driver_sleeps(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, command="human")
+
+    with lock_drive(world.store, thread, since_ms=1):
+        assert listed(world, statuses=frozenset({"waiting"})) == [thread]
+
+
+def test_ended_thread_is_never_running(world: World) -> None:
+    thread = world.begun()
+    kill_thread(world.store, world.caller, thread)
+    with lock_thread(world.store, thread, since_ms=1):
+        rows = list_thread_rows(world.store, ListRequest(archived=True))
+
+    assert [row["status"] for row in rows] == ["killed"]

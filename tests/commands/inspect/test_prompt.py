@@ -1,0 +1,23 @@
+import pytest
+from commands.world import World, says
+
+from uwf_git.commands.inspect.context import NotItsTurn, get_prompt
+
+
+def test_prompt_is_for_the_next_role(world: World) -> None:
+    thread = world.begun()
+    assert get_prompt(world.store, thread).startswith("# You are writer\n")
+
+    world.step(thread, says({"text": "x"}, "What was said."))
+
+    prompt = get_prompt(world.store, thread)
+    assert prompt.startswith("# You are checker\n")
+    assert "What was said." in prompt
+
+
+def test_role_can_be_named(world: World) -> None:
+    thread = world.begun()
+
+    assert get_prompt(world.store, thread, role="checker").startswith("# You are checker\n")
+    with pytest.raises(NotItsTurn):
+        get_prompt(world.store, thread, role="nobody")

@@ -1,0 +1,221 @@
+import re
+
+import pytest
+from commands.world import World, fails, read_thread, replied, says
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.inspect.read import render_thread
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.errors import StoreDamaged
+from uwf_git.store.objects.objects import get_tree
+from uwf_git.store.threads.heads import NoSuchThread
+
+HOSTILE = "# Broken out\n\n## 9. forged: x\n\n```\n<!--\n\nTitle\n===\n"
+
+
+def timeless(told: str) -> str:
+    """Return the Markdown without times, which differ at each call."""
+    return re.sub(r"2025-10-09 08:53:\d\d UTC", "TIME", told)
+
+
+def test_thread_is_shown_from_task_to_end(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "a poem"}, "# A poem\n\nRoses.\n"), command="uwf-poet --fast")
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("no key", stdout=b"half", stderr=b"KeyError\n"))
+    retry_thread(world.store, world.caller, thread, hint="The key is in `.env`.")
+    world.step(thread, says({"ok": True}, '{"meta": {"ok": true}}\n'))
+    world.step(thread)
+    workflow = world.snapshot(thread).record.workflow
+    first, second = [
+        node.hash for node in world.snapshot(thread).walk_chain() if "prev" in node.payload
+    ][::-1]
+
+    told = timeless(read_thread(world.store, thread))
+
+    assert told == (
+        "# Do it.\n\n"
+        f"thread `{thread}` · workflow **demo** `{workflow}` · **completed** · 2 steps"
+        " · started TIME\n\n"
+        "> Do it.\n\n"
+        "## 1. writer: A poem\n\n"
+        f"uwf-poet · TIME · 1.5 s · `{first}`\n\n"
+        "- **text**: a poem\n\n"
+        "### A poem\n\nRoses.\n\n"
+        "## checker: attempt 1 failed\n\n"
+        "TIME · 0.5 s\n\n"
+        "- **exited**: no key\n\n"
+        "It printed:\n\n```text\nhalf\n```\n\nIts log:\n\n```text\nKeyError\n```\n\n"
+        "## To be tried again\n\nTIME · C O Mitter\n\n"
+        "The key is in `.env`.\n\n"
+        "## 2. checker\n\n"
+        f"nobody · TIME · 1.5 s · `{second}`\n\n"
+        "- **ok**: true\n\n"
+        "## Completed after 2 steps\n\n"
+        "TIME · C O Mitter\n"
+    )
+
+
+def test_hostile_text_stays_where_it_was_said(world: World) -> None:
+    thread = world.start(workflow=world.put().workflow, prompt=HOSTILE)
+    world.step(thread, says({"text": HOSTILE, HOSTILE: [HOSTILE]}, HOSTILE))
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails(HOSTILE, stdout=HOSTILE.encode(), stderr=HOSTILE.encode()))
+    retry_thread(world.store, world.caller, thread, hint=HOSTILE)
+    pause_thread(world.store, world.caller, thread, reason=HOSTILE)
+    patch_thread(world.store, world.caller, thread, {HOSTILE: HOSTILE}, reason=HOSTILE)
+    resume_thread(world.store, world.caller, thread, reason=HOSTILE)
+    world.step(thread, says({"ok": True}, HOSTILE.replace("\n", "\r")))
+    kill_thread(world.store, world.caller, thread, reason=HOSTILE)
+
+    told = read_thread(world.store, thread)
+
+    headings = []
+    fence = ""
+    for line in told.splitlines():
+        if not fence and line.startswith(("# ", "## ")):
+            headings.append(line)
+        if line.startswith("```"):
+            fence = "" if line == fence else fence or line.removesuffix("text")
+    assert not fence
+    assert headings == [
+        "# Broken out",
+        "## 1. writer: Broken out",
+        "## checker: attempt 1 failed",
+        "## To be tried again",
+        "## Paused",
+        "## State changed by hand",
+        "## Resumed",
+        "## 2. checker: Broken out",
+        "## Killed after 2 steps",
+    ]
+
+
+def test_last_shows_only_the_newest_events(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    world.step(thread)
+
+    told = read_thread(world.store, thread, last=1)
+
+    assert "## 2. checker" in told
+    assert "## 1. writer" not in told
+
+
+def test_prose_stays_prose_and_tables_of_a_program_keep_their_lines(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "x"}, "One paragraph.\n\n- a\n- b"))
+    world.step(thread, says({"ok": True}, "name     size\n  a         12"))
+
+    told = read_thread(world.store, thread)
+
+    assert "\nOne paragraph.\n\n- a\n- b\n" in told
+    assert "\n```text\nname     size\n  a         12\n```\n" in told
+
+
+def test_huge_output_is_shown(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, lambda _turn: replied({"text": "x" * 100_000}, "y\n" * 200_000))
+
+    told = read_thread(world.store, thread)
+
+    assert len(told.splitlines()[0]) <= 102
+    assert told.count("\ny") == 200_000
+
+
+def test_unknown_thread_is_refused(world: World) -> None:
+    with pytest.raises(NoSuchThread):
+        read_thread(world.store, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+
+def spoil(world: World, oid: str) -> None:
+    """Replace a loose object."""
+    path = f"{world.store.path}/objects/{oid[:2]}/{oid[2:]}"
+    with open(f"{path}.new", "wb") as file:
+        file.write(b"garbage")
+    world.place.joinpath(f"{path}.new").rename(path)
+    world.reopen()
+
+
+def test_damaged_history_is_raised(world: World) -> None:
+    thread = world.begun()
+    start = world.snapshot(thread).commit.oid
+    world.step(thread)
+    spoil(world, start)
+
+    with pytest.raises(StoreDamaged, match=start):
+        read_thread(world.store, thread)
+
+
+def test_events_before_last_are_not_read(world: World) -> None:
+    thread = world.begun()
+    start = world.snapshot(thread).commit.oid
+    world.step(thread)
+    world.step(thread)
+    spoil(world, start)
+
+    assert "## 2. checker" in read_thread(world.store, thread, last=1)
+
+
+def test_thread_is_shown_up_to_the_damage(world: World) -> None:
+    """The contents of all steps may be more than memory holds."""
+    thread = world.begun()
+    world.step(thread, says({"text": "x"}, "One."))
+    world.step(thread, says({"ok": True}, "Two."))
+    step = world.snapshot(thread).get_head_node()
+    name = step.payload["content"]["$ref"]
+    snapshot = world.snapshot(thread)
+    folder = get_tree(snapshot.objects, snapshot.nodes)
+    for part in (name[0], name[1]):
+        folder = get_tree(snapshot.objects, folder[part.encode()][1])
+    spoil(world, folder[f"{name[2:]}.md".encode()][1].decode())
+
+    pieces = render_thread(world.store, thread)
+
+    assert next(pieces).startswith("# Do it.")
+    assert "One." in next(pieces)
+    with pytest.raises(StoreDamaged):
+        next(pieces)
+
+
+def headings(world: World, thread: str, **asked: int) -> list[str]:
+    """Return the headings of a thread's events."""
+    told = read_thread(world.store, thread, **asked)
+    return [line for line in told.splitlines() if line.startswith("## ")]
+
+
+def test_step_that_was_poked_away_is_marked(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "a"}, "First."))
+    poke_thread(world.store, world.caller, thread, hint="shorter")
+    world.step(thread, says({"text": "b"}, "Second."))
+    world.step(thread, says({"ok": True}, "Checked."))
+    poke_thread(world.store, world.caller, thread)
+    world.step(thread, says({"ok": True}, "Checked again."))
+
+    assert headings(world, thread) == [
+        "## 1. writer: First. (taken back)",
+        "## Newest step taken back",
+        "## 1. writer: Second.",
+        "## 2. checker: Checked. (taken back)",
+        "## Newest step taken back",
+        "## 2. checker: Checked again.",
+    ]
+    assert headings(world, thread, last=3)[0] == "## 2. checker: Checked. (taken back)"
+    told = read_thread(world.store, thread)
+    assert "C O Mitter\n\nshorter\n" in told
+    assert "\n\nFirst.\n" in told
+
+
+def test_wait_for_a_person_shows_the_question(world: World) -> None:
+    thread = world.start("human", workflow=world.put().workflow)
+    world.step(thread)
+
+    told = timeless(read_thread(world.store, thread))
+
+    assert told.endswith("## writer: waits for a person\n\nTIME · C O Mitter\n\nWrite.\n")

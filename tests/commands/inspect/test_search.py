@@ -1,0 +1,162 @@
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands.world import DEMO, World, says
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.inspect.search import SearchRequest, search_threads
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
+from uwf_git.model.thread_id import ThreadId
+
+
+def rows(world: World, words: str, **asked: Any) -> list[dict[str, Any]]:
+    return list(search_threads(world.store, SearchRequest(re.compile(words), **asked)))
+
+
+def places(world: World, words: str, **asked: Any) -> list[tuple[str, int, str]]:
+    """Return thread, step and field of each row."""
+    return [(row["thread"], row["step"], row["field"]) for row in rows(world, words, **asked)]
+
+
+def fork(world: World, thread: str, at: str | None = None) -> ThreadId:
+    request = ForkRequest(thread, at)
+    return fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
+
+
+@pytest.fixture
+def thread(world: World) -> ThreadId:
+    """Return a thread of two steps, with `needle` everywhere."""
+    world.put()
+    thread = world.start(prompt="Find the needle.")
+    world.step(thread, says({"text": "a needle"}, "No such thing."))
+    world.step(thread, says({"ok": False, "list": [{"is": "needle"}]}, "needle, needle"))
+    return thread
+
+
+def test_prompt_meta_and_content_are_looked_at_newest_first(world: World, thread: ThreadId) -> None:
+    assert places(world, "needle") == [
+        (thread, 2, "meta.list[0].is"),
+        (thread, 2, "content"),
+        (thread, 1, "meta.text"),
+        (thread, 0, "prompt"),
+    ]
+
+
+def test_row_has_place_and_excerpt(world: World, thread: ThreadId) -> None:
+    assert rows(world, "needle")[1] == {
+        "thread": thread,
+        "step": 2,
+        "role": "checker",
+        "field": "content",
+        "excerpt": "needle, needle",
+        "hits": 2,
+    }
+    assert rows(world, "Find")[0]["role"] is None
+
+
+def test_newest_thread_comes_first_and_ended_ones_are_among_them(
+    world: World, thread: ThreadId
+) -> None:
+    newer = world.start(prompt="Another needle.")
+    kill_thread(world.store, world.caller, newer)
+
+    assert places(world, "needle|Another")[0] == (newer, 0, "prompt")
+    assert newer not in {row["thread"] for row in rows(world, "needle", archived=False)}
+
+
+def test_role_and_workflow_are_asked_for(world: World, thread: ThreadId) -> None:
+    world.put(DEMO.replace("name: demo", "name: other"))
+    other = world.start(workflow="other", prompt="needle")
+    name = world.snapshot(other).record.workflow
+
+    assert places(world, "needle", role="writer") == [(thread, 1, "meta.text")]
+    assert places(world, "needle", workflow="other") == [(other, 0, "prompt")]
+    assert places(world, "needle", workflow=name) == [(other, 0, "prompt")]
+    assert places(world, "needle", workflow="none") == []
+
+
+def test_step_that_forks_share_is_one_row_of_its_own_thread(world: World, thread: ThreadId) -> None:
+    before = places(world, "needle")
+    forked = fork(world, thread, "1")
+    fork(world, forked)
+    world.step(forked, says({"ok": True}, "needle"))
+
+    assert places(world, "needle") == [(forked, 2, "content"), *before]
+
+
+def test_step_is_a_row_of_a_fork_if_its_own_thread_is_not_searched(
+    world: World, thread: ThreadId
+) -> None:
+    forks = [fork(world, thread, "1"), fork(world, thread, "1")]
+    kill_thread(world.store, world.caller, thread)
+
+    told = [(forks[1], 1, "meta.text"), (forks[1], 0, "prompt")]
+    assert places(world, "needle", archived=False) == told
+    remove_thread(world.store, world.caller, plan_removals(world.store, [thread])[0])
+    assert places(world, "needle") == told
+
+
+def test_step_that_was_taken_back_is_not_found(world: World, thread: ThreadId) -> None:
+    forked = fork(world, thread, at="1")
+    poke_thread(world.store, world.caller, forked)
+    world.step(forked, says({"text": "a new needle"}))
+
+    assert places(world, "a new needle") == [(forked, 1, "meta.text")]
+    assert places(world, "a needle") == [(thread, 1, "meta.text")]
+    poke_thread(world.store, world.caller, thread)
+    assert (thread, 2, "content") not in places(world, "needle")
+
+
+def test_threads_with_the_same_prompt_are_separate_rows(world: World) -> None:
+    world.put()
+    threads = [world.start(), world.start()]
+
+    assert places(world, "Do it") == [(thread, 0, "prompt") for thread in reversed(threads)]
+
+
+def test_damaged_thread_is_one_row_and_the_others_are_searched(
+    world: World, thread: ThreadId, git: Callable[..., str]
+) -> None:
+    spoiled = world.start(prompt="a spoiled needle")
+    world.step(spoiled, says({"text": "y"}, "only here"))
+    world.step(spoiled, says({"ok": True}, "needle"))
+    store = Path(world.store.path)
+    tip = world.snapshot(spoiled).commit.oid
+    found = git("grep", "-l", "only here", tip, "--", "nodes/*.md", cwd=store).split()[0]
+    blob = git("rev-parse", found, cwd=store).strip()
+    (store / "objects" / blob[:2] / blob[2:]).unlink()
+    other = world.start()
+    (store / "refs" / "threads" / other).write_text("garbage\n")
+    world.reopen()
+
+    told = rows(world, "needle")
+
+    assert [row["thread"] for row in told[:3]] == [other, spoiled, spoiled]
+    assert [row.get("status") for row in told[:3]] == ["damaged", None, "damaged"]
+    assert "is missing" in told[2]["error"]
+    assert {row["thread"] for row in told[3:]} == {thread}
+
+
+def test_secrets_are_not_shown(world: World, thread: ThreadId) -> None:
+    secret = "sk-Secret-1234"
+    world.step(thread, says({"text": "x"}, f"the key is {secret}"))
+
+    assert [row["excerpt"] for row in rows(world, "the key", secrets=(secret,))] == [
+        "the key is [masked]"
+    ]
+
+
+def test_rows_come_as_they_are_found(world: World, thread: ThreadId) -> None:
+    found = search_threads(world.store, SearchRequest(re.compile("needle")))
+    assert next(found)["step"] == 2
+    kill_thread(world.store, world.caller, thread)
+    assert [row["step"] for row in found] == [2, 1, 0]
+
+
+def test_empty_store_has_nothing(world: World) -> None:
+    assert rows(world, "x") == []

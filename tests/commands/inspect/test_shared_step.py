@@ -1,0 +1,105 @@
+import pytest
+from commands.world import World, says
+
+from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.inspect.diff import find_shared_commit, part_chains
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.objects.commit import DamagedCommit
+from uwf_git.store.oid import Oid
+
+
+@pytest.fixture
+def thread(world: World) -> ThreadId:
+    """Return a thread of three steps."""
+    thread = world.begun()
+    for meta in ({"text": "a"}, {"ok": False}, {"text": "b"}):
+        world.step(thread, says(meta))
+    return thread
+
+
+def fork(world: World, thread: str, at: str | None = None) -> ThreadId:
+    request = ForkRequest(thread, at)
+    return fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
+
+
+def parted(world: World, one: ThreadId, other: ThreadId) -> tuple[list[str], list[str], int]:
+    """Return the roles of the steps that only each has, and the number of common steps."""
+    found = part_chains(world.snapshot(one), world.snapshot(other))
+    roles = [[node.payload["role"] for node in side] for side in (found.one, found.other)]
+    return roles[0], roles[1], found.depth
+
+
+def shared(world: World, one: ThreadId, other: ThreadId) -> Oid | None:
+    tips = [world.snapshot(thread).commit.oid for thread in (one, other)]
+    found = find_shared_commit(world.store.objects, tips[0], tips[1])
+    assert found == find_shared_commit(world.store.objects, tips[1], tips[0])
+    return found
+
+
+def test_fork_and_its_origin_meet_where_it_was_forked(world: World, thread: ThreadId) -> None:
+    forked = fork(world, thread, "1")
+    point = world.snapshot(forked).commit.parents[0]
+    world.step(forked)
+
+    assert parted(world, thread, forked) == (["checker", "writer"], ["checker"], 1)
+    assert parted(world, forked, thread) == (["checker"], ["checker", "writer"], 1)
+    assert shared(world, thread, forked) == point
+
+
+def test_two_forks_meet_where_the_earlier_one_began(world: World, thread: ThreadId) -> None:
+    one, other = fork(world, thread, "2"), fork(world, thread, "1")
+    world.step(other)
+
+    assert parted(world, one, other) == (["checker"], ["checker"], 1)
+
+
+def test_step_that_was_taken_again_is_no_common_one(world: World, thread: ThreadId) -> None:
+    forked = fork(world, thread)
+    point = world.snapshot(thread).commit.oid
+    poke_thread(world.store, world.caller, forked)
+    world.step(forked, says({"text": "better"}))
+
+    assert parted(world, thread, forked) == (["writer"], ["writer"], 2)
+    assert shared(world, thread, forked) == point
+
+
+def test_fork_at_the_start_shares_the_start(world: World, thread: ThreadId) -> None:
+    forked = fork(world, thread, "0")
+    found = part_chains(world.snapshot(thread), world.snapshot(forked))
+
+    assert (len(found.one), found.other, found.depth) == (3, [], 0)
+    assert found.node == world.snapshot(forked).record.node
+
+
+def test_thread_has_everything_in_common_with_itself(world: World, thread: ThreadId) -> None:
+    assert parted(world, thread, thread) == ([], [], 3)
+    assert shared(world, thread, thread) == world.snapshot(thread).commit.oid
+
+
+def test_strangers_share_nothing(world: World, thread: ThreadId) -> None:
+    stranger = world.start(prompt="Something else.")
+    world.step(stranger)
+
+    found = part_chains(world.snapshot(thread), world.snapshot(stranger))
+
+    assert (len(found.one), len(found.other)) == (3, 1)
+    assert (found.node, found.depth) == (None, 0)
+    assert shared(world, thread, stranger) is None
+
+
+def test_threads_that_did_the_same_are_no_one_history(world: World) -> None:
+    world.put()
+    threads = [world.start(), world.start()]
+    for thread in threads:
+        world.step(thread)
+
+    assert parted(world, threads[0], threads[1]) == ([], [], 1)
+    assert shared(world, threads[0], threads[1]) is None
+
+
+def test_commit_that_is_missing_is_damage(world: World, thread: ThreadId) -> None:
+    with pytest.raises(DamagedCommit):
+        find_shared_commit(
+            world.store.objects, world.snapshot(thread).commit.oid, Oid("0123456789" * 4)
+        )

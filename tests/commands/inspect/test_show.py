@@ -1,0 +1,167 @@
+import os
+
+import pytest
+from commands.world import World, fails, says
+from seal import START_MS
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.store.threads.lock import lock_drive
+
+
+def test_new_thread_stands_at_its_start(world: World) -> None:
+    thread = world.begun()
+    snapshot = world.snapshot(thread)
+
+    shown = show_thread(world.store, thread)
+
+    assert {name: shown[name] for name in ("thread", "workflow", "status", "head")} == {
+        "thread": thread,
+        "workflow": snapshot.record.workflow,
+        "status": "ready",
+        "head": snapshot.record.node,
+    }
+    assert (shown["depth"], shown["prompt"], shown["step"]) == (0, "Do it.", None)
+    assert (shown["currentNode"], shown["currentIteration"], shown["endTime"]) == (None, 0, None)
+    assert (shown["error"], shown["lastAttempt"], shown["attempts"]) == (None, None, 0)
+    assert shown["agents"] == {"writer": "nobody", "checker": "nobody"}
+    assert shown["workdir"] == str(world.place)
+    assert "steps" not in shown
+
+
+def test_newest_step_is_shown_and_with_full_all_of_them(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "x"}, usage={"tokens": 2}, state={"a": 1}))
+    world.step(thread, says({"ok": True}, usage={"tokens": 3}))
+
+    shown = show_thread(world.store, thread, full=True)
+
+    assert [step["role"] for step in shown["steps"]] == ["writer", "checker"]
+    assert (shown["usage"], shown["state"]) == ({"tokens": 5}, {"a": 1})
+    assert (shown["currentNode"], shown["visits"]) == ("checker", {"writer": 1, "checker": 1})
+    assert show_thread(world.store, thread)["step"]["role"] == "checker"
+
+
+def test_failed_try_is_shown_with_its_output(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("no key", exit_code=7, stdout=b"half", stderr=b"why"))
+
+    shown = show_thread(world.store, thread)
+
+    assert shown["error"] == {"kind": "exited", "message": "no key"}
+    assert shown["attempts"] == 1
+    attempt = shown["lastAttempt"]
+    assert (attempt["exitCode"], attempt["content"], attempt["stderr"]) == (7, "half", "why")
+    assert (shown["status"], shown["depth"], shown["step"]) == ("failed", 0, None)
+
+
+def test_ended_thread_is_shown_with_its_end_and_the_reason(world: World) -> None:
+    thread = world.begun()
+    kill_thread(world.store, world.caller, thread, reason="closed")
+
+    shown = show_thread(world.store, thread[:26])
+
+    assert (shown["status"], shown["reason"]) == ("killed", "closed")
+    assert shown["endTime"] == shown["lastUpdateTime"] >= shown["startTime"]
+    assert shown["workdir"] is None
+
+
+def test_looking_changes_nothing(world: World) -> None:
+    thread = world.begun()
+    before = world.snapshot(thread).commit.oid
+
+    show_thread(world.store, thread, full=True)
+
+    assert world.snapshot(thread).commit.oid == before
+
+
+def test_no_thread_was_updated_before_it_began(world: World) -> None:
+    world.caller = world.caller._replace(now_ms=lambda: 1_760_000_000_999)
+
+    shown = show_thread(world.store, world.begun())
+
+    assert shown["lastUpdateTime"] == shown["startTime"] == 1_760_000_000_999
+
+
+def test_no_thread_ends_before_its_newest_step(world: World) -> None:
+    world.caller = world.caller._replace(now_ms=lambda: START_MS + 1_500)
+    thread = world.begun()
+    for _ in range(3):
+        world.step(thread)
+
+    shown = show_thread(world.store, thread)
+
+    assert shown["status"] == "completed"
+    assert shown["endTime"] == shown["lastUpdateTime"] == shown["step"]["timestamp"]
+    assert shown["endTime"] % 1000 != 0
+
+
+def test_thread_that_waits_for_a_person_shows_the_question(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, command="human")
+
+    shown = show_thread(world.store, thread)
+
+    asked = world.snapshot(thread).commit.time_s * 1000
+    assert (shown["status"], shown["waiting"]) == ("waiting", {"role": "writer", "since": asked})
+    assert shown["question"]["command"] == f"uwf thread answer {thread}"
+    # The body of a wait is the question.
+    assert "reason" not in shown
+
+
+def test_thread_that_is_at_work_is_running(world: World) -> None:
+    thread = world.begun()
+    seen = []
+
+    def play(turn: Turn) -> Played:
+        seen.append(show_thread(world.store, thread))
+        return says({"text": "x"})(turn)
+
+    world.step(thread, play)
+
+    assert seen[0]["status"] == "running"
+    running = seen[0]["running"]
+    assert (running["role"], running["agent"], running["driven"]) == ("writer", "nobody", False)
+    assert running["pid"] == os.getpid()
+    after = show_thread(world.store, thread)
+    assert after["status"] == "ready"
+    assert "running" not in after
+
+
+def test_thread_that_is_driven_is_running_between_two_steps(world: World) -> None:
+    thread = world.begun()
+
+    with lock_drive(world.store, thread, since_ms=1):
+        shown = show_thread(world.store, thread)
+
+    assert (shown["status"], shown["running"]["driven"]) == ("running", True)
+
+
+def test_paused_thread_says_why_whatever_came_since(world: World) -> None:
+    thread = world.begun()
+    pause_thread(world.store, world.caller, thread, reason="Wait for Ann.")
+    patch_thread(world.store, world.caller, thread, {"a": 1}, reason="Ann said so.")
+
+    shown = show_thread(world.store, thread)
+
+    assert (shown["status"], shown["pausedFrom"]) == ("paused", "ready")
+    assert shown["reason"] == "Wait for Ann."
+
+
+def test_failed_thread_counts_what_counted_and_keeps_what_it_is_reported(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    assert show_thread(world.store, thread)["failures"] == 1
+
+    retry_thread(world.store, world.caller, thread, hint="Use the other door.")
+
+    shown = show_thread(world.store, thread)
+    assert (shown["failures"], shown["hint"]) == (0, "Use the other door.")
+    assert (shown["executionTime"], shown["limits"]) == (500, {})

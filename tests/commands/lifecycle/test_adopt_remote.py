@@ -1,0 +1,135 @@
+from functools import partial
+from pathlib import Path
+
+import pytest
+from commands.killed import copy_of
+from commands.sharing import Site, another, make_hub, share
+from commands.world import World
+from store.killing import dies_at, moments_of
+
+from uwf_git.commands.lifecycle.adopt_remote import adopt_remote_history
+from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
+from uwf_git.commands.remote.push import PushDiverged
+from uwf_git.commands.verify.verify import verify
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.threads.lock import lock_thread
+
+Sites = tuple[Site, Site, ThreadId]
+
+
+@pytest.fixture
+def sites(world: World, tmp_path: Path) -> Sites:
+    """Return two stores that have one thread of one step, shared by a hub."""
+    hub = str(make_hub(tmp_path))
+    site, thread = share(world, hub)
+    site.push()
+    return site, another(world, hub), thread
+
+
+def part(sites: Sites, *, ended: bool = False) -> tuple[Oid, Oid]:
+    """Let the two sides diverge, and return the heads: here and there."""
+    site, other, thread = sites
+    if ended:
+        other.end(thread)
+    else:
+        other.step(thread)
+    other.push()
+    site.step(thread, ok=True)
+    site.fetch()
+    here = site.find(f"threads/{thread}")
+    there = other.find(f"archive/{thread}" if ended else f"threads/{thread}")
+    assert here is not None
+    assert there is not None
+    assert here != there
+    return here, there
+
+
+def fork(site: Site, thread: ThreadId, at: str | None = None) -> Forked:
+    site.world.reopen()
+    request = ForkRequest(thread, at)
+    new = site.world.new_id()
+    return fork_thread(site.world.store, site.world.caller, request, thread=new)
+
+
+def test_fork_keeps_what_is_here_and_the_thread_goes_on_as_it_is_there(sites: Sites) -> None:
+    site, other, thread = sites
+    here, there = part(sites)
+
+    forked = fork(site, thread)
+
+    assert forked.follows == "origin"
+    assert forked.at == here
+    assert site.find(f"threads/{thread}") == there
+    assert site.fetch().failure() is None
+    assert site.push().failure() is None
+    assert other.fetch().failure() is None
+    assert other.refs("threads") == site.refs("threads")
+    assert verify(site.world.store, []).troubles == ()
+
+
+def test_thread_that_has_ended_there_ends_here(sites: Sites) -> None:
+    site, _other, thread = sites
+    _here, there = part(sites, ended=True)
+
+    assert fork(site, thread).follows == "origin"
+
+    assert site.find(f"threads/{thread}") is None
+    assert site.find(f"archive/{thread}") == there
+    assert site.fetch().failure() is None
+
+
+def test_thread_that_is_killed_on_its_way_into_the_archive_is_never_two(sites: Sites) -> None:
+    site, _other, thread = sites
+    here, there = part(sites, ended=True)
+
+    def follow(copy: World) -> None:
+        adopt_remote_history(copy.store, copy.caller, thread, kept=here)
+
+    moments = moments_of(partial(follow, copy_of(site.world)))
+    for number in range(1, len(moments) + 1):
+        copy = copy_of(site.world)
+        assert dies_at(number, partial(follow, copy))
+        copy.reopen()
+        active = copy.store.refs.find(f"refs/threads/{thread}")
+        archived = copy.store.refs.find(f"refs/archive/{thread}")
+        assert archived in {None, there}
+        if archived is not None or active != here:
+            assert active in {None, there}
+            assert Site(copy).fetch().failure() is None
+            assert Site(copy).refs("threads", "archive") == {f"archive/{thread}": there}
+    assert len(moments) > 20
+
+
+def test_fork_of_another_commit_moves_nothing(sites: Sites) -> None:
+    site, _other, thread = sites
+    here, there = part(sites)
+
+    assert fork(site, thread, at="1").follows is None
+    assert fork(site, thread, at=there).follows is None
+
+    assert site.find(f"threads/{thread}") == here
+    assert isinstance(site.push().failure(), PushDiverged)
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_thread_that_went_one_way_stays_where_it_is(steps: int, sites: Sites) -> None:
+    site, _other, thread = sites
+    for _ in range(steps):
+        site.step(thread)
+    before = site.find(f"threads/{thread}")
+
+    assert fork(site, thread).follows is None
+
+    assert site.find(f"threads/{thread}") == before
+
+
+def test_thread_that_is_being_stepped_stays_where_it_is(sites: Sites) -> None:
+    site, _other, thread = sites
+    here, _there = part(sites)
+    store, caller = site.world.store, site.world.caller
+
+    with lock_thread(store, thread, since_ms=0):
+        assert adopt_remote_history(store, caller, thread, kept=here) is None
+
+    assert site.find(f"threads/{thread}") == here

@@ -1,0 +1,153 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands.world import World, fails, read_thread
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.workdir import NotADirectory
+from uwf_git.store.threads.heads import ThreadExists
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.local_files import find_workdir
+
+
+def fork(world: World, thread: str, at: str | None = None, **asked: str) -> Forked:
+    request = ForkRequest(thread, at, **asked)
+    return fork_thread(world.store, world.caller, request, thread=world.new_id())
+
+
+def test_fork_goes_on_where_the_other_thread_is(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    before = world.snapshot(thread)
+
+    forked = fork(world, thread)
+
+    after = world.snapshot(forked.thread)
+    assert after.record.event == "fork"
+    assert after.record.forked_from == thread
+    assert (after.record.node, after.record.depth) == (before.record.node, 1)
+    assert after.commit.parents == (before.commit.oid,)
+    assert after.commit.tree == before.commit.tree
+    assert world.step(forked.thread).role == "checker"
+    assert world.snapshot(thread).commit == before.commit
+
+
+def test_fork_of_an_earlier_step_takes_another_way(world: World) -> None:
+    thread = world.begun()
+    for _ in range(3):
+        world.step(thread)
+    assert world.snapshot(thread).record.status == "completed"
+
+    forked = fork(world, thread, "1", reason="The check was too kind.")
+
+    snapshot = world.snapshot(forked.thread)
+    assert snapshot.record.status == "ready"
+    assert snapshot.body == "The check was too kind."
+    assert snapshot.get_present().depth == 1
+    assert world.step(forked.thread).depth == 2
+
+
+def test_fork_of_the_start_begins_anew(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    assert world.step(fork(world, thread, "0").thread).role == "writer"
+
+
+def test_fork_of_a_killed_thread_lives(world: World) -> None:
+    thread = world.begun()
+    kill_thread(world.store, world.caller, thread)
+    assert world.step(fork(world, thread).thread).depth == 1
+
+
+def test_fork_of_a_failed_try_remembers_it(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    forked = fork(world, thread)
+    assert world.snapshot(forked.thread).get_present().attempts == 1
+
+
+def test_fork_of_a_fork_tells_its_own_story_and_the_whole_one(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    once = fork(world, thread).thread
+    world.step(once)
+    twice = fork(world, once, "2").thread
+    tip = world.snapshot(twice).commit.oid
+
+    own = [each.record.event for each in walk_history(world.store, tip)]
+    whole = walk_history(world.store, tip, through_forks=True)
+
+    assert own == ["fork"]
+    assert [each.record.event for each in whole] == ["fork", "step", "fork", "step", "start"]
+    assert world.snapshot(fork(world, twice, "1").thread).record.depth == 1
+
+
+def test_fork_works_where_the_other_thread_does_unless_given_a_directory(world: World) -> None:
+    thread = world.begun()
+    assert find_workdir(world.store, fork(world, thread).thread) == str(world.place)
+    (world.place / "elsewhere").mkdir()
+    forked = fork(world, thread, workdir="elsewhere")
+    assert find_workdir(world.store, forked.thread) == str(world.place / "elsewhere")
+
+
+def test_fork_that_cannot_be_made_leaves_nothing(world: World) -> None:
+    thread = world.begun()
+    request = ForkRequest(thread, workdir="nowhere")
+    new = world.new_id()
+    with pytest.raises(NotADirectory):
+        fork_thread(world.store, world.caller, request, thread=new)
+    with pytest.raises(ThreadExists):
+        fork_thread(world.store, world.caller, ForkRequest(thread), thread=thread)
+    assert world.store.refs.names("refs/threads/") == [thread]
+    assert os.listdir(Path(world.store.path, "uwf-workdirs")) == [thread]
+
+
+def test_git_finds_the_commit_that_both_share(world: World, git: Callable[..., str]) -> None:
+    thread = world.begun()
+    world.step(thread)
+    forked = fork(world, thread, "1")
+    world.step(thread)
+    world.step(forked.thread)
+    base = git(
+        "merge-base",
+        f"refs/threads/{thread}",
+        f"refs/threads/{forked.thread}",
+        cwd=world.store.path,
+    )
+    assert base.strip() == forked.at
+    git("fsck", "--strict", cwd=world.store.path)
+
+
+def test_reading_a_fork_tells_how_it_came_to_where_it_begins(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    forked = fork(world, thread, reason="Let us try something else.").thread
+    world.step(forked)
+
+    told = read_thread(world.store, forked)
+
+    headings = [line for line in told.splitlines() if line.startswith("## ")]
+    assert headings == [
+        "## 1. writer: What was said.",
+        f"## Forked from {thread} after 1 step",
+        "## 2. checker: What was said.",
+    ]
+    assert "Let us try something else." in told
+
+
+def test_fork_from_a_role_lets_it_take_its_step_again(world: World) -> None:
+    thread = world.begun()
+    for _ in range(3):
+        world.step(thread)
+
+    forked = fork(world, thread, from_role="checker")
+
+    assert (forked.depth, forked.forked_from) == (1, thread)
+    assert world.step(forked.thread).role == "checker"
+    # The history of a fork is its own as well.
+    assert fork(world, forked.thread, from_role="writer").depth == 0

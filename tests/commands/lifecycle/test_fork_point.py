@@ -1,0 +1,157 @@
+import pytest
+from commands.world import World, fails, says
+
+from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.lifecycle.fork import (
+    AmbiguousStep,
+    NoSuchStep,
+    RoleNeverActed,
+    find_fork_point,
+    find_turn_of,
+)
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.preserved import preserve_commit
+from uwf_git.store.threads.snapshot import Snapshot
+
+
+@pytest.fixture
+def thread(world: World) -> ThreadId:
+    thread = world.begun()
+    world.step(thread)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    retry_thread(world.store, world.caller, thread)
+    world.step(thread)
+    return thread
+
+
+def find(world: World, thread: ThreadId, text: str) -> Snapshot:
+    return find_fork_point(world.store, get_head(world.store, thread), text)
+
+
+@pytest.mark.parametrize(("number", "event"), [("0", "start"), ("1", "step"), ("2", "step")])
+def test_number_means_the_commit_of_that_step(
+    number: str, event: str, world: World, thread: ThreadId
+) -> None:
+    record = find(world, thread, number).record
+    assert (record.event, record.depth) == (event, int(number))
+
+
+def test_commits_and_nodes_may_be_shortened(world: World, thread: ThreadId) -> None:
+    tip = world.snapshot(thread)
+    for text in (tip.commit.oid, tip.commit.oid[:9], tip.record.node, tip.record.node[:8].lower()):
+        assert find(world, thread, text).commit.oid == tip.commit.oid
+
+
+def test_failed_try_is_named_by_its_commit(world: World, thread: ThreadId) -> None:
+    before = world.snapshot(thread).commit.parents[0]
+    attempt = find(world, thread, before).commit.parents[0]
+    assert find(world, thread, attempt[:12]).record.event == "attempt"
+
+
+def test_kept_commit_is_found(world: World, thread: ThreadId) -> None:
+    start = find(world, thread, "0").commit.oid
+    other = world.snapshot(thread).commit.parents[0]
+    assert find(world, thread, other[:9]).commit.oid == other
+    world.store.refs.advance(f"refs/threads/{thread}", seen=world.snapshot(thread).commit.oid,
+                             to=start)  # fmt: skip
+    with pytest.raises(NoSuchStep):
+        find(world, thread, other[:9])
+    preserve_commit(world.store, thread, other)
+    assert find(world, thread, other[:9]).commit.oid == other
+
+
+@pytest.mark.parametrize("text", ["3", "zzzz", "", "f" * 40, "HEAD", "0123456789ABC", "-1"])
+def test_missing_fork_point_is_reported(text: str, world: World, thread: ThreadId) -> None:
+    with pytest.raises(NoSuchStep):
+        find(world, thread, text)
+
+
+def test_commit_of_another_thread_is_none_of_this_one(world: World, thread: ThreadId) -> None:
+    other = world.start()
+    with pytest.raises(NoSuchStep):
+        find(world, thread, world.snapshot(other).commit.oid)
+
+
+def test_commit_that_is_no_thread_is_none(world: World, thread: ThreadId) -> None:
+    version = world.store.refs.find("refs/workflows/demo")
+    assert version is not None
+    with pytest.raises(NoSuchStep):
+        find(world, thread, version)
+
+
+def test_several_are_listed() -> None:
+    error = AmbiguousStep(ThreadId("T"), "ab", [Oid("ab1"), Oid("ab2")])
+    assert "ab1, ab2" in error.message
+
+
+def turn_of(world: World, thread: ThreadId, role: str) -> Snapshot:
+    return find_turn_of(world.store, get_head(world.store, thread), role)
+
+
+def test_turn_of_a_role_comes_after_the_commit_before_its_newest_step(world: World) -> None:
+    thread = world.begun()
+    for meta in ({"text": "a"}, {"ok": False}, {"text": "b"}, {"ok": False}):
+        world.step(thread, says(meta))
+
+    writer, checker = turn_of(world, thread, "writer"), turn_of(world, thread, "checker")
+
+    assert (writer.record.event, writer.record.depth) == ("step", 2)
+    assert (checker.record.depth, checker.commit.oid) == (
+        3, world.snapshot(thread).commit.parents[0],
+    )  # fmt: skip
+
+
+def test_turn_of_the_first_step_comes_after_the_start(world: World, thread: ThreadId) -> None:
+    assert turn_of(world, thread, "writer").record.event == "start"
+
+
+def test_failed_tries_of_the_turn_are_left_behind(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails(kind="interrupted"))
+    world.step(thread)
+
+    found = turn_of(world, thread, "checker")
+
+    assert (found.record.event, found.record.depth) == ("step", 1)
+
+
+def test_what_was_said_between_try_and_step_stays(world: World, thread: ThreadId) -> None:
+    assert turn_of(world, thread, "checker").record.event == "retry"
+
+
+def test_step_that_was_taken_back_does_not_count(world: World) -> None:
+    thread = world.begun()
+    for meta in ({"text": "a"}, {"ok": False}, {"text": "b"}):
+        world.step(thread, says(meta))
+    poke_thread(world.store, world.caller, thread)
+    assert turn_of(world, thread, "writer").record.depth == 0
+    with pytest.raises(NoSuchStep):
+        find(world, thread, "3")
+
+    world.step(thread, says({"text": "c"}))
+
+    assert turn_of(world, thread, "writer").record.event == "poke"
+    assert turn_of(world, thread, "checker").record.depth == 1
+    assert find(world, thread, "3").commit.oid == world.snapshot(thread).commit.oid
+
+
+def test_role_without_a_step_is_reported_with_those_that_have_one(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(RoleNeverActed, match="role checker has taken no step") as none_yet:
+        turn_of(world, thread, "checker")
+    world.step(thread)
+    with pytest.raises(RoleNeverActed, match="role checker has taken no step") as never:
+        turn_of(world, thread, "checker")
+    with pytest.raises(RoleNeverActed, match="has no role 'boss'") as unknown:
+        turn_of(world, thread, "boss")
+
+    assert none_yet.value.hint == "steps were taken by no role yet"
+    assert never.value.hint == "steps were taken by writer"
+    assert unknown.value.hint == "its roles are writer, checker"

@@ -1,0 +1,201 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands.world import World, read_thread
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.lifecycle.remove import (
+    AgentStillRuns,
+    Removed,
+    ThreadStillActive,
+    plan_removals,
+    remove_thread,
+)
+from uwf_git.commands.verify.verify import verify
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.git.config import set_config
+from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
+from uwf_git.store.threads.local_files import log_path
+from uwf_git.store.threads.lock import ThreadBusy, lock_thread
+from uwf_git.store.threads.preserved import list_preserved, preserve_commit
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def ended(world: World) -> ThreadId:
+    """Return a thread that was killed after a step."""
+    thread = world.begun()
+    world.step(thread)
+    kill_thread(world.store, world.caller, thread)
+    return thread
+
+
+def remove(world: World, *threads: str) -> list[Removed]:
+    plan = plan_removals(world.store, threads)
+    return [remove_thread(world.store, world.caller, removal) for removal in plan]
+
+
+def left(world: World, thread: str, git: Git) -> list[str]:
+    """List what a store has that is called after a thread."""
+    store = Path(world.store.path)
+    refs = git("for-each-ref", "--format=%(refname)", cwd=store).splitlines()
+    files = (str(path) for path in store.rglob(f"*{thread}*"))
+    return [each for each in [*refs, *files] if thread in each]
+
+
+def test_nothing_of_it_is_left_but_its_commits(world: World, ended: ThreadId, git: Git) -> None:
+    tip = world.snapshot(ended).commit.oid
+    run = Path(world.store.local_path("run", ended, tip))
+    run.mkdir(parents=True)
+    (run / "exit").write_text("0\n")
+    log = Path(log_path(world.store, ended))
+    log.parent.mkdir()
+    log.write_text("driven\n")
+
+    removed = remove(world, ended[:26])[0]
+
+    assert left(world, ended, git) == []
+    assert removed.removal.commit == tip
+    assert (removed.removal.status, removed.removal.depth) == ("killed", 1)
+    assert removed.remotes == []
+    assert git("cat-file", "-t", tip, cwd=Path(world.store.path)) == "commit\n"
+    assert list_thread_rows(world.store, ListRequest(archived=True)) == []
+
+
+def test_reported_commit_brings_it_back(world: World, ended: ThreadId, git: Git) -> None:
+    commit = remove(world, ended)[0].removal.commit
+
+    git("update-ref", f"refs/archive/{ended}", commit, cwd=Path(world.store.path))
+
+    assert world.snapshot(ended).record.status == "killed"
+
+
+def test_packed_ref_goes_too(world: World, ended: ThreadId, git: Git) -> None:
+    git("pack-refs", "--all", cwd=Path(world.store.path))
+    world.reopen()
+
+    remove(world, ended)
+
+    assert left(world, ended, git) == []
+
+
+def test_active_thread_stays(world: World, ended: ThreadId) -> None:
+    active = world.start()
+
+    with pytest.raises(ThreadStillActive, match="only archived") as caught:
+        plan_removals(world.store, [ended, active])
+
+    assert caught.value.hint == f"end it first: `uwf thread kill {active} -m …`"
+    assert world.snapshot(ended).record.status == "killed"
+
+
+def test_damaged_active_thread_stays_with_a_hint_how_to_remove_it(
+    world: World, ended: ThreadId
+) -> None:
+    assert ended
+    active = world.start()
+    Path(f"{world.store.path}/refs/threads/{active}").write_text(f"{'0' * 39}1\n")
+
+    with pytest.raises(ThreadStillActive, match="active, damaged, and") as caught:
+        plan_removals(world.store, [active])
+
+    assert caught.value.hint is not None
+    assert f"`git update-ref -d refs/threads/{active}`" in caught.value.hint
+
+
+def test_active_ref_that_was_left_over_does_not_bring_it_back(
+    world: World, ended: ThreadId, git: Git
+) -> None:
+    git(
+        "update-ref", f"refs/threads/{ended}", f"refs/archive/{ended}~1",
+        cwd=Path(world.store.path),
+    )  # fmt: skip
+
+    remove(world, ended)
+
+    assert left(world, ended, git) == []
+    with pytest.raises(NoSuchThread):
+        plan_removals(world.store, [ended])
+
+
+def test_forks_keep_the_history_that_they_share(world: World, ended: ThreadId, git: Git) -> None:
+    request = ForkRequest(ended, "1")
+    forked = fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
+
+    remove(world, ended)
+    git("gc", "--quiet", "--prune=now", cwd=Path(world.store.path))
+    world.reopen()
+
+    assert "1. writer" in read_thread(world.store, forked)
+    assert world.step(forked).role == "checker"
+    assert verify(world.store, []).troubles == ()
+
+
+def test_remote_tracking_refs_are_removed_and_reported(
+    world: World, ended: ThreadId, git: Git
+) -> None:
+    store = Path(world.store.path)
+    tip = world.snapshot(ended).commit.oid
+    for name, place in (("hub", "archive"), ("mirror", "threads"), ("empty", None)):
+        set_config(f"{store}/config", f"remote.{name}.url", "https://example.com/x.git")
+        if place:
+            git("update-ref", f"refs/uwf/remotes/{name}/{place}/{ended}", tip, cwd=store)
+    world.reopen()
+
+    assert remove(world, ended)[0].remotes == ["hub", "mirror"]
+    assert left(world, ended, git) == []
+
+
+def test_work_that_was_kept_beside_it_goes_too(world: World, ended: ThreadId, git: Git) -> None:
+    preserve_commit(world.store, ended, world.snapshot(ended).commit.parents[0])
+
+    remove(world, ended)
+
+    assert list_preserved(world.store, ended) == []
+    assert git("for-each-ref", "refs/uwf/kept", cwd=Path(world.store.path)) == ""
+
+
+def test_damaged_thread_can_be_removed(world: World, ended: ThreadId, git: Git) -> None:
+    tip = world.snapshot(ended).commit.oid
+    Path(world.store.path, "objects", tip[:2], tip[2:]).unlink()
+    world.reopen()
+
+    removal = remove(world, ended)[0].removal
+
+    assert (removal.status, removal.workflow_name, removal.depth) == ("damaged", None, None)
+    assert left(world, ended, git) == []
+
+
+def test_thread_named_twice_is_removed_once(world: World, ended: ThreadId) -> None:
+    assert len(remove(world, ended, ended.lower())) == 1
+
+
+def test_locked_thread_stays(world: World, ended: ThreadId) -> None:
+    with lock_thread(world.store, ended, since_ms=0), pytest.raises(ThreadBusy):
+        remove(world, ended)
+    assert world.snapshot(ended).record.status == "killed"
+
+
+def test_thread_whose_agent_lives_stays(world: World, ended: ThreadId) -> None:
+    folder = world.store.local_path("run", ended)
+    os.makedirs(folder)
+    path = os.path.join(folder, "0" * 40 + ".alive")
+    with hold_lock(path, wait=False), pytest.raises(AgentStillRuns):
+        remove(world, ended)
+    assert world.snapshot(ended).record.status == "killed"
+    assert len(remove(world, ended)) == 1
+
+
+def test_thread_that_is_not_what_was_planned_stays(world: World, ended: ThreadId, git: Git) -> None:
+    plan = plan_removals(world.store, [ended])[0]
+    git("update-ref", f"refs/archive/{ended}", f"{plan.commit}~1", cwd=Path(world.store.path))
+
+    with pytest.raises(HeadMoved):
+        remove_thread(world.store, world.caller, plan)
+    assert world.snapshot(ended).commit.oid != plan.commit

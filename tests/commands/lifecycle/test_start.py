@@ -1,0 +1,203 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands.world import DEMO, World
+
+from uwf_git.agents.command_line import BadCommand
+from uwf_git.commands.lifecycle.start import (
+    EmptyPrompt,
+    Started,
+    StartRequest,
+    start_thread,
+)
+from uwf_git.commands.turn.bind_roles import NoSuchRole
+from uwf_git.commands.turn.workdir import NotADirectory
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git.config import set_config
+from uwf_git.store.threads.heads import ThreadExists, list_threads
+from uwf_git.store.workflows.registry import NoSuchWorkflow
+
+CHOSEN = DEMO + "defaultAgent: the-default\nagentOverrides: {checker: the-override}\n"
+
+
+def started(world: World, request: StartRequest) -> Started:
+    return start_thread(world.store, world.caller, request, thread=world.new_id())
+
+
+def bound(
+    world: World, *agents: str, source: str = DEMO, default: str | None = None
+) -> dict[str, str]:
+    """Return the command that each role got."""
+    world.put(source)
+    thread = started(world, StartRequest("demo", "x", agents, default)).thread
+    snapshot = world.snapshot(thread)
+    binding = snapshot.get_present().binding
+    assert snapshot.get_start().payload["agentBinding"] == {
+        role: {"$ref": name} for role, name in binding.items()
+    }
+    return {role: snapshot.get_node(name).payload["command"] for role, name in binding.items()}
+
+
+def configure(world: World, command: str) -> None:
+    set_config(os.path.join(world.store.path, "config"), "uwf.agent", command)
+    world.reopen()
+
+
+def test_thread_begins_and_nothing_runs(world: World) -> None:
+    put = world.put()
+
+    begun = started(world, StartRequest("demo", "Do it.\nThoroughly.", ("nobody",)))
+
+    snapshot = world.snapshot(begun.thread)
+    assert (begun.workflow, begun.unbound) == (put.workflow, ())
+    assert (snapshot.record.event, snapshot.record.status, snapshot.record.depth) == (
+        "start",
+        "ready",
+        0,
+    )
+    assert snapshot.get_start().payload["prompt"] == "Do it.\nThoroughly."
+    assert snapshot.get_start().payload["workflow"] == {"$ref": put.workflow}
+    assert snapshot.subject == "start: Do it."
+    assert snapshot.commit.parents == ()
+
+
+def test_agent_for_every_role_and_one_for_a_role(world: World) -> None:
+    assert bound(world, "checker=special", "general") == {"writer": "general", "checker": "special"}
+
+
+def test_later_word_for_a_role_wins(world: World) -> None:
+    assert bound(world, "a", "b", "checker=c", "checker=d") == {"writer": "b", "checker": "d"}
+
+
+def test_typed_agent_beats_what_the_workflow_says(world: World) -> None:
+    assert bound(world, "checker=typed", source=CHOSEN) == {
+        "writer": "the-default",
+        "checker": "typed",
+    }
+    assert bound(world, "typed", source=CHOSEN) == {"writer": "typed", "checker": "typed"}
+
+
+def test_override_beats_default_beats_configuration(world: World) -> None:
+    configure(world, "configured")
+
+    assert bound(world, source=CHOSEN) == {"writer": "the-default", "checker": "the-override"}
+    only_override = DEMO + "agentOverrides: {checker: the-override}\n"
+    assert bound(world, source=only_override) == {"writer": "configured", "checker": "the-override"}
+
+
+def test_environment_beats_the_configured_default(world: World) -> None:
+    configure(world, "configured")
+
+    assert bound(world, default="of-the-environment")["writer"] == "of-the-environment"
+    assert bound(world)["writer"] == "configured"
+
+
+def test_roles_without_an_agent_are_reported(world: World) -> None:
+    world.put()
+
+    assert started(world, StartRequest("demo", "x")).unbound == ("writer", "checker")
+    assert started(world, StartRequest("demo", "x", ("writer=w",))).unbound == ("checker",)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "env LANG=C agent", "/opt/a=b/agent", "./a=b", "agent --model=x", "'a=b' c", "=x",
+        "sh -c 'x=1; agent \"$@\"' sh",
+    ],
+)  # fmt: skip
+def test_command_may_hold_an_equals_sign(command: str, world: World) -> None:
+    assert bound(world, command)["writer"] == command
+
+
+@pytest.mark.parametrize("agent", ["nobody=x", "Writer=x", "LANG=C agent", "writer-=x"])
+def test_missing_role_is_refused_with_the_existing_ones(agent: str, world: World) -> None:
+    world.put()
+
+    with pytest.raises(NoSuchRole) as caught:
+        started(world, StartRequest("demo", "x", (agent,)))
+
+    assert "its roles are writer, checker" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (StartRequest("nothing", "x"), NoSuchWorkflow),
+        (StartRequest("demo", " \n"), EmptyPrompt),
+        (StartRequest("demo", "x", ("'unclosed",)), BadCommand),
+        (StartRequest("demo", "x", ("writer=",)), BadCommand),
+        (StartRequest("demo", "x", ("",)), BadCommand),
+        (StartRequest("demo", "x", ("a\0b",)), BadCommand),
+        (StartRequest("demo", "x", (), "'unclosed default"), BadCommand),
+        (StartRequest("demo", "x", workdir="nowhere"), NotADirectory),
+    ],
+)
+def test_request_that_makes_no_sense_leaves_nothing(
+    request_: StartRequest, error: type[Exception], world: World
+) -> None:
+    world.put()
+    before = (Path(world.store.path) / "config").read_text()
+
+    with pytest.raises(error):
+        started(world, request_)
+
+    assert list_threads(world.store, archived=False) == []
+    assert (Path(world.store.path) / "config").read_text() == before
+    assert not list(Path(world.store.path).glob("uwf-workdirs/*"))
+
+
+def test_id_that_is_taken_is_refused(world: World) -> None:
+    thread = world.begun()
+
+    with pytest.raises(ThreadExists):
+        start_thread(world.store, world.caller, StartRequest("demo", "x"), thread=thread)
+
+    assert world.snapshot(thread).get_start().payload["prompt"] == "Do it."
+
+
+def test_thread_keeps_the_version_it_began_with(world: World) -> None:
+    thread = world.begun()
+    first = world.snapshot(thread).record.workflow
+    world.put(DEMO.replace("Write.", "Write better."))
+
+    assert world.step(thread).workflow == first
+
+
+def test_state_begins_as_the_workflow_says(world: World) -> None:
+    thread = world.begun(DEMO + "initialState: {count: 1}\n")
+
+    assert world.snapshot(thread).get_present().state == {"count": 1}
+
+
+def test_thread_carries_all_that_it_reaches(
+    world: World, git: Callable[..., str], tmp_path: Path
+) -> None:
+    thread = world.begun()
+    other = tmp_path / "other.git"
+    git("init", "-q", "--bare", str(other), cwd=tmp_path)
+    git("fetch", "-q", world.store.path, f"refs/threads/{thread}:refs/threads/{thread}", cwd=other)
+
+    assert git("fsck", "--strict", cwd=other) == ""
+    assert git("ls-tree", "-r", "--name-only", f"refs/threads/{thread}", cwd=other).count(
+        "nodes/"
+    ) > len(world.snapshot(thread).get_present().binding)
+
+
+def test_typed_commands_may_run_here_from_now_on(world: World) -> None:
+    world.put()
+    started(world, StartRequest("demo", "x", ("writer=typed --x",)))
+
+    world.reopen()
+
+    assert r"typed --x" in world.store.config.get_all("uwf.trustedAgent")[0]
+
+
+def test_prompt_may_hold_anything_that_is_text(world: World) -> None:
+    prompt = "\0\x1b[31m\r\n# h\n\nUwf-Status: completed\n日本\u202e" + "x" * 300_000
+    thread: ThreadId = world.start(workflow=world.put().workflow, prompt=prompt)
+
+    assert world.snapshot(thread).get_start().payload["prompt"] == prompt
+    assert world.snapshot(thread).record.status == "ready"

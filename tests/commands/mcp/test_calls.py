@@ -1,0 +1,154 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands.world import World, says
+
+from uwf_git.agentkit.step_files import read_submitted
+from uwf_git.commands.mcp.calls import (
+    BadArgument,
+    NoStep,
+    NoThread,
+    ResultRefused,
+    read_role,
+    read_step,
+    read_thread,
+    submit_result,
+)
+from uwf_git.commands.mcp.place import McpPlace
+from uwf_git.errors import Refused
+
+
+@pytest.fixture
+def place(world: World, tmp_path: Path) -> McpPlace:
+    """Return the place of a checker after a step of the writer."""
+    thread = world.begun()
+    world.step(thread)
+    step_dir = tmp_path / "step"
+    step_dir.mkdir()
+    head = world.snapshot(thread).record.node
+    return McpPlace(lambda: world.store, thread, "checker", head, str(step_dir))
+
+
+def test_own_thread_and_another_are_read(world: World, place: McpPlace) -> None:
+    other = world.start(prompt="Something else.")
+
+    assert "some words" in read_thread(place, {})
+    assert "Something else." in read_thread(place, {"thread_id": other})
+    with pytest.raises(NoThread):
+        read_thread(place._replace(thread=None), {})
+
+
+def test_only_the_last_steps_are_read(world: World, place: McpPlace) -> None:
+    assert place.thread is not None
+    world.step(place.thread, says({"ok": False}))
+
+    told = read_thread(place, {"last": 1})
+    assert "checker" in told
+    assert "some words" not in told
+
+
+def test_long_thread_is_cut_with_a_word(world: World, place: McpPlace) -> None:
+    assert place.thread is not None
+    long = "x" * 500_000
+    world.step(place.thread, says({"ok": False}, long))
+
+    told = read_thread(place, {})
+    assert len(told) < 401_000
+    assert told.endswith("or for one with read_step]\n")
+
+
+@pytest.mark.parametrize("index", [1, -1])
+def test_step_is_given_whole(index: int, place: McpPlace) -> None:
+    step = json.loads(read_step(place, {"index": index}))
+
+    assert (step["index"], step["role"], step["meta"]) == (1, "writer", {"text": "some words"})
+    assert step["content"] == "What was said."
+
+
+def test_steps_are_counted_from_both_ends(world: World, place: McpPlace) -> None:
+    assert place.thread is not None
+    world.step(place.thread, says({"ok": False}))
+
+    roles = {
+        index: json.loads(read_step(place, {"index": index}))["role"] for index in (1, 2, -1, -2)
+    }
+    assert roles == {1: "writer", 2: "checker", -1: "checker", -2: "writer"}
+
+
+@pytest.mark.parametrize("index", [2, -2, 10**9])
+def test_missing_step_is_refused(index: int, place: McpPlace) -> None:
+    with pytest.raises(NoStep, match=f"has no step {index}; it has 1"):
+        read_step(place, {"index": index})
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"index": 0}, {"index": "1"}, {"index": True}, {"index": 1, "thread_id": 7}]
+)
+def test_step_is_not_guessed(arguments: dict[str, Any], place: McpPlace) -> None:
+    with pytest.raises(BadArgument):
+        read_step(place, arguments)
+
+
+def test_last_is_not_guessed(place: McpPlace) -> None:
+    for last in (0, "2", 1.5, False):
+        with pytest.raises(BadArgument):
+            read_thread(place, {"last": last})
+
+
+def test_role_has_its_task_and_schema(place: McpPlace) -> None:
+    told = json.loads(read_role(place, {}))
+
+    assert (told["task"], told["name"], told["visit"]) == ("Do it.", "checker", 1)
+    assert told["outputSchema"]["required"] == ["ok"]
+    assert told["lastError"] is None
+
+
+def test_result_that_fits_is_taken_where_the_kit_looks(place: McpPlace) -> None:
+    said = submit_result(place, {"meta": {"ok": True}, "content": "Fine."})
+
+    assert "was accepted" in said
+    assert read_submitted(place.step_dir) == {"meta": {"ok": True}, "content": "Fine."}
+
+
+def test_last_result_counts(place: McpPlace) -> None:
+    submit_result(place, {"meta": {"ok": True}, "content": "Fine."})
+    submit_result(place, {"meta": {"ok": False}})
+
+    assert read_submitted(place.step_dir) == {"meta": {"ok": False}, "content": ""}
+
+
+def test_result_that_does_not_fit_is_refused_with_the_reason(place: McpPlace) -> None:
+    with pytest.raises(ResultRefused, match=r"meta.ok: .*boolean"):
+        submit_result(place, {"meta": {"ok": "yes"}})
+    with pytest.raises(ResultRefused, match="'ok' is a required property"):
+        submit_result(place, {"meta": {}})
+
+    assert read_submitted(place.step_dir) is None
+
+
+def test_object_that_was_written_as_a_text_is_read(place: McpPlace) -> None:
+    submit_result(place, {"meta": '{"ok": true}'})
+    assert read_submitted(place.step_dir) == {"meta": {"ok": True}, "content": ""}
+    for text in ("{", "yes", '{"ok": 1}'):
+        with pytest.raises(ResultRefused):
+            submit_result(place, {"meta": text})
+
+
+@pytest.mark.parametrize("arguments", [{}, {"content": "x"}, {"meta": {"ok": True}, "content": 1}])
+def test_half_a_result_is_refused(arguments: dict[str, Any], place: McpPlace) -> None:
+    with pytest.raises(BadArgument):
+        submit_result(place, arguments)
+
+
+def test_nothing_is_taken_where_no_step_is_taken(world: World, place: McpPlace) -> None:
+    with pytest.raises(NoStep, match="no step is under way"):
+        submit_result(place._replace(step_dir=None), {"meta": {"ok": True}})
+    with pytest.raises(NoStep, match="moved on"):
+        submit_result(place._replace(head="0000000000000"), {"meta": {"ok": True}})
+    assert place.thread is not None
+    world.step(place.thread)
+    world.step(place.thread)
+    with pytest.raises(Refused):
+        submit_result(place, {"meta": {"ok": True}})

@@ -1,0 +1,39 @@
+import sys
+
+import pytest
+
+from uwf_git.commands.receive.limits import BadReceiveLimit, ReceiveLimits, read_receive_limits
+from uwf_git.store.git.config import GitConfig
+
+
+def limits(**values: str) -> ReceiveLimits:
+    return read_receive_limits(
+        GitConfig({f"uwf.{name.lower()}": [text] for name, text in values.items()})
+    )
+
+
+def test_without_settings_there_are_limits() -> None:
+    assert limits() == (32 * 1024 * 1024, 600)
+
+
+@pytest.mark.parametrize(
+    ("text", "most"), [("1", 1), ("5k", 5 * 1024), ("2M", 2 * 1024**2), ("1g", 1024**3)]
+)
+def test_sizes_are_written_as_git_writes_them(text: str, most: int) -> None:
+    assert limits(maxBlobSize=text).most_blob_bytes == most
+
+
+def test_zero_is_no_limit() -> None:
+    assert limits(maxBlobSize="0").most_blob_bytes == sys.maxsize
+    assert limits(receiveTimeout="0").timeout_s == 24 * 3600
+
+
+def test_no_push_takes_longer_than_a_day() -> None:
+    assert limits(receiveTimeout="9g").timeout_s == 24 * 3600
+
+
+@pytest.mark.parametrize("text", ["", "lots", "-1", "1.5m", "5 k", "5kb", "9" * 16, "\u0665"])
+@pytest.mark.parametrize("name", ["maxBlobSize", "receiveTimeout"])
+def test_value_that_is_not_a_number_is_an_error(name: str, text: str) -> None:
+    with pytest.raises(BadReceiveLimit, match=rf"uwf\.{name} is "):
+        limits(**{name: text})

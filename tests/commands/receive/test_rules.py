@@ -1,0 +1,117 @@
+"""The rules as a whole, on a store and its objects; hostile clients are in interop/."""
+
+import pytest
+from commands.world import World, fails
+from fresh_store import fresh_store
+
+from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.receive.limits import BadReceiveLimit
+from uwf_git.commands.receive.rules import RefUpdate, Refusal, check_received
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.model.builtin import TEXT
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+
+
+def empty(store: Store) -> Store:
+    """Return the store without its refs, as before the first push."""
+    return store._replace(refs=fresh_store().refs)
+
+
+def everything(world: World) -> list[RefUpdate]:
+    """Return a push of all refs."""
+    refs = world.store.refs
+    names = [
+        prefix + name
+        for prefix in ("refs/threads/", "refs/archive/", "refs/workflows/", "refs/cas/")
+        for name in refs.names(prefix)
+    ]
+    return [RefUpdate(name, None, refs.find(name)) for name in names]
+
+
+@pytest.fixture
+def busy(world: World) -> World:
+    """Return a world with every event in its threads."""
+    active, ended = world.begun(), world.start()
+    with pytest.raises(TurnFailed):
+        world.step(active, fails())
+    world.retry(active)
+    world.step(active)
+    while world.step(ended).role is not None:
+        pass
+    put_payload(world.store, world.caller, TEXT, "a note")
+    for thread in (active, ended):
+        request = ForkRequest(thread, reason="why")
+        fork = fork_thread(world.store, world.caller, request, thread=world.new_id())
+    kill_thread(world.store, world.caller, fork.thread, reason="enough")
+    return world
+
+
+def test_whatever_uwf_writes_may_be_pushed(busy: World) -> None:
+    updates = everything(busy)
+
+    assert len(updates) == 6
+    assert check_received(empty(busy.store), updates) == []
+
+
+def test_whatever_is_there_already_may_be_pushed_again(busy: World) -> None:
+    assert check_received(busy.store, everything(busy)) == []
+
+
+def test_every_error_is_reported_at_once(world: World) -> None:
+    thread = world.begun()
+    tip = world.snapshot(thread).commit.oid
+    updates = [
+        RefUpdate(f"refs/threads/{thread}", tip, None),
+        RefUpdate("refs/threads/x", None, tip),
+        RefUpdate("refs/heads/main", None, tip),
+        RefUpdate("refs/archive/01J7K9M2XNPQR5VWBCDF8G3H4T", None, tip),
+    ]
+
+    told = check_received(world.store, updates)
+
+    assert list(dict.fromkeys(each.name for each in told)) == [
+        each.name for each in updates if each.name != "refs/heads/main"
+    ]
+    assert all(each.message and each.hint for each in told)
+
+
+def test_what_is_missing_is_a_refusal(world: World) -> None:
+    (told,) = check_received(
+        world.store, [RefUpdate("refs/threads/01J7K9M2XNPQR5VWBCDF8G3H4T", None, Oid("1" * 40))]
+    )
+
+    assert isinstance(told, Refusal)
+    assert "is missing" in told.message
+
+
+def test_damaged_ref_of_the_store_is_a_refusal(world: World) -> None:
+    thread = world.begun()
+    tip = world.snapshot(thread).commit.oid
+    with open(f"{world.store.path}/refs/threads/{thread}", "w") as file:
+        file.write("nonsense")
+
+    (told,) = check_received(world.store, [RefUpdate(f"refs/threads/{thread}", None, tip)])
+
+    assert "does not hold an object id" in told.message
+
+
+def test_blob_above_the_limit_is_a_refusal(world: World) -> None:
+    thread = world.begun()
+    tip = world.snapshot(thread).commit.oid
+    store = empty(world.store)
+    store.config.values["uwf.maxblobsize"] = ["100"]
+
+    told = check_received(store, [RefUpdate(f"refs/threads/{thread}", None, tip)])
+
+    assert "at most 100 bytes may be pushed here" in told[0].message
+    assert len(told) <= 11
+
+
+def test_invalid_limit_is_an_error(world: World) -> None:
+    world.store.config.values["uwf.maxblobsize"] = ["much"]
+
+    with pytest.raises(BadReceiveLimit):
+        check_received(world.store, [])

@@ -1,0 +1,67 @@
+import os
+from pathlib import Path
+
+import pytest
+from commands.sharing import Site, refs_of, share
+from commands.world import World
+
+from uwf_git.commands.remote.clone import PlaceTaken, clone_store
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.discover import find_store
+from uwf_git.store.remotes.remotes import choose_remote
+from uwf_git.store.remotes.transport_errors import RemoteFailed
+from uwf_git.store.remotes.url import BadRemoteUrl
+
+
+@pytest.fixture
+def shared(world: World, hub: Path) -> tuple[Site, ThreadId]:
+    site, thread = share(world, str(hub))
+    site.push()
+    return site, thread
+
+
+def test_a_clone_is_a_store_that_knows_where_it_came_from(
+    shared: tuple[Site, ThreadId], world: World, hub: Path
+) -> None:
+    cloned = clone_store(world.caller, "../hub.git", "deep/copy.git")
+    assert cloned.path == f"{world.place}/deep/copy.git"
+    assert refs_of(Path(cloned.path)) == shared[0].refs()
+    store = find_store(cloned.path, "/", os.environ, create=False)
+    assert choose_remote(store.config, None).url == str(hub)
+    assert store.config.get_flag("uwf.store", default=False)
+    assert os.listdir(world.place / "deep") == ["copy.git"]
+
+
+def test_a_clone_has_the_name_at_the_end_of_the_url(
+    shared: tuple[Site, ThreadId], world: World, hub: Path
+) -> None:
+    assert clone_store(world.caller, f"file://{hub}", None).path == f"{world.place}/hub.git"
+    with pytest.raises(PlaceTaken, match=str(world.place)):
+        clone_store(world.caller, str(hub), None)
+    with pytest.raises(BadRemoteUrl, match="no name"):
+        clone_store(world.caller, "/", None)
+
+
+def test_an_empty_folder_will_do_and_nothing_else(
+    shared: tuple[Site, ThreadId], world: World, hub: Path
+) -> None:
+    (world.place / "empty").mkdir()
+    assert clone_store(world.caller, str(hub), "empty").path == f"{world.place}/empty"
+    (world.place / "file").write_text("mine")
+    with pytest.raises(PlaceTaken):
+        clone_store(world.caller, str(hub), "file")
+    assert (world.place / "file").read_text() == "mine"
+
+
+def test_a_clone_that_fails_leaves_nothing_behind(world: World, tmp_path: Path) -> None:
+    for path in (None, "deep/copy.git"):
+        with pytest.raises(RemoteFailed):
+            clone_store(world.caller, f"{tmp_path}/nothing.git", path)
+    assert [each for each in os.listdir(world.place) if each != "deep"] == []
+    assert os.listdir(world.place / "deep") == []
+
+
+def test_an_empty_hub_can_be_cloned(world: World, hub: Path) -> None:
+    cloned = clone_store(world.caller, str(hub), "copy.git")
+    assert cloned.fetched.reconciled == []
+    assert cloned.fetched.failure() is None

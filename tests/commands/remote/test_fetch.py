@@ -1,0 +1,127 @@
+from pathlib import Path
+
+import pytest
+from commands.sharing import Site, another, refs_of
+from commands.world import DEMO, World
+
+from uwf_git.commands.remote.fetch import RefsRefused, SidesDiverged, ThreadsBusy
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.remotes.remotes import WhichRemote
+from uwf_git.store.threads.lock import lock_thread
+
+
+def test_what_is_ahead_there_is_taken_over(sites: tuple[Site, Site, ThreadId]) -> None:
+    site, other, thread = sites
+    other.step(thread)
+    new = other.world.start()
+    other.world.put(DEMO.replace("Writes.", "Writes well."))
+    other.push()
+    fetched = site.fetch()
+    assert {(each.event, each.ref) for each in fetched.reconciled} == {
+        ("moved", f"refs/threads/{thread}"),
+        ("created", f"refs/threads/{new}"),
+        ("moved", "refs/workflows/demo"),
+    }
+    assert fetched.failure() is None
+    assert fetched.unchanged == 0
+    assert site.refs() == other.refs()
+    assert site.fetch().unchanged == 3
+
+
+def test_what_is_gone_there_is_no_longer_tracked_and_still_here(
+    sites: tuple[Site, Site, ThreadId], hub: Path
+) -> None:
+    site, _other, thread = sites
+    site.fetch()
+    before = site.refs()
+    (hub / "refs" / "threads" / thread).unlink()
+    assert site.fetch().failure() is None
+    assert site.refs() == before
+    assert site.refs("uwf/remotes/origin/threads") == {}
+
+
+def test_a_busy_thread_is_named_and_taken_over_later(
+    sites: tuple[Site, Site, ThreadId],
+) -> None:
+    site, other, thread = sites
+    other.step(thread)
+    new = other.world.start()
+    other.push()
+    before = site.find(f"threads/{thread}")
+    with lock_thread(site.world.store, thread, since_ms=1):
+        fetched = site.fetch()
+    failure = fetched.failure()
+    assert isinstance(failure, ThreadsBusy)
+    assert failure.exit_status == 4
+    assert thread in failure.message
+    assert site.find(f"threads/{thread}") == before
+    assert site.find(f"threads/{new}") is not None
+    assert [each.event for each in site.fetch().reconciled] == ["moved"]
+
+
+def test_diverged_workflows_are_both_kept(
+    sites: tuple[Site, Site, ThreadId],
+) -> None:
+    site, other, _thread = sites
+    for each, words in ((site, "Writes well."), (other, "Writes badly.")):
+        each.world.put(DEMO.replace("Writes.", words))
+    other.push()
+    failure = site.fetch().failure()
+    assert isinstance(failure, SidesDiverged)
+    assert "workflow demo" in failure.message
+    assert "git update-ref refs/workflows/demo" in (failure.hint or "")
+    assert site.find("workflows/demo") != other.find("workflows/demo")
+    assert site.find("uwf/remotes/origin/workflows/demo") == other.find("workflows/demo")
+
+
+def test_what_is_wrong_is_tracked_and_not_taken_over(
+    sites: tuple[Site, Site, ThreadId], hub: Path
+) -> None:
+    site, other, thread = sites
+    tip = other.find(f"threads/{thread}")
+    wrong = "01J7K9M2XNPQR5VWBCDF8G3H4T"
+    (hub / "refs" / "threads" / wrong).write_text(f"{tip}\n")
+    good = other.world.start()
+    other.push()
+    fetched = site.fetch()
+    failure = fetched.failure()
+    assert isinstance(failure, RefsRefused)
+    assert failure.exit_status == 5
+    assert wrong in failure.message
+    assert site.find(f"threads/{wrong}") is None
+    assert site.find(f"uwf/remotes/origin/threads/{wrong}") == tip
+    assert site.find(f"threads/{good}") is not None
+    # It stays wrong, and is reported every time.
+    assert isinstance(site.fetch().failure(), RefsRefused)
+
+
+def test_a_thread_that_was_never_seen_before_comes_from_a_known_one(
+    sites: tuple[Site, Site, ThreadId], hub: Path
+) -> None:
+    site, other, thread = sites
+    other.end(thread)
+    other.push()
+    assert [each.event for each in site.fetch().reconciled] == ["archived"]
+    assert set(site.refs("threads", "archive")) == {f"archive/{thread}"}
+    assert refs_of(hub, "threads", "archive") == site.refs("threads", "archive")
+    late = another(site.world, str(hub), name="late")
+    assert late.refs() == site.refs()
+
+
+def test_without_a_remote_there_is_nothing_to_fetch_from(world: World) -> None:
+    with pytest.raises(WhichRemote):
+        Site(world).fetch()
+
+
+def test_damage_that_is_here_is_not_blamed_on_the_remote_and_its_hint_helps(
+    sites: tuple[Site, Site, ThreadId],
+) -> None:
+    site, other, thread = sites
+    file = site.path / "refs" / "threads" / thread
+    file.write_text("")
+    failure = site.fetch().failure()
+    assert isinstance(failure, RefsRefused)
+    assert f"delete that file, refs/threads/{thread} in the store" in (failure.hint or "")
+    file.unlink()
+    assert site.fetch().failure() is None
+    assert site.find(f"threads/{thread}") == other.find(f"threads/{thread}")

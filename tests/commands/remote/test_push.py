@@ -1,0 +1,152 @@
+from pathlib import Path
+
+import pytest
+from commands.sharing import Site, another, refs_of
+from commands.world import World
+
+from uwf_git.commands.remote.push import FetchFirst, PushDamaged, PushDiverged
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.refs.refs import BadRef
+from uwf_git.store.remotes.remotes import NoSuchRemote
+from uwf_git.store.threads.heads import NoSuchThread
+
+
+def test_everything_goes_and_is_tracked(shared: tuple[Site, ThreadId], hub: Path) -> None:
+    site, thread = shared
+    pushed = site.push()
+    assert {change.ref for change in pushed.pushed} == {
+        f"refs/threads/{thread}",
+        "refs/workflows/demo",
+    }
+    assert refs_of(hub) == site.refs()
+    assert site.refs("uwf/remotes/origin/threads") == {
+        f"uwf/remotes/origin/threads/{thread}": site.find(f"threads/{thread}")
+    }
+    again = site.push()
+    assert again.pushed == []
+    assert len(again.standing("unchanged")) == 2
+
+
+def test_only_the_threads_that_are_named_go(shared: tuple[Site, ThreadId], hub: Path) -> None:
+    site, thread = shared
+    site.world.start()
+    site.push(thread)
+    assert list(refs_of(hub)) == [f"threads/{thread}"]
+    site.end(thread)
+    assert [change.status for change in site.push(thread).pushed] == ["archived", "deleted"]
+    assert list(refs_of(hub)) == [f"archive/{thread}"]
+    with pytest.raises(NoSuchThread):
+        site.push("7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
+
+
+def test_what_git_pushed_is_noticed(sites: tuple[Site, Site, ThreadId], hub: Path) -> None:
+    site, other, thread = sites
+    site.step(thread)
+    site.push()
+    # This store has not seen that push, and has nothing new for the hub.
+    pushed = other.push()
+    assert [each.ref for each in pushed.standing("behind")] == [f"refs/threads/{thread}"]
+    assert pushed.failure() is None
+    other.step(thread, ok=True)
+    pushed = other.push()
+    assert [each.ref for each in pushed.standing("fetch-first")] == [f"refs/threads/{thread}"]
+    assert isinstance(pushed.failure(), FetchFirst)
+
+
+def test_a_store_that_is_only_behind_has_nothing_to_push(
+    shared: tuple[Site, ThreadId], world: World, hub: Path
+) -> None:
+    site, thread = shared
+    site.push()
+    start = site.find(f"threads/{thread}")
+    other = another(world, str(hub))
+    other.step(thread)
+    tip = other.find(f"threads/{thread}")
+    assert tip is not None
+    assert start is not None
+    other.push()
+    refs = other.world.store.refs
+    assert refs.advance(f"refs/threads/{thread}", seen=tip, to=start)
+    pushed = other.push()
+    assert [each.ref for each in pushed.standing("behind")] == [f"refs/threads/{thread}"]
+    assert pushed.failure() is None
+
+
+def test_a_diverged_push_names_the_command_that_helps(
+    sites: tuple[Site, Site, ThreadId],
+) -> None:
+    site, other, thread = sites
+    other.step(thread)
+    other.push()
+    site.step(thread, ok=True)
+    site.fetch()
+    failure = site.push().failure()
+    assert isinstance(failure, PushDiverged)
+    here, there = site.find(f"threads/{thread}"), other.find(f"threads/{thread}")
+    assert f"here at {here}, at origin at {there}" in failure.message
+    assert f"uwf thread fork {thread} --at {here}" in (failure.hint or "")
+
+
+def test_a_thread_that_is_not_whole_stays_and_the_others_go(
+    shared: tuple[Site, ThreadId], world: World, hub: Path
+) -> None:
+    site, thread = shared
+    tip = site.world.snapshot(thread)
+    good = site.world.start()
+    blob = tip.get_entry("now.json").decode()
+    (site.path / "objects" / blob[:2] / blob[2:]).unlink()
+    pushed = site.push()
+    failure = pushed.failure()
+    assert isinstance(failure, PushDamaged)
+    assert failure.exit_status == 5
+    assert blob in failure.message
+    assert f"uwf verify refs/threads/{thread}" in (failure.hint or "")
+    assert set(refs_of(hub)) == {f"threads/{good}", "workflows/demo"}
+
+
+def test_a_remote_has_to_be_known(shared: tuple[Site, ThreadId]) -> None:
+    with pytest.raises(NoSuchRemote):
+        shared[0].push(remote="elsewhere")
+
+
+def test_the_loser_of_a_race_for_an_archive_has_to_fetch(
+    shared: tuple[Site, ThreadId], hub: Path
+) -> None:
+    site, thread = shared
+    site.push()
+    site.end(thread)
+    # Another process archives it after the refs were listed.
+    faster = f"git update-ref refs/archive/{thread} refs/threads/{thread}"
+    hook = hub / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\nunset GIT_QUARANTINE_PATH\n{faster}\n")
+    hook.chmod(0o755)
+    pushed = site.push()
+    assert pushed.pushed == []
+    assert isinstance(pushed.failure(), FetchFirst)
+
+
+def test_a_ref_that_cannot_be_read_is_reported_and_the_others_go(
+    shared: tuple[Site, ThreadId], hub: Path
+) -> None:
+    site, thread = shared
+    other = site.world.start()
+    site.push()
+    (site.path / "refs" / "threads" / thread).write_text("")
+    failure = site.push().failure()
+    assert isinstance(failure, PushDamaged)
+    assert failure.facts["refs"] == [f"refs/threads/{thread}"]
+    assert site.push(other).failure() is None
+    with pytest.raises(BadRef):
+        site.push(thread)
+
+
+def test_a_ref_to_a_commit_that_is_lost_is_damage_and_not_another_way(
+    shared: tuple[Site, ThreadId], hub: Path
+) -> None:
+    site, thread = shared
+    site.push()
+    (site.path / "refs" / "threads" / thread).write_text("1" * 40 + "\n")
+    failure = site.push().failure()
+    assert isinstance(failure, PushDamaged)
+    assert "1" * 40 in failure.message

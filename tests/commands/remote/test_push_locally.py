@@ -1,0 +1,70 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands.sharing import Site, another, refs_of, share
+from commands.world import World
+
+from uwf_git.commands.remote.push import FetchFirst, PushRefused
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import NotAStore
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def shared(world: World, hub: Path) -> tuple[Site, ThreadId]:
+    """Return a site where no git is installed."""
+    world.caller = world.caller._replace(environ={**os.environ, "PATH": ""})
+    return share(world, str(hub))
+
+
+def test_threads_are_shared_without_git(
+    shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
+) -> None:
+    site, thread = shared
+    assert site.push().failure() is None
+    assert refs_of(hub) == site.refs()
+    other = another(world, str(hub))
+    assert other.refs() == site.refs()
+    other.end(thread)
+    assert [change.status for change in other.push().pushed] == ["archived", "deleted"]
+    assert [each.event for each in site.fetch().reconciled] == ["archived"]
+    assert refs_of(hub) == site.refs() == other.refs()
+    assert site.push().pushed == []
+    assert git("fsck", "--strict", cwd=hub) == ""
+
+
+def test_the_rules_of_a_shared_store_hold_without_hooks(
+    shared: tuple[Site, ThreadId], world: World, hub: Path
+) -> None:
+    site, thread = shared
+    good = world.start()
+    # A thread whose commits name another thread.
+    tip = site.find(f"threads/{thread}")
+    assert tip is not None
+    bad = "01J7K9M2XNPQR5VWBCDF8G3H4T"
+    assert world.store.refs.create(f"refs/threads/{bad}", tip)
+    failure = site.push().failure()
+    assert isinstance(failure, PushRefused)
+    assert failure.facts["refs"] == [f"refs/threads/{bad}"]
+    assert thread in failure.message
+    assert set(refs_of(hub)) == {f"threads/{thread}", f"threads/{good}", "workflows/demo"}
+
+
+def test_the_faster_push_wins(shared: tuple[Site, ThreadId], world: World, hub: Path) -> None:
+    site, thread = shared
+    site.push()
+    other = another(world, str(hub))
+    other.step(thread)
+    other.push()
+    site.step(thread, ok=True)
+    assert isinstance(site.push().failure(), FetchFirst)
+    assert refs_of(hub, "threads") == other.refs("threads")
+
+
+def test_a_place_without_a_repository_is_named(shared: tuple[Site, ThreadId], hub: Path) -> None:
+    hub.rename(hub.with_name("elsewhere.git"))
+    with pytest.raises(NotAStore, match=str(hub)):
+        shared[0].push()

@@ -1,0 +1,281 @@
+"""One step: its result, its traces in the store, and its lock."""
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands.world import DEMO, World, content_player, fails, replied, says
+from fresh_store import fresh_store
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.inspect.context import get_context
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.step.step_thread import (
+    StepRequest,
+    TurnFailed,
+    TurnInterrupted,
+    WorkKept,
+    step_thread,
+)
+from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
+from uwf_git.commands.workflow.put import put_workflow
+from uwf_git.errors import Conflict, StoreDamaged
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.heads import list_threads
+from uwf_git.store.threads.lock import ThreadBusy
+
+
+def test_step_gives_where_the_thread_then_stands(world: World) -> None:
+    thread = world.begun()
+    workflow = world.snapshot(thread).record.workflow
+
+    stepped = world.step(thread[:26], says({"text": "x"}, "# It is said"))
+
+    snapshot = world.snapshot(thread)
+    assert stepped == ThreadResult(
+        workflow, thread, snapshot.record.node, "ready", "writer", 1, "It is said"
+    )
+    assert snapshot.subject == "writer: It is said"
+    assert (snapshot.record.event, snapshot.record.role) == ("step", "writer")
+
+
+def test_end_archives_without_a_node_and_gives_the_last_head(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    last = world.step(thread)
+
+    ended = world.step(thread, fails("nobody plays at the end"))
+
+    assert (ended.head, ended.status, ended.role) == (last.head, "completed", None)
+    assert list_threads(world.store, archived=False) == []
+    assert list_threads(world.store, archived=True) == [thread]
+    assert world.snapshot(thread).record.depth == 2
+    with pytest.raises(ThreadNotActive):
+        world.step(thread)
+
+
+def test_chain_leads_from_the_newest_step_to_the_start(world: World) -> None:
+    thread = world.begun()
+    heads = [world.snapshot(thread).record.node]
+    heads += [world.step(thread).head for _ in range(2)]
+
+    assert [node.hash for node in world.snapshot(thread).walk_chain()] == heads[::-1]
+
+
+def test_failed_try_changes_neither_chain_nor_head(world: World) -> None:
+    thread = world.begun()
+    before = world.snapshot(thread)
+
+    with pytest.raises(TurnFailed) as caught:
+        world.step(thread, fails("no model answered"), command="/opt/uwf-x --key")
+
+    after = world.snapshot(thread)
+    assert caught.value.exit_status == 3
+    assert caught.value.message == "writer failed (uwf-x): no model answered"
+    assert (caught.value.facts["attempt"], caught.value.facts["kind"]) == (1, "exited")
+    assert (after.record.event, after.record.status) == ("attempt", "failed")
+    assert (after.record.node, after.record.depth) == (before.record.node, 0)
+    assert after.commit.parents == (before.commit.oid,)
+
+
+def test_tries_are_counted_until_one_succeeds(world: World) -> None:
+    thread = world.begun()
+    for number in (1, 2):
+        with pytest.raises(TurnFailed) as caught:
+            world.step(thread, fails(f"try {number}"))
+        assert caught.value.facts["attempt"] == number
+        context = get_context(world.store, thread)
+        assert (context["attempt"], context["visit"]) == (number + 1, 1)
+        assert context["lastError"] == {"kind": "exited", "message": f"try {number}"}
+        world.retry(thread)
+
+    world.step(thread)
+
+    assert world.snapshot(thread).get_present().attempts == 0
+    assert get_context(world.store, thread)["attempt"] == 1
+
+
+def test_interrupted_try_is_recorded_and_ends_as_interrupted(world: World) -> None:
+    thread = world.begun()
+
+    with pytest.raises(TurnInterrupted) as caught:
+        world.step(thread, fails("it was interrupted", kind="interrupted"))
+
+    assert caught.value.exit_status == 130
+    assert world.snapshot(thread).record.event == "attempt"
+
+
+def test_what_a_player_raises_leaves_no_trace(world: World) -> None:
+    thread = world.begun()
+    before = world.snapshot(thread).commit.oid
+
+    def play(_turn: Turn) -> Played:
+        raise RuntimeError("a bug of the player's")
+
+    with pytest.raises(RuntimeError):
+        world.step(thread, play)
+
+    assert world.snapshot(thread).commit.oid == before
+    assert world.step(thread).depth == 1
+
+
+def test_state_is_merged_and_usage_adds_up(world: World) -> None:
+    thread = world.begun(DEMO + "initialState: {a: 1, b: {c: 2}}\n")
+    world.step(thread, says({"text": "x"}, state={"b": {"d": 3}}, usage={"tokens": 5}))
+    world.step(thread, says({"ok": False}, state={"a": None}, usage={"tokens": 7, "cost": 0.5}))
+
+    present = world.snapshot(thread).get_present()
+
+    assert present.state == {"b": {"c": 2, "d": 3}}
+    assert present.usage == {"tokens": 12, "cost": 0.5}
+    assert present.visits == {"writer": 1, "checker": 1}
+
+
+@pytest.mark.parametrize(
+    "usage", [{"tokens": "many"}, {"tokens": [1]}, {"tokens": -1}, {"tokens": 1e308}, {"": {}}]
+)
+def test_strange_usage_never_stops_a_thread(usage: dict[str, Any], world: World) -> None:
+    thread = world.begun()
+
+    for meta in ({"text": "x"}, {"ok": False}, {"text": "y"}):
+        world.step(thread, says(meta, usage=usage))
+
+    assert world.snapshot(thread).record.depth == 3
+
+
+def test_second_engine_learns_which_process_is_at_work(world: World) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        with pytest.raises(ThreadBusy) as caught:
+            world.step(thread)
+        assert caught.value.exit_status == 4
+        assert f"pid {os.getpid()}" in caught.value.message
+        assert "role writer" in caught.value.message
+        return content_player(turn)
+
+    assert world.step(thread, play).depth == 1
+
+
+def test_step_that_lost_the_race_is_not_recorded(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    moved = world.snapshot(thread).commit.oid
+
+    def play(turn: Turn) -> Played:
+        # As a fetch does, without the lock.
+        start = turn.snapshot.commit.parents[0]
+        assert world.store.refs.advance(f"refs/threads/{thread}", seen=moved, to=start)
+        return content_player(turn)
+
+    with pytest.raises(WorkKept):
+        world.step(thread, play)
+
+    assert world.snapshot(thread).record.depth == 0
+
+
+def test_eight_engines_at_once_on_one_thread_record_each_step_once(world: World) -> None:
+    thread = world.begun(
+        "name: count\nroles: {worker: {}}\nmoderator:\n"
+        "  - {from: $START, to: worker}\n  - {from: worker, to: worker, when: depth < 99}\n"
+        "  - {from: worker, to: $END}\n"
+    )
+    plays: list[str] = []
+    outcomes: list[str] = []
+    losers_told = threading.Semaphore(0)
+
+    def play(turn: Turn) -> Played:
+        plays.append(turn.snapshot.record.node)
+        for _ in range(7):
+            assert losers_told.acquire(timeout=20)
+        return replied({"n": len(plays)})
+
+    def step() -> None:
+        try:
+            outcomes.append(str(world.step(thread, play).depth))
+        except Conflict as conflict:
+            outcomes.append(conflict.code)
+            losers_told.release()
+
+    engines = [threading.Thread(target=step) for _ in range(8)]
+    for engine in engines:
+        engine.start()
+    for engine in engines:
+        engine.join()
+
+    assert sorted(outcomes) == ["1", *["thread-busy"] * 7]
+    assert len(plays) == 1
+
+
+def test_thread_of_another_version_of_the_format_is_not_touched(world: World) -> None:
+    thread = world.begun()
+    snapshot = world.snapshot(thread)
+    message = snapshot.commit.message.replace(b"Uwf-Format: 1", b"Uwf-Format: 2")
+    newer = rewrite(world, thread, message)
+
+    with pytest.raises(StoreDamaged, match="newer"):
+        world.step(thread)
+
+    assert world.store.refs.find(f"refs/threads/{thread}") == newer
+
+
+def rewrite(world: World, thread: ThreadId, message: bytes) -> str:
+    """Let the thread's ref point at its commit with another message."""
+    from uwf_git.store.objects.commit import CommitDraft, write_commit  # noqa: PLC0415 (one test's need)
+    from uwf_git.store.objects.objects import get_tree  # noqa: PLC0415 (one test's need)
+
+    view = world.snapshot(thread).commit
+    tree = get_tree(world.store.objects, view.tree)
+    draft = CommitDraft(tree, (), message, [])
+    oid = write_commit(world.store.objects, draft, world.caller.signing(world.store))
+    assert world.store.refs.advance(f"refs/threads/{thread}", seen=view.oid, to=oid)
+    return oid
+
+
+def test_library_needs_neither_a_disk_nor_a_process(clock: Any, thread_ids: Any) -> None:
+    """The whole of uwf in memory, as a program would use it."""
+    store, caller = fresh_store(), Caller(clock, {}, "/")
+    put_workflow(store, caller, DEMO.encode())
+    started = start_thread(store, caller, StartRequest("demo", "x"), thread=thread_ids())
+    request = StepRequest(started.thread, content_player, Choice(command="library"))
+
+    stepped = [step_thread(store, caller, request) for _ in range(3)]
+
+    assert [each.role for each in stepped] == ["writer", "checker", None]
+    assert stepped[-1].status == "completed"
+
+
+def test_same_calls_give_the_same_commits_anywhere(clock: Any, thread_ids: Any) -> None:
+    def tip() -> str | None:
+        at = iter(range(1_760_000_000_000, 1_760_000_100_000, 1000))
+        store, caller = fresh_store(), Caller(lambda: next(at), {}, "/")
+        put_workflow(store, caller, DEMO.encode())
+        thread = ThreadId("01J00000000000000000000001")
+        start_thread(store, caller, StartRequest("demo", "x"), thread=thread)
+        step_thread(store, caller, StepRequest(thread, content_player, Choice(command="library")))
+        return store.refs.find(f"refs/threads/{thread}")
+
+    assert tip() == tip() is not None
+
+
+def test_thread_that_is_split_in_two_spellings_is_one(world: World) -> None:
+    thread = world.begun()
+
+    assert world.step(thread.lower().replace("0", "o", 1)).thread == thread
+
+
+def test_git_may_pack_everything_between_two_steps(world: World, git: Callable[..., str]) -> None:
+    thread, store = world.begun(), Path(world.store.path)
+    for role in ("writer", "checker", None):
+        git("gc", "-q", "--prune=now", cwd=store)
+        git("pack-refs", "--all", cwd=store)
+        world.reopen()
+        assert world.step(thread).role == role
+
+    assert list_threads(world.store, archived=True) == [thread]
+    assert git("fsck", "--strict", cwd=store) == ""

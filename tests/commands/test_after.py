@@ -1,0 +1,62 @@
+import os
+from pathlib import Path
+
+import pytest
+from commands.world import World
+from store.due import make_due
+
+from uwf_git.commands.after import follow_up
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.gc.packing import count_files
+from uwf_git.store.git.config import set_config
+
+
+@pytest.fixture
+def thread(world: World) -> ThreadId:
+    return world.begun()
+
+
+def packs(world: World) -> int:
+    return count_files(world.store).packs
+
+
+def test_store_is_packed_after_a_change_and_not_after_a_look(
+    world: World, thread: ThreadId
+) -> None:
+    make_due(world.store.path)
+    world.reopen()
+    world.snapshot(thread)
+    assert follow_up(world.store, world.caller.environ) is None
+    assert packs(world) == 0
+
+    world.step(thread)
+    assert follow_up(world.store, world.caller.environ) is None
+    assert packs(world) == 1
+
+
+def test_failure_of_the_listener_is_returned_and_the_store_is_packed(
+    world: World, thread: ThreadId
+) -> None:
+    make_due(world.store.path)
+    listener = world.program("exit 3", name="listener")
+    set_config(os.path.join(world.store.path, "config"), "uwf.onEvent", listener)
+    world.reopen()
+    world.step(thread)
+
+    problem = follow_up(world.store, world.caller.environ)
+
+    assert problem is not None
+    assert "ended with status 3" in problem
+    assert packs(world) == 1
+    assert follow_up(world.store, world.caller.environ) is None
+
+
+def test_transition_is_announced_once(world: World, thread: ThreadId) -> None:
+    listener = world.program('cat >>"$0.heard"', name="listener")
+    set_config(os.path.join(world.store.path, "config"), "uwf.onEvent", listener)
+    world.reopen()
+    world.step(thread)
+    for _ in range(2):
+        assert follow_up(world.store, world.caller.environ) is None
+
+    assert len(Path(f"{listener}.heard").read_text().splitlines()) == 3

@@ -1,0 +1,83 @@
+from typing import Any
+
+import pytest
+from commands.world import World
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
+from uwf_git.model.thread import Event, Status, Waiting
+from uwf_git.store.threads.heads import AmbiguousThread, NoSuchThread
+from uwf_git.store.threads.record import NewCommit, record_next
+
+
+def test_active_thread_is_found_by_what_begins_it(world: World) -> None:
+    first = world.begun()
+
+    assert read_active(world.store, first[:3])[0].thread == first
+    assert read_active(world.store, first.lower())[0].thread == first
+
+
+def test_beginning_of_several_is_refused_with_all_of_them(world: World) -> None:
+    threads = [world.begun(), world.start()]
+
+    with pytest.raises(AmbiguousThread) as caught:
+        read_active(world.store, "01J")
+
+    assert all(thread in caught.value.message for thread in threads)
+
+
+def test_unknown_thread_is_refused(world: World) -> None:
+    with pytest.raises(NoSuchThread, match="there is no thread 01ARZ3NDEKTSV4RRFFQ69G5FAV"):
+        read_active(world.store, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+
+def test_ended_thread_is_refused_with_how_it_ended(world: World) -> None:
+    thread = world.begun()
+    kill_thread(world.store, world.caller, thread)
+
+    with pytest.raises(ThreadNotActive) as caught:
+        read_active(world.store, thread)
+
+    assert caught.value.exit_status == 1
+    assert "archived as killed" in caught.value.message
+    assert "uwf thread start demo" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("event", "status", "changes", "words"),
+    [
+        ("pause", "paused", {"paused_from": "ready"}, ("is paused", "uwf thread resume")),
+        ("attempt", "failed", {"failures": 1}, ("has failed", "uwf thread retry")),
+        (
+            "wait",
+            "waiting",
+            {"waiting": Waiting("writer")},
+            ("waits for a person", "thread answer"),
+        ),
+        (
+            "attempt",
+            "waiting",
+            {"waiting": Waiting("writer", 4_000_000_000_000)},
+            ("waits until 2096-10-02", "--wait"),
+        ),
+    ],
+)
+def test_thread_that_is_not_ready_takes_no_step_and_says_what_to_type(
+    world: World, event: Event, status: Status, changes: dict[str, Any], words: tuple[str, str]
+) -> None:
+    told, hint = words
+    thread = world.begun()
+    snapshot = world.snapshot(thread)
+    moved = NewCommit(
+        record=snapshot.record._replace(event=event, status=status),
+        said="a moment",
+        present=snapshot.get_present()._replace(**changes),
+    )
+    commit = record_next(world.store, snapshot, moved, world.caller.signing(world.store))
+    assert world.store.refs.advance(f"refs/threads/{thread}", seen=snapshot.commit.oid, to=commit)
+
+    with pytest.raises(ThreadNotReady, match=f"thread {thread} {told}") as caught:
+        world.step(thread)
+    assert caught.value.exit_status == 1
+    assert hint in (caught.value.hint or "")
+    assert caught.value.facts["status"] == status

@@ -1,0 +1,103 @@
+import json
+from typing import Any
+
+import pytest
+from commands.world import World, replied, says
+
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.check_meta import get_output_schema
+from uwf_git.model.workflow import parse_workflow
+
+SCHEMA = """\
+name: strict
+roles:
+  worker:
+    outputSchema: %s
+moderator:
+  - {from: $START, to: worker}
+  - {from: worker, to: $END}
+"""
+
+
+def failure(world: World, schema: Any, meta: Any, **fields: Any) -> TurnFailed:
+    thread = world.begun(SCHEMA % json.dumps(schema))
+    with pytest.raises(TurnFailed) as caught:
+        world.step(thread, lambda _turn: replied(meta, **fields))
+    assert caught.value.facts["kind"] == "schema"
+    assert world.snapshot(thread).record.depth == 0
+    return caught.value
+
+
+def test_meta_that_keeps_to_the_schema_is_a_step(world: World) -> None:
+    thread = world.begun()
+
+    assert world.step(thread, says({"text": "x", "more": [1]})).depth == 1
+
+
+def test_error_is_reported_with_its_place(world: World) -> None:
+    schema = {"type": "object", "properties": {"files": {"items": {"type": "string"}}}}
+
+    failed = failure(world, schema, {"files": ["a", 7]})
+
+    assert "meta.files[1]: 7 is not of type 'string'" in failed.message
+
+
+def test_missing_field_is_named(world: World) -> None:
+    assert (
+        "meta: 'text' is a required property"
+        in failure(world, {"type": "object", "required": ["text"]}, {}).message
+    )
+
+
+def test_meta_that_is_a_list_has_places_too(world: World) -> None:
+    assert (
+        "meta[0]: 'a' is not of type 'integer'"
+        in failure(world, {"type": "array", "items": {"type": "integer"}}, ["a"]).message
+    )
+
+
+def test_many_problems_are_reported_shortly(world: World) -> None:
+    failed = failure(world, {"items": {"type": "string"}}, list(range(9)))
+
+    assert failed.message.count("is not of type") == 5
+    assert failed.message.endswith("(and 4 more)")
+
+
+def test_huge_value_does_not_make_a_huge_message(world: World) -> None:
+    failed = failure(world, {"type": "integer"}, "x" * 1_000_000)
+
+    assert len(failed.message) < 1000
+
+
+def test_pattern_that_runs_for_ever_is_stopped_and_reported(world: World) -> None:
+    failed = failure(world, {"type": "string", "pattern": "^(a+)+$"}, "a" * 64 + "!")
+
+    assert "cannot be checked" in failed.message
+    assert "took too much time" in failed.message
+
+
+@pytest.mark.parametrize(
+    ("place", "fields"),
+    [
+        ("meta.text", {"meta": {"text": "\ud800"}}),
+        ("meta[0]", {"meta": [float("nan")]}),
+        ("state.a", {"state": {"a": "\udc00"}}),
+        ("usage.tokens", {"usage": {"tokens": float("inf")}}),
+        ("session", {"session": "\ud800"}),
+        ("content", {"content": "\ud800"}),
+    ],
+)
+def test_what_no_node_can_hold_is_a_failed_attempt(
+    place: str, fields: dict[str, Any], world: World
+) -> None:
+    failed = failure(world, {}, **{"meta": {}, **fields})
+
+    assert f"the value at $.{place} " in failed.message
+
+
+def test_schema_is_the_role_s_own(world: World) -> None:
+    thread = world.begun()
+    snapshot = world.snapshot(thread)
+    workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
+
+    assert get_output_schema(snapshot, workflow, "checker")["required"] == ["ok"]

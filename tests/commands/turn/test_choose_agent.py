@@ -1,0 +1,228 @@
+"""Which agent plays a role, and which may run: 000 section 1.3, and the trust rule."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands.world import DEMO, World, content_player
+
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.turn.choose_agent import AgentNotTrusted, Choice, NoAgent, choose_agent
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.turn.workdir import WorkdirUnknown
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git.config import set_config
+from uwf_git.store.store import create_store, open_store
+
+BOUND = DEMO + "defaultAgent: from-the-workflow\n"
+
+Commands = list[str]
+
+
+def unbound_thread(world: World) -> ThreadId:
+    """Start a thread without naming an agent."""
+    request = StartRequest("demo", "Do it.")
+    return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+
+
+def played_by(world: World, thread: str, **choice: Any) -> str:
+    """Take a step and return the command of its agent."""
+    seen: Commands = []
+
+    def play(turn: Turn) -> Played:
+        seen.append(turn.agent.payload["command"])
+        return content_player(turn)
+
+    world.step(thread, play, **choice)
+    return seen[0]
+
+
+def configure(world: World, command: str) -> None:
+    set_config(os.path.join(world.store.path, "config"), "uwf.agent", command)
+    world.reopen()
+
+
+def test_agent_of_the_step_beats_the_binding(world: World) -> None:
+    thread = world.begun()
+
+    assert played_by(world, thread, command="mine --now") == "mine --now"
+    assert played_by(world, thread) == "nobody"
+
+
+def test_agent_of_the_step_may_name_its_role(world: World) -> None:
+    thread = world.begun()
+
+    assert played_by(world, thread, command="writer=mine") == "mine"
+    # It is the checker's turn now, and the command line names no agent for it.
+    assert played_by(world, thread, command="writer=mine") == "nobody"
+
+
+def test_binding_beats_every_default(world: World) -> None:
+    thread = world.begun()
+    configure(world, "configured")
+
+    assert played_by(world, thread, default="of the environment") == "nobody"
+
+
+def test_default_of_the_environment_beats_the_configured_one(world: World) -> None:
+    world.put()
+    thread = unbound_thread(world)
+    configure(world, "configured")
+
+    assert played_by(world, thread, default="of-the-environment") == "of-the-environment"
+    assert played_by(world, thread) == "configured"
+
+
+def test_role_without_any_agent_is_refused_with_what_to_do(world: World) -> None:
+    world.put()
+    started = start_thread(
+        world.store, world.caller, StartRequest("demo", "x"), thread=world.new_id()
+    )
+    assert started.unbound == ("writer", "checker")
+
+    with pytest.raises(NoAgent) as caught:
+        world.step(started.thread)
+
+    assert "role writer" in caught.value.message
+    assert "--agent" in (caught.value.hint or "")
+
+
+def test_empty_setting_is_no_default(world: World) -> None:
+    world.put()
+    configure(world, "")
+    thread = unbound_thread(world)
+
+    with pytest.raises(NoAgent):
+        world.step(thread)
+
+
+@pytest.fixture
+def fetched(world: World, git: Callable[..., str], tmp_path: Path) -> tuple[World, ThreadId]:
+    """Return a second store, into which a thread and its workflow were fetched."""
+    thread = start_thread(
+        world.store,
+        world.caller,
+        StartRequest(world.put(BOUND).workflow, "Do it.", ("checker=typed there",)),
+        thread=world.new_id(),
+    ).thread
+    other = create_store(str(tmp_path / "other.git"))
+    git("fetch", "-q", world.store.path, "refs/*:refs/*", cwd=Path(other.path))
+    store = open_store(other.path, environ=os.environ)
+    return World(world.place, store, world.caller, world.new_id), thread
+
+
+def test_command_that_only_came_with_a_fetched_thread_is_refused(
+    fetched: tuple[World, ThreadId],
+) -> None:
+    world, thread = fetched
+
+    with pytest.raises(AgentNotTrusted) as caught:
+        world.step(thread, workdir=str(world.place))
+
+    assert caught.value.exit_status == 1
+    assert "from-the-workflow" in caught.value.message
+    assert f"`uwf thread step {thread} --trust`" in (caught.value.hint or "")
+    assert world.snapshot(thread).record.event == "start"
+
+
+def test_trust_allows_it_from_then_on(fetched: tuple[World, ThreadId]) -> None:
+    world, thread = fetched
+
+    world.step(thread, workdir=str(world.place), trust=True)
+    world.reopen()
+    second = unbound_thread(world)
+
+    assert played_by(world, second) == "from-the-workflow"
+
+
+def test_trust_is_remembered_though_a_directory_is_still_wanted(
+    fetched: tuple[World, ThreadId],
+) -> None:
+    """Each of the two refusals names one option; typed one after the other they are enough."""
+    world, thread = fetched
+    with pytest.raises(WorkdirUnknown):
+        world.step(thread, trust=True)
+    world.reopen()
+    assert world.step(thread, workdir=str(world.place)).role is not None
+
+
+def test_trusting_one_command_trusts_no_other(fetched: tuple[World, ThreadId]) -> None:
+    world, thread = fetched
+    world.step(thread, workdir=str(world.place), trust=True)
+
+    with pytest.raises(AgentNotTrusted, match="typed there"):
+        world.step(thread)
+
+
+def test_command_of_one_s_own_needs_no_trust(fetched: tuple[World, ThreadId]) -> None:
+    world, thread = fetched
+
+    assert world.step(thread, command="mine", workdir=str(world.place)).depth == 1
+    with pytest.raises(AgentNotTrusted):
+        world.step(thread)
+
+
+def test_fetched_thread_asks_for_a_work_directory_once(fetched: tuple[World, ThreadId]) -> None:
+    world, thread = fetched
+
+    with pytest.raises(WorkdirUnknown) as caught:
+        world.step(thread, command="mine")
+    assert "--workdir" in (caught.value.hint or "")
+    world.step(thread, command="mine", workdir=str(world.place))
+
+    assert world.step(thread, command="mine").depth == 2
+
+
+def test_thread_of_a_fetched_workflow_does_not_run_its_commands(
+    fetched: tuple[World, ThreadId],
+) -> None:
+    world, _ = fetched
+    thread = unbound_thread(world)
+
+    with pytest.raises(AgentNotTrusted, match="from-the-workflow"):
+        world.step(thread)
+
+
+def test_workflow_that_is_put_here_brings_its_commands_along(
+    fetched: tuple[World, ThreadId],
+) -> None:
+    world, thread = fetched
+    assert not world.put(BOUND).changed
+
+    assert played_by(world, thread, workdir=str(world.place)) == "from-the-workflow"
+
+
+def test_trusted_command_in_another_environment_is_not_trusted(
+    world: World, git: Callable[..., str], tmp_path: Path
+) -> None:
+    padding = ", ".join(f"HARMLESS_{n}: x" for n in range(100))
+    source = DEMO + f"defaultAgent: {{command: cc, env: {{{padding}, LD_PRELOAD: evil.so}}}}\n"
+    world.put(source)
+    thread = unbound_thread(world)
+    other = create_store(str(tmp_path / "other.git"))
+    git("fetch", "-q", world.store.path, "refs/*:refs/*", cwd=Path(other.path))
+    # The same command without the environment is trusted there.
+    elsewhere = World(world.place, open_store(other.path), world.caller, world.new_id)
+    elsewhere.start("cc")
+
+    with pytest.raises(AgentNotTrusted, match=r"evil\.so"):
+        elsewhere.step(thread, workdir=str(world.place))
+
+
+def test_choosing_changes_nothing(world: World) -> None:
+    thread = world.begun()
+    snapshot = world.snapshot(thread)
+    before = (Path(world.store.path) / "config").read_text()
+
+    node = choose_agent(
+        world.store,
+        snapshot,
+        snapshot.get_present(),
+        role="writer",
+        choice=Choice(command="another"),
+    )
+
+    assert node.payload == {"command": "another"}
+    assert (Path(world.store.path) / "config").read_text() == before

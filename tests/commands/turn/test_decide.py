@@ -1,0 +1,176 @@
+"""Whose turn it is: loops, END, history, and what a decision may cost."""
+
+from pathlib import Path
+
+import pytest
+from commands.world import World, content_player, says
+
+from uwf_git.commands.turn.decide import decide_next
+from uwf_git.engine.moderator import NoTransition
+from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.workflow import parse_workflow
+
+ROUNDS = """\
+name: rounds
+roles:
+  worker: {}
+moderator:
+  - {from: $START, to: worker}
+  - {from: worker, to: worker, when: 'depth < 3'}
+  - {from: worker, to: worker, when: '%s'}
+  - {from: worker, to: $END}
+"""
+
+
+def whose_turn(world: World, thread: ThreadId) -> str:
+    snapshot = world.snapshot(thread)
+    workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
+    return decide_next(snapshot, snapshot.get_present(), workflow)
+
+
+def after_steps(world: World, condition: str, *metas: object) -> str:
+    """Return whose turn it is once the worker has handed in *metas*."""
+    thread = world.begun(ROUNDS % condition)
+    for meta in metas:
+        world.step(thread, says(meta))
+    return whose_turn(world, thread)
+
+
+def test_first_turn_needs_no_condition(world: World) -> None:
+    assert whose_turn(world, world.begun()) == "writer"
+
+
+def test_loop_goes_on_while_its_condition_holds(world: World) -> None:
+    thread = world.begun()
+    metas = [meta for ok in (False, False, True) for meta in ({"text": "x"}, {"ok": ok})]
+
+    roles = [world.step(thread, says(meta)).role for meta in metas]
+
+    assert roles == ["writer", "checker"] * 3
+    assert whose_turn(world, thread) == "$END"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "depth = 3",
+        "$count(history) = 2",
+        "history[0].meta.n = 1",
+        'history[-1].role = "worker" and history[-1].meta.n = 2',
+        'meta.n = 3 and role = "worker"',
+        "iteration = 3",
+        'prompt = "Do it."',
+        "startTime > 1700000000000",
+        "$sum(history.meta.n) = 3",
+    ],
+)
+def test_condition_sees_what_the_specification_promises(condition: str, world: World) -> None:
+    assert after_steps(world, condition, {"n": 1}, {"n": 2}, {"n": 3}) == "worker"
+
+
+@pytest.mark.parametrize("condition", ["depth = 4", "$count(history) = 3", "meta.n = 2"])
+def test_condition_that_does_not_hold_falls_through(condition: str, world: World) -> None:
+    assert after_steps(world, condition, {"n": 1}, {"n": 2}, {"n": 3}) == "$END"
+
+
+def test_state_that_a_step_set_can_be_asked_for(world: World) -> None:
+    thread = world.begun(ROUNDS % "state.open = 2" + "initialState: {open: 1}\n")
+    for _ in range(3):
+        world.step(thread, says({}, state={"open": 2}))
+
+    assert whose_turn(world, thread) == "worker"
+
+
+def damage(world: World, thread: ThreadId, *, step: int) -> None:
+    """Overwrite the blob of an earlier step, as a bad disk would."""
+    chain = list(world.snapshot(thread).walk_chain())[::-1]
+    name = chain[step].hash
+    git_dir = Path(world.store.path)
+    found = [path for path in git_dir.rglob("objects/??/*") if _holds(path, name, world)]
+    assert found
+    for path in found:
+        path.chmod(0o644)
+        path.write_bytes(b"not what was written")
+
+
+def _holds(path: Path, name: str, world: World) -> bool:
+    oid = path.parent.name + path.name
+    blob = world.store.objects[oid.encode()]  # type: ignore[index]  # an ObjectID is bytes
+    return blob.type_name == b"blob" and name.encode() in node_names(blob.as_raw_string())
+
+
+def node_names(content: bytes) -> bytes:
+    from uwf_git.store.nodes.blob import identify_node  # noqa: PLC0415 (tests alone ask so)
+
+    try:
+        return identify_node(content).hash.encode()
+    except ValueError:
+        return b""
+
+
+def test_damaged_head_is_not_stepped_over(world: World) -> None:
+    thread = world.begun(ROUNDS % "meta.n < 9")
+    world.step(thread, says({"n": 1}))
+    damage(world, thread, step=1)
+    world.reopen()
+
+    with pytest.raises(StoreDamaged):
+        world.step(thread, says({"n": 2}))
+
+
+def test_condition_that_does_not_ask_for_history_does_not_load_it(world: World) -> None:
+    thread = world.begun(ROUNDS % "meta.n < 9")
+    for number in range(4):
+        world.step(thread, says({"n": number}))
+    damage(world, thread, step=1)
+    world.reopen()
+
+    assert world.step(thread, says({"n": 4})).depth == 5
+
+
+def test_condition_that_asks_for_damaged_history_says_so(world: World) -> None:
+    thread = world.begun(ROUNDS % "$count(history) < 9")
+    for number in range(3):
+        world.step(thread, says({"n": number}))
+    damage(world, thread, step=1)
+    world.reopen()
+
+    with pytest.raises(Exception, match="cannot be read") as caught:
+        world.step(thread, says({"n": 3}))
+    assert getattr(caught.value, "exit_status", None) == 5
+
+
+def test_nothing_that_matches_is_an_error_that_names_the_role(world: World) -> None:
+    thread = world.begun(
+        "name: stuck\nroles: {worker: {}}\nmoderator:\n"
+        "  - {from: $START, to: worker}\n  - {from: worker, to: $END, when: meta.done}\n"
+    )
+    world.step(thread, says({"done": False}))
+
+    with pytest.raises(Refused, match="worker") as caught:
+        world.step(thread, content_player)
+    assert caught.value.code == NoTransition.code
+
+
+@pytest.mark.parametrize(
+    "condition", ['$error("no")', "$substring(1, 2, 3, 4)", "($f := function($x){$f($x)}; $f(1))"]
+)
+def test_condition_that_fails_is_an_error_and_never_false(condition: str, world: World) -> None:
+    thread = world.begun(ROUNDS % condition)
+    for _ in range(3):
+        world.step(thread, says({}))
+
+    with pytest.raises(Refused):
+        world.step(thread, says({}))
+    assert world.snapshot(thread).record.depth == 3
+
+
+def test_condition_that_runs_for_ever_is_stopped_and_is_no_answer(world: World) -> None:
+    thread = world.begun(ROUNDS % "$contains(meta.t, /^(a+)+$/)")
+    for _ in range(3):
+        world.step(thread, says({"t": "a" * 64 + "!"}))
+
+    with pytest.raises(Refused, match="took too much time"):
+        world.step(thread)
+    assert world.snapshot(thread).record.status == "ready"

@@ -1,0 +1,125 @@
+import importlib
+import os
+from pathlib import Path
+
+import pytest
+
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter
+from uwf_git.agents.command_line import BadCommand
+from uwf_git.commands.turn.choose_agent import PERSON
+from uwf_git.commands.turn.known_agents import (
+    KNOWN,
+    KnownAgent,
+    find_agents,
+    name_agent,
+    tell_adapter,
+)
+
+ADAPTERS = Path(importlib.import_module("uwf_git.agentkit.adapters").__path__[0])
+
+
+def program(folder: Path, name: str, text: str) -> str:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+ADAPTED = [agent for agent in KNOWN if agent.command != PERSON]
+
+
+@pytest.mark.parametrize("agent", ADAPTED, ids=lambda agent: agent.command)
+def test_table_says_what_the_adapters_say(agent: KnownAgent) -> None:
+    name = agent.command.removeprefix("uwf-")
+    module = importlib.import_module(f"uwf_git.agentkit.adapters.{name}")
+    assert callable(module.main)
+    adapters = [each for each in vars(module).values() if isinstance(each, CommandAdapter)]
+    for adapter in adapters:
+        assert adapter.name == name
+        assert adapter.programs == agent.programs
+        assert agent.install in adapter.install
+    assert bool(adapters) == bool(agent.programs) or name == "cli"
+
+
+def test_every_adapter_is_in_the_table() -> None:
+    files = {path.stem for path in ADAPTERS.glob("*.py")} - {"__init__"}
+    mains = {
+        name
+        for name in files
+        if hasattr(importlib.import_module(f"uwf_git.agentkit.adapters.{name}"), "main")
+    }
+
+    assert {f"uwf-{name}" for name in mains} == {agent.command for agent in ADAPTED}
+
+
+def test_programs_are_found_with_their_versions(tmp_path: Path) -> None:
+    claude = program(tmp_path, "claude", 'test "$1" = --version && echo "2.1.329 (Claude Code)"')
+    program(tmp_path, "codex", "echo codex-cli 0.169.0; exit 1")
+    program(tmp_path, "agent", "echo no number")
+    found = {
+        each.agent.command: each
+        for each in find_agents({**os.environ, "PATH": f"{tmp_path}:/bin"}, with_versions=True)
+    }
+
+    assert (found["uwf-claude"].path, found["uwf-claude"].version) == (claude, "2.1.329")
+    assert found["uwf-codex"].is_here
+    assert found["uwf-codex"].version is None
+    assert found["uwf-cursor"].path == str(tmp_path / "agent")
+    assert not found["uwf-gemini"].is_here
+    assert found["uwf-llm"].is_here
+
+
+def test_person_is_always_here() -> None:
+    found = {each.agent.command: each for each in find_agents({}, with_versions=True)}
+
+    assert found[PERSON].is_here
+    assert (found[PERSON].path, found[PERSON].version) == (None, None)
+
+
+def test_nothing_is_run_when_versions_are_not_asked_for(tmp_path: Path) -> None:
+    program(tmp_path, "claude", f"touch {tmp_path}/ran")
+
+    found = find_agents({"PATH": str(tmp_path)}, with_versions=False)
+    assert found[0].is_here
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("claude", "uwf-claude"),
+        ("uwf-claude", "uwf-claude"),
+        ("claude --model opus", "uwf-claude --model opus"),
+        ("acp 'gemini --acp'", "uwf-acp 'gemini --acp'"),
+        ("human", "human"),
+        (" human ", "human"),
+        ("human --slow", "uwf-human --slow"),
+        ("./mine --fast", "./mine --fast"),
+        ("/usr/bin/claude", "/usr/bin/claude"),
+    ],
+)
+def test_name_stands_for_its_adapter(text: str, command: str) -> None:
+    assert name_agent(text) == command
+
+
+@pytest.mark.parametrize("text", ["", "'open", "  "])
+def test_what_is_no_command_is_refused(text: str) -> None:
+    with pytest.raises(BadCommand):
+        name_agent(text)
+
+
+@pytest.mark.parametrize(
+    ("command", "typed"),
+    [
+        ("claude", "uwf-claude"),
+        ("hermes --fast", "'uwf-hermes --fast'"),
+        ("uwf-claude", None),
+        ("/opt/claude", None),
+        ("human", None),
+    ],
+)
+def test_adapter_of_a_program_is_named(command: str, typed: str | None) -> None:
+    told = tell_adapter(command)
+
+    assert (told is None) == (typed is None)
+    assert told is None or told.endswith(f"`--agent {typed}`")

@@ -1,0 +1,153 @@
+"""How often an agent that failed is tried again, and how soon."""
+
+import pytest
+from commands.world import DEMO, World, fails
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.inspect.context import get_context
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.active_thread import ThreadNotReady
+from uwf_git.commands.turn.retries import BadRetrySetting, RetryRules, read_retry
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git.config import GitConfig, set_config
+
+PATIENT = DEMO + "defaultAgent: {command: a, retries: 2, backoff: 0.5}\n"
+
+
+def config(**values: str) -> GitConfig:
+    return GitConfig({f"uwf.{name}": [value] for name, value in values.items()})
+
+
+def configure(world: World, name: str, value: str) -> None:
+    set_config(f"{world.store.path}/config", name, value)
+    world.reopen()
+
+
+def begun(world: World, source: str) -> ThreadId:
+    world.put(source)
+    request = StartRequest("demo", "x", default_agent="nobody")
+    return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+
+
+def try_in_vain(world: World, thread: ThreadId, *, kind: str = "exited") -> str:
+    """Let a try fail, and return the resulting status."""
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("no model answered", kind=kind))
+    return world.snapshot(thread).record.status
+
+
+def test_agents_own_rules_come_before_the_configured_ones() -> None:
+    configured = config(retries="3", backoff="10")
+
+    assert read_retry(configured, {"retries": 1, "backoff": 0.5}) == RetryRules(1, 0.5)
+    assert read_retry(configured, {"retries": 0, "backoff": 0}) == RetryRules(0, 0)
+    assert read_retry(configured, {}) == RetryRules(3, 10)
+    assert read_retry(config(), {}) == RetryRules(0, 1)
+
+
+@pytest.mark.parametrize("value", ["many", "-1", "1.5", "1e3", "٣", "9" * 10, "0x2", "."])
+def test_number_of_retries_that_is_none_is_reported(value: str) -> None:
+    with pytest.raises(BadRetrySetting, match="not a whole number"):
+        read_retry(config(retries=value), {})
+
+
+@pytest.mark.parametrize("value", ["soon", "-1", "1e3", "1.2.3", "inf", "nan", "9" * 10, "."])
+def test_invalid_wait_is_reported(value: str) -> None:
+    with pytest.raises(BadRetrySetting, match=r"uwf\.backoff is .*, not a number"):
+        read_retry(config(backoff=value), {})
+
+
+@given(st.floats(0, 1e6), st.integers(1, 1000))
+def test_each_wait_is_as_long_as_the_one_before_or_longer(backoff_s: float, tries: int) -> None:
+    rules = RetryRules(9, backoff_s)
+
+    assert rules.wait_s(tries) <= rules.wait_s(tries + 1) <= 3600
+    assert rules.wait_s(1) == min(backoff_s, 3600)
+
+
+def test_tries_are_used_up_one_by_one(world: World) -> None:
+    thread = begun(world, PATIENT)
+
+    assert [try_in_vain(world, thread) for _ in range(3)] == ["ready", "ready", "failed"]
+    with pytest.raises(ThreadNotReady, match="its agent's retries are used up"):
+        world.step(thread)
+    assert world.snapshot(thread).get_present().failures == 3
+
+
+def test_without_a_word_there_is_one_try(world: World) -> None:
+    assert try_in_vain(world, world.begun()) == "failed"
+
+
+def test_configured_retries_are_for_agents_that_say_nothing(world: World) -> None:
+    configure(world, "uwf.retries", "1")
+    thread = world.begun()
+
+    assert [try_in_vain(world, thread) for _ in range(2)] == ["ready", "failed"]
+    patient = begun(world, PATIENT)
+    assert [try_in_vain(world, patient) for _ in range(3)] == ["ready", "ready", "failed"]
+
+
+def test_step_begins_the_count_anew(world: World) -> None:
+    thread = begun(world, PATIENT)
+    try_in_vain(world, thread)
+    try_in_vain(world, thread)
+    world.step(thread)
+
+    assert [try_in_vain(world, thread) for _ in range(3)] == ["ready", "ready", "failed"]
+
+
+@pytest.mark.parametrize("kind", ["interrupted", "lost"])
+def test_tries_that_say_nothing_of_the_agent_do_not_count(kind: str, world: World) -> None:
+    thread = world.begun()
+
+    assert [try_in_vain(world, thread, kind=kind) for _ in range(3)] == ["ready"] * 3
+    present = world.snapshot(thread).get_present()
+    assert (present.attempts, present.failures) == (3, 0)
+    assert try_in_vain(world, thread) == "failed"
+
+
+def test_retry_begins_the_count_anew_and_the_tries_stay(world: World) -> None:
+    thread = begun(world, PATIENT)
+    for _ in range(3):
+        try_in_vain(world, thread)
+    world.retry(thread)
+
+    assert [try_in_vain(world, thread) for _ in range(3)] == ["ready", "ready", "failed"]
+    assert world.snapshot(thread).get_present().attempts == 6
+
+
+def test_next_try_gets_the_failure_of_the_last_one(world: World) -> None:
+    """PAINS 48: what went wrong before reaches the agent, also in another process."""
+    configure(world, "uwf.retries", "2")
+    thread = world.begun()
+    program = world.program("echo 'error: the key has expired' >&2; exit 7")
+
+    with pytest.raises(TurnFailed, match="exit status 7: the key has expired"):
+        world.step(thread, agent_player(None), command=program)
+
+    world.reopen()
+    told: list[object] = []
+
+    def play(turn: Turn) -> Played:
+        context = get_context(turn.store, turn.thread)
+        told.append((context["attempt"], context["lastError"]))
+        return fails()(turn)
+
+    with pytest.raises(TurnFailed):
+        world.step(thread, play)
+    error = {"kind": "exited", "message": "exit status 7: the key has expired"}
+    assert told == [(2, error)]
+
+
+def test_meaningless_setting_is_reported_before_an_agent_runs(world: World) -> None:
+    configure(world, "uwf.retries", "some")
+    thread = world.begun()
+
+    with pytest.raises(BadRetrySetting):
+        world.step(thread, lambda _turn: pytest.fail("it was paid"))
+
+    assert world.snapshot(thread).record.event == "start"

@@ -1,0 +1,24 @@
+import pytest
+from commands.world import World, content_player, fails
+
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.turn import Played, Turn
+
+
+def test_player_gets_everything_it_needs(world: World) -> None:
+    thread = world.begun()
+    turns: list[Turn] = []
+
+    def play(turn: Turn) -> Played:
+        turns.append(turn)
+        return fails()(turn) if len(turns) == 1 else content_player(turn)
+
+    with pytest.raises(TurnFailed):
+        world.step(thread, play)
+    world.retry(thread)
+    world.step(thread, play)
+
+    first, second = turns
+    assert (first.thread, first.role, first.workdir) == (thread, "writer", str(world.place))
+    assert first.agent.payload == {"command": "nobody"}
+    assert (first.attempt, second.attempt) == (1, 2)

@@ -1,0 +1,68 @@
+from pathlib import Path
+
+import pytest
+from commands.world import World
+
+from uwf_git.commands.turn.workdir import (
+    NotADirectory,
+    WorkdirUnknown,
+    choose_workdir,
+    existing_directory,
+)
+from uwf_git.model.thread_id import ThreadId
+
+THREAD = ThreadId("01J00000000000000000000001")
+
+
+def test_directory_is_remembered_once_it_was_named(world: World) -> None:
+    (world.place / "sub").mkdir()
+
+    first = choose_workdir(world.store, THREAD, str(world.place), named="sub")
+    later = choose_workdir(world.store, THREAD, "/", named=None)
+
+    assert first == later == str(world.place / "sub")
+
+
+def test_thread_that_came_from_elsewhere_asks_for_one(world: World) -> None:
+    with pytest.raises(WorkdirUnknown) as caught:
+        choose_workdir(world.store, THREAD, "/", named=None)
+
+    assert f"uwf thread step {THREAD} --workdir PATH" in (caught.value.hint or "")
+
+
+def test_directory_that_went_away_is_named(world: World) -> None:
+    gone = world.place / "gone"
+    gone.mkdir()
+    choose_workdir(world.store, THREAD, "/", named=str(gone))
+    gone.rmdir()
+
+    with pytest.raises(NotADirectory, match="gone is not there"):
+        choose_workdir(world.store, THREAD, "/", named=None)
+
+
+def test_wrong_directory_is_not_remembered(world: World) -> None:
+    with pytest.raises(NotADirectory):
+        choose_workdir(world.store, THREAD, "/", named="nowhere")
+
+    with pytest.raises(WorkdirUnknown):
+        choose_workdir(world.store, THREAD, "/", named=None)
+
+
+def test_file_is_no_directory(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(NotADirectory, match="is not a directory"):
+        existing_directory("file", str(tmp_path))
+
+
+def test_home_is_understood(tmp_path: Path) -> None:
+    assert existing_directory("~", "/") == str(Path.home())
+
+
+@pytest.mark.parametrize("name", ["with space", "日本", "new\nline", "-dash", "\udcff"])
+def test_any_name_of_a_directory_is_kept(name: str, world: World) -> None:
+    (world.place / name).mkdir()
+
+    choose_workdir(world.store, THREAD, str(world.place), named=name)
+
+    assert choose_workdir(world.store, THREAD, "/", named=None) == str(world.place / name)

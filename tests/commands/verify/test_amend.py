@@ -1,0 +1,206 @@
+"""False amendments: each lie is reported with its commit."""
+
+from typing import Any
+
+import pytest
+from commands.forging import Change, also, commits_of, forge, holds, place, says, tip_of, troubles
+from commands.world import DEMO, World
+
+from uwf_git.commands.control.amend import AmendRequest, amend_thread
+from uwf_git.commands.control.append import AppendRequest, append_to_thread
+from uwf_git.commands.turn.choose_agent import build_agent
+from uwf_git.model.builtin import SIGNAL
+from uwf_git.model.event_folds import Cause
+from uwf_git.model.event_rules import apply_event
+from uwf_git.model.node import Node, build_node
+from uwf_git.model.references import reference
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.objects.json_file import encode_json
+from uwf_git.store.threads.record import read_standing
+from uwf_git.store.threads.snapshot import read_snapshot
+
+LONGER = (
+    DEMO.replace("name: demo", "name: longer")
+    .replace(
+        "{to: $END}", "{to: editor}\n    - from: editor\n      transitions:\n        - {to: $END}"
+    )
+    .replace("moderator:", "  editor: {systemPrompt: Edit.}\nmoderator:")
+)
+NOWHERE = "8FWKR3TN5V1QA"
+
+
+def moved(world: World) -> ThreadId:
+    """Return a thread that took a step, and then moved to `longer`."""
+    thread = world.begun()
+    world.put(LONGER)
+    world.step(thread)
+    amend_thread(world.store, world.caller, AmendRequest(thread, "longer"))
+    return thread
+
+
+def told(world: World, thread: ThreadId, change: Change) -> list[str]:
+    """Forge the newest commit, and return the problems found."""
+    oids = forge(world.store, f"refs/threads/{thread}", {-1: change})
+    found = troubles(world)
+    assert {each.commit for each in found} <= {oids[-1]}
+    return [each.message for each in found]
+
+
+def asks(world: World, thread: ThreadId, payload: dict[str, Any], *nodes: Node) -> Change:
+    """Let the newest commit hold another Signal, and name it; now.json follows."""
+    snapshot = world.snapshot(thread)
+    assert snapshot.record.signal is not None
+    signal = build_node(SIGNAL, {"action": "amend", **payload}, timestamp=1)
+    before = read_snapshot(world.store, snapshot.commit.parents[0])
+    present = apply_event(read_standing(before), "amend", Cause(signal)).state
+    return also(
+        says(f"Uwf-Signal: {snapshot.record.signal}", f"Uwf-Signal: {signal.hash}"),
+        *(
+            holds(world.store, place(each.hash), encode_json(_file(each)))
+            for each in (signal, *nodes)
+        ),
+        holds(world.store, "now.json", encode_json(present.as_document())),
+    )
+
+
+def _file(node: Node) -> dict[str, Any]:
+    return {"type": node.type, "payload": node.payload, "timestamp": node.timestamp}
+
+
+def test_amendments_as_they_are_written_are_whole(world: World) -> None:
+    thread = moved(world)
+    for limits in ({"maxSteps": 5}, {"maxSteps": None}):
+        amend_thread(world.store, world.caller, AmendRequest(thread, None, ("editor=e",), limits))
+    file = b"roles: {printer: }\ngraph: [{from: editor, to: printer}, {from: printer, to: $END}]"
+    append_to_thread(world.store, world.caller, AppendRequest(thread, file))
+
+    assert troubles(world) == []
+
+
+def test_name_that_is_another_workflows_is_reported(world: World) -> None:
+    thread = moved(world)
+    workflow = world.snapshot(thread).record.workflow
+
+    lie = says("Uwf-Workflow-Name: longer", "Uwf-Workflow-Name: demo")
+
+    assert told(world, thread, lie) == ["Uwf-Workflow-Name is 'demo', and its name is 'longer'"]
+    assert troubles(world)[0].node == workflow
+
+
+def test_workflow_that_is_not_in_the_closure_is_reported(world: World) -> None:
+    thread = moved(world)
+    workflow = world.snapshot(thread).record.workflow
+
+    messages = told(world, thread, holds(world.store, place(workflow), None))
+
+    assert f"the workflow in force is {workflow}, which is not in the commit" in messages
+    assert any(
+        f"refers to {workflow}, which is not in the same commit" in each for each in messages
+    )
+
+
+def test_part_of_the_workflow_that_is_not_in_the_closure_is_reported(world: World) -> None:
+    thread = moved(world)
+    snapshot = world.snapshot(thread)
+    editor = snapshot.get_node(snapshot.record.workflow).payload["roles"]["editor"]["$ref"]
+
+    messages = told(world, thread, holds(world.store, place(editor), None))
+
+    assert any(f"refers to {editor}, which is not in the same commit" in each for each in messages)
+
+
+def test_position_that_is_gone_is_reported(world: World) -> None:
+    thread = moved(world)
+    snapshot = world.snapshot(thread)
+    payload = dict(snapshot.get_node(snapshot.record.workflow).payload)
+    payload["roles"] = {"editor": payload["roles"]["editor"]}
+    other = build_node(snapshot.get_node(snapshot.record.workflow).type, payload, timestamp=1)
+
+    messages = told(
+        world,
+        thread,
+        also(
+            asks(world, thread, {"workflow": reference(other.hash)}, other),
+            says(f"Uwf-Workflow: {snapshot.record.workflow}", f"Uwf-Workflow: {other.hash}"),
+        ),
+    )
+
+    assert messages == [f"the thread stands at 'writer', which is no role of workflow {other.hash}"]
+
+
+def test_invalid_workflow_is_reported(world: World) -> None:
+    thread = moved(world)
+    snapshot = world.snapshot(thread)
+    agent = build_agent({"command": "x"}, timestamp=1)
+
+    messages = told(
+        world,
+        thread,
+        also(
+            asks(world, thread, {"workflow": reference(agent.hash)}, agent),
+            says(f"Uwf-Workflow: {snapshot.record.workflow}", f"Uwf-Workflow: {agent.hash}"),
+        ),
+    )
+
+    assert f"the workflow in force is {agent.hash}, which is no Workflow" in messages
+    assert any("where a node of type Workflow belongs" in each for each in messages)
+
+
+def test_invalid_agent_is_reported(world: World) -> None:
+    thread = world.begun()
+    amend_thread(world.store, world.caller, AmendRequest(thread, agents=("writer=x",)))
+    workflow = world.snapshot(thread).record.workflow
+
+    messages = told(
+        world, thread, asks(world, thread, {"agentBinding": {"writer": reference(workflow)}})
+    )
+
+    assert len(messages) == 1
+    assert messages[0].endswith(f"{workflow} where a node of type AgentConfig belongs")
+
+
+@pytest.mark.parametrize("limits", [{"maxSteps": 0}, {"maxCost": 0}, {"maxExecutionTime": 2**50}])
+def test_invalid_limit_is_reported(limits: dict[str, Any], world: World) -> None:
+    thread = world.begun()
+    amend_thread(world.store, world.caller, AmendRequest(thread, limits={"maxSteps": 3}))
+
+    (message,) = told(world, thread, asks(world, thread, {"limits": limits}))
+
+    assert message.startswith(f"the limit {next(iter(limits))} must be a ")
+
+
+def test_status_that_does_not_follow_is_reported(world: World) -> None:
+    thread = world.begun()
+    amend_thread(world.store, world.caller, AmendRequest(thread, agents=("writer=x",)))
+
+    messages = told(world, thread, says("Uwf-Status: ready", "Uwf-Status: failed"))
+
+    assert messages == ["Uwf-Status is failed, and amend leads to ready here"]
+
+
+def test_present_that_does_not_follow_is_reported(world: World) -> None:
+    thread = moved(world)
+    document = world.snapshot(thread).get_present().as_document() | {"limits": {"maxSteps": 1}}
+
+    (message,) = told(world, thread, holds(world.store, "now.json", encode_json(document)))
+
+    assert message == 'now.json says limits {"maxSteps": 1}, and the history gives nothing'
+
+
+def test_unrequested_workflow_is_reported(world: World) -> None:
+    thread = moved(world)
+    old = commits_of(world.store, tip_of(world.store, f"refs/threads/{thread}"))[0]
+    was = old.message.partition(b"Uwf-Workflow: ")[2][:13].decode()
+    now = world.snapshot(thread).record.workflow
+
+    messages = told(world, thread, says(f"Uwf-Workflow: {now}", f"Uwf-Workflow: {was}"))
+
+    assert messages == [f"Uwf-Workflow is {was}, and amend leads to {now}"]
+
+
+def test_node_that_is_nowhere_is_reported(world: World) -> None:
+    thread = moved(world)
+
+    messages = told(world, thread, asks(world, thread, {"workflow": {"$ref": NOWHERE}}))
+
+    assert f"the workflow in force is {NOWHERE}, which is not in the commit" in messages

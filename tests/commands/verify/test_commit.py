@@ -1,0 +1,325 @@
+"""False trailers and files of thread commits: each lie is reported with its commit."""
+
+from collections.abc import Callable
+
+import pytest
+from commands.forging import (
+    add,
+    also,
+    commits_of,
+    forge,
+    holds,
+    messages,
+    points,
+    put_raw_commit,
+    says,
+    tip_of,
+    troubles,
+)
+from dulwich.objects import Commit, ObjectID
+from store.story import THREAD, WORKFLOW, Story
+
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.store.objects.json_file import encode_json
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.threads.snapshot import read_snapshot
+
+REF = ACTIVE + THREAD
+OTHER = "01J7K9M2XNPQR5VWBCDF8G3H4V"
+NOWHERE = "8FWKR3TN5V1QA"
+
+
+@pytest.fixture
+def story(store: Store, clock: Callable[[], int]) -> Story:
+    """Return a thread: a start, a step, a failed try, a step, a step."""
+    story = Story(store, clock)
+    story.step(usage={"tokens": 3}, state={"round": 1})
+    story.attempt()
+    story.step("checker")
+    story.step(text="Another one")
+    return story
+
+
+def test_thread_as_it_was_written_is_whole(store: Store, story: Story) -> None:
+    assert troubles(store) == []
+
+
+LIES = [
+    (1, f"Uwf-Thread: {THREAD}", f"Uwf-Thread: {OTHER}", f"Uwf-Thread is {OTHER}, and this is"),
+    (1, "Uwf-Depth: 1", "Uwf-Depth: 5", "Uwf-Depth is 5, and must be 1 after 0"),
+    (2, "Uwf-Depth: 1", "Uwf-Depth: 2", "Uwf-Depth is 2, and must be 1 after 1"),
+    (
+        1,
+        "Uwf-Status: ready",
+        "Uwf-Status: paused",
+        "Uwf-Status is paused, and step leads to ready h",
+    ),
+    (1, "Uwf-Status: ready", "Uwf-Status: failed", "Uwf-Status is failed, and step leads to paus"),
+    (1, "Uwf-Event: step", "Uwf-Event: attempt", "attempt has no Uwf-Attempt"),
+    (1, "Uwf-Event: step", "Uwf-Event: start", "Uwf-Event is start, and it has a parent"),
+    (1, "Uwf-Event: step", "Uwf-Event: start", "start has 1 parents, and may have none"),
+    (1, "Uwf-Event: step", "Uwf-Event: fork", "fork has no Uwf-Forked-From"),
+    (1, "Uwf-Event: step", "Uwf-Event: join", "Uwf-Depth is 1, and must be 0 after 0"),
+    (0, "Uwf-Event: start", "Uwf-Event: step", "Uwf-Event is step, and a history begins with st"),
+    (0, "Uwf-Event: start", "Uwf-Event: step", "step has 0 parents, and must have one"),
+    (0, "Uwf-Depth: 0", "Uwf-Depth: 1", "Uwf-Depth is 1, and a thread begins with 0"),
+    (1, "Uwf-Role: writer", "Uwf-Role: checker", "Uwf-Role is 'checker', and "),
+    (1, "Uwf-Agent: uwf-mock", "Uwf-Agent: somebody", "Uwf-Agent is 'somebody', and "),
+    (2, "Uwf-Attempt: 1", "Uwf-Attempt: 2", "Uwf-Attempt is 2, and "),
+    (2, "Uwf-Role: writer", "Uwf-Role: checker", "Uwf-Role is 'checker', and "),
+    (1, "Uwf-Workflow-Name: demo", "Uwf-Workflow-Name: other", "'other', and was 'demo'"),
+    (0, "Uwf-Workflow-Name: demo", "Uwf-Workflow-Name: other", "'other', and its name is 'demo'"),
+    (1, f"Uwf-Workflow: {WORKFLOW.hash}", f"Uwf-Workflow: {NOWHERE}", "and step leaves it at"),
+    (0, f"Uwf-Workflow: {WORKFLOW.hash}", f"Uwf-Workflow: {NOWHERE}", "is not in the commit"),
+    (1, "Uwf-Role: writer\n", "", "step has no Uwf-Role"),
+    (1, "Uwf-Role: writer\n", "Uwf-Role: writer\nUwf-Attempt: 1\n", "step has an Uwf-Attempt"),
+    (1, "Uwf-Format: 1", "Uwf-Format: 9", "has format 9, newer than"),
+    (1, "Uwf-Depth: 1\n", "", "has no Uwf-Depth"),
+    (1, "Uwf-Event: step", "Uwf-Event: stumble", "has an unknown event"),
+    (1, "\n\nUwf-", "\n\nUwf-Status: completed\n\nUwf-", "git may read as something else"),
+    (1, "\n\nUwf-", "\n\n    a\0\n\nUwf-", "git may read as something else"),
+]
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie[3])
+def test_trailer_that_lies_is_reported_with_its_commit(
+    lie: tuple[int, str, str, str], store: Store, story: Story
+) -> None:
+    number, old, new, told = lie
+    oids = forge(store, REF, {number: says(old, new)})
+
+    found = [each for each in troubles(store) if told in each.message]
+
+    assert [(each.ref, each.commit) for each in found] == [(REF, oids[number])]
+    assert all(each.hint for each in found)
+
+
+def test_lie_is_reported_once_and_once_more_where_the_truth_goes_on(
+    store: Store, story: Story
+) -> None:
+    forge(store, REF, {1: says("Uwf-Depth: 1", "Uwf-Depth: 5")})
+
+    assert messages(store) == [
+        "Uwf-Depth is 5, and must be 1 after 0",
+        "Uwf-Depth is 1, and must be 5 after 5",
+    ]
+
+
+@pytest.mark.parametrize("number", [-1, 2])
+def test_head_that_is_another_node_is_reported(number: int, store: Store, story: Story) -> None:
+    start = story.snapshot.get_start().hash
+    message = commits_of(store, story.head.commit)[number].message.decode()
+    old = message.partition("Uwf-Node: ")[2][:13]
+    oids = forge(store, REF, {number: says(f"Uwf-Node: {old}", f"Uwf-Node: {start}")})
+
+    told = [each.message for each in troubles(store) if each.commit == oids[number]]
+    assert f"head.json is not the file of node {start}" in told
+    assert f"Uwf-Node is {start}, which is no StepNode" in told or any(
+        each.startswith(f"Uwf-Node is {start}, and attempt leaves it at ") for each in told
+    )
+
+
+def test_head_that_is_nowhere_is_reported(store: Store, story: Story) -> None:
+    head = story.snapshot.record.node
+    forge(store, REF, {-1: says(f"Uwf-Node: {head}", f"Uwf-Node: {NOWHERE}")})
+
+    (found,) = troubles(store)
+    assert found.message == f"Uwf-Node is {NOWHERE}, which is not in the commit"
+    assert found.node == NOWHERE
+
+
+@pytest.mark.parametrize("name", ["start.json", "head.json", "now.json", "nodes"])
+def test_missing_file_is_reported(name: str, store: Store, story: Story) -> None:
+    oids = forge(store, REF, {-1: holds(store, name, None)})
+
+    (found,) = troubles(store)
+    assert (found.message, found.commit) == (f"the commit has no {name}", oids[-1])
+
+
+@pytest.mark.parametrize("name", ["README", "nodes.json", "Start.json"])
+def test_file_that_does_not_belong_there_is_reported(name: str, store: Store, story: Story) -> None:
+    forge(store, REF, {1: holds(store, name, b"junk")})
+
+    assert messages(store) == [f"the commit has {name}, which does not belong there"]
+
+
+def test_file_with_another_mode_is_reported(store: Store, story: Story) -> None:
+    forge(store, REF, {1: holds(store, "now.json", b"x", mode=0o100755)})
+
+    assert messages(store) == ["now.json has mode 100755, and must have 100644"]
+
+
+def test_start_that_changes_is_reported(store: Store, story: Story) -> None:
+    oids = forge(store, REF, {-1: holds(store, "start.json", b"{}")})
+
+    (found,) = troubles(store)
+    assert found.message == "start.json is another than in the commit before"
+    assert found.commit == oids[-1]
+
+
+def test_files_that_are_not_those_of_their_nodes_are_reported(store: Store, story: Story) -> None:
+    start = story.snapshot.get_start().hash
+    both = also(holds(store, "start.json", b"{}"), holds(store, "head.json", b"{}"))
+    oids = forge(store, REF, {0: both})
+
+    told = [each.message for each in troubles(store) if each.commit == oids[0]]
+    assert told == [
+        f"head.json is not the file of node {start}",
+        f"start.json is not the file of node {start}",
+    ]
+
+
+NO_PRESENTS = [
+    (b"{}", "KeyError: 'workflow'"),
+    (b"", "Expecting value"),
+    (b"[" * 100_000, "nested too deeply"),
+    (b'{"a":' * 600 + b"1" + b"}" * 600, "nested"),
+    (b'{"a": NaN}', "NaN is not JSON"),
+    (b"\xff", "codec can't decode"),
+]
+
+
+@pytest.mark.parametrize(("content", "told"), NO_PRESENTS, ids=[told for _, told in NO_PRESENTS])
+def test_invalid_present_is_reported(content: bytes, told: str, store: Store, story: Story) -> None:
+    oids = forge(store, REF, {2: holds(store, "now.json", content)})
+
+    (found,) = troubles(store)
+    assert found.commit == oids[2]
+    assert found.message.startswith("the commit has an invalid now.json: ")
+    assert told in found.message
+
+
+@pytest.mark.parametrize(
+    ("lie", "told"),
+    [
+        ({"usage": {"tokens": 1}}, 'usage {"tokens": 1}, and the history gives {"tokens": 3}'),
+        ({"state": {"round": True}}, 'state {"round": true}, and the history gives {"round": 1}'),
+        ({"depth": 9}, "depth 9, and the history gives 3"),
+        ({"secret": 1}, "secret 1, and the history gives nothing"),
+        ({"startedAt": 0}, "startedAt 0, and the history gives 1"),
+        ({"workflow": {"$ref": NOWHERE}}, 'workflow {"$ref": "8FWKR3TN5V1QA"}, and the history'),
+    ],
+)
+def test_present_that_lies_is_reported(
+    lie: dict[str, object], told: str, store: Store, story: Story
+) -> None:
+    content = encode_json(story.snapshot.get_present().as_document() | lie)
+    oids = forge(store, REF, {-1: holds(store, "now.json", content)})
+
+    (found,) = troubles(store)
+    assert found.commit == oids[-1]
+    assert found.message.startswith(f"now.json says {told}")
+
+
+def test_present_is_the_same_however_it_is_written(store: Store, story: Story) -> None:
+    document = story.snapshot.get_present().as_document() | {"depth": 3.0}
+    content = encode_json(dict(reversed(document.items())))
+    forge(store, REF, {-1: holds(store, "now.json", content)})
+
+    assert troubles(store) == []
+
+
+def test_present_that_lies_is_reported_once(store: Store, story: Story) -> None:
+    """A commit that continues from the lie is no second lie."""
+    oids = forge(store, REF, {})
+    for number in (1, 2, 3, 4):
+        present = read_snapshot(store, oids[number]).get_present()
+        lie = encode_json(present._replace(usage={"tokens": 1}).as_document())
+        oids = forge(store, REF, {number: holds(store, "now.json", lie)})
+
+    assert [each.commit for each in troubles(store)] == [oids[1]]
+
+
+def test_failed_try_that_names_no_attempt_is_reported(store: Store, story: Story) -> None:
+    present = story.snapshot.get_present()
+    for last, told in (
+        (None, "now.json names no Attempt as lastAttempt"),
+        (NodeHash(NOWHERE), f"now.json names {NOWHERE} as lastAttempt, which is not in the commit"),
+        (WORKFLOW.hash, f"now.json names {WORKFLOW.hash} as lastAttempt, which is no Attempt"),
+    ):
+        lie = encode_json(present._replace(attempts=1, last_attempt=last).as_document())
+        oids = forge(store, REF, {2: holds(store, "now.json", lie)})
+        assert told in [each.message for each in troubles(store) if each.commit == oids[2]]
+
+
+def test_date_before_the_parents_is_reported(store: Store, story: Story) -> None:
+    def earlier(commit: Commit) -> None:
+        commit.commit_time = 5
+
+    oids = forge(store, REF, {2: earlier})
+
+    (found,) = troubles(store)
+    assert found.commit == oids[2]
+    assert found.message.startswith("its date, 5, is before that of a parent, ")
+
+
+@pytest.mark.parametrize("name", [b"dev> <a@b>", b"dev<x> <a@b>", b"dev<a@b>", b"<a@b>"])
+def test_identity_that_git_refuses_is_reported(name: bytes, store: Store, story: Story) -> None:
+    tip = tip_of(store, REF)
+    before, _author, after = store.objects.get_raw(ObjectID(tip.encode()))[1].partition(b"author ")
+    rest = after.partition(b"\n")[2]
+    forged = put_raw_commit(store, before + b"author " + name + b" 1800000000 +0000\n" + rest)
+    store.refs.advance(REF, seen=tip, to=forged)
+
+    (found,) = troubles(store)
+    assert found.message.startswith(f"commit {forged} has an identity that git refuses as author")
+
+
+def test_parents_that_are_too_many_are_reported(store: Store, story: Story) -> None:
+    def married(commit: Commit) -> None:
+        commit.parents = [*commit.parents, ObjectID(b"1" * 40)]
+
+    forge(store, REF, {-1: married})
+
+    assert messages(store) == [
+        "step has 2 parents, and must have one",
+        f"commit {'1' * 40} is missing",
+    ]
+
+
+def test_deed_after_the_end_is_reported(store: Store, story: Story) -> None:
+    story.end()
+    tip = story.head.commit
+    commit = commits_of(store, tip)[-1].copy()
+    assert isinstance(commit, Commit)
+    commit.parents = [ObjectID(tip.encode())]
+    assert store.refs.advance(ARCHIVE + THREAD, seen=tip, to=Oid(add(store, commit).decode()))
+
+    assert messages(store) == ["Uwf-Event is end, after the thread was completed"]
+
+
+def test_step_that_goes_on_from_elsewhere_is_reported(store: Store, story: Story) -> None:
+    """The last step's commit is put on the first one's: its `prev` is not the head there."""
+    oids = forge(store, REF, {})
+    second = read_snapshot(store, oids[1]).record.node
+
+    def moved(commit: Commit) -> None:
+        commit.parents = [ObjectID(oids[1].encode())]
+
+    forge(store, REF, {-1: moved})
+
+    told = messages(store)
+    assert any(
+        each.startswith("step ") and each.endswith(f"and the head before was {second}")
+        for each in told
+    )
+
+
+def test_deeds_that_nothing_writes_yet_are_not_held_against_a_thread(
+    store: Store, story: Story
+) -> None:
+    oids = forge(store, REF, {})
+    before, last = (read_snapshot(store, oid) for oid in oids[-2:])
+    split = also(
+        says("Uwf-Event: step", "Uwf-Event: split"),
+        says("Uwf-Status: ready", "Uwf-Status: split"),
+        says("Uwf-Depth: 3", "Uwf-Depth: 2"),
+        says(f"Uwf-Node: {last.record.node}", f"Uwf-Node: {before.record.node}"),
+        points(store, "head.json", before.get_entry("head.json")),
+        points(store, "now.json", before.get_entry("now.json")),
+    )
+    forge(store, REF, {-1: split})
+
+    assert messages(store) == []

@@ -1,0 +1,75 @@
+"""Pokes that go back to somewhere else."""
+
+from commands.forging import Change, also, commits_of, forge, messages, points, says, tip_of
+from commands.world import World
+
+from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.verify.finding import Location
+from uwf_git.commands.verify.signal import find_poked
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+
+def poked(world: World) -> ThreadId:
+    """Start a thread of two steps, and poke it."""
+    thread = world.begun()
+    world.step(thread)
+    world.step(thread)
+    poke_thread(world.store, world.caller, thread)
+    return thread
+
+
+def snapshots(world: World, thread: ThreadId) -> list[Snapshot]:
+    commits = commits_of(world.store, tip_of(world.store, f"refs/threads/{thread}"))
+    return [read_snapshot(world.store, Oid(each.id.decode())) for each in commits]
+
+
+def goes_to(old: Snapshot, new: Snapshot, world: World) -> Change:
+    """Let a commit have another head."""
+    return also(
+        says(f"Uwf-Node: {old.record.node}", f"Uwf-Node: {new.record.node}"),
+        points(world.store, "head.json", new.get_entry("head.json")),
+    )
+
+
+def test_poke_that_goes_back_to_where_its_step_began_is_right(world: World) -> None:
+    thread = poked(world)
+    forked = fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id())
+    world.step(forked.thread)
+    poke_thread(world.store, world.caller, forked.thread)
+
+    assert messages(world) == []
+
+
+def test_poke_that_goes_back_to_another_head_is_reported(world: World) -> None:
+    thread = poked(world)
+    start, step, second, poke = snapshots(world, thread)
+    ref = f"refs/threads/{thread}"
+    forge(world.store, ref, {-1: goes_to(poke, start, world)})
+
+    (told,) = messages(world)
+    assert told == (
+        f"Uwf-Node is {start.record.node}, and {step.record.node} was before the step that is "
+        "taken back"
+    )
+    forge(world.store, ref, {-1: goes_to(start, second, world)})
+    assert f"Uwf-Node is {second.record.node}, and " in messages(world)[0]
+
+
+def test_poke_that_comes_after_no_step_is_reported(world: World) -> None:
+    thread = world.begun()
+    snapshot = world.snapshot(thread)
+    site = Location(f"refs/threads/{thread}", snapshot.commit.oid)
+    finding = find_poked(world.store.objects, site, snapshot.record, snapshot.commit.oid)
+
+    assert [each.message for each in finding] == ["poke comes after no step"]
+
+
+def test_unreadable_history_is_reported_elsewhere(world: World) -> None:
+    thread = world.begun()
+    snapshot = world.snapshot(thread)
+    site = Location(f"refs/threads/{thread}", snapshot.commit.oid)
+
+    assert list(find_poked(world.store.objects, site, snapshot.record, Oid("1" * 40))) == []

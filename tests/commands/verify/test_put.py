@@ -1,0 +1,121 @@
+"""The chain of commits with nodes, common to workflows and to nodes put by hand."""
+
+from collections.abc import Iterator
+
+import pytest
+from cas_nodes import new_caller
+from commands.forging import also, commits_of, forge, holds, place, says, tip_of
+from dulwich.objects import Commit, ObjectID
+
+from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.puts import Put, PutRules, check_puts
+from uwf_git.commands.verify.tree import TreeChecks
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.store.lookup.cas_nodes import NODES_REF
+from uwf_git.store.nodes.folders import RAW_TREE_MODE
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+
+
+@pytest.fixture
+def notes(store: Store) -> list[NodeHash]:
+    """Put three notes, one a commit."""
+    caller = new_caller()
+    return [put_payload(store, caller, "Text", f"note {number}").hash for number in range(3)]
+
+
+def found(store: Store, *, known: Oid | None = None, may_lose: bool = False) -> list[Finding]:
+    def judge(put: Put) -> Iterator[Finding]:
+        if put.trailers.get("Uwf-Event") == "strange":
+            yield put.site.finding("it is strange")
+
+    trees = TreeChecks(store)
+    rules = PutRules(NODES_REF, {"nodes": RAW_TREE_MODE}, may_lose=may_lose, judge=judge)
+    troubles = list(check_puts(trees, rules, tip_of(store, NODES_REF), known=known))
+    return troubles + list(trees.nodes.finish())
+
+
+def told(store: Store, *, known: Oid | None = None) -> list[str]:
+    return [each.message for each in found(store, known=known)]
+
+
+def test_puts_as_they_are_written_are_whole(store: Store, notes: list[NodeHash]) -> None:
+    assert told(store) == []
+
+
+def test_commit_is_judged_by_the_rules_of_its_ref(store: Store, notes: list[NodeHash]) -> None:
+    oids = forge(store, NODES_REF, {1: says("Uwf-Event: put", "Uwf-Event: strange")})
+
+    assert [(each.message, each.commit) for each in found(store)] == [
+        ("Uwf-Event is strange, and must be put", oids[1]),
+        ("it is strange", oids[1]),
+    ]
+
+
+def test_removed_node_is_reported_where_none_may_go(store: Store, notes: list[NodeHash]) -> None:
+    forge(store, NODES_REF, {-1: holds(store, place(notes[0], ".md"), None)})
+
+    assert told(store) == [f"node {notes[0]} was in the commit before and is missing"]
+    assert found(store, may_lose=True) == []
+
+
+def test_only_what_is_not_known_is_looked_at(store: Store, notes: list[NodeHash]) -> None:
+    before = tip_of(store, NODES_REF)
+    oids = forge(store, NODES_REF, {0: says("Uwf-Event: put", "Uwf-Event: pot")})
+
+    assert told(store, known=oids[0]) == []
+    assert told(store, known=oids[-1]) == []
+    assert told(store, known=before) == [
+        f"{oids[-1]} does not descend from {before}, where {NODES_REF} was",
+        "Uwf-Event is pot, and must be put",
+    ]
+
+
+def test_each_thing_that_git_or_uwf_would_not_write_is_reported(
+    store: Store, notes: list[NodeHash]
+) -> None:
+    def strange(commit: Commit) -> None:
+        commit.parents = [*commit.parents, *commit.parents]
+        commit.commit_time = 1
+
+    change = also(
+        strange,
+        says("\n\nUwf-Event: put", "\n\nhello\n\nUwf-Event: put"),
+        says("Uwf-Format: 1\n", ""),
+        holds(store, "junk", b"x"),
+    )
+    oids = forge(store, NODES_REF, {1: change})
+
+    messages = [each.message for each in found(store) if each.commit == oids[1]]
+    assert [each.replace(oids[1], "C")[:50] for each in messages] == [
+        "commit C has a line between subject and trailers t",
+        "the commit has 2 parents, and may have one",
+        messages[2][:50],
+        "the commit has junk, which does not belong there",
+        "the commit has no Uwf-Format",
+    ]
+    assert messages[2].startswith("its date, 1, is before that of its parent, ")
+
+
+def test_history_that_breaks_off_is_reported(store: Store, notes: list[NodeHash]) -> None:
+    def cut(commit: Commit) -> None:
+        commit.parents = [ObjectID(b"1" * 40)]
+
+    forge(store, NODES_REF, {1: cut})
+
+    assert told(store) == [f"the history of {NODES_REF} breaks off: commit {'1' * 40} is missing"]
+
+
+def test_message_and_nodes_that_cannot_be_read_are_reported(
+    store: Store, notes: list[NodeHash]
+) -> None:
+    forge(store, NODES_REF, {1: says("Uwf-", "Fred-"), 2: holds(store, "nodes", None)})
+    commit = commits_of(store, tip_of(store, NODES_REF))[1].id.decode()
+
+    messages = told(store)
+    assert (
+        f"the message of commit {commit} has a line among its trailers that is no trailer"
+        in (messages[1].partition(":")[0])
+    )
+    assert messages[-1] == "the commit has no nodes"

@@ -1,0 +1,273 @@
+"""Every commit of a command is signed if git's settings say so, and listed as signed."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from commands.world import World, fails
+from store.signing_keys import (
+    Git,
+    gpg_home,
+    make_ssh_key,
+    needs_gpg,
+    needs_ssh,
+    public_half,
+    signed_and_trusted,
+    signed_by,
+    ssh_agent,
+    trusting,
+    with_settings,
+)
+from store.story import put_raw
+
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.cas.init import bootstrap_store
+from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.verify.signatures import SignedCommit, verify_signatures
+from uwf_git.store.objects.commit import read_raw_commit
+from uwf_git.store.oid import Oid
+from uwf_git.store.signatures.sign import CannotSign, UnfitSetting
+
+PREFIXES = ("refs/threads/", "refs/archive/", "refs/workflows/", "refs/cas/")
+
+
+@pytest.fixture
+def signing(world: World, key: Path, tmp_path: Path) -> World:
+    """Return a world whose commits are signed by a key that it trusts."""
+    world.store = signed_and_trusted(world.store, key, tmp_path)
+    return world
+
+
+def told(world: World) -> list[SignedCommit]:
+    """Verify everything there is."""
+    refs = world.store.refs
+    tips = [
+        (prefix + name, oid)
+        for prefix in PREFIXES
+        for name in refs.names(prefix)
+        if (oid := refs.find(prefix + name)) is not None
+    ]
+    return list(verify_signatures(world.store, os.environ, tips))
+
+
+def live(world: World) -> None:
+    """Let every command that writes a commit write one."""
+    bootstrap_store(world.store, world.caller)
+    put_payload(world.store, world.caller, "Text", "by hand")
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    world.retry(thread)
+    world.step(thread)
+    request = ForkRequest(thread)
+    fork_thread(world.store, world.caller, request, thread=world.new_id())
+    world.step(thread)
+    world.step(thread)
+    kill_thread(world.store, world.caller, world.start())
+
+
+@needs_ssh
+def test_every_commit_of_every_command_is_signed_and_git_agrees(signing: World, git: Git) -> None:
+    live(signing)
+    found = told(signing)
+    events = {each.event for each in found}
+    assert events == {"put", "start", "step", "attempt", "retry", "end", "kill", "fork"}
+    assert {(each.verdict.status, each.verdict.signer) for each in found} == {
+        ("good", "ada@example.com")
+    }
+    assert [each.finding for each in found] == [None] * len(found)
+    repository = Path(signing.store.path)
+    git("verify-commit", *[each.commit for each in found], cwd=repository)
+    assert {each.commit for each in found} == set(git("rev-list", "--all", cwd=repository).split())
+
+
+@needs_ssh
+def test_each_step_is_listed_with_its_signer_newest_first(
+    signing: World, key: Path, tmp_path: Path
+) -> None:
+    thread = signing.begun()
+    signing.step(thread)
+    other = make_ssh_key(tmp_path / "other")
+    signing.store = signed_by(signing.store, other)
+    signing.step(thread)
+    signing.store = with_settings(signing.store, commit__gpgsign="false")
+    signing.step(thread)
+    ref = f"refs/archive/{thread}"
+    tip = signing.store.refs.find(ref)
+    assert tip is not None
+    found = list(verify_signatures(signing.store, os.environ, [(ref, tip)]))
+    assert [(each.event, each.depth, each.role, each.verdict.status) for each in found] == [
+        ("end", 2, None, "unsigned"),
+        ("step", 2, "checker", "untrusted"),
+        ("step", 1, "writer", "good"),
+        ("start", 0, None, "good"),
+    ]
+    assert {(each.ref, each.thread) for each in found} == {(ref, thread)}
+    assert found[2].said.startswith("writer: ")
+    # Nobody forged anything.
+    assert [each.finding for each in found] == [None] * 4
+
+
+@needs_ssh
+def test_forged_step_is_trouble(signing: World) -> None:
+    thread = signing.begun()
+    signing.step(thread)
+    tip = signing.snapshot(thread).commit.oid
+    raw = read_raw_commit(signing.store.objects, tip)
+    forged = Oid(put_raw(signing.store, "commit", raw.replace(b"writer: ", b"boss: ")).decode())
+    signing.store.refs.advance(f"refs/threads/{thread}", seen=tip, to=forged)
+    worst, *rest = [each for each in told(signing) if each.thread]
+    assert [each.verdict.status for each in (worst, *rest)] == ["bad", "good"]
+    trouble = worst.finding
+    assert trouble is not None
+    assert trouble.message.startswith(f"commit {forged} has a signature that is bad: ")
+    assert (trouble.ref, trouble.commit) == (f"refs/threads/{thread}", forged)
+    assert f"git verify-commit -v {forged}" in trouble.hint
+
+
+@needs_ssh
+def test_revoked_signer_is_trouble(signing: World, key: Path, tmp_path: Path) -> None:
+    signing.put()
+    revoked = tmp_path / "revoked"
+    shutil.copy(f"{key}.pub", revoked)
+    signing.store = with_settings(signing.store, gpg__ssh__revocationFile=str(revoked))
+    (found,) = told(signing)
+    assert found.finding is not None
+    assert "has a signature that is revoked: its key was revoked" in found.finding.message
+
+
+@needs_ssh
+def test_damaged_history_is_listed_as_far_as_it_can_be_read(signing: World) -> None:
+    thread = signing.begun()
+    start = signing.snapshot(thread).commit.oid
+    signing.step(thread)
+    Path(signing.store.path, "objects", start[:2], start[2:]).unlink()
+    signing.reopen()
+    assert [each.event for each in told(signing)] == ["step", "put"]
+
+
+def test_unsigned_store_is_no_trouble_and_needs_no_program(world: World) -> None:
+    live(world)
+    found = list(told(world))
+    assert {each.verdict.status for each in found} == {"unsigned"}
+    assert all(each.finding is None for each in found)
+
+
+def counted(world: World, tmp_path: Path, answer: str = """{"meta": {"text": "x"}}""") -> str:
+    """Return an agent that notes down that it ran."""
+    return world.program(f"echo ran >> {tmp_path}/runs; echo '{answer}'")
+
+
+@needs_ssh
+@pytest.mark.parametrize("answer", ['{"meta": {"text": "x"}}', "no answer"])
+def test_work_is_kept_when_its_commit_cannot_be_signed(
+    world: World, tmp_path: Path, answer: str
+) -> None:
+    thread = world.start(counted(world, tmp_path, answer), workflow=world.put().workflow)
+    locked = make_ssh_key(tmp_path / "locked", passphrase="secret")
+    world.store = signed_by(world.store, locked)
+    play = agent_player(lambda _said: None)
+    for _again in range(2):
+        with pytest.raises(CannotSign) as caught:
+            world.step(thread, play)
+        assert "nothing was lost" in str(caught.value.hint)
+        assert world.snapshot(thread).record.event == "start"
+    world.store = with_settings(world.store, commit__gpgsign="false")
+    if answer == "no answer":
+        with pytest.raises(TurnFailed):
+            world.step(thread, play)
+    else:
+        assert world.step(thread, play).depth == 1
+    assert (tmp_path / "runs").read_text() == "ran\n"
+    assert not Path(world.store.local_path("run", thread)).exists()
+
+
+@needs_ssh
+def test_agent_does_not_start_when_its_work_could_not_be_signed(
+    world: World, tmp_path: Path
+) -> None:
+    thread = world.start(counted(world, tmp_path), workflow=world.put().workflow)
+    play = agent_player(lambda _said: None)
+    for settings in ({"user__signingkey": "/none"}, {"gpg__ssh__program": "/none"}):
+        world.store = with_settings(
+            world.store, **{"commit__gpgsign": "true", "gpg__format": "ssh", **settings}
+        )
+        with pytest.raises((CannotSign, UnfitSetting)):
+            world.step(thread, play)
+    assert not (tmp_path / "runs").exists()
+
+
+@needs_ssh
+def test_command_that_cannot_sign_leaves_nothing(world: World, tmp_path: Path) -> None:
+    locked = make_ssh_key(tmp_path / "locked", passphrase="secret")
+    world.store = signed_by(world.store, locked)
+    with pytest.raises(CannotSign):
+        world.put()
+    assert told(world) == []
+
+
+@needs_ssh
+def test_agent_of_ssh_s_signs_step_after_step(world: World, tmp_path: Path, key: Path) -> None:
+    locked = f"key::{public_half(key)}"
+    world.store = trusting(signed_by(world.store, locked), tmp_path, f"ada {public_half(key)}")
+    with ssh_agent(tmp_path / "s", key) as environ:
+        key.unlink()
+        world.caller = world.caller._replace(environ=environ)
+        thread = world.begun()
+        world.step(thread)
+    assert [each.verdict.signer for each in told(world)] == ["ada"] * 3
+
+
+@needs_gpg
+def test_steps_may_be_signed_by_gpg(
+    world: World, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.store = with_settings(
+        world.store, commit__gpgsign="true", user__signingkey="ada@example.com"
+    )
+    with gpg_home(tmp_path, "Ada") as environ:
+        monkeypatch.setenv("GNUPGHOME", environ["GNUPGHOME"])
+        world.caller = world.caller._replace(environ=environ)
+        thread = world.begun()
+        world.step(thread)
+        found = told(world)
+        git("verify-commit", *[each.commit for each in found], cwd=Path(world.store.path))
+    assert {(each.verdict.status, each.verdict.format) for each in found} == {("good", "openpgp")}
+
+
+@needs_ssh
+def test_signatures_are_the_same_after_a_push(signing: World, tmp_path: Path, git: Git) -> None:
+    live(signing)
+    before = told(signing)
+    copy = tmp_path / "copy.git"
+    git("clone", "--quiet", "--mirror", signing.store.path, copy, cwd=tmp_path)
+    shutil.copy(Path(signing.store.path, "config"), copy / "config")
+    signing.store = signing.store._replace(path=str(copy))
+    signing.reopen()
+    assert told(signing) == before
+
+
+@needs_ssh
+def test_process_signs_as_the_settings_of_its_user_say(
+    world: World, key: Path, tmp_path: Path
+) -> None:
+    """Not those of the store alone: `git config --global commit.gpgsign true` is for all."""
+    for name, value in (
+        ("commit.gpgsign", "true"),
+        ("gpg.format", "ssh"),
+        ("user.signingkey", str(key)),
+    ):
+        subprocess.run(["git", "config", "--global", name, value], check=True)
+    Path(world.place, "demo.yaml").write_text(
+        "name: one\nroles: {a: {systemPrompt: x}}\n"
+        "moderator:\n  - {from: $START, to: a}\n  - {from: a, to: $END}\n"
+    )
+    process = world.process("workflow", "put", "demo.yaml")
+    assert process.communicate()[1] == b""
+    world.store = trusting(world.store, tmp_path, f"ada {public_half(key)}")
+    assert [each.verdict.signer for each in told(world)] == ["ada"]

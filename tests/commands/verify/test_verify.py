@@ -1,0 +1,371 @@
+"""The whole store: honest ones are clean, and every kind of damage is named."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands.forging import (
+    FOLDER,
+    also,
+    find_blob,
+    forge,
+    holds,
+    messages,
+    place,
+    points,
+    says,
+    tip_of,
+    troubles,
+)
+from commands.world import World, content_player, fails
+from commands.world import says as answers
+from dulwich.objects import Blob
+from fresh_store import fresh_store
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from store.story import THREAD, Story, tell_small_story
+from store.test_chain_cycles import forged
+from store.test_chain_cycles import step as chained
+
+from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.verify.verify import Counts, verify
+from uwf_git.errors import AgentFailed
+from uwf_git.model.builtin import STEP, TEXT
+from uwf_git.model.crockford import encode_u64
+from uwf_git.model.node import build_node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git.config import set_config
+from uwf_git.store.lookup.cas_nodes import NODES_REF
+from uwf_git.store.nodes.tree import add_nodes
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store, open_store
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, get_head
+from uwf_git.store.threads.preserved import preserve_commit
+
+OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
+
+
+@pytest.fixture
+def store(world: World) -> Store:
+    """Return an empty store on the disk."""
+    return world.store
+
+
+@pytest.fixture
+def memory() -> Store:
+    """Return a store that is not kept."""
+    return fresh_store()
+
+
+def test_empty_store_is_clean(store: Store) -> None:
+    assert verify(store, []) == (Counts(0, 0, 0, 0), (), (), ())
+
+
+def test_store_that_was_worked_with_is_clean(world: World) -> None:
+    """Of everything a little: failing tries, replies of every kind, an end, a kill, a fork."""
+    put_payload(world.store, world.caller, "Text", "a note")
+    ended, killed, going = world.begun(), world.start(), world.start()
+    with pytest.raises(AgentFailed):
+        world.step(ended, fails(stdout=b"\xff\xfe", stderr=b"oh\n"))
+    world.retry(ended, hint="once more")
+    with pytest.raises(AgentFailed):
+        world.step(ended, answers({"text": 5}))
+    world.retry(ended)
+    for _turn in range(3):
+        world.step(ended)
+    world.step(
+        killed,
+        answers({"text": "x"}, "r\u00f6h", raw=b"r\xf6h", usage={"a": 1.5}, state={"b": None}),
+    )
+    kill_thread(world.store, world.caller, killed, reason="no more")
+    world.step(going, answers({"text": "x"}, session="s", state={"c": True}))
+    fork = fork_thread(world.store, world.caller, ForkRequest(going), thread=ThreadId(OTHER)).thread
+    world.step(fork, content_player)
+    with pytest.raises(AgentFailed):
+        world.step(going, fails())
+    kept = get_head(world.store, fork).commit
+    preserve_commit(world.store, fork, kept)
+
+    done = verify(world.store, [])
+
+    assert done.troubles == done.notes == ()
+    assert (done.checked.threads, done.checked.workflows) == (4, 1)
+    assert {target.kind for target in done.targets} == {
+        "workflow",
+        "nodes",
+        "active",
+        "archive",
+        "kept",
+    }
+
+
+Acts = st.lists(st.sampled_from(["step", "checker", "attempt", "other", "text"]), max_size=8)
+
+
+@settings(max_examples=40)
+@given(acts=Acts, text=st.text(max_size=50), usage=st.integers(0, 2**60))
+def test_every_sequence_of_commands_leaves_a_clean_store(
+    acts: list[str], text: str, usage: int
+) -> None:
+    store = fresh_store()
+    clock = iter(range(1_760_000_000_000, 1_770_000_000_000, 7)).__next__
+    story, other = Story(store, clock), Story(store, clock, OTHER)
+    for number, act in enumerate(acts):
+        if act == "step":
+            story.step(usage={"n": usage, "of": {"x": 0.1}}, state={"at": number})
+        elif act == "checker":
+            story.step("checker", text)
+        elif act == "attempt":
+            story.attempt(text, body=text)
+        elif act == "other":
+            other.step(text=text, state={"at": None})
+        else:
+            other.step(text=text, usage={"n": -usage})
+    assert messages(store) == []
+    story.end()
+    assert messages(store) == []
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_chain_that_leads_back_into_itself_is_reported(
+    length: int, store: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(store, clock)
+    number = 0x1234_5678_9ABC_DEF0
+    chain = [NodeHash(encode_u64(number))]
+    nodes = []
+    for _other in range(length - 1):
+        nodes.append(build_node(STEP, chained(story, chain[-1]), timestamp=0))
+        chain.append(nodes[-1].hash)
+    nodes.append(forged(chained(story, chain[-1]), number))
+    growth = add_nodes(store.objects, story.snapshot.nodes, nodes)
+    store.objects.add_objects([(obj, None) for obj in growth.objects])
+    head, prev = nodes[-1].hash, nodes[-1].payload["prev"]["$ref"]
+    start = story.snapshot.record.node
+    story.step()
+    step = story.snapshot.record.node
+
+    oids = forge(
+        store,
+        ACTIVE + THREAD,
+        {
+            -1: also(
+                points(store, "nodes", growth.nodes, mode=FOLDER),
+                points(store, "head.json", growth.blobs[head]),
+                says(f"Uwf-Node: {step}", f"Uwf-Node: {head}"),
+            )
+        },
+    )
+
+    found = {each.message: each for each in troubles(store)}
+    told = found[f"step {head} goes on from {prev}, and the head before was {start}"]
+    assert (told.node, told.commit) == (head, oids[-1])
+
+
+def file_of(store: Store, oid: bytes) -> Path:
+    return Path(store.path, "objects", oid[:2].decode(), oid[2:].decode())
+
+
+@pytest.fixture
+def thread(world: World) -> ThreadId:
+    """Return a thread of two steps, on the disk."""
+    thread = world.begun()
+    world.step(thread)
+    world.step(thread, answers({"ok": False}))
+    return thread
+
+
+@pytest.mark.parametrize("how", ["flipped", "missing", "empty"])
+@pytest.mark.parametrize("path", ["node", "nodes", "nodes/7", "", "now.json", "commit"])
+def test_object_that_is_damaged_is_reported(
+    how: str, path: str, world: World, thread: ThreadId
+) -> None:
+    tip = tip_of(world.store, ACTIVE + thread)
+    head = world.snapshot(thread).record.node
+    if path == "commit":
+        oid = tip.encode()
+    elif path == "":
+        oid = world.snapshot(thread).commit.tree
+    else:
+        oid = find_blob(world.store, tip, place(head) if path == "node" else path)
+    file = file_of(world.store, oid)
+    content = file.read_bytes()
+    file.chmod(0o644)
+    if how == "missing":
+        file.unlink()
+    else:
+        flipped = content[:-6] + bytes([content[-6] ^ 0x10]) + content[-5:]
+        file.write_bytes(flipped if how == "flipped" else b"")
+
+    found = troubles(open_store(world.store.path))
+
+    assert any(oid.decode() in each.message or each.node == head for each in found)
+    assert all(each.ref and each.hint for each in found)
+
+
+@pytest.mark.parametrize("how", ["missing", "other"])
+def test_every_object_of_a_store_is_missed(how: str, world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    with pytest.raises(AgentFailed):
+        world.step(thread, fails(stdout=b"oh"))
+    put_payload(world.store, world.caller, "Text", "a note")
+    files = sorted(path for path in Path(world.store.path, "objects").glob("??/*"))
+    silent: list[str] = []
+    for file in files:
+        content = file.read_bytes()
+        file.unlink()
+        if how == "other":
+            file.write_bytes(Blob.from_string(b"other").as_legacy_object())
+        if not troubles(open_store(world.store.path)):
+            silent.append(file.parent.name + file.name)
+        file.unlink(missing_ok=True)
+        file.write_bytes(content)
+
+    assert silent == []
+    assert len(files) > 60
+
+
+@pytest.mark.parametrize("content", [b"", b"ref: refs/heads/main\n", b"1" * 40 + b"\n"])
+def test_ref_that_points_nowhere_is_reported(
+    content: bytes, world: World, thread: ThreadId
+) -> None:
+    other = world.start()
+    Path(world.store.path, ACTIVE + thread).write_bytes(content)
+
+    (found,) = troubles(world)
+    assert found.ref == ACTIVE + thread
+    assert messages(world, other) == []
+    assert messages(world, ACTIVE + thread) == [found.message]
+
+
+def test_archived_thread_with_its_active_ref_is_noted_and_no_trouble(store: Store) -> None:
+    clock = iter(range(1_760_000_000_000, 1_770_000_000_000, 1000)).__next__
+    story = tell_small_story(store, clock)
+    before = Oid(story.snapshot.commit.parents[0])
+    store.refs.create(ACTIVE + THREAD, before)
+
+    done = verify(store, [])
+
+    assert done.troubles == ()
+    assert [note.ref for note in done.notes] == [ACTIVE + THREAD]
+    assert "uwf gc" in done.notes[0].hint
+
+
+def test_thread_that_went_on_after_its_end_elsewhere_is_reported(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(store, clock)
+    story.step()
+    at = story.head
+    story.end()
+    story.head = at
+    other = story.write_step("writer", "more")
+    store.refs.create(ACTIVE + THREAD, other)
+
+    (found,) = troubles(store)
+    assert found.message.startswith(f"thread {THREAD} went on after it was archived")
+    assert other in found.message
+    assert found.ref == ACTIVE + THREAD
+
+
+def test_rewritten_history_is_detected_by_the_tracking_refs(world: World, thread: ThreadId) -> None:
+    set_config(f"{world.store.path}/config", "remote.origin.url", "/nowhere")
+    world.reopen()
+    tracking = f"refs/uwf/remotes/origin/threads/{thread}"
+    before = tip_of(world.store, ACTIVE + thread)
+    world.store.refs.create(tracking, before)
+    assert messages(world) == []
+
+    oids = forge(world.store, ACTIVE + thread, {1: says("writer: ", "writer: forged ")})
+
+    (found,) = troubles(world)
+    assert found.message == (
+        f"{ACTIVE}{thread} is at {oids[-1]}, and remote origin had it at {before}: neither goes on "
+        "from the other"
+    )
+    assert (found.ref, found.commit) == (ACTIVE + thread, oids[-1])
+    assert f"`uwf thread fork {thread} --at {oids[-1]}`" in found.hint
+
+
+def test_workflow_that_was_rewritten_is_settled_by_a_fetch(world: World, thread: ThreadId) -> None:
+    set_config(f"{world.store.path}/config", "remote.origin.url", "/nowhere")
+    ref = "refs/workflows/demo"
+    before = tip_of(world.store, ref)
+    world.store.refs.create("refs/uwf/remotes/origin/workflows/demo", before)
+    forge(world.store, ref, {0: says("demo: put", "demo: forged")})
+    world.reopen()
+    hints = [each.hint for each in troubles(world) if "neither goes on" in each.message]
+    assert hints == ["`uwf fetch origin` says what to do"]
+
+
+def test_what_is_lost_is_not_said_to_have_gone_another_way(world: World, thread: ThreadId) -> None:
+    set_config(f"{world.store.path}/config", "remote.origin.url", "/nowhere")
+    tip = tip_of(world.store, ACTIVE + thread)
+    world.store.refs.create(f"refs/uwf/remotes/origin/threads/{thread}", tip)
+    Path(world.store.path, "refs", "threads", thread).write_text("1" * 40 + "\n")
+    world.reopen()
+    (found,) = troubles(world)
+    assert "is missing" in found.message
+
+
+def test_thread_behind_or_before_a_remote_is_no_trouble(world: World, thread: ThreadId) -> None:
+    set_config(f"{world.store.path}/config", "remote.origin.url", "/nowhere")
+    world.reopen()
+    tip = tip_of(world.store, ACTIVE + thread)
+    world.store.refs.create(f"refs/uwf/remotes/origin/threads/{thread}", tip)
+    world.step(thread)
+    assert messages(world) == []
+
+    now = tip_of(world.store, ACTIVE + thread)
+    world.store.refs.advance(ACTIVE + thread, seen=now, to=tip)
+    world.store.refs.advance(f"refs/uwf/remotes/origin/threads/{thread}", seen=tip, to=now)
+    assert messages(world) == []
+
+
+def test_what_two_refs_share_is_looked_at_once(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    for text in ("one", "two"):
+        story.step(text=text)
+    alone = verify(store, []).checked
+    preserve_commit(store, THREAD, story.head.commit)
+
+    assert verify(store, []).checked == alone
+    assert (alone.threads, alone.commits) == (1, 3)
+
+
+def test_forged_head_of_a_thread_that_was_looked_at_already_is_reported(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    first = Story(store, clock)
+    first.step()
+    store.refs.create(ACTIVE + OTHER, first.head.commit)
+
+    assert messages(store) == [f"{ACTIVE}{OTHER} points at a commit of thread {THREAD}"]
+
+
+def test_only_what_is_named_is_looked_at(world: World, thread: ThreadId) -> None:
+    forge(world.store, "refs/workflows/demo", {0: says("Uwf-Event: put", "Uwf-Event: pot")})
+
+    assert messages(world, thread) == []
+    assert messages(world, "demo") == ["Uwf-Event is pot, and must be put or rollback or remove"]
+    assert len(messages(world)) == 1
+
+
+def test_nodes_put_by_hand_are_looked_at(world: World) -> None:
+    put_payload(world.store, world.caller, "Text", "a note")
+    name = build_node(TEXT, "a note", timestamp=0).hash
+    forge(world.store, NODES_REF, {-1: holds(world.store, place(name, ".md"), b"other")})
+
+    (found,) = troubles(world)
+    assert (found.ref, found.node) == (NODES_REF, name)
+
+
+def test_archive_is_looked_at(store: Store, clock: Callable[[], int]) -> None:
+    tell_small_story(store, clock)
+    forge(store, ARCHIVE + THREAD, {0: says("Uwf-Depth: 0", "Uwf-Depth: 3")})
+
+    assert {each.ref for each in troubles(store)} == {ARCHIVE + THREAD}

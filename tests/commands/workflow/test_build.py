@@ -1,0 +1,48 @@
+import pytest
+from commands.world import DEMO
+
+from uwf_git.commands.workflow.build import build_source, problems_of, read_workflow_source
+from uwf_git.model.canonical import NotCanonical
+from uwf_git.model.definition.findings import InvalidWorkflow
+from uwf_git.model.problem import Problem
+from uwf_git.model.yaml.bad_yaml import BadYaml
+from uwf_git.model.yaml.include import Includes
+
+FILES = {"prompts/check.md": b"Check.", "roles.yaml": b"checker: {systemPromt: x}\n"}
+INCLUDING = DEMO.replace("systemPrompt: Check.", "systemPrompt: !include prompts/check.md")
+
+
+def test_included_file_is_part_of_the_workflow() -> None:
+    built = build_source(INCLUDING.encode(), Includes(FILES.__getitem__), timestamp=7)
+    plain = build_source(DEMO.encode(), Includes(FILES.__getitem__), timestamp=7)
+
+    assert (built.name, built.node, built.closure) == ("demo", plain.node, plain.closure)
+    assert built.included == {"prompts/check.md": b"Check."}
+    assert plain.included == {}
+    assert built.node.timestamp == 7
+
+
+def test_problems_of_an_included_file_have_its_line() -> None:
+    source = b"name: demo\nroles: !include roles.yaml\nmoderator: [{from: $START, to: $END}]\n"
+
+    with pytest.raises(InvalidWorkflow) as caught:
+        read_workflow_source(source, Includes(FILES.__getitem__))
+
+    found = [(each.file, each.line, each.path) for each in caught.value.problems]
+    assert ("roles.yaml", 1, "roles.checker.systemPromt") in found
+    assert problems_of(caught.value, "flows/demo.yaml")[-1].file == "flows/roles.yaml"
+
+
+def test_problems_have_the_file_that_was_named() -> None:
+    assert problems_of(BadYaml("no", line=2), "a/b.yaml") == [Problem("", "no", 2, "a/b.yaml")]
+    (problem,) = problems_of(NotCanonical("x", "is too much"), "b.yaml")
+    assert (problem.file, problem.line) == ("b.yaml", None)
+    assert "is too much" in problem.message
+
+
+@pytest.mark.parametrize("condition", ["(" * 5000, "a." * 9000 + "b"])
+def test_condition_that_is_only_there_to_hurt_is_a_problem(condition: str) -> None:
+    source = DEMO.replace("meta.ok = false", f"'{condition}'")
+
+    with pytest.raises(InvalidWorkflow, match="condition"):
+        read_workflow_source(source.encode(), Includes(FILES.__getitem__))

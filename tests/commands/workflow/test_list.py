@@ -1,0 +1,73 @@
+from collections.abc import Callable
+from pathlib import Path
+
+from commands.world import DEMO, World
+
+from uwf_git.commands.workflow.list import list_workflows
+
+
+def test_workflow_that_was_put_last_comes_first(world: World) -> None:
+    for name in ("b", "c", "a"):
+        world.put(DEMO.replace("name: demo", f"name: {name}"))
+    world.put(DEMO.replace("name: demo", "name: b").replace("Writes.", "Writes well."))
+
+    assert [row["name"] for row in list_workflows(world.store)] == ["b", "a", "c"]
+    assert [row["name"] for row in list_workflows(world.store, limit=1)] == ["b"]
+
+
+def test_row_describes_a_workflow(world: World) -> None:
+    put = world.put()
+
+    row = list_workflows(world.store)[0]
+
+    assert row.pop("lastUpdateTime") > 0
+    assert row == {
+        "name": "demo",
+        "workflow": put.workflow,
+        "description": "Write until somebody is content.",
+        "roles": ["writer", "checker"],
+    }
+
+
+def test_empty_registry_has_none(world: World) -> None:
+    assert list_workflows(world.store) == []
+
+
+def test_damaged_workflow_is_one_row_that_says_so(world: World, git: Callable[..., str]) -> None:
+    world.put()
+    world.put(DEMO.replace("name: demo", "name: other"))
+    store = Path(world.store.path)
+    tree = git("rev-parse", "refs/workflows/demo^{tree}", cwd=store)
+    for name, made in {
+        "bare": git("commit-tree", tree.strip(), cwd=store, stdin="no trailers\n"),
+        "nothing": "0" * 39 + "1\n",
+        "garbage": "garbage\n",
+    }.items():
+        (store / "refs" / "workflows" / name).write_text(made)
+    world.reopen()
+
+    rows = {row["name"]: row for row in list_workflows(world.store)}
+
+    assert set(rows) == {"demo", "other", "bare", "nothing", "garbage"}
+    assert all(rows[name]["error"] for name in ("bare", "nothing", "garbage"))
+    assert all("error" not in rows[name] for name in ("demo", "other"))
+
+
+def test_files_of_the_project_come_first_and_name_what_they_hide(
+    world: World, tmp_path: Path
+) -> None:
+    put = world.put()
+    world.put(DEMO.replace("name: demo", "name: other"))
+    (tmp_path / ".workflows").mkdir()
+    for name, text in {"demo": DEMO + "# here\n", "broken": "name: broken\n"}.items():
+        (tmp_path / ".workflows" / f"{name}.yaml").write_text(text)
+
+    broken, demo, other = list_workflows(world.store, cwd=str(tmp_path))
+
+    assert (demo["name"], demo["workflow"]) == ("demo", put.workflow)
+    assert demo["file"] == str(tmp_path / ".workflows" / "demo.yaml")
+    assert demo["shadows"] == put.workflow
+    assert "2 problems" in broken["error"]
+    assert "shadows" not in broken
+    assert (other["name"], "file" in other) == ("other", False)
+    assert list_workflows(world.store, cwd=str(tmp_path), limit=2) == [broken, demo]

@@ -1,0 +1,251 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands.world import DEMO, World
+
+from uwf_git.commands.workflow.put import CaseTwin, PutWorkflow, put_workflow
+from uwf_git.model.definition.findings import InvalidWorkflow
+from uwf_git.model.yaml.bad_yaml import BadIncludes
+from uwf_git.model.yaml.reader import BadYaml
+from uwf_git.store.workflows.registry import WorkflowMoved, list_names, list_versions
+
+WRONG = """\
+name: demo
+descripton: a typo
+roles:
+  writer:
+    outputSchema: {type: strin}
+  writer two:
+    systemPrompt: x
+moderator:
+  - {from: $START, to: nobody}
+  - {from: writer, to: $END, when: 'meta.ok = '}
+  - {from: writer, to: $END, when: '$now() > 1'}
+"""
+
+
+def test_put_adds_a_version_with_the_file_byte_for_byte(
+    world: World, git: Callable[..., str]
+) -> None:
+    source = DEMO.replace("\n", "\r\n") + "# caf\u00e9\r\n"
+
+    put = world.put(source)
+
+    assert (put.name, put.changed) == ("demo", True)
+    store = Path(world.store.path)
+    assert git("show", "refs/workflows/demo:workflow.yaml", cwd=store) == source
+    assert git("rev-parse", "refs/workflows/demo", cwd=store).strip() == put.version
+
+
+def test_same_file_again_changes_nothing(world: World) -> None:
+    first = world.put()
+
+    again = world.put()
+
+    assert again == first._replace(changed=False)
+    assert len(list(list_versions(world.store))) == 1
+
+
+def test_changed_file_adds_a_version_after_the_other(world: World, git: Callable[..., str]) -> None:
+    first = world.put()
+
+    second = world.put(DEMO.replace("Writes.", "Writes well."))
+
+    assert second.changed
+    assert second.workflow != first.workflow
+    parent = git("rev-parse", "refs/workflows/demo^", cwd=Path(world.store.path))
+    assert parent.strip() == first.version
+
+
+def test_changed_comment_is_a_version_of_the_same_workflow(world: World) -> None:
+    first = world.put()
+
+    second = world.put("# better explained\n" + DEMO)
+
+    assert (second.changed, second.workflow) == (True, first.workflow)
+    assert second.version != first.version
+
+
+def test_going_back_is_a_version_too(world: World) -> None:
+    first = world.put()
+    world.put(DEMO.replace("Writes.", "Writes well."))
+
+    back = world.put()
+
+    assert (back.changed, back.workflow) == (True, first.workflow)
+    assert len(list(list_versions(world.store))) == 3
+
+
+@pytest.mark.parametrize("twin", ["Demo", "DEMO"])
+def test_name_that_differs_only_by_case_is_refused(twin: str, world: World) -> None:
+    world.put()
+
+    with pytest.raises(CaseTwin, match=f"{twin} differs from demo only by case"):
+        world.put(DEMO.replace("name: demo", f"name: {twin}"))
+
+    assert list_names(world.store) == ["demo"]
+
+
+def test_all_problems_are_listed_with_path_and_line(world: World) -> None:
+    with pytest.raises(InvalidWorkflow) as caught:
+        world.put(WRONG)
+
+    found = [(each.line, each.path) for each in caught.value.problems]
+    assert found == [
+        (2, "descripton"),
+        (5, "roles.writer.outputSchema.type"),
+        (6, "roles['writer two']"),
+        (9, "moderator[0].to"),
+        (10, "moderator[1].when"),
+        (11, "moderator[2].when"),
+    ]
+    assert caught.value.exit_status == 1
+    assert list_names(world.store) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        b"", b"\n\n", b"# nothing\n", b"\0\x01\x02", b"\xff\xfen\0a\0", b"[" * 100_000,
+        b"caf\xe9: 1", b"a: &a [*a]", b"- 1\n- 2", b"just text", b"name: x\nname: y\n",
+        b"{a: 1", b"!!python/object:x",
+        b"x: " + b"y" * 2_000_000, b"a: &a [1,2]\nb: [" + b"*a," * 200_000 + b"]",
+    ],
+    ids=lambda source: repr(source[:12]),
+)  # fmt: skip
+def test_invalid_workflow_is_refused_and_stores_nothing(source: bytes, world: World) -> None:
+    with pytest.raises((BadYaml, InvalidWorkflow)) as caught:
+        put_workflow(world.store, world.caller, source)
+
+    assert caught.value.exit_status == 1
+    assert list_names(world.store) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../up", "a/b", "a b", "'-x'", "'.x'", "x.", "a..b", "x.lock", "'a\\tb'", '"a\\nb"',
+        '"\\0"', "HEAD~1", "'@{0}'", "'*'", "4KNM2PXR3B1QW", "01J7K9M2XNPQR5VWBCDF8G3H4T", "''",
+        "[a]", "12", "x" * 101,
+    ],
+)  # fmt: skip
+def test_name_that_could_be_mistaken_is_refused(name: str, world: World) -> None:
+    with pytest.raises((InvalidWorkflow, BadYaml)):
+        world.put(DEMO.replace("name: demo", f"name: {name}"))
+
+    assert list_names(world.store) == []
+
+
+@pytest.mark.parametrize("condition", ["(" * 5000, "1" + "+1" * 9000, "a." * 9000 + "b"])
+def test_condition_that_is_only_there_to_hurt_is_refused(condition: str, world: World) -> None:
+    with pytest.raises(InvalidWorkflow, match="condition"):
+        world.put(DEMO.replace("meta.ok = false", f"'{condition}'"))
+
+
+def test_version_that_came_in_between_is_not_buried(world: World) -> None:
+    world.put()
+    other = DEMO.replace("Writes.", "Writes well.")
+    ours = DEMO.replace("Writes.", "Writes badly.")
+
+    def now_ms() -> int:
+        # The clock is read after the registry.
+        if len(list(list_versions(world.store))) == 1:
+            world.put(other)
+        return 1_760_000_000_000
+
+    with pytest.raises(WorkflowMoved):
+        put_workflow(world.store, world.caller._replace(now_ms=now_ms), ours.encode())
+
+    assert world.put(other).changed is False
+
+
+def test_agents_of_a_workflow_that_was_put_here_may_run_here(world: World) -> None:
+    world.put(
+        DEMO + "defaultAgent: {command: cc, timeout: 9}\nagentOverrides: {checker: uwf-x y}\n"
+    )
+
+    trusted = world.store.config.get_all("uwf.trustedAgent")
+
+    assert trusted == ['{"command":"cc","timeout":9}', '{"command":"uwf-x y"}']
+
+
+INCLUDING = DEMO.replace("systemPrompt: Check.", "systemPrompt: !include prompts/check.md")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Make a folder with a file to include."""
+    (tmp_path / "flows" / "prompts").mkdir(parents=True)
+    (tmp_path / "flows" / "prompts" / "check.md").write_bytes(b"Check.\r\n")
+    return tmp_path / "flows"
+
+
+def put_in(world: World, folder: Path, source: str = INCLUDING) -> PutWorkflow:
+    path = str(folder / "demo.yaml")
+    return put_workflow(world.store, world.caller, source.encode(), path=path)
+
+
+def test_included_files_are_kept_byte_for_byte(
+    world: World, folder: Path, git: Callable[..., str]
+) -> None:
+    put_in(world, folder)
+
+    store = Path(world.store.path)
+    assert git("show", "refs/workflows/demo:prompts/check.md", cwd=store) == "Check.\r\n"
+    assert git("show", "refs/workflows/demo:workflow.yaml", cwd=store) == INCLUDING
+    git("fsck", "--strict", cwd=store)
+
+
+def test_changed_included_file_is_a_new_version(world: World, folder: Path) -> None:
+    first = put_in(world, folder)
+    assert put_in(world, folder) == first._replace(changed=False)
+
+    (folder / "prompts" / "check.md").write_text("Check well.\n")
+    second = put_in(world, folder)
+
+    assert second.changed
+    assert second.workflow != first.workflow
+
+
+def test_included_file_that_means_the_same_in_other_bytes_is_a_version_too(
+    world: World, folder: Path
+) -> None:
+    first = put_in(world, folder)
+    (folder / "prompts" / "check.md").write_bytes(b"Check.\n")
+
+    second = put_in(world, folder)
+
+    assert (second.changed, second.workflow) == (True, first.workflow)
+
+
+def test_tree_of_a_version_can_be_put_again(
+    world: World, folder: Path, tmp_path: Path, git: Callable[..., str]
+) -> None:
+    first = put_in(world, folder)
+    tree = ("--git-dir", world.store.path, "--work-tree", str(tmp_path / "out"))
+    (tmp_path / "out").mkdir()
+    git(*tree, "checkout", "-f", "refs/workflows/demo", "--", ".", cwd=tmp_path / "out")
+
+    source = (tmp_path / "out" / "workflow.yaml").read_text()
+    again = put_workflow(
+        world.store, world.caller, source.encode(), path=str(tmp_path / "out" / "workflow.yaml")
+    )
+
+    assert again == first._replace(changed=False)
+
+
+def test_standard_input_can_include_nothing(world: World) -> None:
+    with pytest.raises(BadIncludes, match="standard input has no folder"):
+        put_workflow(world.store, world.caller, INCLUDING.encode())
+    assert list_names(world.store) == []
+
+
+@pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "link", "prompts/../../secret"])
+def test_nothing_outside_of_the_folder_is_included(path: str, world: World, folder: Path) -> None:
+    (folder.parent / "secret").write_text("secret")
+    (folder / "link").symlink_to("../secret")
+
+    with pytest.raises(BadIncludes):
+        put_in(world, folder, DEMO.replace("Check.", f"!include {path}"))
+    assert list_names(world.store) == []

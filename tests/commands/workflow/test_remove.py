@@ -1,0 +1,97 @@
+import pytest
+from commands.world import DEMO, World
+
+from uwf_git.commands.verify.verify import verify
+from uwf_git.commands.workflow.find import WorkflowRemoved, find_workflow
+from uwf_git.commands.workflow.list import list_workflows
+from uwf_git.commands.workflow.put import CaseTwin
+from uwf_git.commands.workflow.versions import remove_workflow
+from uwf_git.store.objects.message import body_of
+from uwf_git.store.store import Store
+from uwf_git.store.workflows.registry import (
+    NoSuchWorkflow,
+    WorkflowMoved,
+    find_version,
+    list_versions,
+)
+
+
+def test_name_is_not_listed_and_means_nothing_any_more(world: World) -> None:
+    put = world.put()
+
+    removed = remove_workflow(world.store, world.caller, "demo", reason="It was bad.")
+
+    assert (removed.name, removed.workflow) == ("demo", put.workflow)
+    assert list_workflows(world.store) == []
+    with pytest.raises(WorkflowRemoved, match="workflow demo was removed 2025-") as caught:
+        world.start()
+    assert "`uwf workflow rollback demo` brings it back" in (caught.value.hint or "")
+    assert caught.value.exit_status == 1
+
+
+def test_removal_is_a_commit_with_its_reason_and_nothing_is_lost(world: World) -> None:
+    put = world.put()
+
+    removed = remove_workflow(world.store, world.caller, "demo", reason="It was bad.")
+
+    removal, version = list_versions(world.store)
+    assert (removal.commit.oid, version.commit.oid) == (removed.version, put.version)
+    assert body_of(removal.commit.message) == "It was bad."
+    assert find_workflow(world.store, put.workflow).workflow.name == "demo"
+    assert verify(world.store, []).troubles == ()
+
+
+def test_threads_go_on(world: World) -> None:
+    thread = world.begun()
+
+    remove_workflow(world.store, world.caller, "demo")
+
+    assert world.step(thread).role == "writer"
+
+
+def test_putting_it_again_works_though_nothing_changed(world: World) -> None:
+    first = world.put()
+    remove_workflow(world.store, world.caller, "demo")
+
+    again = world.put()
+
+    assert (again.changed, again.workflow) == (True, first.workflow)
+    assert len(list(list_versions(world.store))) == 3
+    assert [row["name"] for row in list_workflows(world.store)] == ["demo"]
+
+
+@pytest.mark.parametrize("times", [0, 1])
+def test_missing_workflow_cannot_be_removed(times: int, world: World) -> None:
+    if times:
+        world.put()
+        remove_workflow(world.store, world.caller, "demo")
+
+    with pytest.raises((NoSuchWorkflow, WorkflowRemoved)):
+        remove_workflow(world.store, world.caller, "demo")
+
+
+def test_name_stays_taken_for_those_that_differ_by_case(world: World) -> None:
+    world.put()
+    remove_workflow(world.store, world.caller, "demo")
+
+    with pytest.raises(CaseTwin):
+        world.put(DEMO.replace("name: demo", "name: Demo"))
+
+
+def test_version_that_came_in_between_is_not_removed_unseen(world: World) -> None:
+    world.put()
+    changed = DEMO.replace("Writes.", "Writes well.")
+
+    def now_ms() -> int:
+        # The clock is read after the registry.
+        world.put(changed)
+        return 1_760_000_000_000
+
+    with pytest.raises(WorkflowMoved):
+        remove_workflow(world.store, world.caller._replace(now_ms=now_ms), "demo")
+    assert not_removed(world.store)
+
+
+def not_removed(store: Store) -> bool:
+    version = find_version(store, "demo")
+    return version is not None and not version.is_removed

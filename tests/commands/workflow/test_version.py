@@ -1,0 +1,71 @@
+import pytest
+from commands.world import DEMO, World
+
+from uwf_git.commands.workflow.find import WorkflowRemoved
+from uwf_git.commands.workflow.versions import (
+    AmbiguousVersion,
+    NoSuchVersion,
+    choose_version,
+    get_newest,
+    get_present,
+    remove_workflow,
+)
+from uwf_git.store.workflows.registry import NoSuchWorkflow, Version, list_versions
+
+
+@pytest.fixture
+def versions(world: World) -> list[Version]:
+    """Put three versions: the second one equals the first."""
+    world.put()
+    world.put("# a comment\n" + DEMO)
+    world.put(DEMO.replace("Writes.", "Writes well."))
+    return list(list_versions(world.store))
+
+
+def test_newest_is_found_by_its_name_alone(world: World, versions: list[Version]) -> None:
+    assert get_newest(world.store, "demo") == get_present(world.store, "demo") == versions[0]
+
+
+@pytest.mark.parametrize("text", ["dem", "", "../demo", "refs/workflows/demo", "\udcff"])
+def test_what_is_no_name_is_no_workflow(text: str, world: World, versions: list[Version]) -> None:
+    with pytest.raises(NoSuchWorkflow):
+        get_newest(world.store, text)
+    with pytest.raises(NoSuchWorkflow):
+        get_newest(world.store, versions[0].workflow)
+
+
+def test_removed_workflow_is_newest_but_not_present(world: World, versions: list[Version]) -> None:
+    remove_workflow(world.store, world.caller, "demo")
+
+    assert get_newest(world.store, "demo").is_removed
+    with pytest.raises(WorkflowRemoved):
+        get_present(world.store, "demo")
+
+
+def test_hash_means_the_newest_version_that_has_it(versions: list[Version]) -> None:
+    for text in (versions[1].workflow, versions[1].workflow.lower(), versions[1].workflow[:8]):
+        assert choose_version("demo", versions, text) == versions[1]
+
+
+def test_commit_means_that_very_version(versions: list[Version]) -> None:
+    for text in (versions[2].commit.oid, versions[2].commit.oid[:10].upper()):
+        assert choose_version("demo", versions, text) == versions[2]
+
+
+@pytest.mark.parametrize("text", ["", "no such", "0" * 13, "f" * 40, "-1", "HEAD^"])
+def test_unknown_version_is_refused(text: str, versions: list[Version]) -> None:
+    with pytest.raises(NoSuchVersion, match="workflow demo has no version"):
+        choose_version("demo", versions, text)
+
+
+def test_beginning_that_several_have_is_refused_with_all_of_them(world: World) -> None:
+    for number in range(17):
+        world.put(DEMO.replace("Writes.", f"Writes {number}."))
+    versions = list(list_versions(world.store))
+    names = [version.workflow for version in versions]
+    prefix = next(name[0] for name in names if sum(other[0] == name[0] for other in names) > 1)
+
+    with pytest.raises(AmbiguousVersion) as caught:
+        choose_version("demo", versions, prefix)
+
+    assert caught.value.facts["matches"] == sorted(n for n in names if n[0] == prefix)

@@ -1,0 +1,132 @@
+"""Which kind of test each file holds: its markers, its hypothesis profile, whether it goes first.
+
+Tables of shell patterns over paths below tests/; conftest.py applies them. No test is marked by
+hand.
+"""
+
+from collections.abc import Collection
+from fnmatch import fnmatchcase
+
+MARKERS = {
+    "quick": "neither slow nor of any kind below; `pytest -m quick` takes less than 30 s",
+    "slow": "not run by plain pytest, only by .ci/run",
+    "browser": "needs a browser; not run by plain pytest, only by .ci/run",
+    "crash": "kills a command, cuts the power or fills the disk at every moment",
+    "race": "many processes on one store",
+    "process": "starts programs, or waits for time limits",
+    "hygiene": "house rules, linters, types",
+    "realcli": "a real agent program, where one is installed",
+}
+
+FILES = {
+    "slow": (
+        "*/test_killed_*",
+        "*/test_failed_writes.py",
+        "*/test_power_loss.py",
+        "*/test_sharing_crash.py",
+        "*/test_races.py",
+        "*/test_gc_races.py",
+        "*/test_background_crowd.py",
+    ),
+    "browser": ("browser/*", "web/browser/*", "*/test_browser*"),
+    "crash": (
+        "*/test_killed_*",
+        "*/test_failed_writes.py",
+        "*/test_power_loss.py",
+        "*/test_sharing_crash.py",
+        "store/gc/*",
+        "store/test_record_everywhere.py",
+    ),
+    "race": ("*/test_races.py", "*_races.py", "*/test_background_crowd.py"),
+    "process": (
+        "agentkit/adapters/*",
+        "agentkit/programs/*",
+        "agentkit/test_lessons_of_agents.py",
+        "agents/*",
+        "commands/agent_run/*",
+        "commands/control/test_steer.py",
+        "commands/drive/*",
+        "commands/inspect/test_logs.py",
+        "commands/remote/*",
+        "commands/test_lessons_of_*",
+        "commands/test_waiting_limits.py",
+        "commands/verify/*",
+        "interop/*",
+        "library/*",
+        "store/disk/test_slots.py",
+        "store/test_contract.py",
+        "test_bad_input.py",
+        "test_processes.py",
+        "test_seal.py",
+        "test_transcripts.py",
+        "workflows/*",
+    ),
+    "hygiene": ("test_hygiene.py",),
+    "realcli": ("realcli/*",),
+}
+
+FIXTURES = {
+    "backend": "process",
+    "browser": "browser",
+    "git": "process",
+    "hub": "process",
+    "key": "process",
+    "ran": "process",
+    "sites": "process",
+    "start": "process",
+}
+"""The marker that asking for a fixture gives."""
+
+# An example of these forks, runs git or waits for the disk.
+COSTLY_EXAMPLES = (
+    "agentkit/adapters/*",
+    "agentkit/react/*",
+    "agentkit/test_lessons_of_agents.py",
+    "agents/test_limited_fork.py",
+    "commands/*",
+    "interop/*",
+    "library/*",
+    "store/*",
+    "test_debug_log.py",
+    "workflows/*",
+)
+
+# What takes longest begins first; else one worker would end with it alone.
+LONGEST_FIRST = (
+    "*/test_races.py",
+    "*/test_background_crowd.py",
+    "test_hygiene.py",
+    "*/test_killed_*",
+    "*/test_failed_writes.py",
+    "*/test_power_loss.py",
+    "test_transcripts.py",
+    "realcli/*",
+    "*/test_max_running.py",
+    "*/test_stop_agent.py",
+    "interop/*",
+)
+
+
+def kinds_of(path: str, fixtures: Collection[str]) -> set[str]:
+    """List the markers of a test in the file *path* that asks for *fixtures*."""
+    given = {marker for marker, patterns in FILES.items() if matches(path, patterns)}
+    given |= {marker for fixture, marker in FIXTURES.items() if fixture in fixtures}
+    return given or {"quick"}
+
+
+def may_be_quick(path: str) -> bool:
+    """Tell whether a file can hold tests that are quick."""
+    return kinds_of(path, ()) == {"quick"}
+
+
+def order_of(path: str) -> int:
+    """Tell how early the tests of a file have to begin; less is earlier."""
+    return next(
+        (rank for rank, each in enumerate(LONGEST_FIRST) if fnmatchcase(path, each)),
+        len(LONGEST_FIRST),
+    )
+
+
+def matches(path: str, patterns: Collection[str]) -> bool:
+    """Tell whether one of the shell *patterns* fits *path*; `*` goes over folders."""
+    return any(fnmatchcase(path, pattern) for pattern in patterns)

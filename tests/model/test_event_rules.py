@@ -1,0 +1,151 @@
+"""The table of events, and that what writers record obeys it."""
+
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.commands.verify.transition import check_alone, check_next, check_person, check_status
+from uwf_git.model.builtin import ATTEMPT, SIGNAL, START, STEP
+from uwf_git.model.event_folds import Cause, Standing
+from uwf_git.model.event_rules import (
+    CARRIED,
+    CONTROLS,
+    RULES,
+    STEPS,
+    apply_event,
+    begin_thread,
+    carries,
+    event_of,
+    may_follow,
+    may_lead_to,
+)
+from uwf_git.model.node import Node, build_node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.signal import Action
+from uwf_git.model.thread import ENDED, EVENTS, STATUSES, Event
+from uwf_git.model.thread_id import ThreadId
+
+WORKFLOW, OTHER, AGENT = (NodeHash(letter * 13) for letter in "ABC")
+THREAD, FORKED = (ThreadId(f"01J0000000000000000000000{number}") for number in "12")
+START_NODE = build_node(
+    START,
+    {"workflow": {"$ref": WORKFLOW}, "prompt": "p", "agentBinding": {"writer": {"$ref": AGENT}}},
+    timestamp=5,
+)
+BEGIN = begin_thread(THREAD, START_NODE, "demo", initial_state=None)
+
+
+def test_each_event_has_a_row() -> None:
+    assert set(RULES) == set(EVENTS) == set(get_args(Event))
+
+
+@pytest.mark.parametrize("event", get_args(Event))
+def test_each_row_is_made_of_known_words(event: Event) -> None:
+    rule = RULES[event]
+
+    assert set(rule.after.split()) | set(rule.leads_to.split()) <= set(STATUSES)
+    assert set(rule.carries.split()) <= set(CARRIED)
+    assert (rule.fold is None) == (event == "start" or not rule.is_written)
+    assert all(may_follow(event, status) for status in rule.after.split())
+    assert all(may_lead_to(event, status) for status in rule.leads_to.split())
+
+
+def test_groups_of_events_are_read_from_the_table() -> None:
+    assert {"step", "answer"} == STEPS
+    assert {"pause", "resume", "patch", "amend"} == CONTROLS
+    assert {event_of(action) for action in get_args(Action)} == {
+        event for event in RULES if carries(event, "signal")
+    }
+    after_end = {event for event in RULES for status in ENDED if may_follow(event, status)}
+    assert after_end == {"fork"}
+
+
+@pytest.mark.parametrize("event", ["start", "split", "join"])
+def test_event_without_a_fold_follows_no_commit(event: Event) -> None:
+    with pytest.raises(ValueError, match=event):
+        apply_event(BEGIN, event)
+
+
+def node_of(event: Event, number: int, kind: str) -> Node | None:
+    """Build a node as the writer of *event* does; *number* makes it another one each time."""
+    if event in STEPS:
+        step = {"role": "writer", "state": {"n": number}, "durationMs": number}
+        return build_node(STEP, step, timestamp=number)
+    if event == "attempt":
+        attempt = {"role": "writer", "error": {"kind": kind, "message": str(number)}}
+        more = {"resetAt": number} if kind == "limit" else {}
+        return build_node(ATTEMPT, attempt | more, timestamp=number)
+    if not carries(event, "signal"):
+        return None
+    parts: dict[str, Any] = {
+        "patch": {"patch": {"n": number}},
+        "amend": {"agentBinding": {"writer": {"$ref": OTHER}}, "workflow": {"$ref": OTHER}},
+    }
+    signal = {"action": event, "reason": "r"} | parts.get(event, {})
+    return build_node(SIGNAL, signal, timestamp=number)
+
+
+def cause_of(event: Event, number: int, kind: str, back_to: Standing) -> Cause:
+    return Cause(
+        node=node_of(event, number, kind),
+        role="writer",
+        agent="uwf-mock",
+        has_retries=number % 2 == 0,
+        back_to=back_to if event == "poke" else None,
+        thread=FORKED if event == "fork" else None,
+        workflow_name="other" if event == "amend" else None,
+    )
+
+
+written = st.sampled_from([event for event, rule in RULES.items() if rule.fold is not None])
+kinds = st.sampled_from(["exited", "limit", "interrupted"])
+stories = st.lists(st.tuples(written, kinds), max_size=30)
+
+
+@given(stories)
+def test_what_writers_record_obeys_the_table(story: list[tuple[Event, str]]) -> None:
+    """Each event that may come next is recorded as writers do, and verify finds nothing wrong."""
+    standing, back_to = BEGIN, BEGIN
+    for number, (event, kind) in enumerate(story):
+        before = standing
+        is_possible = may_follow(event, before.record.status)
+        if any(check_person(before, event)) or not is_possible or event == "fork":
+            continue
+        if event == "poke" and before.state.depth == back_to.state.depth:
+            continue
+        standing = apply_event(before, event, cause_of(event, number, kind, back_to))
+        back_to = before if event in STEPS else back_to
+
+        record = standing.record
+        assert list(check_alone(record, THREAD)) == []
+        assert list(check_next(before.record, record)) == []
+        assert list(check_status(record, {record.status})) == []
+        assert may_lead_to(event, record.status)
+        assert (record.depth, record.workflow) == (standing.state.depth, standing.state.workflow)
+
+
+@given(stories, st.sampled_from(get_args(Event)), st.sampled_from(STATUSES))
+def test_verify_refuses_what_is_not_in_the_table(
+    story: list[tuple[Event, str]], event: Event, status: Any
+) -> None:
+    standing = BEGIN
+    for number, (each, kind) in enumerate(story):
+        if may_follow(each, standing.record.status) and each not in {"fork", "poke"}:
+            standing = apply_event(standing, each, cause_of(each, number, kind, standing))
+    before = standing.record
+    record = before._replace(event=event, status=status)
+
+    if not may_lead_to(event, status):
+        assert any("leads to" in told for told in check_alone(record, None))
+    if not may_follow(event, before.status):
+        assert any("Uwf-Event" in told for told in check_next(before, record))
+    if RULES[event].is_written:
+        for field, value in (
+            ("role", "writer"), ("agent", "x"), ("attempt", 1), ("signal", OTHER),
+            ("forked_from", FORKED),
+        ):  # fmt: skip
+            wrong = None if carries(event, field) else value
+            forged = record._replace(**{field: wrong})  # type: ignore[arg-type]  # each has its field's type
+            assert any(CARRIED[field] in told for told in check_alone(forged, None))

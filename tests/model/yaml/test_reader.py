@@ -1,0 +1,420 @@
+import json
+from contextlib import suppress
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.model.yaml import reader as yaml_text
+from uwf_git.model.yaml.include import CannotInclude, Includes
+from uwf_git.model.yaml.reader import MAX_SOURCE_BYTES, BadYaml, YamlDocument, parse_yaml
+
+
+@pytest.fixture(autouse=True, params=["CSafeLoader", "SafeLoader"])
+def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run every test with libyaml and without: either may be installed."""
+    if not hasattr(yaml, request.param):
+        pytest.skip("PyYAML was built without libyaml")
+    monkeypatch.setattr(yaml_text, "_LOADER", getattr(yaml, request.param))
+
+
+def refused(source: bytes | str) -> tuple[int | None, str]:
+    with pytest.raises(BadYaml) as caught:
+        parse_yaml(source)
+    assert "\n" not in caught.value.message
+    assert caught.value.exit_status == 1
+    return caught.value.line, caught.value.problem
+
+
+FILE = """\
+# a comment
+name: demo
+roles:
+  writer:
+    prompt: |
+      Write
+      it.
+  checker: {a: 1,
+    b: 2}
+list:
+- one
+-
+  x: y
+- - deep
+"""
+
+
+def test_values_are_plain_json() -> None:
+    assert parse_yaml(FILE).value == {
+        "name": "demo",
+        "roles": {"writer": {"prompt": "Write\nit.\n"}, "checker": {"a": 1, "b": 2}},
+        "list": ["one", {"x": "y"}, ["deep"]],
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ((), 2),
+        (("name",), 2),
+        (("roles",), 3),
+        (("roles", "writer"), 4),
+        (("roles", "writer", "prompt"), 5),
+        (("roles", "checker", "b"), 9),
+        (("list", 0), 11),
+        (("list", 1), 13),
+        (("list", 1, "x"), 13),
+        (("list", 2, 0), 14),
+        (("list", 3), None),
+        (("list", -1), None),
+        (("roles", "nobody"), None),
+        (("name", "below text"), None),
+    ],
+)
+def test_every_place_has_its_line(path: tuple[str | int, ...], line: int | None) -> None:
+    assert parse_yaml(FILE).line(path) == line
+
+
+def test_lines_are_counted_with_any_line_break() -> None:
+    assert parse_yaml("a: 1\r\nb: 2\r\nc: 3").line(("c",)) == 3
+    assert parse_yaml("a: 1\rb: 2\rc: 3").line(("c",)) == 3
+
+
+def test_key_without_value_is_null() -> None:
+    assert parse_yaml("a:\nb: ~\n").value == {"a": None, "b": None}
+
+
+def test_quotes_make_text_of_anything() -> None:
+    assert parse_yaml("['1', \"true\", '', \"~\"]").value == ["1", "true", "", "~"]
+
+
+def test_core_tags_are_understood() -> None:
+    source = '[!!str 1, ! 2, !!int "3", !!float 4, !!bool true, !!null "", !!map {}, !!seq []]'
+    assert parse_yaml(source).value == ["1", "2", 3, 4, True, None, {}, []]
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("!!int abc", "'abc' is no !!int"),
+        ("!!bool 1", "'1' is no !!bool"),
+        ("!!float true", "'true' is no !!float"),
+        ("!!binary aGk=", "the tag !!binary is not supported"),
+        ("!!timestamp 2024-01-01", "the tag !!timestamp is not supported"),
+        ("!include x", "the tag !include is not supported"),
+        ("!!python/object/apply:os.system [x]", "tag !!python/object/apply:os.system is not"),
+        ("!!set {a}", "the tag !!set is not supported"),
+        ("!!map []", "the tag !!map is not supported"),
+    ],
+)
+def test_other_tags_are_refused(source: str, problem: str) -> None:
+    line, told = refused(f"a: 1\nb: {source}")
+    assert (line, problem in told) == (2, True), told
+
+
+def test_merge_key_is_an_ordinary_key() -> None:
+    assert parse_yaml("a: &x {b: 1}\nc:\n  <<: *x").value["c"] == {"<<": {"b": 1}}
+
+
+def test_duplicate_key_names_both_lines() -> None:
+    assert refused("a: 1\nb: 2\n'a': 3") == (3, "the key 'a' is duplicated, first on line 1")
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("1: x", 'the key 1 is not text; write "1"'),
+        ("true: x", 'the key true is not text; write "true"'),
+        ("~: x", 'the key ~ is not text; write "~"'),
+        ("?\n: x", "a key must be text"),
+        ("? [a]\n: x", "a key must be text"),
+        ("{{a: b}: c}", "a key must be text"),
+    ],
+)
+def test_key_that_is_not_text_is_refused(source: str, problem: str) -> None:
+    assert refused(source) == (1, problem)
+
+
+def test_alias_repeats_its_value_and_its_lines() -> None:
+    document = parse_yaml("a: &x\n  b: 1\nc: *x\n")
+    assert document.value == {"a": {"b": 1}, "c": {"b": 1}}
+    assert (document.line(("c",)), document.line(("c", "b"))) == (3, 2)
+
+
+def test_alias_may_be_a_key() -> None:
+    assert parse_yaml("a: &x b\n*x : c").value == {"a": "b", "b": "c"}
+
+
+def test_alias_without_anchor_is_refused() -> None:
+    assert refused("a: 1\nb: *x") == (2, "the alias *x has no anchor before it")
+
+
+def test_alias_inside_itself_is_refused() -> None:
+    assert refused("a: &x\n  - *x") == (2, "the alias *x contains itself")
+
+
+def test_aliases_cannot_multiply() -> None:
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
+    line, problem = refused("\n".join(levels))
+    assert (line, problem) == (6, "more than 200,000 values, aliases and includes counted")
+
+
+def test_aliases_cannot_nest_deeper_than_the_limit() -> None:
+    levels = ["a0: &a0 [[[[[[[[[[x]]]]]]]]]]"]
+    levels += [f"a{n}: &a{n} [[[[[[[[[[*a{n - 1}]]]]]]]]]]" for n in range(1, 30)]
+    assert refused("\n".join(levels)) == (10, "nested more than 100 levels deep")
+
+
+def test_values_are_counted_up_to_the_limit() -> None:
+    # A list of 999 values counts 1,000, and so does every alias to it; the outer list counts 1.
+    lists = f"[&a [{'x,' * 999}]{{}}]"
+    assert parse_yaml(lists.format(", *a" * 198)).value
+    assert refused(lists.format(", *a" * 199)) == (
+        1,
+        "more than 200,000 values, aliases and includes counted",
+    )
+
+
+def test_a_hundred_levels_are_read_and_one_more_is_not() -> None:
+    assert parse_yaml("[" * 100 + "]" * 100).value
+    assert refused("[" * 101 + "]" * 101) == (1, "nested more than 100 levels deep")
+
+
+@pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
+def test_ten_thousand_levels_are_refused(opening: str) -> None:
+    assert refused(opening * 10_000) == (1, "nested more than 100 levels deep")
+
+
+def test_fifty_megabytes_are_refused_unread() -> None:
+    assert refused(b"a" * 50_000_000) == (None, "the file is larger than 1 MiB")
+
+
+def test_size_is_counted_in_bytes() -> None:
+    assert parse_yaml("a" * MAX_SOURCE_BYTES).value
+    assert refused("a" * (MAX_SOURCE_BYTES + 1)) == (None, "the file is larger than 1 MiB")
+    assert refused("é" * (MAX_SOURCE_BYTES // 2 + 1)) == (None, "the file is larger than 1 MiB")
+
+
+@pytest.mark.parametrize("source", ["", " \n\n", "# nothing\n", "---\n", "---\n...\n", "\ufeff"])
+def test_empty_file_is_refused(source: str) -> None:
+    assert refused(source) == (None, "the file is empty")
+
+
+def test_null_and_empty_text_are_not_an_empty_file() -> None:
+    assert parse_yaml("null").value is None
+    assert parse_yaml("''").value == ""
+
+
+@pytest.mark.parametrize("source", ["a: 1\n---\nb: 2\n", "a: 1\n---\n", "a: 1\n...\n---\nb: 2"])
+def test_second_document_is_refused(source: str) -> None:
+    line, problem = refused(source)
+    assert (line, problem) == (
+        source.count("\n", 0, source.rindex("---")) + 1,
+        "a second document starts here; one file holds one",
+    )
+
+
+def test_bytes_that_are_not_utf_8_are_refused_with_their_line() -> None:
+    assert refused(b"a: 1\nb: \xff\n") == (2, "the file is not UTF-8 text (byte 0xff)")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_refused(encoding: str) -> None:
+    line, problem = refused("name: demo\n".encode(encoding))
+    expected = "UTF-16" if encoding == "utf-16" else "U+0000"
+    assert (line in {None, 1}, expected in problem) == (True, True)
+
+
+def test_byte_order_mark_is_skipped() -> None:
+    assert parse_yaml(b"\xef\xbb\xbfname: demo").value == {"name": "demo"}
+
+
+@pytest.mark.parametrize("character", ["\0", "\x1b", "\x7f", "\x85", "\u2028", "\ud800", "\ufffe"])
+def test_character_that_is_no_text_is_refused_with_its_line(character: str) -> None:
+    line, problem = refused(f"a: 1\r\nb: {character}")
+    assert (line, f"the character U+{ord(character):04X} is not allowed" in problem) == (2, True)
+
+
+def test_binary_file_is_refused() -> None:
+    assert refused(bytes(range(256))) == (2, "the file is not UTF-8 text (byte 0x80)")
+
+
+def test_escaped_character_is_read() -> None:
+    assert parse_yaml('"\\u2028\\x85\\0\\U0001F600"').value == "\u2028\x85\0😀"
+
+
+@pytest.mark.parametrize("escape", ['"\\ud800"', 'a: "x\\udfff"', '"\\ud83d\\ude00": x'])
+def test_half_of_a_surrogate_pair_is_refused(escape: str) -> None:
+    assert refused(escape)[0] == 1
+
+
+@pytest.mark.parametrize("number", [".nan", ".inf", "-.INF", "1e999", "9" * 400, "9" * 5000])
+def test_number_that_json_does_not_have_is_refused(number: str) -> None:
+    line, problem = refused(f"a: 1\nb: {number}")
+    assert (line, "is a number that JSON does not have" in problem) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("a: b: c", 1),
+        ("a: 1\n\tb: 2", 2),
+        ("a: [1,\n  2", 2),
+        ("a: 'x", 1),
+        ("a: 1\n b: 2", 2),
+        ("a: @x", 1),
+        ("a: 1\n- b", 2),
+        ("%YAML 2.0\n---\na: 1", 1),
+        ("a: !x!y z", 1),
+    ],
+)
+def test_syntax_error_has_its_line(source: str, line: int) -> None:
+    assert refused(source)[0] == line
+
+
+@pytest.mark.parametrize(
+    "source", ['"\\UFFFFFFFF"', '"\\U00110000"', f"%YAML {'1' * 5000}.1\n---\na"]
+)
+def test_number_beyond_all_characters_and_versions_is_refused(source: str) -> None:
+    assert refused(source)
+
+
+def test_tag_cannot_write_to_the_terminal() -> None:
+    assert refused("!%1b%5b31m%0a x")[1] == r"the tag !\x1b[31m\n is not supported"
+
+
+def test_long_words_are_shortened_in_messages() -> None:
+    for source in (
+        "{0}: 1\n{0}: 2",
+        "a: *{0}",
+        "a: &{0} [*{0}]",
+        "!{0} a",
+        "!{0}!b a",
+        "[a, '{0}' b]",
+    ):
+        assert len(refused(source.format("x" * 500_000))[1]) < 200
+
+
+def test_tab_as_indentation_is_explained() -> None:
+    assert "not tabs" in refused("a:\n\tb: 1")[1]
+
+
+def test_error_says_line_and_problem_in_one_sentence() -> None:
+    with pytest.raises(BadYaml, match=r"^line 2: the key 'a' is duplicated, first on line 1$"):
+        parse_yaml("a: 1\na: 2")
+
+
+@given(st.one_of(st.binary(max_size=200), st.text(alphabet="a1 -:#[]{}&*!|>'\"%@`~\n\t?,<=")))
+def test_any_input_is_read_or_refused(source: bytes | str) -> None:
+    with suppress(BadYaml):
+        json.dumps(parse_yaml(source).value, allow_nan=False)
+
+
+def read_with(source: str, **files: str) -> YamlDocument:
+    named = {name.replace("__", "/").replace("_", "."): text for name, text in files.items()}
+
+    def read(path: str) -> bytes:
+        if path not in named:
+            raise CannotInclude("it is not there")
+        return named[path].encode()
+
+    return parse_yaml(source, includes=Includes(read, name="main.yaml"))
+
+
+def told(source: str, **files: str) -> list[tuple[str | None, int | None, str]]:
+    with pytest.raises(BadYaml) as caught:
+        read_with(source, **files)
+    return [(each.file, each.line, each.message) for each in caught.value.problems]
+
+
+def test_an_include_stands_for_what_is_in_the_file() -> None:
+    document = read_with(
+        "a: !include x.md\nb: [!include p/y.yaml, !include 'z.json']\nc: !include x.md",
+        x_md="two\nlines\n",
+        p__y_yaml="k: !include q.yaml\nl: !include ../x.md",
+        p__q_yaml="[1, no]",
+        z_json='{"on": null}',
+    )
+
+    assert document.value == {
+        "a": "two\nlines\n",
+        "b": [{"k": [1, "no"], "l": "two\nlines\n"}, {"on": None}],
+        "c": "two\nlines\n",
+    }
+
+
+def test_whole_document_may_be_another_file() -> None:
+    assert read_with("!include a.yaml", a_yaml="x: 1").value == {"x": 1}
+
+
+def test_an_anchor_may_be_on_an_include() -> None:
+    assert read_with("[&a !include x.md, *a]", x_md="hi").value == ["hi", "hi"]
+
+
+def test_without_files_an_include_is_an_unknown_tag() -> None:
+    assert refused("a: !include x.md") == (1, "the tag !include is not supported")
+
+
+@pytest.mark.parametrize("source", ["!include [a]", "a: !include {b: 1}"])
+def test_an_include_takes_a_path_and_no_collection(source: str) -> None:
+    assert told(source) == [(None, 1, "!include takes the path of one file")]
+
+
+def test_a_key_cannot_be_included() -> None:
+    (problem,) = told("a: 1\n!include x.md : 2", x_md="b")
+    assert problem[:2] == (None, 2)
+    assert "only a value can" in problem[2]
+
+
+def test_everything_that_cannot_be_included_is_reported_at_once_where_it_is() -> None:
+    assert told(
+        "a: !include no.md\nb: !include b.yaml\nc: !include c.json\nd: !include ../up.md\n"
+        "e: !include e.yaml\nf: !include b.yaml",
+        b_yaml="x:\n  y: !include gone.md",
+        c_json='{\n"a": }',
+        e_yaml="a: 1\na: 2",
+    ) == [
+        (None, 1, "!include no.md: it is not there"),
+        ("b.yaml", 2, "!include gone.md: it is not there"),
+        ("c.json", 2, "not JSON: expecting value"),
+        (None, 4, "!include ../up.md: it is outside the folder of the workflow file"),
+        ("e.yaml", 2, "the key 'a' is duplicated, first on line 1"),
+    ]
+
+
+def test_files_that_include_each_other_are_reported_and_do_not_hang() -> None:
+    (problem,) = told("!include a.yaml", a_yaml="\n- !include b.yaml", b_yaml="!include a.yaml")
+    assert problem[:2] == ("b.yaml", 1)
+    assert "a.yaml → b.yaml → a.yaml" in problem[2]
+    (problem,) = told("!include main.yaml", main_yaml="x")
+    assert "main.yaml → main.yaml" in problem[2]
+
+
+def test_number_of_problems_is_limited() -> None:
+    source = "\n".join(f"- !include {number}.md" for number in range(1000))
+
+    assert len(told(source)) == 200
+
+
+def test_included_values_count_as_often_as_they_are_included() -> None:
+    thousand = f"[{'x,' * 999}]"
+    assert len(read_with(f"[{'!include a.yaml,' * 199}]", a_yaml=thousand).value) == 199
+    (problem,) = told(f"[{'!include a.yaml,' * 200}]", a_yaml=thousand)
+    assert problem[2] == "more than 200,000 values, aliases and includes counted"
+
+
+def test_included_levels_count_too() -> None:
+    assert read_with(f"{'[' * 50}!include a.yaml{']' * 50}", a_yaml="[" * 50 + "]" * 50)
+    (problem,) = told(f"{'[' * 51}!include a.yaml{']' * 51}", a_yaml="[" * 50 + "]" * 50)
+    assert "nested more than 100 levels" in problem[2]
+
+
+def test_text_that_is_repeated_counts_for_what_it_takes() -> None:
+    # A megabyte 100 times is 100 values, and a hundred megabytes of nodes.
+    (problem,) = told(f"[{'!include a.md,' * 100}]", a_md="x" * 1_000_000)
+    assert "values, aliases and includes counted" in problem[2]
+    line, message = refused(f"- &a {'x' * 500_000}\n- [{'*a,' * 100}]")
+    assert line == 2
+    assert "values, aliases and includes counted" in message

@@ -1,0 +1,114 @@
+import re
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from uwf_git.model.yaml.reader import parse_yaml
+from uwf_git.model.yaml.render import render_yaml
+
+# Text as agents write it, and text with characters that have a meaning in YAML.
+texts = st.one_of(
+    st.text(),
+    st.text(alphabet="ab \n\t:#-'\"|>.\\1e0xo~?\r&*[]{},%@`", max_size=15),
+    st.sampled_from(["yes", "No", "on", "=", "<<", "12:30", "2024-01-01", "1_000", "0o7", "---"]),
+)
+scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**20), 10**20),
+    st.floats(allow_nan=False, allow_infinity=False),
+    texts,
+)
+values = st.recursive(
+    scalars,
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(texts, inner, max_size=4)),
+    max_leaves=20,
+)
+
+
+@given(values)
+@example("\t0\n")
+@example("  first line is indented\nsecond\n")
+@example("\n\nblank lines first")
+@example("blank lines last\n\n\n")
+@example("blanks at the end  \n  \nof lines")
+@example({"x" * 2000: {"y" * 2000: ["z"]}})
+@example([[[["a\nb"]], {"c": "d\ne"}]])
+def test_written_value_is_read_back(value: Any) -> None:
+    # repr distinguishes 1 from True and 1.0, and shows the order of keys.
+    assert repr(parse_yaml(render_yaml(value)).value) == repr(value)
+
+
+@given(st.lists(texts))
+def test_readers_of_yaml_1_1_see_the_same_text(strings: list[str]) -> None:
+    # U+0085 and the like are written as escapes, which every reader keeps.
+    assert yaml.safe_load(render_yaml(strings)) == strings
+
+
+def test_layout_is_for_people() -> None:
+    shared = {"same": "value"}
+    value = {
+        "thread": "01J7K9M2XNPQR5VWBCDF8G3H4T",
+        "head": "8FWKR3TN5V1QA",
+        "command": "uwf-shell --quiet 'a b'",
+        "depth": 3,
+        "done": False,
+        "none": None,
+        "answer": "no",
+        "time": "12:30",
+        "content": "# Report\n\nAll done.  \n  indented\n",
+        "no newline": "a\nb",
+        "Überschrift": "größer",
+        "empty": {"list": [], "map": {}, "text": ""},
+        "steps": [{"role": "writer", "meta": shared}, {"role": "checker", "meta": shared}, [1, 2]],
+    }
+    assert render_yaml(value) == (
+        "thread: 01J7K9M2XNPQR5VWBCDF8G3H4T\n"
+        "head: 8FWKR3TN5V1QA\n"
+        "command: uwf-shell --quiet 'a b'\n"
+        "depth: 3\n"
+        "done: false\n"
+        "none: null\n"
+        'answer: "no"\n'
+        'time: "12:30"\n'
+        "content: |\n"
+        "  # Report\n"
+        "\n"
+        "  All done.  \n"
+        "    indented\n"
+        "no newline: |-\n"
+        "  a\n"
+        "  b\n"
+        "Überschrift: größer\n"
+        "empty:\n"
+        "  list: []\n"
+        "  map: {}\n"
+        '  text: ""\n'
+        "steps:\n"
+        "  - role: writer\n"
+        "    meta:\n"
+        "      same: value\n"
+        "  - role: checker\n"
+        "    meta:\n"
+        "      same: value\n"
+        "  - - 1\n"
+        "    - 2\n"
+    )
+
+
+def test_long_line_is_not_broken() -> None:
+    line = "word " * 200 + "end"
+    assert render_yaml({"text": line}) == f"text: {line}\n"
+
+
+def test_control_characters_reach_no_terminal() -> None:
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", render_yaml("\x1b[31mred\x07\n\x9b"))
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_invalid_json_is_refused(number: float) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        render_yaml([number])

@@ -1,0 +1,274 @@
+import errno
+import itertools
+import os
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from store.killing import dies_at
+
+from uwf_git.store.disk import durable
+from uwf_git.store.disk.durable import (
+    add_files,
+    make_folder,
+    remove_file,
+    replace_file,
+    sync_directories,
+    write_temporary,
+)
+
+
+@pytest.fixture(params=["one after the other", "by threads"])
+def slow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take every fsync for a fast one, or every one for a slow one."""
+    most = float("inf") if request.param == "one after the other" else -1.0
+    monkeypatch.setattr(durable, "_SLOW_S", most)
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record the path of each file that is forced to the disk."""
+    paths: list[str] = []
+    force = os.fsync
+
+    def note(descriptor: int) -> None:
+        force(descriptor)
+        paths.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+
+    monkeypatch.setattr(os, "fsync", note)
+    return paths
+
+
+def add(folder: Path, count: int, *, is_durable: bool = True) -> list[str]:
+    """Add *count* files in as many folders."""
+    return add_files(
+        ((f"{folder}/{number}/file", b"%d" % number) for number in range(count)),
+        temporary_in=str(folder),
+        prefix="tmp_",
+        mode=0o444,
+        durable=is_durable,
+    )
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("count", [0, 1, 2, 100, 101, 230])
+def test_many_files_are_all_on_the_disk_and_have_their_names(
+    tmp_path: Path, synced: list[str], count: int
+) -> None:
+    paths = add(tmp_path, count)
+    assert paths == [f"{tmp_path}/{number}/file" for number in range(count)]
+    assert [Path(path).read_bytes() for path in paths] == [b"%d" % n for n in range(count)]
+    assert sorted(os.listdir(tmp_path)) == sorted(str(number) for number in range(count))
+    # Each once, and when it had no name yet.
+    assert len(set(synced)) == len(synced) == count
+    assert all(path.startswith(f"{tmp_path}/tmp_") for path in synced)
+    assert {stat.S_IMODE(os.stat(path).st_mode) for path in paths} <= {0o444}
+
+
+def test_files_that_need_not_be_durable_are_not_forced(tmp_path: Path, synced: list[str]) -> None:
+    assert len(add(tmp_path, 150, is_durable=False)) == 150
+    assert synced == []
+
+
+@pytest.mark.usefixtures("slow")
+def test_of_files_of_which_one_fails_none_has_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", failing_at(7))
+    with pytest.raises(OSError, match="Input/output") as raised:
+        add(tmp_path, 20)
+    assert raised.value.filename == str(tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def failing_at(number: int) -> Callable[[int], None]:
+    left = iter(range(1, number))
+
+    def fail(_descriptor: int) -> None:
+        if next(left, None) is None:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    return fail
+
+
+def test_content_that_is_written_piece_by_piece_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, content: write(descriptor, content[:3]))
+    path = write_temporary(str(tmp_path), b"more than three", prefix="tmp_", durable=False)
+    assert Path(path).read_bytes() == b"more than three"
+
+
+def test_a_full_disk_is_named_by_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_written: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", refuse)
+    with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}'"):
+        write_temporary(str(tmp_path), b"content", prefix="tmp_", durable=False)
+    with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}'"):
+        add(tmp_path, 3)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_git_removes_meanwhile_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, left = os.makedirs, iter(range(3))
+
+    def make_in_vain(path: str, *, exist_ok: bool) -> None:
+        make(path, exist_ok=exist_ok)
+        if next(left, None) is not None:
+            os.rmdir(path)
+
+    monkeypatch.setattr(os, "makedirs", make_in_vain)
+    assert len(add(tmp_path, 1)) == 1
+
+
+def test_removed_temporary_file_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(old: str, _new: str) -> None:
+        remove_file(old)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), old)
+
+    monkeypatch.setattr(os, "replace", lose)
+    with pytest.raises(FileNotFoundError):
+        add(tmp_path, 2)
+
+
+def test_a_system_without_threads_to_give_forces_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, synced: list[str]
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(durable, "_SLOW_S", -1.0)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    add(tmp_path, 5)
+    assert len(set(synced)) == 5
+
+
+@pytest.mark.parametrize("is_durable", [False, True])
+def test_a_temporary_file_has_a_name_of_its_own_in_a_folder_that_is_made(
+    tmp_path: Path, *, is_durable: bool
+) -> None:
+    folder = tmp_path / "new" / "folder"
+    paths = {
+        write_temporary(str(folder), b"content", prefix="tmp_", durable=is_durable)
+        for _count in range(3)
+    }
+    assert len(paths) == 3
+    assert {Path(path).read_bytes() for path in paths} == {b"content"}
+    assert all(path.startswith(f"{folder}/tmp_") for path in paths)
+
+
+def test_what_cannot_be_written_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OSError, match="no space left"):
+        write_temporary(str(tmp_path), b"content", prefix="tmp_", durable=True)
+    with pytest.raises(OSError, match="no space left"):
+        replace_file(str(tmp_path / "file"), b"content")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_is_replaced_with_nothing_left_over(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    replace_file(str(path), b"one")
+    replace_file(str(path), b"two")
+    assert path.read_bytes() == b"two"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_what_cannot_be_put_in_place_leaves_the_old(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError):
+        replace_file(str(tmp_path / "folder"), b"content")
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_the_temporary_file_may_lie_elsewhere(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    replace_file(str(tmp_path / "file"), b"content", temporary_in=str(elsewhere))
+    assert os.listdir(elsewhere) == []
+    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "file"]
+
+
+def test_a_replacement_killed_anywhere_leaves_the_old_or_the_new(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    found = set()
+    for moment in itertools.count(1):
+        replace_file(str(path), b"old")
+        if not dies_at(moment, lambda: replace_file(str(path), b"new")):
+            break
+        found.add(path.read_bytes())
+    # The rename is the last change, so there is no moment for a kill after it.
+    assert (found, path.read_bytes()) == ({b"old"}, b"new")
+
+
+def test_removing_a_missing_file_is_no_error(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    remove_file(str(path))
+    remove_file(str(path))
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("is_durable", [False, True])
+def test_a_folder_is_made_once(tmp_path: Path, *, is_durable: bool) -> None:
+    for _count in range(2):
+        make_folder(str(tmp_path / "a" / "b"), durable=is_durable)
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+def test_a_folder_is_durable_with_all_that_were_made_above_it(
+    tmp_path: Path, synced: list[str]
+) -> None:
+    make_folder(str(tmp_path / "a" / "b" / "c"), durable=True)
+    assert set(synced) == {str(tmp_path), f"{tmp_path}/a", f"{tmp_path}/a/b"}
+    synced.clear()
+    make_folder(str(tmp_path / "a" / "b" / "c"), durable=True)
+    assert synced == [f"{tmp_path}/a/b"]
+
+
+@pytest.mark.usefixtures("slow")
+def test_folders_are_put_on_the_disk_once_each(tmp_path: Path, synced: list[str]) -> None:
+    folders = [str(tmp_path / str(number)) for number in range(130)]
+    for folder in folders:
+        os.mkdir(folder)
+    sync_directories([*folders, *folders, str(tmp_path / "gone")])
+    assert sorted(synced) == sorted(folders)
+
+
+def test_a_file_is_replaced_without_waiting_for_the_disk(tmp_path: Path, synced: list[str]) -> None:
+    replace_file(str(tmp_path / "file"), b"content", durable=False)
+    assert (tmp_path / "file").read_bytes() == b"content"
+    assert synced == []
+
+
+def test_content_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    rename, sync = os.replace, os.fsync
+
+    def noted_rename(old: str, new: str) -> None:
+        done.append("rename")
+        rename(old, new)
+
+    def noted_sync(descriptor: int) -> None:
+        done.append("fsync")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "replace", noted_rename)
+    monkeypatch.setattr(os, "fsync", noted_sync)
+    replace_file(str(tmp_path / "file"), b"content")
+    assert done == ["fsync", "rename", "fsync"]

@@ -1,0 +1,209 @@
+"""git's own gc as we run it, and what one that is killed leaves behind."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from store.conftest import Git
+from store.due import make_due
+from store.story import Story, put_raw
+
+from uwf_git.store.gc.git_gc import run_git_gc
+from uwf_git.store.gc.lock import GcRuns, hold_gc_lock
+from uwf_git.store.gc.loose_objects import list_loose_objects
+from uwf_git.store.git.config import set_config
+from uwf_git.store.git.program import ProgramFailed, find_program
+from uwf_git.store.store import Store, open_store
+
+LONG_AGO = (1_000_000_000, 1_000_000_000)
+
+
+@pytest.fixture
+def story(store: Store, clock: Callable[[], int]) -> Story:
+    """Return a thread of a few steps."""
+    told = Story(store, clock)
+    for number in range(5):
+        told.step(text=f"text {number}")
+    return told
+
+
+def gc(store: Store, *, auto: bool = False, environ: dict[str, str] | None = None) -> None:
+    program = find_program("git", os.environ)
+    assert program is not None
+    run_git_gc(store, program, environ or dict(os.environ), auto=auto)
+
+
+def loose(store: Store) -> list[str]:
+    return [oid.decode() for oid in list_loose_objects(f"{store.path}/objects")]
+
+
+def configured(store: Store, **values: str) -> Store:
+    for name, value in values.items():
+        set_config(f"{store.path}/config", f"gc.{name}", value)
+    return open_store(store.path)
+
+
+def test_objects_are_packed_and_refs_are_left_to_us(story: Story, store: Store, git: Git) -> None:
+    gc(store)
+    assert loose(store) == []
+    assert Path(store.path, "refs", "threads", story.thread).exists()
+    assert sorted(path.suffix for path in Path(store.path, "objects/pack").iterdir()) == [
+        ".idx",
+        ".pack",
+    ]
+    assert git("fsck", "--strict", "--no-dangling", cwd=Path(store.path)) == ""
+
+
+def test_only_what_is_due_is_packed_when_it_happens_by_itself(story: Story, store: Store) -> None:
+    gc(store, auto=True)
+    assert len(loose(store)) > 2
+    strays = make_due(store.path)
+    gc(open_store(store.path), auto=True)
+    assert set(loose(store)) == strays
+
+
+def test_what_no_ref_needs_goes_when_it_is_old_whatever_the_settings_say(
+    story: Story, store: Store
+) -> None:
+    young, old = put_raw(store, "blob", b"young"), put_raw(store, "blob", b"old")
+    path = Path(store.path, "objects", old[:2].decode(), old[2:].decode())
+    os.utime(path, LONG_AGO)
+    gc(configured(store, pruneExpire="now"))
+    assert loose(store) == [young.decode()]
+
+
+def test_what_no_ref_needs_stays_where_that_is_asked_for(story: Story, store: Store) -> None:
+    old = put_raw(store, "blob", b"old")
+    os.utime(Path(store.path, "objects", old[:2].decode(), old[2:].decode()), LONG_AGO)
+    gc(configured(store, pruneExpire="never"))
+    assert loose(store) == [old.decode()]
+
+
+def test_a_graph_of_commits_is_never_made_untrue(story: Story, store: Store, git: Git) -> None:
+    place = Path(store.path)
+    commit = story.write_step("writer", "lost").encode()
+    git("update-ref", "refs/uwf/lost", commit.decode(), cwd=place)
+    git("commit-graph", "write", "--reachable", cwd=place)
+    git("update-ref", "-d", "refs/uwf/lost", cwd=place)
+    for path in place.glob("objects/??/*"):
+        os.utime(path, LONG_AGO)
+    gc(store)
+    assert loose(store)
+    assert git("fsck", "--strict", "--no-dangling", cwd=place) == ""
+
+
+def test_a_project_keeps_its_reflogs_its_index_and_its_branches(tmp_path: Path, git: Git) -> None:
+    git("init", "--quiet", "project", cwd=tmp_path)
+    project = tmp_path / "project"
+    for name in ("one", "two"):
+        (project / "file").write_text(name)
+        git("add", "file", cwd=project)
+        git("commit", "--quiet", "-m", name, cwd=project)
+    git("reset", "--quiet", "--hard", "HEAD^", cwd=project)
+    (project / "file").write_text("staged")
+    git("add", "file", cwd=project)
+    for path in project.glob(".git/objects/??/*"):
+        os.utime(path, LONG_AGO)
+    before = git("reflog", cwd=project), git("diff", "--cached", cwd=project)
+    gc(open_store(str(project)))
+    assert (git("reflog", cwd=project), git("diff", "--cached", cwd=project)) == before
+    assert git("fsck", "--strict", cwd=project) == ""
+
+
+def test_another_repository_in_the_environment_is_not_meant(
+    story: Story, store: Store, tmp_path: Path
+) -> None:
+    other = {"GIT_DIR": str(tmp_path / "other"), "GIT_OBJECT_DIRECTORY": str(tmp_path)}
+    gc(store, environ=dict(os.environ) | other)
+    assert loose(store) == []
+
+
+def test_a_gc_of_git_that_runs_is_named(story: Story, store: Store) -> None:
+    Path(store.path, "gc.pid").write_text(f"{os.getpid()} {os.uname().nodename}")
+    with pytest.raises(GcRuns, match=f"pid {os.getpid()}"):
+        gc(store)
+
+
+def test_error_of_git_is_in_the_message(story: Story, store: Store) -> None:
+    Path(store.path, "refs/threads/broken").write_text("1" * 40 + "\n")
+    with pytest.raises(ProgramFailed, match="git gc failed: ") as failed:
+        gc(store)
+    assert f"`uwf verify` says what is damaged, if anything is; `git -C {store.path} gc`" in (
+        failed.value.hint or ""
+    )
+
+
+def test_git_killed_at_any_time_leaves_nothing_that_hinders(
+    story: Story, store: Store, git: Git
+) -> None:
+    """Its whole process group, at moments spread over the time that it takes."""
+    began = time.monotonic()
+    gc(store)
+    took_s = time.monotonic() - began
+    killed = 0
+    for number in range(_KILLS):
+        for count in range(3):
+            story.step(text=f"text {number} {count}")
+        before = needed(store, git)
+        killed += kill_gc(store, after_s=took_s * number / _KILLS)
+        story.step()
+        if number % 6 == 0:
+            # All that a killed one may have left, at once.
+            with hold_gc_lock(store):
+                gc(store)
+            assert loose(store) == []
+            assert git("fsck", "--strict", "--no-dangling", cwd=Path(store.path)) == ""
+        assert before <= needed(store, git)
+    with hold_gc_lock(store):
+        gc(store)
+    # How many come too late is the machine's affair.
+    assert killed > 0
+    assert story.snapshot.record.depth == 5 + _KILLS * 4
+    assert [path for path in Path(store.path).rglob("*.lock") if "uwf" not in path.parts] == []
+
+
+_KILLS = 30
+
+
+def needed(store: Store, git: Git) -> set[str]:
+    told = git("rev-list", "--objects", "--all", cwd=Path(store.path))
+    return {line.split()[0] for line in told.splitlines()}
+
+
+def kill_gc(store: Store, *, after_s: float) -> bool:
+    """Run git's gc in its own session, kill all of it, and return whether it had started."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            with hold_gc_lock(store):
+                gc(store)
+        finally:
+            os._exit(0)
+    until = time.monotonic() + after_s
+    while time.monotonic() < until:
+        time.sleep(0.001)
+    try:
+        os.killpg(pid, 9)
+    except (ProcessLookupError, PermissionError):
+        os.kill(pid, 9)
+    was_killed = os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+    wait_for_end(pid)
+    return was_killed
+
+
+def wait_for_end(group: int) -> None:
+    """Wait until the last process of a killed group is gone.
+
+    Until its parent has reaped it, which takes a moment on a busy machine, the process in gc.pid
+    exists, and git says that a gc is running.
+    """
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.002)

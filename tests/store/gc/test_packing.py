@@ -1,0 +1,55 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from store.conftest import Git
+from store.story import Story
+
+from uwf_git.store.gc.pack_refs import pack_refs
+from uwf_git.store.gc.packing import count_files, pack_objects
+from uwf_git.store.store import Store
+
+WITHOUT_GIT = {"PATH": ""}
+
+
+@pytest.fixture
+def story(store: Store, clock: Callable[[], int]) -> Story:
+    """Return a thread of a few steps."""
+    told = Story(store, clock)
+    for number in range(9):
+        told.step(text=f"text {number}")
+    return told
+
+
+@pytest.mark.parametrize(
+    ("environ", "packer"),
+    [(dict(os.environ), "git"), (WITHOUT_GIT, "dulwich")],
+    ids=["git", "none"],
+)
+def test_store_is_smaller_after_either_packer(
+    environ: dict[str, str], packer: str, story: Story, store: Store, git: Git
+) -> None:
+    before = count_files(store)
+    assert (before.loose_objects > 50, before.packs) == (True, 0)
+    pack_refs(store)
+    assert pack_objects(store, environ) == packer
+    after = count_files(store)
+    assert after[:2] == (0, 1)
+    assert after.size_bytes < before.size_bytes / 5
+    assert git("fsck", "--strict", "--no-dangling", cwd=Path(store.path)) == ""
+
+
+def test_an_empty_store_can_be_packed(store: Store) -> None:
+    for environ in (dict(os.environ), WITHOUT_GIT):
+        pack_objects(store, environ)
+    assert count_files(store)[:2] == (0, 0)
+
+
+def test_bytes_are_counted_as_du_does(store: Store) -> None:
+    before = count_files(store).size_bytes
+    path = Path(store.path, "objects", "pack", "pack-1.pack")
+    path.write_bytes(b"x" * 10_000)
+    after = count_files(store)
+    assert after.size_bytes - before == path.stat().st_blocks * 512
+    assert after.packs == 1

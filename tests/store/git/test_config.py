@@ -1,0 +1,421 @@
+"""git config: what git writes we read, what we write git reads, what people wrote stays."""
+
+import itertools
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from store.conftest import Git
+from store.killing import dies_at
+
+from uwf_git.store.disk import lockfile as ref_lock
+from uwf_git.store.disk.lockfile import RefLocked
+from uwf_git.store.git.config import (
+    BadConfig,
+    GitConfig,
+    UnfitValue,
+    add_config,
+    read_config_file,
+    read_user_config,
+    remove_config,
+    rewrite_config,
+    set_config,
+)
+
+# Everything an argument can hold, and a config file too.
+values = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
+subsections = st.text(
+    st.characters(exclude_characters="\0\n", exclude_categories=["Cs"]), max_size=10
+)
+TREACHEROUS = [
+    "", " ", "\t", "a\nb", "\n", "\r", "a\r\n", 'say "hi"', "\\", "\\n", "a\\", '\\"', "a # b",
+    " lead", "trail ", "tab\there", "\x0b\x0c\x1c\x85\u2028\u2029", "é😀", "[section]", "a = b",
+    "; c", "\b", "'", "$HOME `id`", "x" * 5000,
+]  # fmt: skip
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    """Return a path where a config may be."""
+    return str(tmp_path / "config")
+
+
+def as_git_sees(path: str | Path) -> dict[str, list[str]]:
+    """Ask git for every value."""
+    listed = subprocess.run(
+        ["git", "config", "--file", path, "--includes", "--null", "--list"],
+        capture_output=True,
+        check=True,
+    ).stdout
+    found: dict[str, list[str]] = {}
+    for item in listed.decode(errors="surrogateescape").split("\0")[:-1]:
+        name, newline, value = item.partition("\n")
+        found.setdefault(name, []).append(value if newline else "true")
+    return found
+
+
+def as_we_see(path: str | Path) -> dict[str, list[str]]:
+    return read_config_file(str(path)).values
+
+
+@pytest.mark.parametrize("value", TREACHEROUS, ids=ascii)
+def test_a_value_that_we_set_is_read_by_git_and_by_us(config: str, value: str) -> None:
+    set_config(config, "uwf.agent", value)
+    assert as_git_sees(config) == as_we_see(config) == {"uwf.agent": [value]}
+
+
+@pytest.mark.parametrize(
+    "value", [each for each in TREACHEROUS if each not in {"\r", "a\r\n"}], ids=ascii
+)
+def test_a_value_that_git_set_is_read_by_us(config: str, git: Git, value: str) -> None:
+    git("config", "--file", config, "uwf.agent", value, cwd=Path(config).parent)
+    assert as_we_see(config) == {"uwf.agent": [value]}
+
+
+@settings(max_examples=25)
+@given(added=st.lists(st.tuples(subsections, values), max_size=10))
+def test_values_that_we_add_are_read_by_git_and_by_us(
+    tmp_path_factory: pytest.TempPathFactory, added: list[tuple[str, str]]
+) -> None:
+    config = str(tmp_path_factory.mktemp("config") / "config")
+    expected: dict[str, list[str]] = {}
+    for subsection, value in added:
+        name = f"uwf.{subsection}.agent" if subsection else "uwf.agent"
+        add_config(config, name, value)
+        expected.setdefault(name, []).append(value)
+    assert as_we_see(config) == expected
+    if added:
+        assert as_git_sees(config) == expected
+
+
+@settings(max_examples=25)
+@given(first=st.lists(values, max_size=4), last=values)
+def test_setting_leaves_one_value(
+    tmp_path_factory: pytest.TempPathFactory, first: list[str], last: str
+) -> None:
+    config = str(tmp_path_factory.mktemp("config") / "config")
+    for value in first:
+        add_config(config, "uwf.agent", value)
+    add_config(config, "uwf.other", "kept")
+    set_config(config, "uwf.agent", last)
+    assert as_git_sees(config) == as_we_see(config) == {"uwf.agent": [last], "uwf.other": ["kept"]}
+
+
+WRITTEN_BY_PEOPLE = """\
+\ufeff# a comment before all
+[core]
+\tbare = false ; and one behind\u2028a strange line
+[UWF] Agent = "first" # on the line of its section
+\t; kept
+\tstore
+\tpath = C:\\\\dir\\\\
+[other "a.b \\"c\\""]
+\tagent = mine
+\t# a comment that ends in a backslash \\
+[uwf]
+\tagent = second \\
+  and more of it \\
+  # and this is a comment
+\tagentless = 1
+\tagent
+# the end of it: no line end"""
+
+AFTER = """\
+\ufeff# a comment before all
+[core]
+\tbare = false ; and one behind\u2028a strange line
+[UWF]
+\t; kept
+\tstore
+\tpath = C:\\\\dir\\\\
+[other "a.b \\"c\\""]
+\tagent = mine
+\t# a comment that ends in a backslash \\
+[uwf]
+\tagentless = 1
+# the end of it: no line end
+\tagent = "new"
+"""
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_what_people_wrote_stays_as_it_is(config: str, line_end: str) -> None:
+    Path(config).write_bytes(WRITTEN_BY_PEOPLE.replace("\n", line_end).encode())
+    before = as_git_sees(config)
+    assert as_we_see(config) == before
+    set_config(config, "uwf.agent", "new")
+    after = Path(config).read_bytes().decode().replace(line_end, "\n")
+    assert after == AFTER
+    assert as_git_sees(config) == as_we_see(config) == {**before, "uwf.agent": ["new"]}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "\n\n",
+        "[uwf]\n",
+        "[uwf]",
+        "[uwf]\n\n[core]\n\tbare = true\n",
+        '[uwf "agent"]\n\tx = 1\n',
+        "[uwf.agent]\n\tx = 1\n",
+        "[core]\n\tbare = true\n[uwf]\n\tx=1",
+        '[core]\n\tx = "a\\\n[uwf]"\n',
+        "[core]\n\tx = a\\\n",
+        "[core]\n\tx = a\\",
+        "[core]\n\tx = \\\\\n[uwf]\n\tx = 1\n[core]\n\ty = 2\n",
+        "[uwf]\n\tx = 1\n\t# \\\n[core]\n\tx = 1\n",
+        "[uwf]\n\tx = 1 ; \\\n[core]\n\tx = 1\n",
+        '[uwf]\n\tx = "a # \\\n\tb"\n[core]\n\tx = 1\n',
+        "[UWF]\n\tAGENT\n[uwf]\n\tAgent = 2\n",
+    ],
+)
+def test_git_finds_the_new_value_and_every_old_one(config: str, before: str) -> None:
+    Path(config).write_text(before)
+    old = as_git_sees(config)
+    add_config(config, "uwf.added", "a")
+    set_config(config, "uwf.agent", "b")
+    expected = {**old, "uwf.added": ["a"], "uwf.agent": ["b"]}
+    assert as_git_sees(config) == expected
+    assert as_we_see(config) == expected
+
+
+def test_adding_keeps_the_values_that_are_there(config: str) -> None:
+    for value in ("a", "b", "a"):
+        add_config(config, "uwf.trustedAgent", value)
+    assert read_config_file(config).get_all("uwf.trustedagent") == ["a", "b", "a"]
+    assert read_config_file(config).get("UWF.trustedAgent") == "a"
+
+
+def test_bytes_that_are_no_text_are_kept(config: str) -> None:
+    Path(config).write_bytes(b"[uwf]\n\tname = \xff\xfe\n")
+    set_config(config, "uwf.other", os.fsdecode(b"\xfd"))
+    assert Path(config).read_bytes() == b'[uwf]\n\tname = \xff\xfe\n\tother = "\xfd"\n'
+    assert as_git_sees(config) == as_we_see(config)
+
+
+def test_a_value_that_no_file_can_hold_is_refused(config: str) -> None:
+    with pytest.raises(UnfitValue, match=r"uwf\.agent"):
+        set_config(config, "uwf.agent", "a\0b")
+    assert not os.path.exists(config)
+
+
+def test_a_missing_file_is_empty_and_is_made_in_a_folder_that_is_made(tmp_path: Path) -> None:
+    path = str(tmp_path / "new" / "config")
+    assert read_config_file(path) == GitConfig({})
+    set_config(path, "uwf.agent", "a")
+    assert as_git_sees(path) == {"uwf.agent": ["a"]}
+
+
+def test_file_mode_stays_the_same(config: str) -> None:
+    Path(config).touch()
+    Path(config).chmod(0o600)
+    set_config(config, "uwf.agent", "a")
+    assert stat.S_IMODE(os.stat(config).st_mode) == 0o600
+
+
+def test_what_a_file_includes_is_read_where_it_is_included(tmp_path: Path) -> None:
+    (tmp_path / "more").write_text("[uwf]\n\tagent = included\n\tonly = there\n")
+    path = tmp_path / "config"
+    path.write_text("[uwf]\n\tagent = before\n[include]\n\tpath = more\n[uwf]\n\tagent = after\n")
+    assert as_we_see(path) == as_git_sees(path)
+    assert read_config_file(str(path)).get("uwf.agent") == "after"
+    path.write_text(f"[include]\n\tpath = nowhere\n\tpath\n\tpath = {tmp_path}/more\n")
+    assert read_config_file(str(path)).get("uwf.agent") == "included"
+
+
+def test_file_that_includes_itself_is_refused(config: str) -> None:
+    Path(config).write_text("[include]\n\tpath = config\n")
+    with pytest.raises(BadConfig, match="included too deeply, or by itself"):
+        read_config_file(config)
+
+
+def test_a_file_below_the_home_of_the_user_is_included(config: str) -> None:
+    Path(os.environ["HOME"], "more").write_text("[uwf]\n\tagent = a\n")
+    Path(config).write_text("[include]\n\tpath = ~/more\n")
+    assert as_we_see(config) == as_git_sees(config)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[uwf\n",
+        "[uwf]\n\t= 1\n",
+        '[uwf]\n\tagent = "open\n',
+        '[uwf "a]\n',
+        "[uwf]\n\ta_b = 1\n",
+    ],
+)
+def test_invalid_config_is_refused_with_its_path(config: str, content: str) -> None:
+    Path(config).write_text(content)
+    with pytest.raises(BadConfig) as caught:
+        read_config_file(config)
+    assert config in caught.value.message
+    assert caught.value.exit_status == 1
+
+
+@given(
+    content=st.binary(max_size=60)
+    | st.text(st.sampled_from('[]"\\#;= \n\ta.'), max_size=30).map(str.encode)
+)
+def test_whatever_is_in_the_file_it_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("config") / "config"
+    path.write_bytes(content)
+    try:
+        assert isinstance(as_we_see(path), dict)
+    except BadConfig as error:
+        assert "\n" not in error.message  # noqa: PT017 - either of two answers is right
+
+
+FLAGS = ["true", "TRUE", "yes", "On", "1", "2", "-1", "1k", "false", "no", "OFF", "0", "0k", "00"]
+
+
+@pytest.mark.parametrize("default", [False, True])
+@pytest.mark.parametrize("value", FLAGS)
+def test_a_flag_is_what_git_takes_it_for(
+    config: str, git: Git, value: str, *, default: bool
+) -> None:
+    set_config(config, "uwf.fsync", value)
+    told = git("config", "--file", config, "--type=bool", "uwf.fsync", cwd=Path(config).parent)
+    assert read_config_file(config).get_flag("uwf.fsync", default=default) is (told == "true\n")
+
+
+@pytest.mark.parametrize("default", [False, True])
+@pytest.mark.parametrize(
+    ("line", "flag"),
+    [("fsync", True), ("fsync =", False), ("fsync = maybe", None), ("other = 1", None)],
+)
+def test_a_flag_without_a_value_is_true_and_an_odd_one_is_not_there(
+    config: str, line: str, *, flag: bool | None, default: bool
+) -> None:
+    Path(config).write_text(f"[uwf]\n\t{line}\n")
+    expected = default if flag is None else flag
+    assert read_config_file(config).get_flag("uwf.fsync", default=default) is expected
+
+
+def test_our_settings_lie_over_those_of_others() -> None:
+    ours, theirs = GitConfig({"a.b": ["1"]}), GitConfig({"a.b": ["2"], "c.d": ["3"]})
+    merged = ours.over(theirs)
+    assert merged.get("a.b") == "1"
+    assert merged.get_all("a.b") == ["2", "1"]
+    assert merged.get("c.d") == "3"
+    assert (ours.get_all("c.d"), theirs.get_all("a.b")) == ([], ["2"])
+
+
+@pytest.mark.parametrize(
+    ("environ", "order"),
+    [
+        ({"HOME": "H"}, ["xdg", "home"]),
+        ({"HOME": "H", "XDG_CONFIG_HOME": "X"}, ["x", "home"]),
+        ({"HOME": "H", "GIT_CONFIG_GLOBAL": "G"}, ["global"]),
+        ({"HOME": "H", "GIT_CONFIG_SYSTEM": "S"}, ["system", "xdg", "home"]),
+        ({"GIT_CONFIG_GLOBAL": "G", "GIT_CONFIG_SYSTEM": "S"}, ["system", "global"]),
+        ({}, []),
+    ],
+)
+def test_the_settings_of_the_user_are_where_git_finds_them(
+    tmp_path: Path, environ: dict[str, str], order: list[str]
+) -> None:
+    places = {
+        "xdg": "H/.config/git/config",
+        "home": "H/.gitconfig",
+        "x": "X/git/config",
+        "global": "G",
+        "system": "S",
+    }
+    for name, place in places.items():
+        set_config(str(tmp_path / place), "uwf.from", name)
+    there = {name: str(tmp_path / value) for name, value in environ.items()}
+    config = read_user_config({"GIT_CONFIG_NOSYSTEM": "1", **there})
+    assert config.get_all("uwf.from") == order
+
+
+def test_a_broken_file_of_the_user_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "gitconfig"
+    path.write_text("[broken")
+    with pytest.raises(BadConfig, match=str(path)):
+        read_user_config({"GIT_CONFIG_GLOBAL": str(path), "GIT_CONFIG_NOSYSTEM": "1"})
+
+
+def test_a_file_that_git_is_writing_is_waited_for_and_then_named(
+    config: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ref_lock, "_PATIENCE_S", 0.01)
+    Path(f"{config}.lock").touch()
+    with pytest.raises(RefLocked, match=r"config\.lock"):
+        set_config(config, "uwf.agent", "a")
+
+
+@pytest.mark.parametrize("edit", [set_config, add_config])
+def test_a_change_killed_anywhere_is_made_or_not_begun(
+    config: str, git: Git, edit: Callable[[str, str, str], None]
+) -> None:
+    Path(config).write_text("[core]\n\tbare = true\n# kept\n")
+    for moment in itertools.count(1):
+        before = as_we_see(config)
+        if not dies_at(moment, lambda: edit(config, "uwf.agent", "the same")):
+            break
+        after = as_we_see(config)
+        assert after in (before, expected(before, edit))
+        edit(config, "uwf.agent", "the same")
+        assert as_we_see(config) == expected(after, edit)
+        assert not os.path.exists(f"{config}.lock")
+    git("config", "--file", config, "uwf.last", "1", cwd=Path(config).parent)
+    assert "# kept\n" in Path(config).read_text()
+    assert moment > 8
+
+
+def expected(before: dict[str, list[str]], edit: Any) -> dict[str, list[str]]:
+    old = before.get("uwf.agent", []) if edit is add_config else []
+    return {**before, "uwf.agent": [*old, "the same"]}
+
+
+ADD = """
+import sys
+from uwf_git.store.git.config import add_config
+for time in range(5):
+    add_config(sys.argv[1], "uwf.trustedAgent", f"{sys.argv[2]}-{time}")
+"""
+
+
+def test_parallel_additions_lose_no_value(config: str) -> None:
+    adding = [subprocess.Popen([sys.executable, "-c", ADD, config, str(who)]) for who in range(6)]
+    assert [process.wait() for process in adding] == [0] * 6
+    found = read_config_file(config).get_all("uwf.trustedAgent")
+    assert sorted(found) == sorted(f"{who}-{time}" for who in range(6) for time in range(5))
+
+
+def test_a_change_is_made_whole_or_not_at_all(config: str) -> None:
+    set_config(config, "uwf.agent", "one")
+    before = Path(config).read_bytes()
+
+    def change(_text: str) -> str:
+        raise ValueError("line 1 has something")
+
+    with pytest.raises(BadConfig, match="line 1 has something"):
+        rewrite_config(config, change)
+    assert Path(config).read_bytes() == before
+    rewrite_config(config, lambda text: text + "[a]\n\tb = c\n")
+    assert read_config_file(config).get("a.b") == "c"
+    assert not Path(f"{config}.lock").exists()
+
+
+def test_values_are_taken_out_of_the_file_and_not_of_what_it_includes(
+    config: str, git: Git, tmp_path: Path
+) -> None:
+    (tmp_path / "more").write_text("[a]\n\tb = 1\n")
+    Path(config).write_text(f"[include]\n\tpath = {tmp_path}/more\n[a]\n\tb = 1\n\tb = 2\n")
+    remove_config(config, "A.b", {"1"})
+    assert read_config_file(config).get_all("a.b") == ["1", "2"]
+    told = git("config", "--file", config, "--includes", "--get-all", "a.b", cwd=tmp_path)
+    assert told == "1\n2\n"
+    assert "b = 1" not in Path(config).read_text()

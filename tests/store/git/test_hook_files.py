@@ -1,0 +1,158 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from uwf_git.store.git.config import GitConfig
+from uwf_git.store.git.hook_files import (
+    SHIMS,
+    ForeignHook,
+    HooksElsewhere,
+    HooksLinked,
+    check_hooks,
+    install_hooks,
+)
+
+HOOKS = Path(__file__).parents[3] / "hooks"
+NO_CONFIG = GitConfig({})
+
+
+@pytest.mark.parametrize("name", SHIMS)
+def test_source_holds_the_same_text(name: str) -> None:
+    assert (HOOKS / name).read_text() == SHIMS[name]
+    assert os.access(HOOKS / name, os.X_OK)
+
+
+@pytest.mark.parametrize("name", SHIMS)
+def test_shim_is_a_program_for_any_shell(name: str) -> None:
+    for shell in ("sh", "bash"):
+        assert subprocess.run([shell, "-n", HOOKS / name], check=False).returncode == 0
+    assert max(map(len, SHIMS[name].splitlines())) <= 100
+
+
+def run(hook: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run a hook with nothing but *environ*."""
+    return subprocess.run(
+        [hook], env=environ, cwd=hook.parent, input="", capture_output=True, text=True, check=False
+    )
+
+
+def uwf_in(folder: Path) -> str:
+    """Write a program that prints its arguments, and return its path."""
+    folder.mkdir()
+    program = folder / "uwf"
+    program.write_text('#!/bin/sh\necho "called $0 $*"\nexit 7\n')
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.mark.parametrize("name", SHIMS)
+def test_named_uwf_goes_before_that_on_the_path(name: str, tmp_path: Path) -> None:
+    named, found = uwf_in(tmp_path / "a"), uwf_in(tmp_path / "b")
+
+    both = run(HOOKS / name, UWF=named, PATH=os.path.dirname(found))
+    one = run(HOOKS / name, PATH=os.path.dirname(found))
+
+    assert (both.returncode, both.stdout) == (7, f"called {named} hook {name}\n")
+    assert (one.returncode, one.stdout) == (7, f"called {found} hook {name}\n")
+
+
+def test_push_is_refused_without_uwf(tmp_path: Path) -> None:
+    ran = run(HOOKS / "pre-receive", PATH=str(tmp_path))
+
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("error: no uwf was found")
+
+
+def test_missing_uwf_after_a_push_is_a_warning(tmp_path: Path) -> None:
+    ran = run(HOOKS / "post-receive", PATH=str(tmp_path))
+
+    assert ran.returncode == 0
+    assert ran.stderr.startswith("warning: no uwf was found")
+
+
+def test_installed_hook_knows_its_interpreter(tmp_path: Path) -> None:
+    paths = install_hooks(str(tmp_path), python=sys.executable)
+
+    assert paths == [str(tmp_path / "hooks" / name) for name in SHIMS]
+    for path in paths:
+        ran = run(Path(path), PATH=str(tmp_path))
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
+def test_interpreter_may_have_any_name(tmp_path: Path) -> None:
+    python = tmp_path / 'it\'s "$HOME" `x` \\'
+    python.write_text('#!/bin/sh\necho "python $*"\n')
+    python.chmod(0o755)
+
+    path, _other = install_hooks(str(tmp_path), python=str(python))
+
+    assert run(Path(path), PATH="").stdout == "python -P -m uwf_git hook pre-receive\n"
+
+
+def test_interpreter_that_is_gone_is_as_none(tmp_path: Path) -> None:
+    path, _other = install_hooks(str(tmp_path), python=str(tmp_path / "gone"))
+
+    ran = run(Path(path), PATH=str(tmp_path))
+
+    assert ran.returncode == 1
+    assert "no uwf was found" in ran.stderr
+
+
+def test_module_in_the_repository_is_not_taken_for_ours(tmp_path: Path) -> None:
+    path, _other = install_hooks(str(tmp_path), python=sys.executable)
+    (tmp_path / "hooks" / "uwf_git").mkdir()
+    (tmp_path / "hooks" / "uwf_git" / "__main__.py").write_text("print('hijacked')")
+
+    assert run(Path(path), PATH="").stdout == ""
+
+
+def test_older_one_of_ours_is_replaced(tmp_path: Path) -> None:
+    install_hooks(str(tmp_path), python="")
+    hook = tmp_path / "hooks" / "pre-receive"
+    hook.write_text(SHIMS["pre-receive"].replace("exec uwf hook", "exec uwf old-hook"))
+
+    check_hooks(str(tmp_path), NO_CONFIG)
+    install_hooks(str(tmp_path), python="")
+
+    assert hook.read_text() == SHIMS["pre-receive"]
+    assert sorted(os.listdir(hook.parent)) == sorted(SHIMS)
+
+
+@pytest.mark.parametrize("content", ["#!/bin/sh\nexit 0\n", "", None])
+def test_foreign_hook_is_refused(content: str | None, tmp_path: Path) -> None:
+    hook = tmp_path / "hooks" / "post-receive"
+    hook.parent.mkdir()
+    if content is None:
+        hook.symlink_to("/nowhere")
+    else:
+        hook.write_text(content)
+
+    with pytest.raises(ForeignHook, match="post-receive exists already") as refused:
+        check_hooks(str(tmp_path), NO_CONFIG)
+
+    assert "`uwf hook post-receive`" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("target", ["others", "nowhere"])
+def test_folder_that_is_a_link_is_refused(target: str, tmp_path: Path) -> None:
+    (tmp_path / "others").mkdir()
+    (tmp_path / "hooks").symlink_to(tmp_path / target)
+
+    with pytest.raises(HooksLinked, match="hooks is a symbolic link") as refused:
+        check_hooks(str(tmp_path), GitConfig({"core.hookspath": ["hooks"]}))
+
+    assert f"`rm {tmp_path}/hooks`" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("elsewhere", ["/etc/git/hooks", "../hooks"])
+def test_other_hooks_path_is_refused(elsewhere: str, tmp_path: Path) -> None:
+    with pytest.raises(HooksElsewhere, match=r"core\.hooksPath"):
+        check_hooks(str(tmp_path), GitConfig({"core.hookspath": [elsewhere]}))
+
+
+def test_git_that_is_sent_to_the_same_place_is_fine(tmp_path: Path) -> None:
+    for same in ("hooks", str(tmp_path / "hooks")):
+        check_hooks(str(tmp_path), GitConfig({"core.hookspath": [same]}))

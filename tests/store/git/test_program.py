@@ -1,0 +1,114 @@
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from uwf_git.store.git.program import (
+    ProgramFailed,
+    Ran,
+    find_program,
+    run_listener,
+    run_program,
+    start_background_program,
+)
+
+ENVIRON = {"PATH": os.defpath}
+
+
+def test_program_is_given_its_input_and_gives_all_it_says() -> None:
+    ran = run_program(["/bin/sh", "-c", "cat; echo no >&2; exit 3"], ENVIRON, given=b"yes")
+    assert (ran.status, ran.stdout, ran.stderr) == (3, b"yes", b"no\n")
+
+
+def test_program_sees_only_the_environment_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "x")
+    assert run_program(["/bin/sh", "-c", 'printf "%s" "$SECRET"'], ENVIRON).stdout == b""
+
+
+def test_last_line_is_the_last_that_says_something() -> None:
+    assert run_program(["/bin/sh", "-c", "printf 'a\\nb\\n\\n' >&2"], ENVIRON).last_line == "b"
+    assert run_program(["/bin/sh", "-c", "true"], ENVIRON).last_line == ""
+
+
+def test_missing_program_is_an_error_that_names_it(tmp_path: Path) -> None:
+    missing = str(tmp_path / "none")
+    with pytest.raises(ProgramFailed, match="none could not be started"):
+        run_program([missing], ENVIRON)
+
+
+def test_program_is_found_on_the_path_that_is_given(tmp_path: Path) -> None:
+    program = tmp_path / "tool"
+    program.write_text("#!/bin/sh\n")
+    assert find_program("tool", {"PATH": str(tmp_path)}) is None
+    program.chmod(0o755)
+    assert find_program("tool", {"PATH": str(tmp_path)}) == str(program)
+    assert find_program(str(program), {}) == str(program)
+    assert find_program("tool", {"PATH": ""}) is None
+
+
+def test_program_that_takes_too_long_is_ended() -> None:
+    began = time.monotonic()
+    with pytest.raises(ProgramFailed, match=r"sleep was killed after 0\.1 s"):
+        run_program(["sleep", "60"], ENVIRON, timeout_s=0.1)
+    assert time.monotonic() - began < 30
+
+
+def test_background_program_is_reparented_and_leads_its_own_session(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    script = (
+        f'echo $PPID $(ps -o sid= -p $$ || echo 0) $PWD "$WORD" "$1" > {told}.new\n'
+        f"mv {told}.new {told}"
+    )
+    start_background_program(["/bin/sh", "-c", script, "sh", "two words"], {**ENVIRON, "WORD": "a"})
+    deadline = time.monotonic() + 10
+    while not told.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    parent, session, *rest = told.read_text().split()
+    assert int(parent) != os.getpid()
+    assert int(session) != os.getsid(0)
+    assert rest == ["/", "a", "two", "words"]
+
+
+def test_one_that_cannot_be_started_detached_is_an_error() -> None:
+    with pytest.raises(ProgramFailed, match="could not be started"):
+        start_background_program(["true"], {"NUL": "\0"})
+
+
+def listen(script: str, *, cwd: Path, timeout_s: float = 30) -> Ran:
+    argv = ["/bin/sh", "-c", script]
+    return run_listener(argv, ENVIRON, given=b"told\n", cwd=str(cwd), timeout_s=timeout_s)
+
+
+def test_listener_gets_its_input_and_directory(tmp_path: Path) -> None:
+    ran = listen("cat; pwd; echo no >&2; exit 3", cwd=tmp_path)
+
+    assert (ran.status, ran.stdout, ran.last_line) == (3, f"told\n{tmp_path}\n".encode(), "no")
+
+
+def test_listener_that_reads_nothing_is_no_error(tmp_path: Path) -> None:
+    assert listen("exec <&-", cwd=tmp_path).status == 0
+
+
+def test_background_child_of_a_listener_does_not_delay_the_return(tmp_path: Path) -> None:
+    began = time.monotonic()
+    ran = listen(f"sleep 60 & echo $! >{tmp_path}/pid", cwd=tmp_path)
+    assert time.monotonic() - began < 30
+    os.kill(int((tmp_path / "pid").read_text()), 9)
+    assert ran.status == 0
+
+
+def test_listener_that_takes_too_long_is_ended_with_all_of_its_own(tmp_path: Path) -> None:
+    with pytest.raises(ProgramFailed, match=r"sh was killed after 0\.3 s"):
+        listen(f"sleep 60 & echo $! >{tmp_path}/pid; wait", cwd=tmp_path, timeout_s=0.3)
+    pid = int((tmp_path / "pid").read_text())
+    deadline = time.monotonic() + 10
+    while os.path.exists(f"/proc/{pid}/fd/0"):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_listener_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ProgramFailed, match="could not be started: No such file or directory"):
+        run_listener(["/nowhere"], ENVIRON, given=b"", cwd=str(tmp_path), timeout_s=1)

@@ -1,0 +1,148 @@
+"""Nodes put by hand, and found anywhere; what damage does to that is in test_damage.py."""
+
+from collections.abc import Callable
+
+import pytest
+from store.story import THREAD, WORKFLOW, Story, signed, tell_small_story
+
+from uwf_git.model.builtin import BUILTIN, META, META_NODE, TEXT
+from uwf_git.model.node import Node, build_node
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.lookup.cas_nodes import NODES_REF, NodesMoved, list_nodes, put_nodes
+from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode
+from uwf_git.store.nodes.tree import NodeCollision
+from uwf_git.store.objects.commit import read_commit
+from uwf_git.store.objects.message import parse_trailers, subject_of
+from uwf_git.store.oid import Oid
+from uwf_git.store.refs.refs import Refs
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import ARCHIVE
+from uwf_git.store.workflows.registry import add_version
+from uwf_git.store.workflows.tree import SourceFiles
+
+ONE, TWO = (build_node(TEXT, text, timestamp=5) for text in ("one", "two"))
+
+
+def put(store: Store, *nodes: Node) -> bool:
+    return put_nodes(store, nodes, signed(0))
+
+
+def message_of(store: Store) -> bytes:
+    commit = store.refs.find(NODES_REF)
+    assert commit is not None
+    return read_commit(store.objects, commit).message
+
+
+def test_the_built_in_nodes_are_there_before_anything_was_put(store: Store) -> None:
+    assert NodeLookup(store).find(META) == META_NODE
+    assert list(list_nodes(store)) == []
+    assert NodeLookup(store).resolve(META[:12]) == META
+
+
+def test_putting_keeps_the_built_in_nodes_as_well(store: Store) -> None:
+    assert put(store)
+    assert set(list_nodes(store)) == set(BUILTIN)
+    assert subject_of(message_of(store)) == "cas: put the built-in schemas"
+    assert not put(store)
+
+
+def test_put_nodes_are_listed_and_described(store: Store) -> None:
+    assert put_nodes(store, (node for node in (ONE, TWO)), signed(0))
+    assert set(list_nodes(store)) == {*BUILTIN, ONE.hash, TWO.hash}
+    assert subject_of(message_of(store)) == f"cas: put {ONE.hash} {TWO.hash}"
+    assert parse_trailers(message_of(store)) == {"Uwf-Event": "put", "Uwf-Format": "1"}
+
+
+def test_of_what_is_put_twice_the_first_stays(store: Store) -> None:
+    assert put(store, ONE)
+    assert put(store, ONE._replace(timestamp=9), TWO)
+    assert NodeLookup(store).get(ONE.hash) == ONE
+    assert NodeLookup(store).get(TWO.hash) == TWO
+
+
+def test_a_name_with_another_payload_is_refused(store: Store) -> None:
+    put(store, ONE)
+    with pytest.raises(NodeCollision, match=ONE.hash):
+        put(store, TWO._replace(hash=ONE.hash))
+
+
+class _Restless(Refs):
+    """Refs that another process moves each time before we do."""
+
+    def __init__(self, git_dir: str, times: int) -> None:
+        super().__init__(git_dir, durable=False)
+        self.store: Store | None = None
+        self.times = times
+
+    def create(self, name: str, to: Oid) -> bool:
+        self._interfere()
+        return super().create(name, to)
+
+    def advance(self, name: str, *, seen: Oid, to: Oid) -> bool:
+        self._interfere()
+        return super().advance(name, seen=seen, to=to)
+
+    def _interfere(self) -> None:
+        if self.store is not None and self.times:
+            self.times -= 1
+            store, self.store = self.store, None
+            put(store, build_node(TEXT, f"other {self.times}", timestamp=0))
+            self.store = store
+
+
+def restless(store: Store, *, times: int) -> Store:
+    refs = _Restless(store.path, times)
+    refs.store = store._replace(refs=refs)
+    return refs.store
+
+
+def test_what_others_put_meanwhile_stays_too(store: Store) -> None:
+    store = restless(store, times=3)
+    assert put(store, ONE)
+    others = {build_node(TEXT, f"other {number}", timestamp=0).hash for number in range(3)}
+    assert {ONE.hash, *others} <= set(list_nodes(store))
+
+
+def test_putting_gives_up_after_many_lost_races(store: Store) -> None:
+    with pytest.raises(NodesMoved) as caught:
+        put(restless(store, times=1000), ONE)
+    assert caught.value.exit_status == 4
+
+
+def test_a_node_is_found_in_threads_archives_and_workflows(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    ended = tell_small_story(store, clock).snapshot.get_head_node()
+    active = Story(store, clock, ThreadId(THREAD[:-1] + "V"))
+    active.step(text="only here")
+    add_version(
+        store, None, added=("demo", WORKFLOW, []), source=SourceFiles(b""), signing=signed(0)
+    )
+    for node in (ended, active.snapshot.get_head_node(), WORKFLOW):
+        assert NodeLookup(store).get(node.hash) == node
+        assert NodeLookup(store).resolve(node.hash[:9]) == node.hash
+    assert store.refs.find(ARCHIVE + THREAD) is not None
+
+
+def test_a_node_that_no_ref_keeps_is_not_found(store: Store) -> None:
+    assert NodeLookup(store).find(ONE.hash) is None
+    with pytest.raises(NoSuchNode, match=ONE.hash) as caught:
+        NodeLookup(store).get(ONE.hash)
+    assert caught.value.exit_status == 1
+    with pytest.raises(NoSuchNode):
+        NodeLookup(store).resolve(ONE.hash[:8])
+
+
+def test_a_whole_name_is_not_looked_for(store: Store) -> None:
+    assert NodeLookup(store).resolve(ONE.hash) == ONE.hash
+
+
+def test_a_beginning_that_several_have_is_refused_with_some_of_them(store: Store) -> None:
+    nodes = [build_node(TEXT, str(number), timestamp=0) for number in range(400)]
+    put(store, *nodes)
+    matches = sorted(node.hash for node in [*nodes, *BUILTIN.values()] if node.hash[0] == "0")
+    with pytest.raises(AmbiguousNode) as caught:
+        NodeLookup(store).resolve("0")
+    assert caught.value.facts["matches"] == matches
+    assert caught.value.message.startswith(f"{len(matches)} nodes begin with 0: {matches[0]}, ")
+    assert caught.value.message.endswith(f" and {len(matches) - 10} more")

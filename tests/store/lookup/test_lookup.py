@@ -1,0 +1,412 @@
+"""Node lookup, with an index and without; test_index.py tests how the index is kept."""
+
+import random
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cas_nodes import (
+    NOWHERE,
+    SIGNING,
+    add_misnamed,
+    add_notes,
+    add_unchecked,
+    hand_over,
+    put_person,
+)
+from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
+from fresh_store import fresh_store
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.builtin import BUILTIN_NODES, META, TEXT
+from uwf_git.model.node import build_node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.store.gc.pack_refs import pack_refs
+from uwf_git.store.git.config import set_config
+from uwf_git.store.lookup.cas_nodes import NODES_REF
+from uwf_git.store.lookup.index import NO_ADVICE, Advice
+from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode
+from uwf_git.store.lookup.roots import open_root
+from uwf_git.store.nodes.blob import encode_node
+from uwf_git.store.nodes.tree import TREE_MODE, add_nodes
+from uwf_git.store.objects.commit import CommitDraft, find_entry, read_commit, write_commit
+from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store, create_store, open_store
+
+THREAD = "refs/threads/01J00000000000000000000001"
+OTHER = "refs/archive/01J00000000000000000000002"
+
+
+@pytest.mark.parametrize("ref", [NODES_REF, "refs/workflows/a", THREAD, OTHER])
+def test_node_is_found_wherever_a_ref_keeps_it(ref: str) -> None:
+    store = fresh_store()
+    name = add_unchecked(store, TEXT, "hello")
+    if ref != NODES_REF:
+        hand_over(store, ref)
+
+    assert NodeLookup(store).get(name).payload == "hello"
+
+
+def test_builtin_schemas_are_in_a_store_that_holds_nothing() -> None:
+    lookup = NodeLookup(fresh_store())
+
+    assert [lookup.find(node.hash) for node in BUILTIN_NODES] == list(BUILTIN_NODES)
+
+
+def test_node_that_no_ref_keeps_is_none_or_refused() -> None:
+    lookup = NodeLookup(fresh_store())
+
+    assert lookup.find(NOWHERE) is None
+    with pytest.raises(NoSuchNode, match=NOWHERE):
+        lookup.get(NOWHERE)
+
+
+def test_whole_copy_is_given_though_another_is_damaged() -> None:
+    store = fresh_store()
+    node = build_node(TEXT, "right", timestamp=0)
+    add_misnamed(store, node.hash, TEXT, "wrong")
+    hand_over(store, THREAD)
+    add_unchecked(store, TEXT, "right")
+    hand_over(store, OTHER)
+
+    assert NodeLookup(store).get(node.hash).payload == "right"
+
+
+def test_damage_is_reported_if_no_copy_is_whole() -> None:
+    store = fresh_store()
+    add_misnamed(store, NOWHERE, TEXT, "wrong")
+
+    with pytest.raises(StoreDamaged, match=f"{NOWHERE} holds other content"):
+        NodeLookup(store).find(NOWHERE)
+
+
+def test_ref_whose_folder_is_gone_hides_nothing_and_holds_nothing() -> None:
+    store = fresh_store()
+    name = add_unchecked(store, TEXT, "hello")
+    hand_over(store, OTHER)
+    oid = write_commit_of_nothing(store)
+    assert store.refs.create(THREAD, oid)
+    lookup = NodeLookup(store)
+
+    assert lookup.get(name).payload == "hello"
+    assert lookup.find(NOWHERE) is None
+
+
+def write_commit_of_nothing(store: Store) -> Oid:
+    commit = Commit()
+    commit.tree = ObjectID(b"1" * 40)
+    commit.author = commit.committer = SIGNING.author
+    commit.author_time = commit.commit_time = 0
+    commit.author_timezone = commit.commit_timezone = 0
+    commit.message = b"its tree is missing"
+    store.objects.add_objects([(commit, None)])
+    return Oid(commit.id.decode())
+
+
+def test_ref_that_cannot_be_opened_hides_nothing(tmp_path: Path) -> None:
+    store = create_store(str(tmp_path / "s.git"))
+    name = add_unchecked(store, TEXT, "hello")
+    threads = tmp_path / "s.git" / "refs" / "threads"
+    threads.mkdir()
+    (threads / "01J00000000000000000000001").write_text("no object id")
+    hand_over(store, OTHER)
+
+    assert open_root(store, THREAD) is None
+    assert NodeLookup(store).get(name).payload == "hello"
+
+
+def test_references_are_the_type_and_what_the_payload_points_at() -> None:
+    store = fresh_store()
+    note = add_unchecked(store, TEXT, "hello")
+    person = put_person(store, name="Ada", note={"$ref": note})
+    lookup = NodeLookup(store)
+    node = lookup.get(person)
+
+    assert lookup.list_references(node) == [node.type, note]
+    assert lookup.list_references(lookup.get(META)) == []
+
+
+def test_references_of_a_node_whose_type_is_missing_are_the_type_alone() -> None:
+    store = fresh_store()
+    name = add_unchecked(store, NOWHERE, {"$ref": TEXT})
+    lookup = NodeLookup(store)
+
+    assert lookup.list_references(lookup.get(name)) == [NOWHERE]
+
+
+class CountedObjects:
+    """The objects of a store, noting which are read."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        self.objects = objects
+        self.read: list[ObjectID] = []
+
+    def __contains__(self, oid: ObjectID) -> bool:
+        return oid in self.objects
+
+    def __getitem__(self, oid: ObjectID) -> ShaFile:
+        self.read.append(oid)
+        return self.objects[oid]
+
+    def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
+        self.read.append(name)
+        return self.objects.get_raw(name)
+
+    def add_objects(self, *args: Any) -> object:
+        return self.objects.add_objects(*args)
+
+
+def test_refs_are_opened_once_and_only_as_far_as_needed() -> None:
+    store = fresh_store()
+    for number in range(50):
+        add_unchecked(store, TEXT, f"far {number}")
+        hand_over(store, f"refs/threads/01J000{number:020d}")
+    names = add_notes(store, 100)
+    objects = CountedObjects(store.objects)
+    lookup = without_index(Store(store.path, objects, store.refs, store.config))
+
+    lookup.get(names[0])
+    assert len(objects.read) <= 10
+    lookup.find(NOWHERE)
+    assert len(objects.read) <= 10 + 51 * 5
+    objects.read.clear()
+    # The root of the last node is searched first, whatever others have been opened.
+    for name in names:
+        lookup.get(name)
+    assert len(objects.read) <= 100 * 5
+
+
+# The tests below compare lookups by the index with lookups that search all refs.
+
+
+class NoIndex:
+    """An index that never knows anything."""
+
+    def advise(self, _name: NodeHash) -> Advice:
+        return NO_ADVICE
+
+    def list_names(self, _prefix: str) -> None:
+        return None
+
+    def learn(self, _name: NodeHash, _ref: str) -> None:
+        pass
+
+    def forget(self, _name: NodeHash) -> None:
+        pass
+
+
+def without_index(store: Store) -> NodeLookup:
+    lookup = NodeLookup(store)
+    vars(lookup)["_index"] = NoIndex()
+    return lookup
+
+
+TEXTS = [str(number) for number in range(6)]
+HASHES = [build_node(TEXT, text, timestamp=0).hash for text in TEXTS]
+ASKED = [*HASHES, NOWHERE]
+THREADS = [f"01J{number:023}" for number in range(3)]
+PLACES = [
+    NODES_REF,
+    *(f"refs/threads/{thread}" for thread in THREADS),
+    *(f"refs/archive/{thread}" for thread in THREADS),
+    "refs/workflows/a",
+    "refs/workflows/b",
+]
+
+PLACE = st.sampled_from(PLACES)
+CHANGES = st.one_of(
+    # One name may have several blobs, which differ in their time.
+    st.tuples(st.just("keep"), PLACE, st.integers(0, 5), st.integers(0, 2)),
+    st.tuples(st.just("keep"), PLACE, st.integers(0, 5), st.integers(0, 2)),
+    st.tuples(st.just("archive"), st.sampled_from(THREADS)),
+    st.tuples(st.just("delete"), PLACE),
+    st.tuples(st.just("go back"), PLACE, st.integers(0, 9)),
+    st.tuples(st.just("pack refs")),
+    st.tuples(st.just("damage"), st.integers(0, 5), st.integers(0, 2)),
+    st.tuples(st.just("damage folder"), PLACE),
+    st.tuples(st.just("repair")),
+    st.tuples(st.just("index gone")),
+    st.tuples(st.just("index garbled"), st.integers(0, 2**32)),
+    st.tuples(st.just("ask"), st.sampled_from(ASKED)),
+    st.tuples(st.just("ask"), st.sampled_from(ASKED)),
+    st.tuples(st.just("list"), st.sampled_from(ASKED)),
+)
+
+
+class Room:
+    """A store under every kind of change."""
+
+    def __init__(self, path: Path) -> None:
+        create_store(str(path))
+        set_config(str(path / "config"), "uwf.fsync", "false")
+        self.path = path
+        self.past: list[tuple[str, Oid]] = []
+        self.whole: dict[Path, bytes] = {}
+        self.store = open_store(str(path))
+
+    def change(self, what: str, *how: Any) -> None:
+        """Make one change, if it can be made."""
+        getattr(self, "_" + what.replace(" ", "_"))(*how)
+        # What is damaged must not be remembered as whole.
+        self.store = open_store(str(self.path))
+
+    def _keep(self, ref: str, number: int, timestamp: int) -> None:
+        seen = self.store.refs.find(ref)
+        objects = self.store.objects
+        try:
+            parent = None if seen is None else read_commit(objects, seen)
+            # A version of a workflow keeps nothing of the one before.
+            before = None if parent is None or "workflows" in ref else parent
+            folder = None if before is None else find_entry(objects, before, "nodes")
+            node = build_node(TEXT, TEXTS[number], timestamp=timestamp)
+            growth = add_nodes(objects, folder, [node])
+        except StoreDamaged:
+            return
+        tree = Tree()
+        tree[b"nodes"] = (TREE_MODE, growth.nodes)
+        parents = () if parent is None else (parent,)
+        oid = write_commit(objects, CommitDraft(tree, parents, b"keep\n", growth.objects), SIGNING)
+        self.past.append((ref, oid))
+        if seen is None:
+            assert self.store.refs.create(ref, oid)
+        else:
+            assert self.store.refs.advance(ref, seen=seen, to=oid)
+
+    def _archive(self, thread: str) -> None:
+        seen = self.store.refs.find(f"refs/threads/{thread}")
+        if seen is not None:
+            to = f"refs/archive/{thread}"
+            self.store.refs.move(f"refs/threads/{thread}", seen=seen, to_name=to, to=seen)
+
+    def _delete(self, ref: str) -> None:
+        seen = self.store.refs.find(ref)
+        if seen is not None:
+            assert self.store.refs.delete(ref, seen=seen)
+
+    def _go_back(self, ref: str, number: int) -> None:
+        """Move a ref to an earlier value of any ref, as only other programs do."""
+        if self.past:
+            _ref, oid = self.past[number % len(self.past)]
+            self._delete(ref)
+            assert self.store.refs.create(ref, oid)
+
+    def _pack_refs(self) -> None:
+        pack_refs(self.store)
+
+    def _damage(self, number: int, timestamp: int) -> None:
+        _suffix, content = encode_node(build_node(TEXT, TEXTS[number], timestamp=timestamp))
+        self._overwrite(Blob.from_string(content).id)
+
+    def _damage_folder(self, ref: str) -> None:
+        oid = self.store.refs.find(ref)
+        if oid is not None:
+            with suppress(StoreDamaged):
+                commit = read_commit(self.store.objects, oid)
+                self._overwrite(find_entry(self.store.objects, commit, "nodes") or commit.tree)
+
+    def _overwrite(self, oid: ObjectID) -> None:
+        path = self.path / "objects" / oid[:2].decode() / oid[2:].decode()
+        if path.exists():
+            self.whole.setdefault(path, path.read_bytes())
+            path.chmod(0o644)
+            path.write_bytes(b"damaged")
+
+    def _repair(self) -> None:
+        """Restore the damaged objects, as a fetch would."""
+        for path, content in self.whole.items():
+            path.write_bytes(content)
+
+    def _index_gone(self) -> None:
+        self._index.unlink(missing_ok=True)
+
+    def _index_garbled(self, seed: int) -> None:
+        if not self._index.exists():
+            return
+        dice, content = random.Random(seed), self._index.read_bytes()
+        at = dice.randrange(len(content) + 1)
+        spoiled = dice.randbytes(dice.choice([1, 50, 5000]))
+        tail = dice.choice([b"", content[at + len(spoiled) :]])
+        self._index.write_bytes(content[:at] + spoiled + tail)
+
+    @property
+    def _index(self) -> Path:
+        return self.path / "uwf" / "nodes.sqlite"
+
+    def _ask(self, name: NodeHash) -> None:
+        walked, told = answer(self.walk(), name), answer(NodeLookup(self.store), name)
+        known = any(root.lists(name) for root in self.walk().roots())
+        # Where a folder cannot be read, the index may remember what was in it, or that it was
+        # not: a walk has to report damage.
+        assert told == walked or (walked == DAMAGED and told is None and not known)
+
+    def _list(self, name: NodeHash) -> None:
+        for length in (1, 2, 5, 12):
+            walked, told = (
+                meant(lookup, name[:length]) for lookup in (self.walk(), NodeLookup(self.store))
+            )
+            assert told >= walked
+            # More only where a folder cannot be read.
+            for each in told - walked:
+                assert answer(self.walk(), each) == DAMAGED
+
+    def walk(self) -> NodeLookup:
+        """Return a lookup that searches all refs."""
+        return without_index(self.store)
+
+
+DAMAGED = "damaged"
+
+
+def answer(lookup: NodeLookup, name: NodeHash) -> Any:
+    try:
+        node = lookup.find(name)
+    except StoreDamaged:
+        return DAMAGED
+    return None if node is None else (node.hash, node.type, node.payload)
+
+
+def meant(lookup: NodeLookup, prefix: str) -> set[NodeHash]:
+    try:
+        return {lookup.resolve(prefix)}
+    except NoSuchNode:
+        return set()
+    except AmbiguousNode as error:
+        return set(error.facts["matches"])
+
+
+@given(st.lists(CHANGES, max_size=25))
+@example(
+    [
+        # What could not be read when it was looked at is there once it can be.
+        ("keep", PLACES[1], 0, 0),
+        ("damage folder", PLACES[1]),
+        ("ask", NOWHERE),
+        ("repair",),
+    ]
+)
+@example(
+    [
+        # Both keep it; the index knows of it by the one that goes, and comes back as it was.
+        ("keep", PLACES[1], 0, 0),
+        ("keep", PLACES[2], 0, 1),
+        ("ask", NOWHERE),
+        ("delete", PLACES[2]),
+        ("ask", HASHES[0]),
+        ("delete", PLACES[1]),
+        ("ask", HASHES[0]),
+        ("go back", PLACES[2], 1),
+    ]
+)
+def test_look_ups_by_the_index_and_by_a_walk_agree(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[Any, ...]]
+) -> None:
+    room = Room(tmp_path_factory.mktemp("room") / "store.git")
+    for change in changes:
+        room.change(*change)
+    for name in ASKED:
+        room.change("ask", name)
+        room.change("list", name)

@@ -1,0 +1,152 @@
+"""Objects of a pack are read as git reads them; dulwich reads the forms that we do not."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from dulwich.objects import Blob, ShaFile, Tree
+from store.conftest import Git
+
+from uwf_git.store.objects.objects import DamagedObject, DurableObjects
+from uwf_git.store.objects.pack_file import PackFolder
+from uwf_git.store.store import Store
+
+BIG = bytes(random.Random(3).choices(b"abcdefgh \n", k=300_000))
+"""More than is read of an entry at once, and does not compress away."""
+
+
+def blobs() -> list[ShaFile]:
+    """Return similar texts, which git packs as deltas, and texts of other sizes."""
+    text = [f"line {number}, of a text that hardly changes\n" for number in range(60)]
+    alike = []
+    for number in range(40):
+        text[number] = f"changed in version {number}\n"
+        alike.append("".join(text).encode())
+    others = [b"", b"x", BIG, BIG + b"a little more\n", b"\0" * 2_000_000]
+    return [Blob.from_string(content) for content in alike + others]
+
+
+@pytest.fixture
+def made(store: Store) -> list[ShaFile]:
+    """Write the blobs, and a tree of them all that a ref keeps."""
+    found = blobs()
+    tree = Tree()
+    for number, each in enumerate(found):
+        tree[b"%03d.txt" % number] = (0o100644, each.id)
+    store.objects.add_objects([(each, None) for each in (*found, tree)])
+    Path(store.path, "refs", "heads", "kept").write_bytes(tree.id + b"\n")
+    return [*found, tree]
+
+
+def folder_of(store: Store) -> Path:
+    return Path(store.path, "objects", "pack")
+
+
+def read_all(folder: PackFolder, made: list[ShaFile]) -> list[bool]:
+    return [folder.find(each.id) == (each.type_num, each.as_raw_string()) for each in made]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        ("gc", "--quiet", "--prune=now"),
+        ("-c", "repack.useDeltaBaseOffset=false", "repack", "-adfq"),
+        ("-c", "pack.depth=200", "-c", "pack.window=50", "repack", "-adfq"),
+        ("-c", "pack.packSizeLimit=1m", "-c", "pack.window=0", "repack", "-adfq"),
+        ("-c", "core.compression=0", "repack", "-adFq"),
+    ],
+)
+def test_every_object_that_git_packs_is_read(
+    store: Store, made: list[ShaFile], git: Git, how: tuple[str, ...]
+) -> None:
+    git(*how, cwd=Path(store.path))
+    assert all(read_all(PackFolder(str(folder_of(store))), made))
+    chance = random.Random(5)
+    chance.shuffle(made)
+    assert all(read_all(PackFolder(str(folder_of(store))), made))
+
+
+def test_packs_that_come_and_go_are_noticed(store: Store, made: list[ShaFile], git: Git) -> None:
+    folder = PackFolder(str(folder_of(store)))
+    assert not any(read_all(folder, made))
+    git("repack", "-adq", cwd=Path(store.path))
+    assert all(read_all(folder, made))
+    later = Blob.from_string(b"a later one")
+    store.objects.add_objects([(later, None)])
+    Path(store.path, "refs", "heads", "later").write_bytes(later.id + b"\n")
+    git("repack", "-dq", cwd=Path(store.path))
+    assert all(read_all(folder, [*made, later]))
+    git("repack", "-adfq", cwd=Path(store.path))
+    assert all(read_all(folder, [later, *made]))
+    shutil.rmtree(folder_of(store))
+    # What is open stays readable, as git has its objects elsewhere before it removes a pack.
+    assert all(read_all(folder, made))
+    assert not any(read_all(PackFolder(str(folder_of(store))), made))
+
+
+def test_what_is_not_in_a_pack_is_not_found(store: Store, made: list[ShaFile], git: Git) -> None:
+    git("repack", "-adq", cwd=Path(store.path))
+    folder = PackFolder(str(folder_of(store)))
+    for each in made:
+        name = bytearray(each.id)
+        name[-1] = ord("0") if name[-1] != ord("0") else ord("1")
+        assert folder.find(bytes(name)) is None
+    for first in range(256):
+        assert folder.find(b"%02x" % first + b"0" * 38) is None
+
+
+@pytest.mark.parametrize("suffix", ["idx", "pack"])
+def test_a_damaged_pack_never_gives_another_object(
+    store: Store, made: list[ShaFile], git: Git, suffix: str
+) -> None:
+    git("repack", "-adq", cwd=Path(store.path))
+    (path,) = folder_of(store).glob(f"*.{suffix}")
+    whole = path.read_bytes()
+    path.chmod(0o644)
+    chance = random.Random(11)
+    read = 0
+    for _ in range(60):
+        spoiled = bytearray(whole)
+        for _change in range(chance.randint(1, 30)):
+            spoiled[chance.randrange(len(spoiled))] = chance.randrange(256)
+        if chance.random() < 0.3:
+            del spoiled[chance.randrange(len(spoiled)) :]
+        path.write_bytes(spoiled)
+        objects = DurableObjects(f"{store.path}/objects")
+        for each in chance.sample(made, 8):
+            try:
+                found = objects[each.id]
+            except (DamagedObject, KeyError):
+                continue
+            assert found == each
+            read += 1
+    assert read > 60
+
+
+def test_what_git_no_longer_writes_is_left_to_dulwich(
+    store: Store, made: list[ShaFile], git: Git
+) -> None:
+    git("-c", "pack.indexVersion=1", "repack", "-adq", cwd=Path(store.path))
+    git("prune-packed", cwd=Path(store.path))
+    assert not any(read_all(PackFolder(str(folder_of(store))), made))
+    objects = DurableObjects(f"{store.path}/objects")
+    assert [objects[each.id] for each in made] == made
+
+
+def test_a_damaged_pack_does_not_hide_an_object_that_is_whole_elsewhere(
+    store: Store, made: list[ShaFile], git: Git
+) -> None:
+    git("repack", "-aq", cwd=Path(store.path))
+    (path,) = folder_of(store).glob("*.pack")
+    objects = DurableObjects(f"{store.path}/objects")
+    for each in made:
+        loose = Path(store.path, "objects", each.id.decode()[:2], each.id.decode()[2:])
+        hidden = loose.rename(f"{loose}.hidden")
+        assert objects[each.id] == each
+        hidden.rename(loose)
+    whole = path.read_bytes()
+    path.chmod(0o644)
+    # In place, as a failing disk would; the length stays, for it is mapped.
+    path.write_bytes(whole[:12] + bytes(len(whole) - 12))
+    assert [objects.get_raw(each.id)[1] for each in made] == [each.as_raw_string() for each in made]

@@ -1,0 +1,163 @@
+"""Violations of git's rules and FORMAT.md's in a commit, compared with git's own check."""
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dulwich.objects import ObjectID
+from store.story import Story, put_raw, tell_small_story
+
+from uwf_git.store.objects.commit import DamagedCommit, read_commit
+from uwf_git.store.objects.strict_commit import read_strict_commit
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def content(store: Store, clock: Callable[[], int]) -> bytes:
+    """Return a commit as it should be."""
+    head = Story(store, clock).step(body="Because.\n\nTwice.")
+    return store.objects.get_raw(ObjectID(head.commit.encode()))[1]
+
+
+def problem_of(store: Store, content: bytes) -> str | None:
+    oid = Oid(put_raw(store, "commit", content).decode())
+    return read_strict_commit(store.objects, oid).problem
+
+
+def git_takes(git: Git, store: Store, content: bytes) -> bool:
+    """Check whether git accepts the commit in a push."""
+    oid = put_raw(store, "commit", content).decode()
+    path = Path(store.path)
+    try:
+        git("-c", "fsck.nulInCommit=error", "fsck", "--strict", oid, cwd=path)
+    except subprocess.CalledProcessError:
+        return False
+    return True
+
+
+def test_commits_that_uwf_writes_have_no_problem(store: Store, clock: Callable[[], int]) -> None:
+    story = tell_small_story(store, clock)
+    oid: Oid | None = story.head.commit
+    while oid is not None:
+        commit = read_strict_commit(store.objects, oid)
+        assert commit.view == read_commit(store.objects, oid)
+        assert commit.problem is None
+        oid = next(iter(commit.view.parents), None)
+
+
+COMMITTER = b"committer C O Mitter <committer@example.com> "
+
+HEADERS = [
+    (b"author writer <", b"author <", True),
+    (b"author writer <", b"author  <", False),
+    (b"author writer <", b"author a> <", True),
+    (b"author writer <", b"author a<b> <", True),
+    (b"author writer <", b"author wri\0ter <", True),
+    (b"author writer <", b"author \xff\xc3\xbc 'a' <", False),
+    (b"<uwf-mock@uwf>", b"<>", False),
+    (b"<uwf-mock@uwf>", b"<a b --c>", False),
+    (COMMITTER, b"committer <a@b> ", True),
+    (COMMITTER, COMMITTER + b"0", True),
+    (COMMITTER, b"committer  <> ", False),
+]
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=lambda header: header[1].decode(errors="replace"))
+def test_identities_are_refused_as_git_refuses_them(
+    header: tuple[bytes, bytes, bool], store: Store, content: bytes, git: Git
+) -> None:
+    old, new, refused = header
+    assert content.count(old) == 1
+    changed = content.replace(old, new)
+
+    problem = problem_of(store, changed)
+
+    assert (problem is not None) == refused == (not git_takes(git, store, changed))
+    if problem is not None:
+        assert problem.startswith(("has an identity that git refuses as ", "is no commit that"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"\n\n    Because.", b"\n\nUwf-Status: completed\n\n    Because."),
+        (b"\n\n    Because.", b"\n\n# ------------------------ >8 ------------------------\n    B"),
+        (b"\n\n    Because.", b"\n\n    a\0b"),
+        (b"\n\n    Because.", b"\n\n---\n    B"),
+        (b"\n\n    Because.", b"\n    Because."),
+        (b"    Twice.", b"   Twice."),
+        (b"Uwf-Depth: ", b"Uwf-Depth:"),
+    ],
+)
+def test_line_that_git_may_read_as_something_else_is_reported(
+    old: bytes, new: bytes, store: Store, content: bytes
+) -> None:
+    assert content.count(old) == 1
+
+    problem = problem_of(store, content.replace(old, new))
+
+    assert problem == "has a line between subject and trailers that git may read as something else"
+
+
+def test_signature_and_other_headers_are_no_problem(store: Store, content: bytes) -> None:
+    headers, blank, message = content.partition(b"\n\n")
+    signed = headers + b"\ngpgsig -----BEGIN\n \n abc\n -----END\nx-other 1" + blank + message
+
+    assert problem_of(store, signed) is None
+
+
+def test_date_that_gc_makes_git_stumble_over_is_reported(
+    store: Store, content: bytes, git: Git
+) -> None:
+    def dated(date_s: int) -> bytes:
+        changed = re.sub(rb"(committer [^\n]*> )[0-9]+", rb"\g<1>%d" % date_s, content)
+        return re.sub(rb"parent [^\n]*\n", b"", changed)
+
+    latest, later = dated((1 << 34) - 1), dated((1 << 34) + 1)
+
+    assert problem_of(store, latest) is None
+    assert problem_of(store, later) == (
+        "has the date 17179869185, which git's commit-graph cannot hold"
+    )
+    for commit, is_sound in ((latest, True), (later, False)):
+        oid = put_raw(store, "commit", commit).decode()
+        path = Path(store.path)
+        git("update-ref", "refs/threads/late", oid, cwd=path)
+        git("commit-graph", "write", "--reachable", cwd=path)
+        assert (_fsck(git, path) == 0) == is_sound
+
+
+def _fsck(git: Git, path: Path) -> int:
+    try:
+        git("fsck", "--no-dangling", cwd=path)
+    except subprocess.CalledProcessError as error:
+        return error.returncode
+    return 0
+
+
+def test_encoding_in_which_git_reads_other_trailers_is_reported(
+    store: Store, content: bytes, git: Git
+) -> None:
+    headers, blank, message = content.partition(b"\n\n")
+    lying = headers + b"\nencoding UTF-16BE" + blank + message
+
+    problem = problem_of(store, lying)
+
+    oid = put_raw(store, "commit", lying).decode()
+    status = "--format=%(trailers:key=Uwf-Status,valueonly)"
+    assert git("log", "-1", status, oid, cwd=Path(store.path)).strip() == ""
+    assert git_takes(git, store, lying)
+    assert problem == "declares another encoding than UTF-8"
+
+
+@pytest.mark.parametrize("content", [b"", b"tree 1\n", b"author me\n\nhello\n"])
+def test_what_is_no_commit_is_damaged(content: bytes, store: Store) -> None:
+    with pytest.raises(DamagedCommit):
+        problem_of(store, content)
+    with pytest.raises(DamagedCommit, match="is missing"):
+        read_strict_commit(store.objects, Oid("1" * 40))

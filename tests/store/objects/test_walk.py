@@ -1,0 +1,126 @@
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dulwich.objects import Blob, Commit, ObjectID, Tree
+from store.story import Story, put_raw
+
+from uwf_git.errors import StoreDamaged
+from uwf_git.store.objects.walk import list_new_objects
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store, create_store
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return create_store(str(tmp_path / "store.git"))
+
+
+def by_git(git: Git, store: Store, *revisions: str) -> set[str]:
+    told = git("rev-list", "--objects", *revisions, cwd=Path(store.path))
+    return {line.split(" ")[0] for line in told.splitlines()}
+
+
+def walked(store: Store, tip: Oid, had: set[Oid]) -> set[str]:
+    found = [oid.decode() for oid in list_new_objects(store.objects, tip, had)]
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+def test_a_whole_thread_is_what_git_says(store: Store, clock: Callable[[], int], git: Git) -> None:
+    story = Story(store, clock)
+    story.step()
+    tip = story.step("checker", "other words").commit
+    assert walked(store, tip, set()) == by_git(git, store, tip)
+
+
+def test_from_a_commit_that_is_had_only_what_is_new(
+    store: Store, clock: Callable[[], int], git: Git
+) -> None:
+    story = Story(store, clock)
+    before = story.step().commit
+    tip = story.step("checker", "other words").commit
+    new = by_git(git, store, tip, f"^{before}")
+    assert walked(store, tip, {before}) == new
+    assert len(new) < 15
+    assert walked(store, tip, {tip}) == set()
+
+
+def test_what_is_known_is_not_listed_again(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    known = set(list_new_objects(store.objects, story.head.commit, set()))
+    tip = story.step().commit
+    both = list_new_objects(store.objects, tip, set(), known)
+    assert known.isdisjoint(both)
+    assert {*both, *known} == set(list_new_objects(store.objects, tip, set()))
+
+
+def test_every_missing_object_is_reported(store: Store, clock: Callable[[], int], git: Git) -> None:
+    tip = Story(store, clock).step().commit
+    for oid in sorted(by_git(git, store, tip)):
+        path = Path(store.path, "objects", oid[:2], oid[2:])
+        content = path.read_bytes()
+        path.unlink()
+        with pytest.raises(StoreDamaged, match="is missing"):
+            list_new_objects(create_store(store.path).objects, tip, set())
+        path.write_bytes(content)
+    subprocess.run(["git", "fsck", "--strict"], cwd=store.path, check=True, capture_output=True)
+
+
+def test_a_merge_needs_both_of_its_parents(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    one, other = story.write_step("writer", "one"), story.write_step("writer", "other")
+    merge = Commit()
+    first = store.objects[ObjectID(one.encode())]
+    assert isinstance(first, Commit)
+    merge.tree, merge.parents = first.tree, [ObjectID(one.encode()), ObjectID(other.encode())]
+    merge.author = merge.committer = first.author
+    merge.author_time = merge.commit_time = first.commit_time
+    merge.author_timezone = merge.commit_timezone = 0
+    merge.message = b"merge"
+    store.objects.add_objects([(merge, None)])
+    needed = list_new_objects(store.objects, Oid(merge.id.decode()), set())
+    assert {ObjectID(one.encode()), ObjectID(other.encode())} <= set(needed)
+
+
+def test_submodules_are_not_listed(store: Store) -> None:
+    tree = Tree()
+    tree[b"module"] = (0o160000, ObjectID(b"1" * 40))
+    store.objects.add_objects([(tree, None)])
+    text = f"tree {tree.id.decode()}\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nx\n"
+    commit = put_raw(store, "commit", text.encode())
+    assert list_new_objects(store.objects, Oid(commit.decode()), set()) == [commit, tree.id]
+
+
+def chain(store: Store, trees: list[dict[str, bytes]]) -> Oid:
+    """Write a commit for each tree, one after the other; a path may have one folder."""
+    tip: ObjectID | None = None
+    for files in trees:
+        top, folders = Tree(), dict[str, Tree]()
+        for path, content in files.items():
+            folder, _slash, name = path.rpartition("/")
+            blob = Blob.from_string(content)
+            store.objects.add_objects([(blob, None)])
+            into = folders.setdefault(folder, Tree()) if folder else top
+            into[name.encode()] = (0o100644, blob.id)
+        for folder, tree in folders.items():
+            store.objects.add_objects([(tree, None)])
+            top[folder.encode()] = (0o040000, tree.id)
+        store.objects.add_objects([(top, None)])
+        parent = "" if tip is None else f"parent {tip.decode()}\n"
+        text = f"tree {top.id.decode()}\n{parent}author a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nx"
+        tip = put_raw(store, "commit", f"{text}\n".encode())
+    assert tip is not None
+    return Oid(tip.decode())
+
+
+def test_a_tree_that_comes_back_is_listed_whole(store: Store, git: Git) -> None:
+    one = {"same": b"1", "other": b"2", "d/same": b"3", "d/other": b"4"}
+    two = {**one, "other": b"5", "d/other": b"6"}
+    moved = {"same": b"1", "d/other": b"6", "e/same": b"3", "e/other": b"4"}
+    for trees in ([one, two, one], [one, two, one, two, moved, one], [one, moved, two, one]):
+        tip = chain(store, trees)
+        assert walked(store, tip, set()) == by_git(git, store, tip)

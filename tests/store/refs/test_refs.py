@@ -1,0 +1,360 @@
+"""Refs on the disk; what every kind of refs must do is in test_contract.py."""
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from store.conftest import Git
+from store.killing import dies_at
+from store.story import Story
+
+from uwf_git.store.disk import lockfile as ref_lock
+from uwf_git.store.disk.lockfile import RefLocked
+from uwf_git.store.oid import Oid, is_oid
+from uwf_git.store.refs.refs import BadRef, Refs
+from uwf_git.store.store import Store
+
+NAME = "refs/threads/01J7K9M2XNPQR5VWBCDF8G3H4T"
+TO_NAME = NAME.replace("threads", "archive")
+
+
+@pytest.fixture
+def commits(store: Store, clock: Callable[[], int]) -> tuple[Oid, Oid]:
+    """Write two commits, and leave the first at NAME."""
+    story = Story(store, clock)
+    return story.head.commit, story.write_step("writer", "text")
+
+
+def durable(store: Store) -> Refs:
+    return Refs(store.path, durable=True)
+
+
+def pack(store: Store) -> None:
+    """Pack all refs as `git pack-refs --all` does, without its 10 ms."""
+    names = [
+        f"refs/{each}/{name}"
+        for each in ("cas", "threads", "archive")
+        for name in store.refs.names(f"refs/{each}/")
+    ]
+    lines = "".join(f"{store.refs.find(name)} {name}\n" for name in sorted(names))
+    Path(store.path, "packed-refs").write_text(
+        f"# pack-refs with: peeled fully-peeled sorted \n{lines}"
+    )
+    for name in names:
+        Path(store.path, name).unlink(missing_ok=True)
+
+
+def survives(
+    store: Store, git: Git, *, begin: Callable[[], object], act: Callable[[], bool]
+) -> list[tuple[Oid | None, Oid | None]]:
+    """Kill *act* at every moment; each time it can be done again as if nothing had happened.
+
+    Gives where NAME and TO_NAME were each time it was killed.
+    """
+    found = []
+    for moment in itertools.count(1):
+        begin()
+        before = where(store)
+        if not dies_at(moment, act):
+            break
+        found.append(where(store))
+        if act():
+            assert found[-1] == before
+        # A leftover lock file blocks git, and no other program would ever remove it.
+        assert [path.name for path in Path(store.path).rglob("*.lock")] == []
+        if moment % 25 == 1:
+            assert git("fsck", "--strict", "--no-dangling", cwd=Path(store.path)) == ""
+    assert len(found) >= 8
+    return found
+
+
+def where(store: Store) -> tuple[Oid | None, Oid | None]:
+    return store.refs.find(NAME), store.refs.find(TO_NAME)
+
+
+def put(store: Store, *, here: Oid | None, there: Oid | None, packed: bool) -> None:
+    """Put NAME and TO_NAME, the packed one with another value below the loose one."""
+    for name, oid in ((NAME, here), (TO_NAME, there)):
+        now = store.refs.find(name)
+        if now is not None:
+            store.refs.delete(name, seen=now)
+        if oid is not None:
+            store.refs.create(name, oid)
+    if packed:
+        pack(store)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_advance_killed_anywhere_is_done_or_not_begun(
+    store: Store, commits: tuple[Oid, Oid], git: Git, *, packed: bool
+) -> None:
+    refs, (one, other) = durable(store), commits
+    found = survives(
+        store,
+        git,
+        begin=lambda: put(store, here=one, there=None, packed=packed),
+        act=lambda: refs.advance(NAME, seen=one, to=other),
+    )
+    assert set(found) == {(one, None), (other, None)}
+
+
+def test_a_creation_killed_anywhere_is_done_or_not_begun(
+    store: Store, commits: tuple[Oid, Oid], git: Git
+) -> None:
+    refs, (one, _other) = durable(store), commits
+
+    def begin() -> None:
+        put(store, here=None, there=None, packed=False)
+        # So that making the folder is cut short as well.
+        Path(store.path, NAME).parent.rmdir()
+
+    found = survives(store, git, begin=begin, act=lambda: refs.create(NAME, one))
+    assert set(found) == {(None, None), (one, None)}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_deletion_killed_anywhere_is_done_or_not_begun(
+    store: Store, commits: tuple[Oid, Oid], git: Git, *, packed: bool
+) -> None:
+    refs, (one, other) = durable(store), commits
+
+    def begin() -> None:
+        put(store, here=one, there=None, packed=packed)
+        refs.advance(NAME, seen=one, to=other)
+
+    found = survives(store, git, begin=begin, act=lambda: refs.delete(NAME, seen=other))
+    assert set(found) == {(other, None), (None, None)}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_move_killed_anywhere_loses_neither_place(
+    store: Store, commits: tuple[Oid, Oid], git: Git, *, packed: bool
+) -> None:
+    refs, (one, other) = durable(store), commits
+    found = survives(
+        store,
+        git,
+        begin=lambda: put(store, here=one, there=None, packed=packed),
+        act=lambda: refs.move(NAME, seen=one, to_name=TO_NAME, to=other),
+    )
+    # Both, for a moment: the archive wins.
+    assert set(found) == {(one, None), (one, other), (None, other)}
+
+
+RACE = """
+import sys
+from uwf_git.store.refs.refs import Oid, Refs
+from uwf_git.store.store import open_store
+git_dir, which, times = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+refs = open_store(git_dir).refs
+won = 0
+for time in range(times):
+    WHAT
+print(won)
+"""
+
+
+def race(store: Store, what: str, *, times: int, racers: int = 8) -> list[int]:
+    """Let processes do *what* so many times each; return how often each of them won."""
+    script = RACE.replace("WHAT", what)
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, store.path, str(which), str(times)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for which in range(racers)
+    ]
+    told = [process.communicate()[0] for process in started]
+    assert [process.returncode for process in started] == [0] * racers
+    return [int(each) for each in told]
+
+
+def test_of_many_processes_that_advance_one_ref_each_wins_exactly_once(store: Store) -> None:
+    """The ref counts: a success moves it from n to n + 1, so none may be lost or done twice."""
+    store.refs.create("refs/cas/count", Oid(f"{0:040x}"))
+    won = race(
+        store,
+        """
+    while True:
+        seen = refs.find("refs/cas/count")
+        if refs.advance("refs/cas/count", seen=seen, to=Oid(f"{int(seen, 16) + 1:040x}")):
+            won += 1
+            break
+""",
+        times=10,
+    )
+    assert won == [10] * 8
+    assert store.refs.find("refs/cas/count") == f"{80:040x}"
+
+
+def test_many_processes_that_create_refs_do_not_hinder_one_another(store: Store) -> None:
+    what = "won += refs.create(f'refs/threads/{which}-{time}', Oid('1' * 40))"
+    assert race(store, what, times=10) == [10] * 8
+    assert len(store.refs.names("refs/threads/")) == 80
+
+
+def test_of_many_processes_that_create_one_ref_one_wins(store: Store) -> None:
+    what = "won += refs.create(f'refs/cas/{time}', Oid(f'{which:040x}'))"
+    won = race(store, what, times=10)
+    assert sum(won) == 10
+
+
+def test_of_a_step_and_an_end_exactly_one_wins(store: Store) -> None:
+    """Racers 0, 2, … step and racers 1, 3, … end, all from the same place."""
+    for time in range(10):
+        store.refs.create(f"refs/threads/{time}", Oid("0" * 40))
+    what = """
+    name, seen = f"refs/threads/{time}", Oid("0" * 40)
+    if which % 2:
+        won += refs.move(name, seen=seen, to_name=f"refs/archive/{time}", to=Oid("1" * 40))
+    else:
+        won += refs.advance(name, seen=seen, to=Oid("2" * 40))
+"""
+    assert sum(race(store, what, times=10)) == 10
+    active, archived = (store.refs.names(f"refs/{each}/") for each in ("threads", "archive"))
+    assert sorted(active + archived) == [str(time) for time in range(10)]
+
+
+def test_packing_by_git_while_refs_come_and_go_loses_nothing(
+    store: Store, commits: tuple[Oid, Oid], git: Git
+) -> None:
+    one, other = commits
+    for number in range(40):
+        store.refs.create(f"refs/cas/{number}", one)
+    packing = subprocess.Popen(
+        ["/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do git pack-refs --all; done"],
+        cwd=store.path,
+        stderr=subprocess.DEVNULL,
+    )
+    for number in range(40):
+        assert store.refs.advance(f"refs/cas/{number}", seen=one, to=other)
+        if number % 2:
+            assert store.refs.delete(f"refs/cas/{number}", seen=other)
+    packing.wait()
+    left = {number: store.refs.find(f"refs/cas/{number}") for number in range(40)}
+    assert left == {number: None if number % 2 else other for number in range(40)}
+    told = git(
+        "for-each-ref", "--format=%(refname) %(objectname)", "refs/cas/", cwd=Path(store.path)
+    )
+    assert told == "".join(
+        f"refs/cas/{number} {other}\n" for number in sorted(range(0, 40, 2), key=str)
+    )
+
+
+def test_a_ref_whose_guard_is_that_of_packed_refs_is_deleted(store: Store, git: Git) -> None:
+    """Guards are few; packed-refs is locked while the ref is, so its guard is its own."""
+    names = [f"refs/cas/{number}" for number in range(200)]
+    git(
+        "update-ref",
+        "--stdin",
+        cwd=Path(store.path),
+        stdin="".join(f"create {name} {EMPTY_TREE}\n" for name in names),
+    )
+    git("pack-refs", "--all", cwd=Path(store.path))
+    for name in names:
+        assert store.refs.delete(name, seen=Oid(EMPTY_TREE))
+    assert store.refs.names("refs/cas/") == []
+
+
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+
+@pytest.mark.parametrize("name", [NAME, TO_NAME, "packed-refs"])
+def test_a_lock_that_git_holds_is_waited_for_and_then_named(
+    store: Store,
+    commits: tuple[Oid, Oid],
+    git: Git,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    monkeypatch.setattr(ref_lock, "_PATIENCE_S", 0.02)
+    one, other = commits
+    git("pack-refs", "--all", cwd=Path(store.path))
+    lock = Path(store.path, f"{name}.lock")
+    lock.parent.mkdir(exist_ok=True)
+    lock.touch()
+    with pytest.raises(RefLocked) as caught:
+        store.refs.move(NAME, seen=one, to_name=TO_NAME, to=other)
+    assert str(lock) in caught.value.message
+    assert caught.value.exit_status == 4
+    assert list(Path(store.path).rglob("*.lock")) == [lock]
+    assert store.refs.find(NAME) == one
+
+
+def test_a_lock_that_git_lets_go_of_is_taken(store: Store, commits: tuple[Oid, Oid]) -> None:
+    one, other = commits
+    holding = subprocess.Popen(
+        ["/bin/sh", "-c", f"set -C; >{NAME}.lock && echo held && sleep 0.1; rm {NAME}.lock"],
+        cwd=store.path,
+        stdout=subprocess.PIPE,
+    )
+    assert holding.stdout is not None
+    assert holding.stdout.readline() == b"held\n"
+    assert store.refs.advance(NAME, seen=one, to=other)
+    holding.communicate()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"ref: refs/heads/main\n", b"g" * 40, b"1" * 39, b"1" * 41, b"\0" * 41]
+)
+def test_a_ref_file_that_holds_no_object_id_is_damage(store: Store, content: bytes) -> None:
+    path = Path(store.path, NAME)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    with pytest.raises(BadRef, match=NAME) as caught:
+        store.refs.find(NAME)
+    assert caught.value.exit_status == 5
+
+
+def test_a_packed_ref_that_holds_no_object_id_is_damage(store: Store) -> None:
+    Path(store.path, "packed-refs").write_text(f"{'x' * 40} {NAME}\n")
+    with pytest.raises(BadRef, match=NAME):
+        store.refs.find(NAME)
+
+
+def test_a_folder_is_no_ref(store: Store) -> None:
+    Path(store.path, NAME).mkdir(parents=True)
+    assert store.refs.find(NAME) is None
+    assert store.refs.find(f"{NAME}/below") is None
+    assert store.refs.names("refs/threads/") == []
+
+
+def test_a_lock_file_is_not_listed(store: Store, commits: tuple[Oid, Oid]) -> None:
+    assert commits
+    Path(store.path, f"{NAME}.lock").touch()
+    assert store.refs.names("refs/threads/") == [os.path.basename(NAME)]
+
+
+def test_annotated_tags_stay_whole_in_packed_refs(
+    store: Store, commits: tuple[Oid, Oid], git: Git
+) -> None:
+    git("tag", "-m", "words", "v1", commits[0], cwd=Path(store.path))
+    git("update-ref", "refs/tags/a", "refs/tags/v1", cwd=Path(store.path))
+    git("pack-refs", "--all", cwd=Path(store.path))
+    tag = store.refs.find("refs/tags/a")
+    assert tag is not None
+    assert store.refs.delete("refs/tags/a", seen=tag)
+    peeled = git(
+        "for-each-ref", "--format=%(refname) %(*objectname)", "refs/tags", cwd=Path(store.path)
+    )
+    assert peeled == f"refs/tags/v1 {commits[0]}\n"
+    assert git("fsck", "--no-dangling", cwd=Path(store.path)) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("1" * 40, True),
+        ("1" * 39, False),
+        ("A" * 40, False),
+        ("1" * 40 + "\n", False),
+        ("\udc80", False),
+    ],
+)
+def test_an_object_id_is_forty_lower_case_digits(text: str, *, is_one: bool) -> None:
+    assert is_oid(text) is is_one

@@ -1,0 +1,59 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from uwf_git.store.remotes.credential import Credential, find_credential, report_credential
+from uwf_git.store.remotes.url import RemoteUrl
+
+Git = Callable[..., str]
+
+GIT = which("git")
+URL = RemoteUrl("http", "https://host:8443/team/x.git")
+
+
+@pytest.fixture
+def environ() -> dict[str, str]:
+    return {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": ""}
+
+
+@pytest.fixture
+def kept(tmp_path: Path, git: Git) -> Path:
+    """Return the file in which git stores credentials."""
+    path = tmp_path / "kept"
+    git("config", "--global", "credential.helper", f"store --file={path}", cwd=tmp_path)
+    return path
+
+
+def test_helpers_of_git_are_asked(kept: Path, environ: dict[str, str]) -> None:
+    kept.write_text("https://me:pass%20word@host%3a8443\nhttps://me:other@elsewhere\n")
+    found = find_credential(URL, GIT, environ)
+    assert found is not None
+    assert (found.username, found.password) == ("me", "pass word")
+
+
+def test_the_name_in_the_url_chooses(kept: Path, environ: dict[str, str]) -> None:
+    kept.write_text("https://me:one@host\nhttps://you:two@host\n")
+    found = find_credential(RemoteUrl("http", "https://you@host/x"), GIT, environ)
+    assert found is not None
+    assert found.password == "two"
+
+
+def test_without_a_terminal_there_is_no_prompt(kept: Path, environ: dict[str, str]) -> None:
+    assert find_credential(URL, GIT, environ) is None
+    assert find_credential(URL, None, environ) is None
+
+
+def test_what_was_right_is_kept_and_what_was_wrong_forgotten(
+    kept: Path, environ: dict[str, str]
+) -> None:
+    fields = "protocol=https\nhost=host\nusername=me\npassword=x\n"
+    credential = Credential("me", "x", fields)
+    report_credential("approve", credential, GIT, environ)
+    assert kept.read_text() == "https://me:x@host\n"
+    report_credential("reject", credential, GIT, environ)
+    assert kept.read_text() == ""
+    report_credential("approve", credential, None, environ)
+    assert kept.read_text() == ""

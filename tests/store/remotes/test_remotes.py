@@ -1,0 +1,140 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.store.git.config import add_config, set_config
+from uwf_git.store.remotes.remotes import (
+    BadRemoteName,
+    NoSuchRemote,
+    RemoteExists,
+    SeveralPushUrls,
+    WhichRemote,
+    add_remote,
+    choose_remote,
+    is_remote_name,
+    list_remotes,
+    remote_url,
+    remove_remote_settings,
+)
+from uwf_git.store.remotes.url import BadRemoteUrl
+from uwf_git.store.store import Store, create_store, open_store
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return create_store(str(tmp_path / "store.git"), environ=os.environ)
+
+
+def reopened(store: Store) -> Store:
+    return open_store(store.path, environ=os.environ)
+
+
+def test_added_remote_is_what_git_reads(store: Store, git: Git, tmp_path: Path) -> None:
+    added = add_remote(store, "origin", "hub.git", cwd=str(tmp_path))
+    assert added.url == f"{tmp_path}/hub.git"
+    assert list_remotes(store.config) == list_remotes(reopened(store).config) == [added]
+    told = git("config", "--get-regexp", r"^remote\.", cwd=Path(store.path)).splitlines()
+    tracked = "refs/uwf/remotes/origin"
+    assert told == [
+        f"remote.origin.url {tmp_path}/hub.git",
+        *(
+            f"remote.origin.fetch +refs/{kind}/*:{tracked}/{kind}/*"
+            for kind in ("threads", "archive", "workflows")
+        ),
+        *(
+            f"remote.origin.push refs/{kind}/*:refs/{kind}/*"
+            for kind in ("threads", "archive", "workflows")
+        ),
+    ]
+
+
+def test_forgotten_remote_leaves_the_rest_of_the_config(store: Store, tmp_path: Path) -> None:
+    before = Path(store.path, "config").read_text()
+    add_remote(store, "origin", "hub.git", cwd=str(tmp_path))
+    remove_remote_settings(store, "origin")
+    assert Path(store.path, "config").read_text() == before
+    with pytest.raises(NoSuchRemote):
+        remove_remote_settings(store, "origin")
+
+
+def test_a_taken_name_is_refused(store: Store, tmp_path: Path) -> None:
+    set_config(f"{store.path}/config", "remote.origin.fetch", "+refs/heads/*:refs/x/*")
+    with pytest.raises(RemoteExists):
+        add_remote(store, "origin", "hub.git", cwd=str(tmp_path))
+
+
+def test_nothing_is_written_for_what_leads_nowhere(store: Store) -> None:
+    before = Path(store.path, "config").read_bytes()
+    for name, url, error in (("a b", "x", BadRemoteName), ("a", "ext::x", BadRemoteUrl)):
+        with pytest.raises(error):
+            add_remote(store, name, url, cwd="/")
+    assert Path(store.path, "config").read_bytes() == before
+
+
+@given(st.text("ab./-@{~:?*[\\ lock\x00\x7f_ü", max_size=8))
+def test_names_are_those_that_git_takes(name: str) -> None:
+    parts = f"refs/remotes/{name}/x".split("/")
+    wrong = (
+        not all(parts)
+        or any(part.startswith(".") or part.endswith(".lock") for part in parts)
+        or ".." in name
+        or "@{" in name
+        or any(char in "~^:?*[\\ \x00\x7f" for char in name)
+    )
+    assert is_remote_name(name) == (not wrong)
+
+
+@pytest.mark.parametrize("name", ["origin", "a/b", "-x", "ü", "a.", "a..b", "a b", ".a", "a.lock"])
+def test_git_agrees_about_names(name: str, git: Git, tmp_path: Path) -> None:
+    try:
+        git("check-ref-format", f"refs/remotes/{name}/x", cwd=tmp_path)
+        taken = True
+    except Exception:  # noqa: BLE001 (git says no by failing)
+        taken = False
+    assert is_remote_name(name) == taken
+
+
+def test_the_default_is_the_only_one_else_origin(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(WhichRemote, match="no remote yet"):
+        choose_remote(store.config, None)
+    add_remote(store, "b", "b.git", cwd=str(tmp_path))
+    assert choose_remote(store.config, None).name == "b"
+    add_remote(store, "a", "a.git", cwd=str(tmp_path))
+    with pytest.raises(WhichRemote) as which:
+        choose_remote(store.config, None)
+    assert "a, b" in (which.value.hint or "")
+    add_remote(store, "origin", "c.git", cwd=str(tmp_path))
+    assert choose_remote(store.config, None).name == "origin"
+    assert choose_remote(store.config, "a").name == "a"
+    with pytest.raises(NoSuchRemote, match="there is no remote c"):
+        choose_remote(store.config, "c")
+
+
+def test_pushes_may_go_elsewhere_but_to_one_place(store: Store, tmp_path: Path) -> None:
+    remote = add_remote(store, "origin", "https://host/x", cwd=str(tmp_path))
+    config = f"{store.path}/config"
+    set_config(config, "url.ssh://host/.pushInsteadOf", "https://host/")
+    store = reopened(store)
+    assert remote_url(store, remote).text == "https://host/x"
+    assert remote_url(store, remote, for_push=True).text == "ssh://host/x"
+    add_config(config, "remote.origin.pushurl", "https://host/y")
+    store = reopened(store)
+    remote = choose_remote(store.config, None)
+    assert remote_url(store, remote, for_push=True).text == "https://host/y"
+    add_config(config, "remote.origin.pushurl", "https://host/z")
+    store = reopened(store)
+    with pytest.raises(SeveralPushUrls):
+        remote_url(store, choose_remote(store.config, None), for_push=True)
+
+
+def test_a_relative_path_of_git_s_begins_where_git_stands(store: Store) -> None:
+    set_config(f"{store.path}/config", "remote.origin.url", "../hub.git")
+    store = reopened(store)
+    url = remote_url(store, choose_remote(store.config, None))
+    assert url.text == os.path.join(os.path.dirname(store.path), "hub.git")

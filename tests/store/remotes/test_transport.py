@@ -1,0 +1,153 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from store.story import Story
+
+from uwf_git.errors import Refused
+from uwf_git.store.git.config import GitConfig
+from uwf_git.store.objects.walk import list_new_objects
+from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.exchange import FetchRequest, Parcel, PushReport
+from uwf_git.store.remotes.incoming import receive_objects
+from uwf_git.store.remotes.transport import Access, fetch_pack, send_pack
+from uwf_git.store.remotes.url import RemoteUrl, parse_remote_url
+from uwf_git.store.store import Store, create_store
+
+Git = Callable[..., str]
+
+REF = "refs/threads/01J7K9M2XNPQR5VWBCDF8G3H4T"
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Store:
+    return create_store(str(tmp_path / "hub.git"))
+
+
+@pytest.fixture
+def story(tmp_path: Path, clock: Callable[[], int]) -> Story:
+    return Story(create_store(str(tmp_path / "store.git")), clock)
+
+
+def access(hub: Store, environ: dict[str, str] | None = None) -> Access:
+    url = parse_remote_url(hub.path, relative_to="/")
+    return Access(url, GitConfig({}), dict(os.environ) if environ is None else environ)
+
+
+def send(
+    hub: Store, story: Story, changes: dict[str, Oid | None], *, atomic: bool = False
+) -> PushReport:
+    def pack(_refs: dict[str, Oid]) -> Parcel:
+        tips = [oid for oid in changes.values() if oid is not None]
+        objects = story.store.objects
+        needed = [oid for tip in tips for oid in list_new_objects(objects, tip, set())]
+        return Parcel(changes, needed)
+
+    return send_pack(access(hub), story.store.objects, pack, atomic=atomic)
+
+
+def test_a_ref_is_created_moved_and_deleted(hub: Store, story: Story) -> None:
+    begin = story.head.commit
+    assert send(hub, story, {REF: begin}) == PushReport({REF: None}, "")
+    end = story.step().commit
+    assert send(hub, story, {REF: end}).statuses == {REF: None}
+    assert hub.refs.find(REF) == end
+    assert send(hub, story, {REF: None}).statuses == {REF: None}
+    assert hub.refs.find(REF) is None
+
+
+def test_nothing_to_change_sends_nothing(hub: Store, story: Story) -> None:
+    assert send(hub, story, {}) == PushReport({}, "")
+
+
+def test_refs_of_other_folders_are_not_shown(hub: Store, story: Story, git: Git) -> None:
+    send(hub, story, {REF: story.head.commit})
+    git("update-ref", "refs/heads/main", story.head.commit, cwd=Path(hub.path))
+    seen: list[dict[str, Oid]] = []
+
+    def look(refs: dict[str, Oid]) -> FetchRequest:
+        seen.append(refs)
+        return FetchRequest([], [])
+
+    with receive_objects(story.store) as incoming:
+        fetch_pack(access(hub), look, incoming)
+    assert seen == [{REF: story.head.commit}]
+
+
+@pytest.mark.parametrize("with_git", [True, False])
+def test_what_is_wanted_comes_and_what_is_had_stays_away(
+    with_git: bool,  # noqa: FBT001 (a parameter)
+    hub: Store,
+    story: Story,
+    tmp_path: Path,
+) -> None:
+    send(hub, story, {REF: story.head.commit})
+    other = create_store(str(tmp_path / "other.git"))
+    reached = access(hub, None if with_git else {"PATH": ""})
+    assert reached.is_served_here == (not with_git)
+
+    def fetch(haves: list[Oid]) -> int:
+        with receive_objects(other) as incoming:
+            fetch_pack(reached, lambda refs: FetchRequest([refs[REF]], haves), incoming)
+            count = sum(len(pack) for pack in incoming.objects.packs)
+            list_new_objects(incoming.objects, story.head.commit, set())
+            incoming.move_into_store()
+        return count
+
+    before = story.head.commit
+    whole = fetch([])
+    send(hub, story, {REF: story.step().commit})
+    # Bases of deltas come along; a whole thread is several times as much.
+    assert fetch([before]) < whole / 2
+
+
+def test_a_hook_s_words_and_its_refusal_are_reported(hub: Store, story: Story) -> None:
+    hook = Path(hub.path, "hooks", "pre-receive")
+    hook.parent.mkdir()
+    hook.write_text("#!/bin/sh\necho 'not today' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    sent = send(hub, story, {REF: story.head.commit})
+    assert sent == PushReport({REF: "pre-receive hook declined"}, "not today")
+
+
+def test_a_pack_that_is_not_whole_is_refused_there(hub: Store, story: Story) -> None:
+    tip = story.head.commit
+    objects = story.store.objects
+    half = list_new_objects(objects, tip, set())[:3]
+    sent = send_pack(access(hub), objects, lambda _refs: Parcel({REF: tip}, half))
+    assert list(sent.statuses) == [REF]
+    assert sent.statuses[REF]
+    assert hub.refs.find(REF) is None
+
+
+def test_a_server_without_atomic_pushes_changes_nothing(hub: Store, story: Story, git: Git) -> None:
+    git("config", "receive.advertiseAtomic", "false", cwd=Path(hub.path))
+    report = send(hub, story, {REF: story.head.commit}, atomic=True)
+    assert report == PushReport({}, "", is_atomic=False)
+    assert hub.refs.find(REF) is None
+
+
+def test_what_the_caller_raises_is_not_the_remote_s_fault(hub: Store, story: Story) -> None:
+    def refuse(_refs: object) -> Parcel:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        send_pack(access(hub), story.store.objects, refuse)
+
+    def choose(_refs: object) -> FetchRequest:
+        raise Refused("mine")
+
+    with receive_objects(story.store) as incoming, pytest.raises(Refused, match="mine"):
+        fetch_pack(access(hub), choose, incoming)
+
+
+def test_settings_of_git_reach_the_connection(tmp_path: Path, story: Story) -> None:
+    asked = tmp_path / "asked"
+    config = GitConfig({"core.sshcommand": [f"echo >{asked} hello"], "url.x.insteadof": ["host"]})
+    reached = Access(RemoteUrl("ssh", "me@host:x"), config, {})
+    with receive_objects(story.store) as incoming, pytest.raises(Exception, match="host"):
+        fetch_pack(reached, lambda _refs: FetchRequest([], []), incoming)
+    words = asked.read_text().split()
+    assert words[0] == "hello"
+    assert "me@host" in words

@@ -1,0 +1,75 @@
+import pytest
+from dulwich.client import HTTPProxyUnauthorized, StrangeHostname
+from dulwich.errors import GitProtocolError, HangupException, NotGitRepository
+
+from uwf_git.errors import Refused
+from uwf_git.store.remotes.transport_errors import (
+    AtomicUnsupported,
+    RemoteFailed,
+    failures,
+    unauthorized,
+)
+from uwf_git.store.remotes.url import RemoteUrl
+
+URL = RemoteUrl("http", "https://me:secret@host/x")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (NotGitRepository(), "there is no git repository"),
+        (TimeoutError("timed out"), "did not answer in time"),
+        (GitProtocolError("timed out"), "did not answer in time"),
+        (GitProtocolError("unexpected http resp 403 for https://me:secret@host/x"), "403"),
+        (GitProtocolError(), "broke off"),
+        (HangupException(), "without a message"),
+        (HangupException([b"Warning: hello\n", b"fatal: no \x1b[2Jsuch place\n"]), "x: no "),
+        (
+            GitProtocolError(
+                "HTTPConnectionPool(host='x', port=1): Max retries exceeded with url: /x (Caused "
+                "by NewConnectionError(\"HTTPConnection(host='x', port=1): Failed to establish a "
+                'new connection: [Errno 111] Connection refused"))'
+            ),
+            "x: Connection refused$",
+        ),
+        (
+            GitProtocolError(
+                "HTTPSConnectionPool(host='x', port=443): (Caused by SSLError("
+                "SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify "
+                "failed: self-signed certificate (_ssl.c:1006)')))"
+            ),
+            "x: certificate verify failed: self-signed certificate$",
+        ),
+        (HTTPProxyUnauthorized(None, "x"), "proxy"),
+        (StrangeHostname("-x"), "host name is not valid"),
+        (ConnectionRefusedError(111, "Connection refused"), "Connection refused"),
+        (OSError(), "broke off"),
+        (AssertionError(), "protocol"),
+        (KeyError("x"), "KeyError"),
+    ],
+)
+def test_whatever_fails_is_one_line_with_the_place_and_a_hint(error: Exception, words: str) -> None:
+    with pytest.raises(RemoteFailed, match=words) as failed, failures(URL):
+        raise error
+    message = failed.value.message
+    assert message.startswith("https://host/x: ")
+    assert message.isprintable()
+    assert "secret" not in f"{message} {failed.value.hint} {failed.value.facts}"
+    assert failed.value.hint
+    assert failed.value.__cause__ is error
+
+
+def test_a_server_without_atomic_push_is_recognized() -> None:
+    with pytest.raises(AtomicUnsupported), failures(URL):
+        raise GitProtocolError("Server does not support atomic push")
+
+
+def test_errors_of_ours_pass() -> None:
+    with pytest.raises(Refused, match="mine"), failures(URL):
+        raise Refused("mine")
+
+
+def test_a_refused_login_has_a_hint() -> None:
+    assert "asks" in unauthorized(URL, told=False).message
+    assert "refused" in unauthorized(URL, told=True).message
+    assert "credential" in (unauthorized(URL, told=True).hint or "")

@@ -1,0 +1,242 @@
+"""Signing, held against git: `git verify-commit` has to accept what we sign."""
+
+import os
+import signal
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import seal
+from dulwich.objects import Tree
+from store.signed_commits import sign_commit
+from store.signing_keys import (
+    Git,
+    gpg_home,
+    make_ssh_key,
+    needs_gpg,
+    needs_ssh,
+    public_half,
+    signed_and_trusted,
+    signed_by,
+    ssh_agent,
+    with_settings,
+)
+from store.story import COMMITTER, Story
+
+from uwf_git.store.objects.commit import CommitDraft, Signing, read_raw_commit, write_commit
+from uwf_git.store.signatures.sign import CannotSign, UnfitSetting, build_signer
+from uwf_git.store.store import Store
+
+
+def judge(git: Git, store: Store, oid: str) -> str:
+    """Let git verify a commit: its verdict, the signer, and fsck must have nothing to say."""
+    assert git("fsck", "--strict", "--no-dangling", cwd=Path(store.path)) == ""
+    git("verify-commit", oid, cwd=Path(store.path))
+    return git("log", "-1", "--format=%G? %GS", oid, cwd=Path(store.path)).strip()
+
+
+@pytest.fixture
+def ssh_store(store: Store, key: Path, tmp_path: Path) -> Store:
+    """Return a store whose commits are signed by an ssh key that it trusts."""
+    return signed_and_trusted(store, key, tmp_path)
+
+
+@needs_ssh
+@pytest.mark.parametrize("half", ["key", "key.pub"])
+def test_commit_signed_by_a_key_file_is_accepted_by_git(
+    ssh_store: Store, half: str, tmp_path: Path, git: Git
+) -> None:
+    store = signed_by(ssh_store, tmp_path / half)
+    assert judge(git, store, sign_commit(store)) == "G ada@example.com"
+
+
+@needs_ssh
+@pytest.mark.parametrize(
+    "message",
+    [b"", b"a", b"\n\n", "é: ü\n\n    gpgsig x\n".encode(), b"a: b\n\ngpgsig me\n\xff\n"],
+    ids=repr,
+)
+def test_whatever_the_message_the_signature_is_good(
+    ssh_store: Store, message: bytes, git: Git
+) -> None:
+    assert judge(git, ssh_store, sign_commit(ssh_store, message=message))[0] == "G"
+
+
+@needs_ssh
+def test_key_below_the_home_is_found(ssh_store: Store, key: Path, git: Git) -> None:
+    home = Path(os.environ["HOME"])
+    for half in (key, key.with_name("key.pub")):
+        half.rename(home / half.name)
+    store = signed_by(ssh_store, "~/key")
+    assert judge(git, store, sign_commit(store))[0] == "G"
+
+
+@needs_ssh
+def test_key_is_found_from_where_git_would_stand(ssh_store: Store, key: Path, git: Git) -> None:
+    key.rename(Path(ssh_store.path, "its-key"))
+    store = signed_by(ssh_store, "its-key")
+    assert judge(git, store, sign_commit(store))[0] == "G"
+
+
+@needs_ssh
+@pytest.mark.parametrize("prefix", ["key::", ""])
+def test_key_that_an_agent_holds_is_named_by_its_public_half(
+    ssh_store: Store, key: Path, tmp_path: Path, git: Git, prefix: str
+) -> None:
+    store = signed_by(ssh_store, prefix + public_half(key))
+    with ssh_agent(tmp_path / "s", key) as environ:
+        key.unlink()
+        assert judge(git, store, sign_commit(store, environ))[0] == "G"
+
+
+@needs_ssh
+def test_key_is_asked_of_the_command_that_names_it(
+    ssh_store: Store, key: Path, tmp_path: Path, git: Git
+) -> None:
+    command = tmp_path / "which key"
+    command.write_text(f"#!/bin/sh\necho \"$1::{public_half(key)}\"; echo 'key::other'\n")
+    command.chmod(0o755)
+    store = signed_by(ssh_store, "", gpg__ssh__defaultKeyCommand=f"'{command}' key")
+    with ssh_agent(tmp_path / "s", key) as environ:
+        assert judge(git, store, sign_commit(store, environ))[0] == "G"
+
+
+@needs_ssh
+def test_locked_key_is_an_error_that_says_how_to_unlock_it(store: Store, tmp_path: Path) -> None:
+    key = make_ssh_key(tmp_path / "key", passphrase="secret")
+    with pytest.raises(CannotSign) as caught:
+        sign_commit(signed_by(store, key))
+    assert "ssh-keygen: " in caught.value.message
+    assert "passphrase" in caught.value.message
+    assert f"`ssh-add {key}`" in str(caught.value.hint)
+    assert f"`git -C {store.path} config commit.gpgsign false`" in str(caught.value.hint)
+    assert not list(Path(store.path, "objects").glob("??"))
+
+
+@needs_ssh
+def test_locked_key_is_unlocked_by_the_agent(
+    store: Store, key: Path, tmp_path: Path, git: Git
+) -> None:
+    with ssh_agent(tmp_path / "s", key) as environ:
+        key.write_text("nobody reads this, as the agent has it\n")
+        store = signed_and_trusted(store, key, tmp_path, signer="ada")
+        store = signed_by(store, f"{key}.pub")
+        assert judge(git, store, sign_commit(store, environ)) == "G ada"
+
+
+@needs_ssh
+def test_agent_without_the_key_is_an_error(ssh_store: Store, key: Path, tmp_path: Path) -> None:
+    store = signed_by(ssh_store, f"key::{public_half(key)}")
+    with (
+        ssh_agent(tmp_path / "s") as environ,
+        pytest.raises(CannotSign, match="ssh-keygen: ") as it,
+    ):
+        sign_commit(store, environ)
+    assert "`ssh-add`" in str(it.value.hint)
+
+
+@needs_ssh
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, "user.signingKey names no key"),
+        ({"user__signingkey": "/none/key"}, "user.signingKey names /none/key, which is not a file"),
+        ({"gpg__ssh__defaultKeyCommand": "'x"}, "gpg.ssh.defaultKeyCommand is not a command"),
+        ({"gpg__ssh__program": "/none/keygen"}, "gpg.ssh.program needs a program"),
+        ({"gpg__format": "rot13"}, "gpg.format cannot be 'rot13': openpgp, x509, ssh"),
+    ],
+)
+def test_settings_that_cannot_sign_are_reported_before_anything_is_signed(
+    store: Store, settings: dict[str, str], words: str
+) -> None:
+    store = with_settings(store, **{"commit__gpgsign": "true", "gpg__format": "ssh", **settings})
+    with pytest.raises((CannotSign, UnfitSetting)) as caught:
+        build_signer(store, dict(os.environ), committer=COMMITTER)
+    assert words in caught.value.message
+    assert f"`git -C {store.path} config " in str(caught.value.hint)
+
+
+@needs_ssh
+@pytest.mark.parametrize("command", ["false", "echo nothing of use", "true"])
+def test_command_that_names_no_key_is_an_error(store: Store, command: str) -> None:
+    store = signed_by(store, "", gpg__ssh__defaultKeyCommand=command)
+    with pytest.raises(CannotSign, match=r"gpg\.ssh\.defaultKeyCommand prints no key"):
+        sign_commit(store)
+
+
+def test_program_that_gives_no_signature_is_an_error(store: Store, tmp_path: Path) -> None:
+    for setting, name in (("gpg__ssh__program", "ssh"), ("gpg__program", "openpgp")):
+        program = tmp_path / name
+        program.write_text("#!/bin/sh\ncat > /dev/null; echo Signed.\n")
+        program.chmod(stat.S_IRWXU)
+        unfit = signed_by(store, f"{program}", **{setting: str(program)})
+        with pytest.raises(CannotSign, match=f"{name}: "):
+            sign_commit(with_settings(unfit, gpg__format=name))
+
+
+@needs_ssh
+def test_no_terminal_is_asked_for_a_passphrase(store: Store, tmp_path: Path) -> None:
+    """A prompt would leave an unattended step waiting, with the thread locked."""
+    key = make_ssh_key(tmp_path / "key", passphrase="secret")
+    store = signed_by(store, key)
+    child, terminal = os.forkpty()
+    if child == 0:  # pragma: no cover (another process)
+        status = 9
+        signal.alarm(20)
+        try:
+            sign_commit(store)
+        except CannotSign:
+            status = 0
+        finally:
+            os._exit(status)
+    said = b""
+    try:
+        while chunk := os.read(terminal, 1000):
+            said += chunk
+    except OSError:  # how Linux says that the other side is closed
+        pass
+    os.close(terminal)
+    assert (os.waitpid(child, 0)[1], said) == (0, b"")
+
+
+@needs_ssh
+def test_signature_survives_a_clone(
+    ssh_store: Store, tmp_path: Path, git: Git, clock: Callable[[], int]
+) -> None:
+    oid = sign_commit(ssh_store)
+    ssh_store.refs.create("refs/threads/x", oid)
+    git("clone", "--quiet", "--mirror", ssh_store.path, tmp_path / "copy.git", cwd=tmp_path)
+    raw = git("cat-file", "commit", oid, cwd=tmp_path / "copy.git")
+    assert raw.encode() == read_raw_commit(ssh_store.objects, oid)
+    assert "\ngpgsig -----BEGIN SSH SIGNATURE-----\n " in raw
+
+
+def test_nothing_is_signed_unless_asked_for(store: Store, clock: Callable[[], int]) -> None:
+    assert b"gpgsig" not in read_raw_commit(store.objects, Story(store, clock).head.commit)
+
+
+@needs_gpg
+@pytest.mark.parametrize("key", ["", "ada@example.com"])
+def test_commit_signed_by_gpg_is_accepted_by_git(
+    store: Store, tmp_path: Path, git: Git, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a key the committer's own is taken."""
+    store = with_settings(store, commit__gpgsign="true", user__signingkey=key)
+    with gpg_home(tmp_path, "Ada", "C O Mitter") as environ:
+        monkeypatch.setenv("GNUPGHOME", environ["GNUPGHOME"])
+        sign = build_signer(store, environ, committer=b"C O Mitter <c o mitter@example.com>")
+        signing = Signing(COMMITTER, COMMITTER, seal.START_MS, sign)
+        oid = write_commit(store.objects, CommitDraft(Tree(), (), b"a: b\n", ()), signing)
+        signer = "Ada <ada@example.com>" if key else "C O Mitter <c o mitter@example.com>"
+        assert judge(git, store, oid) == f"G {signer}"
+
+
+@needs_gpg
+def test_key_that_gpg_does_not_have_is_an_error(store: Store, tmp_path: Path) -> None:
+    store = with_settings(store, commit__gpgsign="true", user__signingkey="bob")
+    with gpg_home(tmp_path) as environ, pytest.raises(CannotSign, match="gpg: ") as caught:
+        sign_commit(store, environ)
+    assert "[GNUPG:]" not in caught.value.message
+    assert "user.signingKey" in str(caught.value.hint)
+    assert "gpg -u bob -s" in str(caught.value.hint)

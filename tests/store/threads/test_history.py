@@ -1,0 +1,87 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dulwich.objects import Commit, ObjectID
+from store.story import THREAD, Story, signed, tell_small_story
+
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.objects.commit import DamagedCommit, read_commit
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import ACTIVE
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.record import NewCommit, record_next
+from uwf_git.store.threads.snapshot import read_snapshot
+
+OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
+
+
+def test_history_is_newest_first(store: Store, clock: Callable[[], int]) -> None:
+    story = tell_small_story(store, clock)
+    told = [each.subject for each in walk_history(store, story.head.commit)]
+    assert told == [
+        "end: completed",
+        "checker: --- Uwf-Status: completed ümläut",
+        "writer: failed: exit status 1",
+        "writer: An old silent pond",
+        "start: Write a haiku.",
+    ]
+
+
+def test_history_from_the_middle_is_what_was_before(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    story.step()
+    middle = story.head.commit
+    story.step(text="more")
+    assert [each.record.event for each in walk_history(store, middle)] == ["step", "start"]
+
+
+def test_a_childs_story_ends_at_its_own_start(store: Store, clock: Callable[[], int]) -> None:
+    """Its first commit may have a parent: the commit of the thread that it was split from."""
+    parent = Story(store, clock)
+    parent.step()
+    before = parent.snapshot
+    record = before.record._replace(event="start", thread=OTHER)
+    child = record_next(
+        store, before, NewCommit(record, "child", before.get_present()), signed(clock())
+    )
+    assert read_commit(store.objects, child).parents == (parent.head.commit,)
+    assert [each.record.thread for each in walk_history(store, child)] == [OTHER]
+
+
+def test_only_first_parents_are_followed(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    other = Story(store, clock, OTHER)
+    before = story.snapshot
+    merged = NewCommit(before.record._replace(event="join"), "joined", before.get_present())
+    oid = record_next(store, before, merged, signed(clock()))
+    commit = store.objects[ObjectID(oid.encode())]
+    assert isinstance(commit, Commit)
+    commit.parents = [*commit.parents, ObjectID(other.head.commit.encode())]
+    store.objects.add_objects([(commit, None)])
+    events = [
+        (each.record.event, each.record.thread)
+        for each in walk_history(store, Oid(commit.id.decode()))
+    ]
+    assert events == [("join", THREAD), ("start", THREAD)]
+
+
+def test_a_thread_of_thousands_is_not_read_before_it_is_asked_for(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(store, clock)
+    newest = next(walk_history(store, story.head.commit))
+    assert newest.record == read_snapshot(store, story.head.commit).record
+
+
+def test_broken_history_names_the_commit(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    first = story.head.commit
+    story.step()
+    Path(store.path, "objects", first[:2], first[2:]).unlink()
+    walk = walk_history(store, story.head.commit)
+    assert next(walk).record.event == "step"
+    with pytest.raises(DamagedCommit, match=first):
+        next(walk)
+    assert store.refs.find(ACTIVE + THREAD) == story.head.commit

@@ -1,0 +1,122 @@
+from collections.abc import Callable
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread import Event, Status
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.store.objects.message import BadMessage, body_of, subject_of
+from uwf_git.store.threads.message import build_thread_message, parse_thread_message
+
+RECORD = TransitionRecord(
+    thread=ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T"),
+    event="attempt",
+    status="ready",
+    node=NodeHash("8FWKR3TN5V1QA"),
+    depth=2,
+    workflow=NodeHash("4KNM2PXR3B1QW"),
+    workflow_name="solve-issue",
+    role="developer",
+    agent="uwf-cursor --model 'a b'",
+    attempt=3,
+)
+words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+records = st.builds(
+    RECORD._replace,
+    event=st.sampled_from(get_args(Event)),
+    status=st.sampled_from(get_args(Status)),
+    depth=st.integers(0, 10**15 - 1),
+    workflow_name=words,
+    role=st.none() | words,
+    agent=st.none() | words,
+    attempt=st.none() | st.integers(1, 10**9),
+)
+
+
+@given(record=records, said=st.text(), body=st.text())
+def test_a_record_reads_back_whatever_the_words(
+    record: TransitionRecord, said: str, body: str
+) -> None:
+    assert parse_thread_message(build_thread_message(record, said=said, body=body)) == record
+
+
+def test_a_message_is_as_it_was_written_down(golden: Callable[[str, bytes], None]) -> None:
+    body = "Traceback:\n  no such file\n\nUwf-Status: completed\n"
+    message = build_thread_message(RECORD, said="attempt 3 failed: exit status 1", body=body)
+    golden("store/message.txt", message)
+
+
+def test_subject_begins_with_the_role_or_the_event() -> None:
+    said = build_thread_message(RECORD, said="hello")
+    assert subject_of(said) == "developer: hello"
+    ended = build_thread_message(RECORD._replace(event="end", role=None), said="completed")
+    assert subject_of(ended) == "end: completed"
+    assert body_of(ended) == ""
+
+
+def test_empty_role_is_no_role() -> None:
+    message = build_thread_message(RECORD._replace(role="", agent=""), said="hello")
+    assert parse_thread_message(message) == RECORD._replace(role=None, agent=None)
+
+
+def trailers(**changed: str | None) -> bytes:
+    lines = {
+        "Uwf-Thread": RECORD.thread,
+        "Uwf-Event": "step",
+        "Uwf-Status": "ready",
+        "Uwf-Node": RECORD.node,
+        "Uwf-Depth": "2",
+        "Uwf-Workflow": RECORD.workflow,
+        "Uwf-Workflow-Name": "solve-issue",
+        "Uwf-Format": "1",
+        **{f"Uwf-{name.replace('_', '-')}": value for name, value in changed.items()},
+    }
+    kept = [f"{name}: {value}\n" for name, value in lines.items() if value is not None]
+    return f"subject\n\n{''.join(kept)}".encode()
+
+
+def test_unknown_trailers_are_ignored() -> None:
+    assert parse_thread_message(trailers(Later="1")).depth == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"Thread": None}, "has no Uwf-Thread"),
+        ({"Thread": "01J7K9M2XNPQR5VWBCDF8G3H4"}, "names no thread"),
+        ({"Thread": RECORD.thread.lower()}, "names no thread"),
+        ({"Event": None}, "has no Uwf-Event"),
+        ({"Event": "dance"}, "has an unknown event: 'dance'"),
+        ({"Status": None}, "has no Uwf-Status"),
+        ({"Status": "x" * 1000}, "has an unknown status"),
+        ({"Node": None}, "has no Uwf-Node"),
+        ({"Node": "../../etc"}, "has no node in Uwf-Node"),
+        ({"Depth": None}, "has no Uwf-Depth"),
+        ({"Depth": "-1"}, "has no number in Uwf-Depth"),
+        ({"Depth": "1.0"}, "has no number in Uwf-Depth"),
+        ({"Depth": "1" * 16}, "has no number in Uwf-Depth"),
+        ({"Depth": "%C2%B2"}, "has no number in Uwf-Depth"),
+        ({"Depth": "%D9%A1"}, "has no number in Uwf-Depth"),
+        ({"Workflow": "4"}, "has no node in Uwf-Workflow"),
+        ({"Workflow_Name": None}, "has no Uwf-Workflow-Name"),
+        ({"Attempt": "first"}, "has no number in Uwf-Attempt"),
+        ({"Format": None}, "has no Uwf-Format"),
+        ({"Format": "x"}, "has no number in Uwf-Format"),
+        ({"Format": "2"}, "has format 2, newer than the 1 this uwf knows"),
+    ],
+)
+def test_invalid_record_is_refused(changed: dict[str, Any], problem: str) -> None:
+    with pytest.raises(BadMessage) as caught:
+        parse_thread_message(trailers(**changed))
+    assert problem in caught.value.message
+    assert len(caught.value.message) < 200
+
+
+def test_a_newer_format_asks_for_a_newer_uwf() -> None:
+    with pytest.raises(BadMessage) as caught:
+        parse_thread_message(trailers(Format="2"))
+    assert caught.value.of_commit("1").hint == "a newer uwf wrote it: upgrade this one"

@@ -1,0 +1,25 @@
+import pytest
+
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread import NotAPresent, ThreadState
+from uwf_git.store.objects.json_file import encode_json
+from uwf_git.store.threads.now_file import parse_now
+
+STATE = ThreadState(
+    NodeHash("8FWKR3TN5V1QA"), {"writer": NodeHash("7BQST3VW9F2MA")}, 5, state={"n": 1}
+)
+
+
+def test_what_was_written_is_read_back() -> None:
+    now = parse_now(encode_json(STATE.as_document()))
+
+    assert now.present == STATE
+    assert now.document == STATE.as_document()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"null", b"{}", b"[" * 9999, b"\xff", b'{"a": "\\ud800"}', b'{"a": 1e999}']
+)
+def test_anything_else_is_refused(content: bytes) -> None:
+    with pytest.raises(NotAPresent):
+        parse_now(content)

@@ -1,0 +1,121 @@
+"""Recording; what must hold on every kind of store is in test_contract.py."""
+
+import itertools
+import json
+from collections.abc import Callable
+
+import pytest
+from store.story import Story, list_tree, signed, tell_small_story
+
+from uwf_git.model.builtin import STEP
+from uwf_git.model.event_folds import Cause
+from uwf_git.model.event_rules import apply_event
+from uwf_git.model.node import build_node
+from uwf_git.store.nodes.blob import DamagedNode
+from uwf_git.store.nodes.tree import NodeCollision
+from uwf_git.store.objects.commit import read_commit_file
+from uwf_git.store.store import Store
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.record import NewCommit, read_standing, record_next, record_start
+from uwf_git.store.threads.snapshot import Snapshot
+
+
+def files(snapshot: Snapshot) -> dict[str, str]:
+    lines = list_tree(snapshot.objects, snapshot.commit.tree)
+    return {
+        path: mode_and_oid for mode_and_oid, _tab, path in (line.partition("\t") for line in lines)
+    }
+
+
+def test_the_tree_of_a_thread_has_four_parts(store: Store, clock: Callable[[], int]) -> None:
+    snapshot = Story(store, clock).snapshot
+    parts = {path.partition("/")[0] for path in files(snapshot)}
+    assert parts == {"head.json", "nodes", "now.json", "start.json"}
+
+
+def test_start_and_head_are_the_blobs_of_their_nodes(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(store, clock)
+    start = story.snapshot.record.node
+    for text in ("one", "two"):
+        story.step(text=text)
+        step = story.snapshot.record.node
+        found = files(story.snapshot)
+        assert found["start.json"] == found[f"nodes/{start[0]}/{start[1]}/{start[2:]}.json"]
+        assert found["head.json"] == found[f"nodes/{step[0]}/{step[1]}/{step[2:]}.json"]
+
+
+def test_an_attempt_leaves_the_head_where_it_was(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    story.step()
+    before = files(story.snapshot)
+    story.attempt()
+    after = files(story.snapshot)
+    assert (before["head.json"], before["start.json"]) == (after["head.json"], after["start.json"])
+    assert len(after) == len(before) + 1
+
+
+def test_nothing_ever_leaves_the_tree_of_a_thread(store: Store, clock: Callable[[], int]) -> None:
+    story = tell_small_story(store, clock)
+    trees = [
+        {item for item in files(snapshot).items() if item[0].startswith("nodes/")}
+        for snapshot in walk_history(store, story.head.commit)
+    ]
+    for newer, older in itertools.pairwise(trees):
+        assert older <= newer
+
+
+def test_the_present_that_is_written_is_the_one_that_was_given(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    story = tell_small_story(store, clock)
+    snapshot = story.snapshot
+    written = json.loads(read_commit_file(store.objects, snapshot.commit, "now.json"))
+    assert written == snapshot.get_present().as_document()
+
+
+def test_folding_the_history_gives_the_present(store: Store, clock: Callable[[], int]) -> None:
+    story = tell_small_story(store, clock)
+    snapshots = list(walk_history(store, story.head.commit))[::-1]
+    standing = read_standing(snapshots[0])
+    for snapshot in snapshots[1:]:
+        record = snapshot.record
+        cause = Cause(snapshot.get_head_node(), record.role, record.agent)
+        if record.event == "attempt":
+            last = snapshot.get_present().last_attempt
+            assert last is not None
+            cause = cause._replace(node=snapshot.get_node(last))
+        standing = apply_event(standing, record.event, cause)
+        assert read_standing(snapshot) == standing
+
+
+def test_a_name_with_another_payload_stops_the_step(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    before = story.snapshot
+    start = before.get_start()
+    twin = build_node(start.type, {**start.payload, "prompt": "another"}, timestamp=0)
+    transition = NewCommit(
+        before.record, "text", before.get_present(), (twin._replace(hash=start.hash),)
+    )
+    with pytest.raises(NodeCollision, match=start.hash):
+        record_next(store, before, transition, signed(0))
+
+
+def test_a_thread_cannot_begin_without_its_start(store: Store, clock: Callable[[], int]) -> None:
+    before = Story(store, clock).snapshot
+    transition = NewCommit(before.record, "text", before.get_present())
+    with pytest.raises(ValueError, match="needs a StartNode"):
+        record_start(store, transition, signed(0))
+
+
+def test_a_node_that_could_not_be_read_again_is_not_recorded(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(store, clock)
+    wrong = build_node(STEP, {"role": "writer"}, timestamp=0)
+    transition = NewCommit(
+        record=story.snapshot.record, said="x", present=story.snapshot.get_present(), nodes=(wrong,)
+    )
+    with pytest.raises(DamagedNode, match=wrong.hash):
+        record_next(store, story.snapshot, transition, signed(clock()))

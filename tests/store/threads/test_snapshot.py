@@ -1,0 +1,59 @@
+"""Snapshots; test_damage.py tests snapshots of damaged stores."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from store.story import AGENT, WORKFLOW, Story, tell_small_story
+
+from uwf_git.model.builtin import START
+from uwf_git.store.objects.commit import DamagedCommit
+from uwf_git.store.store import Store, open_store
+from uwf_git.store.threads.snapshot import read_snapshot
+
+
+def test_a_snapshot_says_what_happened(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    story.attempt("exit status 3", body="Because.\n\n  Twice.")
+    snapshot = story.snapshot
+    assert (snapshot.record.event, snapshot.record.attempt) == ("attempt", 1)
+    assert snapshot.subject == "writer: failed: exit status 3"
+    assert snapshot.body == "Because.\n\n  Twice."
+
+
+def test_what_a_commit_has_is_given_by_name(store: Store, clock: Callable[[], int]) -> None:
+    snapshot = Story(store, clock).snapshot
+    assert snapshot.get_entry("nodes") == snapshot.nodes
+    with pytest.raises(DamagedCommit, match="has no elsewhere"):
+        snapshot.get_entry("elsewhere")
+
+
+def test_nodes_are_given_checked(store: Store, clock: Callable[[], int]) -> None:
+    snapshot = Story(store, clock).snapshot
+    assert snapshot.get_node(WORKFLOW.hash) == WORKFLOW
+    assert snapshot.get_node(AGENT.hash) == AGENT
+    assert snapshot.get_start() == snapshot.get_head_node()
+    assert snapshot.get_start().type == START
+
+
+def test_an_older_commit_has_the_thread_as_it_was(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    before = story.head.commit
+    story.step(state={"a": 1})
+    assert read_snapshot(store, before).get_present().depth == 0
+    assert story.snapshot.get_present().state == {"a": 1}
+
+
+def test_reading_the_present_reads_no_node(store: Store, clock: Callable[[], int]) -> None:
+    """A step costs the same at any depth: objects that it does not need may be missing."""
+    story = tell_small_story(store, clock)
+    snapshot = read_snapshot(open_store(store.path), story.head.commit)
+    kept = {
+        snapshot.commit.oid,
+        snapshot.commit.tree.decode(),
+        snapshot.get_entry("now.json").decode(),
+    }
+    for path in Path(store.path, "objects").glob("??/*"):
+        if path.parent.name + path.name not in kept:
+            path.unlink()
+    assert read_snapshot(open_store(store.path), story.head.commit).get_present().depth == 2

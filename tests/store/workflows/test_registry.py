@@ -1,0 +1,205 @@
+"""The registry; what must hold on every kind of store is in test_contract.py."""
+
+from collections.abc import Callable
+
+import pytest
+from dulwich.objects import ObjectID
+from store.story import CLOSURE, WORKFLOW, list_tree, put_raw, signed
+
+from uwf_git.model.builtin import TEXT
+from uwf_git.model.node import build_node
+from uwf_git.store.lookup.cas_nodes import NODES_REF, put_nodes
+from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.store.objects.commit import DamagedCommit
+from uwf_git.store.objects.message import BadMessage, body_of, parse_trailers, subject_of
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.workflows.registry import (
+    WORKFLOWS,
+    NoSuchWorkflow,
+    Version,
+    WorkflowMoved,
+    add_version,
+    find_version,
+    get_version_node,
+    list_names,
+    list_versions,
+    remove_version,
+    restore_version,
+    walk_versions,
+)
+from uwf_git.store.workflows.tree import SourceFiles, read_sources
+
+SOURCE = b"name: demo\r\n# \xc3\xa9 and no line end"
+
+
+def put(
+    store: Store,
+    clock: Callable[[], int],
+    seen: Version | None = None,
+    *,
+    name: str = "demo",
+    source: bytes = SOURCE,
+) -> Version:
+    return add_version(
+        store,
+        seen,
+        added=(name, WORKFLOW, CLOSURE),
+        source=SourceFiles(source),
+        signing=signed(clock()),
+    )
+
+
+def test_a_version_holds_its_source_and_its_closure(store: Store, clock: Callable[[], int]) -> None:
+    version = put(store, clock)
+    assert read_sources(store.objects, version.commit).workflow == SOURCE
+    assert get_version_node(store, version, WORKFLOW.hash) == WORKFLOW
+    for node in CLOSURE:
+        assert get_version_node(store, version, node.hash) == node
+    lines = [line.split() for line in list_tree(store.objects, version.commit.tree)]
+    blobs = {path: oid for _mode, _type, oid, path in lines}
+    name = WORKFLOW.hash
+    assert {path.partition("/")[0] for path in blobs} == {"workflow.yaml", "head.json", "nodes"}
+    assert blobs["head.json"] == blobs[f"nodes/{name[0]}/{name[1]}/{name[2:]}.json"]
+
+
+def test_a_version_says_what_was_put(store: Store, clock: Callable[[], int]) -> None:
+    version = put(store, clock, name="löse-fall")
+    message = version.commit.message
+    assert subject_of(message) == f"löse-fall: put {WORKFLOW.hash}"
+    assert parse_trailers(message) == {
+        "Uwf-Event": "put",
+        "Uwf-Workflow": WORKFLOW.hash,
+        "Uwf-Workflow-Name": "löse-fall",
+        "Uwf-Format": "1",
+    }
+    assert find_version(store, "löse-fall") == version
+
+
+def test_a_new_version_follows_the_one_that_was_seen(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    one = put(store, clock)
+    two = put(store, clock, one, source=b"two")
+    assert two.commit.parents == (one.commit.oid,)
+    assert [each.commit.oid for each in list_versions(store)] == [two.commit.oid, one.commit.oid]
+
+
+def test_a_removal_keeps_what_it_removes(store: Store, clock: Callable[[], int]) -> None:
+    seen = put(store, clock, name="löse")
+
+    removal = remove_version(store, seen, reason="no more\nof it", signing=signed(clock()))
+
+    assert find_version(store, "löse") == removal
+    assert (removal.event, removal.is_removed, seen.is_removed) == ("remove", True, False)
+    assert (removal.workflow, removal.commit.tree) == (WORKFLOW.hash, seen.commit.tree)
+    assert removal.commit.parents == (seen.commit.oid,)
+    message = removal.commit.message
+    assert subject_of(message) == f"löse: removed {WORKFLOW.hash}"
+    assert body_of(message) == "no more\nof it"
+    assert parse_trailers(message)["Uwf-Event"] == "remove"
+    assert list_names(store) == ["löse"]
+
+
+def test_a_rollback_is_an_earlier_version_again(store: Store, clock: Callable[[], int]) -> None:
+    one = put(store, clock)
+    two = put(store, clock, one, source=b"two")
+
+    back = restore_version(store, two, one, reason="", signing=signed(clock()))
+
+    assert (back.event, back.commit.tree) == ("rollback", one.commit.tree)
+    assert back.commit.parents == (two.commit.oid,)
+    assert read_sources(store.objects, back.commit).workflow == SOURCE
+    assert subject_of(back.commit.message) == f"demo: rollback to {WORKFLOW.hash}"
+    assert list(walk_versions(store, back)) == [back, two, one]
+
+
+def test_a_removal_or_a_rollback_of_what_is_not_the_newest_is_refused(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    one = put(store, clock)
+    two = put(store, clock, one)
+
+    with pytest.raises(WorkflowMoved):
+        remove_version(store, one, reason="", signing=signed(clock()))
+    with pytest.raises(WorkflowMoved):
+        restore_version(store, one, one, reason="", signing=signed(clock()))
+    assert find_version(store, "demo") == two
+
+
+def test_versions_are_listed_by_name(store: Store, clock: Callable[[], int]) -> None:
+    for name in ("b", "a", "B"):
+        put(store, clock, name=name)
+    assert list_names(store) == ["B", "a", "b"]
+    assert [each.name for each in list_versions(store)] == ["B", "a", "b"]
+
+
+def test_what_is_not_there_is_not_found(store: Store) -> None:
+    assert find_version(store, "demo") is None
+    assert list(list_versions(store)) == []
+
+
+def test_a_version_that_is_not_the_next_one_is_refused(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    seen = put(store, clock)
+    put(store, clock, seen)
+    with pytest.raises(WorkflowMoved, match="demo") as caught:
+        put(store, clock, seen)
+    assert caught.value.exit_status == 4
+
+
+def test_a_node_outside_the_closure_is_missed(store: Store, clock: Callable[[], int]) -> None:
+    version = put(store, clock)
+    stranger = build_node(TEXT, "a stranger", timestamp=0).hash
+    with pytest.raises(MissingNode, match=stranger):
+        get_version_node(store, version, stranger)
+
+
+def test_a_ref_that_is_no_version_is_reported(store: Store, clock: Callable[[], int]) -> None:
+    tree = Oid(put(store, clock).commit.tree.decode())
+    store.refs.create(f"{WORKFLOWS}tree", tree)
+    with pytest.raises(DamagedCommit, match=f"{tree} is not a commit"):
+        find_version(store, "tree")
+
+
+def test_a_commit_that_names_no_workflow_is_reported(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    put_nodes(store, [], signed(clock()))
+    commit = store.refs.find(NODES_REF)
+    assert commit is not None
+    store.refs.create(f"{WORKFLOWS}nodes", commit)
+    with pytest.raises(DamagedCommit, match=f"{commit} names no workflow"):
+        find_version(store, "nodes")
+
+
+def test_a_commit_that_uwf_did_not_write_is_reported(store: Store) -> None:
+    text = f"tree {'4b825dc642cb6eb9a060e54bf8d69288fbee4904'}\nauthor A <a> 1 +0000\n"
+    text += "committer A <a> 1 +0000\n\na subject\n"
+    commit = Oid(put_raw(store, "commit", text.encode()).decode())
+    store.refs.create(f"{WORKFLOWS}foreign", commit)
+    with pytest.raises(BadMessage, match=f"commit {commit} has no trailers"):
+        find_version(store, "foreign")
+
+
+def test_a_refusal_says_what_may_have_been_meant() -> None:
+    error = NoSuchWorkflow("solv-issue", ["solve-issue", "solved"])
+    assert error.message == "there is no workflow solv-issue"
+    assert str(error.hint).startswith("did you mean solve-issue or solved? ")
+    assert len(NoSuchWorkflow("x" * 1000, []).message) < 200
+
+
+def test_a_version_of_a_newer_format_is_refused_with_what_to_do(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    version = put(store, clock)
+    commit = store.objects[ObjectID(version.commit.oid.encode())]
+    newer = commit.copy()
+    newer.message = version.commit.message.replace(b"-Format: 1", b"-Format: 2")  # type: ignore[attr-defined]  # a Commit
+    store.objects.add_objects([(newer, None)])
+    oid = Oid(newer.id.decode())
+    assert store.refs.advance(WORKFLOWS + "demo", seen=version.commit.oid, to=oid)
+    with pytest.raises(BadMessage, match="has format 2") as caught:
+        find_version(store, "demo")
+    assert caught.value.hint == "a newer uwf wrote it: upgrade this one"

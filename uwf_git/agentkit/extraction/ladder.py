@@ -1,0 +1,187 @@
+"""The extraction ladder: from a question to a meta that fits, by the cheapest way.
+
+A meta comes from the agent, or from a configured extractor that read the agent's text; it fits the
+role's schema. The content is that of the first answer; the usage is the sum of all questions.
+Source: seed 003 (three phases); seed 000 section 1.5.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from uwf_git.agentkit.context import AgentContext, ExtractContext, build_extract_context
+from uwf_git.agentkit.extraction.adapter import Adapter, AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.extraction.check import find_misfit
+from uwf_git.agentkit.extraction.correction import build_correction
+from uwf_git.agentkit.extraction.extract import NoMeta, extract_meta
+from uwf_git.agentkit.result import AgentResult
+from uwf_git.errors import UwfError
+from uwf_git.model.usage import add_usage
+
+MOST_CORRECTIONS = 2
+
+Extractor = Callable[[ExtractContext], AdapterAnswer]
+"""Asks a model for the meta of an answer; it is in ``structured``."""
+
+Submitted = Callable[[], Mapping[str, Any] | None]
+"""Returns what the agent submitted by the tool ``submit_result``: ``meta``, and ``content``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fallbacks:
+    """The sources of a meta besides the adapter."""
+
+    submitted: Submitted = lambda: None
+    find_extractor: Callable[[], Extractor | None] = lambda: None
+    """Returns the extractor, if there is one; called last."""
+
+    most_corrections: int = MOST_CORRECTIONS
+    note: Callable[[Mapping[str, Any]], None] = lambda _event: None
+    """Called with each event of the trace."""
+
+
+def extract_with_fallbacks(
+    adapter: Adapter, context: AgentContext, question: AdapterQuestion, rungs: Fallbacks
+) -> AgentResult:
+    """Ask *adapter*, and find a meta that fits the role's schema in its answer.
+
+    In this order: what the agent submitted by a tool; the program's own structured output; the
+    fields in its text (extract.py); a correction in the same conversation, at most
+    ``most_corrections`` times; the extractor, if there is one. The result's ``rung`` names the
+    source: ``submitted``, ``native``, ``front-matter``, ``block``, ``json``, each followed by
+    ``-corrected`` if the agent was asked again, or ``extractor``.
+
+    Raises:
+        AskFailed: the first question failed.
+        NoMeta: nothing fits; its ``text`` is the agent's first answer.
+    """
+    schema = context.current_role.output_schema
+    question = replace(question, schema=schema if adapter.takes_schema else None)
+    climbing = _Climb(adapter, context, rungs)
+    first = climbing.ask_first(question)
+    found = climbing.look(first, first=first)
+    if isinstance(found, str):
+        found = climbing.correct(question, first, found)
+    if isinstance(found, str) and first.text.strip():
+        found = climbing.extract(first, found)
+    if isinstance(found, str):
+        raise NoMeta(found, first.text, usage=climbing.usage)
+    rungs.note({"type": "rung", "rung": found.rung})
+    return found
+
+
+@dataclass(slots=True)
+class _Climb:
+    """One extraction, and its usage. Each rung returns a result, or the problem as a text."""
+
+    adapter: Adapter
+    context: AgentContext
+    rungs: Fallbacks
+    usage: dict[str, Any] = field(default_factory=dict)
+
+    def ask_first(self, question: AdapterQuestion) -> AdapterAnswer:
+        """Ask in the earlier conversation; in a new one if it is lost or there is none."""
+        try:
+            answer = self._ask(question)
+        except AskFailed as failure:
+            if question.session is None or failure.kind != "no-session":
+                raise
+            answer = self._ask(replace(question, session=None, spent={}))
+        if question.session not in (None, answer.session):
+            # Harmless, since the prompt is whole in every visit.
+            message = "the earlier conversation no longer exists; a new one was started"
+            self.rungs.note({"type": "warning", "message": message})
+        return answer
+
+    def _ask(self, question: AdapterQuestion) -> AdapterAnswer:
+        try:
+            answer = self.adapter.ask(question)
+        except AskFailed as failure:
+            if failure.partial is not None:
+                self._account(failure.partial)
+            self.rungs.note({"type": "error", "kind": failure.kind, "message": failure.message})
+            raise
+        self._account(answer)
+        return answer
+
+    def _account(self, answer: AdapterAnswer) -> None:
+        self.usage = add_usage(self.usage, dict(answer.usage))
+        for event in answer.trace:
+            self.rungs.note(event)
+
+    def look(self, answer: AdapterAnswer, *, first: AdapterAnswer) -> AgentResult | str:
+        """Return the result in *answer*, or why there is none."""
+        schema = self.context.current_role.output_schema
+        suffix = "" if answer is first else "-corrected"
+        problems: list[str] = []
+        handed_in = self.rungs.submitted()
+        if handed_in is not None:
+            problems.append(find_misfit(handed_in.get("meta"), schema))
+            if not problems[-1]:
+                content = handed_in.get("content")
+                said = content if isinstance(content, str) and content else first.text
+                return self._result(handed_in.get("meta"), said, "submitted" + suffix, first)
+        if answer.structured is not None:
+            problems.append(find_misfit(answer.structured, schema))
+            if not problems[-1]:
+                return self._result(answer.structured, first.text, "native" + suffix, first)
+        try:
+            extracted = extract_meta(answer.text, schema)
+        except NoMeta as error:
+            problems.append(error.problem)
+            return problems[0]
+        problems.append(find_misfit(extracted.meta, schema))
+        if problems[-1]:
+            return problems[0]
+        said = extracted.content if answer is first else first.text
+        return self._result(extracted.meta, said, extracted.rung + suffix, first)
+
+    def _result(self, meta: Any, content: str, rung: str, first: AdapterAnswer) -> AgentResult:
+        usage = self.usage or None
+        return AgentResult(meta, content, usage=usage, session=first.session, rung=rung)
+
+    def correct(
+        self, question: AdapterQuestion, first: AdapterAnswer, problem: str
+    ) -> AgentResult | str:
+        """Ask again in the same conversation, with the problem, until the fields fit."""
+        spent = dict(question.spent) if first.session == question.session else {}
+        for _ in range(self.rungs.most_corrections):
+            if not self.adapter.resumes or first.session is None:
+                break
+            again = replace(
+                question,
+                prompt=build_correction(problem, self.context.current_role),
+                session=first.session,
+                spent=add_usage(spent, self.usage),
+            )
+            self.rungs.note({"type": "correction", "problem": problem})
+            try:
+                answer = self._ask(again)
+            except AskFailed as failure:
+                return f"{problem}; asked again: {failure.message}"
+            if answer.session != first.session:
+                # A new conversation knows nothing of the work; its fields would be made up.
+                return f"{problem}; asked again, the agent had lost the conversation"
+            found = self.look(answer, first=first)
+            if not isinstance(found, str):
+                return found
+            problem = found
+        return problem
+
+    def extract(self, first: AdapterAnswer, problem: str) -> AgentResult | str:
+        """Let the configured model, if there is one, read the agent's text."""
+        try:
+            extractor = self.rungs.find_extractor()
+            if extractor is None:
+                return problem
+            answer = extractor(build_extract_context(self.context, first.text))
+        except UwfError as failure:
+            # A wrong setting of the extractor must not lose the agent's answer.
+            if isinstance(failure, AskFailed) and failure.partial is not None:
+                self._account(failure.partial)
+            return f"{problem}; the extractor: {failure.message}"
+        self._account(answer)
+        misfit = find_misfit(answer.structured, self.context.current_role.output_schema)
+        if misfit:
+            return f"{problem}; the extractor's fields: {misfit}"
+        return self._result(answer.structured, first.text, "extractor", first)

@@ -1,0 +1,103 @@
+"""Find JSON records in a program's output, and read values from them whatever their shape.
+
+Any bytes give some records or none, never an error: programs print warnings before the JSON, half
+a line at the end, and a number where a text should be.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+Record = Mapping[str, Any]
+"""One JSON object that a program printed."""
+
+JsonT = TypeVar("JsonT", str, int, float, bool, list[Any], dict[str, Any])
+
+_DECODER = json.JSONDecoder()
+
+_BEGINNING = re.compile(r"^[ \t]*[{\[]", re.MULTILINE)
+_ENDING = re.compile(r"[ \t\r]*(?:\n|\Z)")
+
+# A truncated document may hold many beginnings, each of which is parsed to the end of the text.
+_MOST_FAILURES = 1_000
+
+
+def parse_lines(output: bytes) -> list[dict[str, Any]]:
+    """Return the objects of output with one JSON object a line; skip other lines."""
+    found = []
+    for line in output.decode(errors="replace").split("\n"):
+        value = _parse(line.strip(" \t\r\ufeff"))
+        if isinstance(value, dict):
+            found.append(value)
+    return found
+
+
+def parse_last(output: bytes) -> Any:
+    """Return the last JSON object or array that fills whole lines, or None.
+
+    Programs print one document over many lines, after warnings and stack traces.
+    """
+    text = output.decode(errors="replace").lstrip("\ufeff")
+    found: Any = None
+    failures = 0
+    match = _BEGINNING.search(text)
+    while match and failures < _MOST_FAILURES:
+        value, end = _parse_beginning(text, match.end() - 1)
+        if value is None:
+            failures += 1
+        found = found if value is None else value
+        match = _BEGINNING.search(text, end)
+    return found
+
+
+def read_last(path: str) -> Any:
+    """Return the last JSON object or array in the file at *path*; None without such a file."""
+    try:
+        with open(path, "rb") as file:
+            return parse_last(file.read())
+    except OSError:
+        return None
+
+
+def find(record: Any, kind: type[JsonT], *path: str) -> JsonT | None:
+    """Return the value in *record* at *path* if it is of the type *kind*, else None.
+
+    An int counts as a float; a bool counts as neither.
+    """
+    for name in path:
+        if not isinstance(record, dict):
+            return None
+        record = record.get(name)
+    if kind is float and isinstance(record, int) and not isinstance(record, bool):
+        return kind(record)
+    if isinstance(record, bool) and kind is not bool:
+        return None
+    return record if isinstance(record, kind) else None
+
+
+def find_last(records: Sequence[dict[str, Any]], kind: str) -> dict[str, Any] | None:
+    """Return the last record whose ``type`` is *kind*, or None."""
+    return next((each for each in reversed(records) if each.get("type") == kind), None)
+
+
+def build_usage(**found: float | None) -> dict[str, Any]:
+    """Return the numbers that are not None."""
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text) if text[:1] in ("{", "[") else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _parse_beginning(text: str, start: int) -> tuple[Any, int]:
+    """Parse the document that begins at *start*; return it, and where to search on."""
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None, start + 1
+    # A document ends at the end of a line; anything else is part of a text.
+    return (value, end) if _ENDING.match(text, end) else (None, end)

@@ -1,0 +1,141 @@
+"""One call of a model: build the request, post it with retries, read the reply.
+
+An answer that was cut off or filtered is an ``AskFailed``. The key leaves this process in one
+header only. Replies are not streamed, since a step needs the whole answer.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.llm import anthropic as chat_anthropic
+from uwf_git.agentkit.llm import openai as chat_openai
+from uwf_git.agentkit.llm.endpoint import Endpoint
+from uwf_git.agentkit.llm.errors import (
+    RequestRefused,
+    explain_no_reply,
+    read_document,
+    refuse_shape,
+)
+from uwf_git.agentkit.llm.http_json import HttpReply, HttpRequest, NoReply
+from uwf_git.agentkit.llm.messages import ModelReply, ModelRequest
+from uwf_git.agentkit.llm.retries import DEFAULT_RETRIES, RetryPolicy, post_with_retries
+from uwf_git.agents.one_line import on_one_line
+
+if TYPE_CHECKING:
+    # See Model._post.
+    from uwf_git.agentkit.llm.http_client import HttpClient
+
+DEFAULT_TIMEOUT_S = 600.0
+"""For one answer with all retries; reasoning models take minutes."""
+
+
+def say_on_stderr(line: str) -> None:
+    """Write *line* to stderr, which is the live log of the step."""
+    sys.stderr.write(on_one_line(line) + "\n")
+    sys.stderr.flush()
+
+
+class Model:
+    """A model at an endpoint. It remembers which request forms the endpoint refused."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        environ: Mapping[str, str],
+        retries: RetryPolicy = DEFAULT_RETRIES,
+        say: Callable[[str], None] = say_on_stderr,
+    ) -> None:
+        self.endpoint = endpoint
+        self._environ = environ
+        self._retries = retries
+        self._say = say
+        self._client: HttpClient | None = None
+        self._limit_name = "max_tokens"
+        self.refused: set[str] = set()
+        """The ways of asking for an object that the endpoint does not support."""
+
+    def ask(self, request: ModelRequest, *, timeout_s: float | None = None) -> ModelReply:
+        """Send one request, with retries.
+
+        Raises:
+            AskFailed: there is no answer; ``RequestRefused`` if another request may be accepted.
+            BadUsage: the URL or a proxy variable is wrong.
+        """
+        deadline = time.monotonic() + (timeout_s or DEFAULT_TIMEOUT_S)
+        try:
+            reply = self._post(request, deadline)
+        except RequestRefused as refusal:
+            other = chat_openai.wants_other_limit(refusal.message, self._limit_name)
+            if self.endpoint.api != "openai" or other is None:
+                raise
+            self._limit_name = other
+            reply = self._post(request, deadline)
+        return _check(reply, self.endpoint)
+
+    def _post(self, request: ModelRequest, deadline: float) -> ModelReply:
+        if self._client is None:
+            # urllib3 costs 35 ms, which a process that calls no model need not pay.
+            from uwf_git.agentkit.llm.http_client import HttpClient  # noqa: PLC0415 (see above)
+
+            self._client = HttpClient(self._environ)
+        try:
+            http = post_with_retries(
+                self._client.post,
+                self._build(request),
+                self._retries,
+                deadline=deadline,
+                say=self._say,
+            )
+        except NoReply as failure:
+            raise explain_no_reply(self.endpoint, failure) from failure
+        return self._read(http)
+
+    def _build(self, request: ModelRequest) -> HttpRequest:
+        endpoint = self.endpoint
+        if endpoint.api == "openai":
+            url, own = chat_openai.build_url(endpoint), chat_openai.build_headers(endpoint)
+            body = chat_openai.build_body(endpoint, request, limit_name=self._limit_name)
+        else:
+            url, own = chat_anthropic.build_url(endpoint), chat_anthropic.build_headers(endpoint)
+            body = chat_anthropic.build_body(endpoint, request)
+        # Some gateways refuse the user agent of a Python library.
+        headers = {"Content-Type": "application/json", "User-Agent": "uwf", **own}
+        return HttpRequest(url, headers, _encode(body))
+
+    def _read(self, http: HttpReply) -> ModelReply:
+        document = read_document(self.endpoint, http, now_s=time.time())
+        is_openai = self.endpoint.api == "openai"
+        parse = chat_openai.parse_reply if is_openai else chat_anthropic.parse_reply
+        reply = parse(document)
+        if reply is None:
+            raise refuse_shape(self.endpoint)
+        return reply
+
+
+def _encode(body: Mapping[str, Any]) -> bytes:
+    """Encode *body* as JSON; half surrogates, which no endpoint accepts, become U+FFFD."""
+    text = json.dumps(body, ensure_ascii=False)
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def _check(reply: ModelReply, endpoint: Endpoint) -> ModelReply:
+    """Return *reply* if it is a complete answer."""
+    said = reply.said
+    partial = AdapterAnswer(text=said.text, usage=reply.usage)
+    if reply.stop == "too-long":
+        raise AskFailed(
+            "too-long",
+            f"the answer of {endpoint.model} was cut off at the most tokens of one answer",
+            hint=f"allow more: git config --global {endpoint.section}.maxTokens 32000",
+            partial=partial,
+        )
+    if reply.stop == "filtered":
+        message = f"the content filter of {endpoint.model} stopped the answer"
+        raise AskFailed("model-error", message, partial=partial)
+    if not said.text.strip() and not said.calls:
+        raise AskFailed("no-result", f"{endpoint.model} answered with nothing", partial=partial)
+    return reply

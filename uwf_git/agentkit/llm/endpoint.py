@@ -1,0 +1,148 @@
+"""The endpoint of a model, read from settings and environment.
+
+A key comes from the environment, never from a setting; the ``repr`` of an endpoint leaves it out.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.errors import BadUsage
+
+Api = Literal["openai", "anthropic"]
+
+ENDPOINT_KEYS: dict[str, str] = {
+    "api": "openai (the default, also for compatible endpoints) or anthropic",
+    "url": "the URL of the endpoint, including /v1",
+    "key-env": "the variable that holds the key (OPENAI_API_KEY, ANTHROPIC_API_KEY)",
+    "max-tokens": "the most tokens of one answer",
+    "temperature": "0 to 2; unset: the endpoint's default",
+}
+"""The settings of an endpoint besides ``model``, each with its meaning."""
+
+_URLS: dict[Api, str] = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com/v1",
+}
+_KEYS: dict[Api, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+_URL_VARIABLES: dict[Api, str] = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
+
+# Anthropic requires a limit; all current models accept this one.
+_ANTHROPIC_TOKENS = 16_384
+
+_HOTTEST = 2.0
+
+
+class Endpoint(NamedTuple):
+    """A model, its URL and its key."""
+
+    section: str
+    """The section of its settings: ``uwf.llm``."""
+
+    api: Api
+    url: str
+    model: str
+    key_name: str
+    """The environment variable for the key."""
+
+    key: str | None
+    max_tokens: int | None = None
+    temperature: float | None = None
+
+    def __repr__(self) -> str:
+        """Return which model it is, without the key."""
+        return f"Endpoint({self.section}: {self.model} at {self.url})"
+
+
+def get_setting(settings: Mapping[str, str], key: str) -> str:
+    """Return the setting *key*, or ""; `max-tokens`, `maxTokens` and `MAX_TOKENS` are the same."""
+    wanted = _plain(key)
+    for name, value in settings.items():
+        if _plain(name) == wanted and value.strip():
+            return value.strip()
+    return ""
+
+
+def read_endpoint(
+    settings: Mapping[str, str], environ: Mapping[str, str], *, section: str
+) -> Endpoint:
+    """Read the endpoint that *settings* describe; *section* is where people find them.
+
+    Raises:
+        AskFailed: no model is named, or the key is none.
+        BadUsage: a setting is wrong.
+    """
+    api = _read_api(get_setting(settings, "api"), section)
+    model = get_setting(settings, "model")
+    if not model:
+        raise AskFailed(
+            "usage",
+            f"{section} has no model",
+            hint=f"name one: git config --global {section}.model MODEL",
+        )
+    key_name = get_setting(settings, "key-env") or _KEYS[api]
+    limit = get_setting(settings, "max-tokens")
+    max_tokens = read_whole(limit, f"{section}.maxTokens") if limit else None
+    return Endpoint(
+        section=section,
+        api=api,
+        url=get_setting(settings, "url") or environ.get(_URL_VARIABLES[api]) or _URLS[api],
+        model=model,
+        key_name=key_name,
+        key=_read_key(environ.get(key_name, ""), key_name),
+        max_tokens=max_tokens or (_ANTHROPIC_TOKENS if api == "anthropic" else None),
+        temperature=_read_temperature(get_setting(settings, "temperature"), section),
+    )
+
+
+def join_url(url: str, path: str, *, version: str = "") -> str:
+    """Return *path* below *url*, which may already end in it, or in its *version*.
+
+    The query of *url* is kept: some endpoints need an api-version there.
+    """
+    base, mark, query = url.partition("?")
+    base = base.rstrip("/").removesuffix(path).removesuffix(version)
+    return f"{base}{version}{path}{mark}{query}"
+
+
+def read_whole(text: str, name: str) -> int:
+    """Read a whole number above 0; raise BadUsage if *text* is something else."""
+    if text.isascii() and text.isdecimal() and 0 < len(text) <= 9 and int(text) > 0:  # noqa: PLR2004 (digits of any number that is meant)
+        return int(text)
+    raise BadUsage(f"{name} is {text!r:.100}, not a whole number above 0", hint=f"{name}=4096")
+
+
+def _plain(key: str) -> str:
+    return key.replace("-", "").replace("_", "").lower()
+
+
+def _read_api(text: str, section: str) -> Api:
+    match text.lower():
+        case "" | "openai":
+            return "openai"
+        case "anthropic":
+            return "anthropic"
+    raise BadUsage(f"{section}.api is {text!r:.100}", hint="it is openai or anthropic")
+
+
+def _read_key(value: str, name: str) -> str | None:
+    key = value.strip()
+    if key and not (key.isascii() and key.isprintable()):
+        # The HTTP library would refuse it too, and quote the key.
+        raise AskFailed(
+            "auth", f"the value of {name} is not a key: a header cannot hold it", hint=f"see {name}"
+        )
+    return key or None
+
+
+def _read_temperature(text: str, section: str) -> float | None:
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value <= _HOTTEST:
+        name = f"{section}.temperature"
+        raise BadUsage(f"{name} is {text!r:.100}, not a number from 0 to 2", hint=f"{name}=0.2")
+    return value

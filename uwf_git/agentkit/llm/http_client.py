@@ -1,0 +1,199 @@
+"""Post over HTTP by urllib3: kept-alive connections, proxies, a deadline, a limit of size.
+
+A redirect is not followed: it would send the key to another host. An error quotes nothing of the
+request but the host.
+"""
+
+import http.client
+import socket
+import ssl
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Literal
+from urllib.parse import SplitResult
+
+import urllib3
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    LocationParseError,
+)
+
+from uwf_git.agentkit.llm.http_json import HttpReply, HttpRequest, HttpTrouble, NoReply, split_url
+from uwf_git.agentkit.llm.http_proxy import Proxy, find_proxy
+
+MAX_REPLY_BYTES = 32 * 1024 * 1024
+
+_CONNECT_S = 15.0
+_CHUNK_BYTES = 64 * 1024
+_PORTS = {"http": 80, "https": 443}
+
+
+class HttpClient:
+    """Posts requests; keeps connections open from one request to the next."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._managers: dict[tuple[str, Proxy | None], urllib3.PoolManager] = {}
+
+    def post(self, request: HttpRequest, deadline: float) -> HttpReply:
+        """Post once, and read the whole reply, until *deadline* on the monotonic clock.
+
+        Raises:
+            NoReply: there was no reply, or no complete one, by then.
+            BadUrl, BadProxy: the request cannot be sent at all.
+        """
+        parts = split_url(request.url)
+        try:
+            return self._post(request, parts, deadline)
+        except NoReply as failure:
+            raise NoReply(failure.trouble, parts.netloc, failure.message) from failure
+        except (OSError, HTTPError, http.client.HTTPException, UnicodeError) as error:
+            trouble, problem = _describe(error, is_late=time.monotonic() >= deadline)
+            raise NoReply(trouble, parts.netloc, problem) from error
+
+    def _post(self, request: HttpRequest, parts: SplitResult, deadline: float) -> HttpReply:
+        manager = self._find_manager(parts)
+        left_s = _left_s(deadline)
+        response = manager.urlopen(
+            "POST",
+            _build_ascii_url(parts),
+            redirect=False,
+            retries=False,
+            body=request.body,
+            headers={"Accept-Encoding": "identity", **request.headers},
+            timeout=urllib3.Timeout(connect=min(_CONNECT_S, left_s), total=left_s),
+            preload_content=False,
+            decode_content=False,
+        )
+        try:
+            with _shut_at(response, deadline):
+                body = _read(response)
+        except BaseException:
+            response.close()
+            raise
+        # A reply without a length ends where the connection is shut.
+        _left_s(deadline)
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return HttpReply(response.status, headers, body)
+
+    def _find_manager(self, parts: SplitResult) -> urllib3.PoolManager:
+        port = parts.port or _PORTS[parts.scheme]
+        scheme: Literal["http", "https"] = "https" if parts.scheme == "https" else "http"
+        proxy = find_proxy(scheme, parts.hostname or "", port, self._environ)
+        key = (scheme, proxy)
+        if key not in self._managers:
+            self._managers[key] = self._build_manager(scheme, proxy)
+        return self._managers[key]
+
+    def _build_manager(self, scheme: str, proxy: Proxy | None) -> urllib3.PoolManager:
+        context = None
+        if scheme == "https":
+            cafile = self._environ.get("SSL_CERT_FILE") or None
+            context = ssl.create_default_context(cafile=cafile)
+        if proxy is None:
+            return urllib3.PoolManager(ssl_context=context)
+        url = f"http://{proxy.host}:{proxy.port}"
+        return urllib3.ProxyManager(url, proxy_headers=_authorize(proxy), ssl_context=context)
+
+
+def _build_ascii_url(parts: SplitResult) -> str:
+    """Return the URL with an ASCII host name: urllib3 encodes others only with another package."""
+    host = (parts.hostname or "").encode("idna").decode()
+    bracketed = f"[{host}]" if ":" in host else host
+    port = "" if parts.port is None else f":{parts.port}"
+    return parts._replace(netloc=bracketed + port, fragment="").geturl()
+
+
+def _authorize(proxy: Proxy) -> dict[str, str]:
+    if proxy.login is None:
+        return {}
+    return {"Proxy-Authorization": f"Basic {b64encode(proxy.login.encode()).decode()}"}
+
+
+@contextmanager
+def _shut_at(response: urllib3.BaseHTTPResponse, deadline: float) -> Iterator[None]:
+    """Shut the connection for reading at *deadline*.
+
+    A time limit of the socket bounds one read only: a slow host could send a byte a minute.
+    """
+    timer = threading.Timer(_left_s(deadline), response.shutdown)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _read(response: urllib3.BaseHTTPResponse) -> bytes:
+    pieces = bytearray()
+    for piece in response.stream(_CHUNK_BYTES):
+        pieces += piece
+        if len(pieces) > MAX_REPLY_BYTES:
+            most = MAX_REPLY_BYTES // 2**20
+            raise NoReply("too-much", "read", f"the reply is longer than {most} MiB")
+    return bytes(pieces)
+
+
+def _left_s(deadline: float) -> float:
+    left_s = deadline - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError
+    return left_s
+
+
+def _describe(error: Exception, *, is_late: bool) -> tuple[HttpTrouble, str]:
+    """Describe *error* in our words; its own text could quote the request."""
+    cause = _find_cause(error)
+    if isinstance(cause, socket.gaierror | UnicodeError | LocationParseError):
+        return _describe_name(cause)
+    if is_late and not isinstance(error, ConnectTimeoutError):
+        return "timed-out", "no complete reply within the time limit"
+    if isinstance(cause, ssl.SSLError):
+        return _describe_tls(cause)
+    if isinstance(cause, TimeoutError):
+        # Before the deadline only connecting has a limit, with the TLS handshake.
+        return "unreachable", "the host does not accept the connection"
+    if isinstance(cause, HTTPError | http.client.HTTPException):
+        return "broken", "the connection was closed before the reply was complete"
+    return _describe_system(cause)
+
+
+def _describe_system(error: BaseException) -> tuple[HttpTrouble, str]:
+    if isinstance(error, ConnectionRefusedError):
+        return "unreachable", "connection refused"
+    if isinstance(error, ConnectionError):
+        return "broken", "the connection was closed before the reply was complete"
+    if isinstance(error, FileNotFoundError):
+        return "untrusted", "the file named by SSL_CERT_FILE does not exist"
+    # A proxy's refusal has no number, but a text: Tunnel connection failed: 407 …
+    return "unreachable", (getattr(error, "strerror", None) or str(error)).lower()[:200]
+
+
+def _find_cause(error: BaseException) -> BaseException:
+    """Return the error that urllib3 wrapped, as a cause or as an argument."""
+    while isinstance(error, HTTPError):
+        inner = [each for each in error.args if isinstance(each, Exception)]
+        cause = error.__cause__ or (inner[-1] if inner else None)
+        if cause is None:
+            break
+        error = cause
+    return error
+
+
+def _describe_name(error: BaseException) -> tuple[HttpTrouble, str]:
+    if not isinstance(error, socket.gaierror):
+        return "unknown-host", "this cannot be a host name"
+    if error.errno == socket.EAI_AGAIN:
+        return "unreachable", "its name cannot be resolved now"
+    return "unknown-host", "there is no such host"
+
+
+def _describe_tls(error: ssl.SSLError) -> tuple[HttpTrouble, str]:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return "untrusted", f"its certificate is not trusted: {error.verify_message}"
+    return "untrusted", f"no secure connection: {(error.reason or 'TLS failed').lower()}"

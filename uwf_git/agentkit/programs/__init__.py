@@ -1,0 +1,1 @@
+"""Drive agent programs: their command lines, ACP, the settings for MCP, their failures."""

@@ -1,0 +1,148 @@
+"""Classify the failures of agent programs by their words, and write one-line messages.
+
+A message names the program and holds its own words, so the time at which a limit ends is not lost.
+"""
+
+import re
+
+from uwf_git.agentkit.extraction.adapter import (
+    AdapterAnswer,
+    AskFailed,
+    FailureKind,
+    classify_status,
+)
+from uwf_git.agentkit.programs.command_adapter import EndedProgram
+from uwf_git.agents.one_line import on_one_line
+
+_LONGEST_WORDS = 500
+_SIGNALLED = 128
+
+# Compiled when needed: that takes 2 ms, and most programs do not fail.
+_STATUS = (
+    r"(?i)(?:\bstatus(?: code)?|\bHTTP(?: error)?|\bAPI error|\"?\bcode\"?)\W{0,4}([45]\d\d)\b"
+)
+
+_LIMIT = (
+    r"rate.?limit|(usage|session|weekly|spend|fast) limit|hit your .{0,40}limit|quota"
+    r"|too many requests|resource.?exhausted|exhausted your"
+)
+_LENGTH = (
+    r"prompt is too long|context.{0,10}(length|window)|maximum.{0,12}(context|tokens)"
+    r"|too (large|many (input )?tokens)|input exceeds"
+)
+_LOGIN = (
+    r"unauthori[sz]ed|authenticat|auth method|not logged in|/login|log ?in again|api.?key"
+    r"|credit balance|permission.?denied"
+)
+_WORDS: tuple[tuple[FailureKind, str], ...] = (
+    ("rate-limit", _LIMIT),
+    ("too-long", _LENGTH),
+    ("auth", _LOGIN),
+)
+
+_ERROR_LINE = r"(?i)^\s*(?:fatal )?error\b:?\s*(?P<words>.*\w.*)$"
+
+_HELP = r"(?i)usage:\s"
+
+
+def classify_words(words: str, *, status: int | None = None) -> FailureKind:
+    """Return the kind of failure that *words* mean; an HTTP status, if there is one, decides."""
+    told = status if status is not None else _find_status(words)
+    kind = "model-error" if told is None else classify_status(told)
+    if kind != "model-error":
+        return kind
+    found = (kind for kind, pattern in _WORDS if re.search(pattern, words, re.IGNORECASE))
+    return next(found, "model-error")
+
+
+def explain_words(
+    name: str,
+    words: str,
+    *,
+    status: int | None = None,
+    login: str,
+    partial: AdapterAnswer | None = None,
+) -> AskFailed:
+    """Return the failure of the program *name*, from its own words.
+
+    *login* says how to log in; it becomes the hint if that is the problem.
+    """
+    said = on_one_line(words).strip()[:_LONGEST_WORDS] or "it gave no reason"
+    kind = classify_words(words, status=status)
+    hint = login if kind == "auth" else None
+    return AskFailed(kind, f"{name}: {said}", hint=hint, partial=partial)
+
+
+def with_reset(failure: AskFailed, reset_s: int | None) -> AskFailed:
+    """Add to *failure* when its rate limit ends (``resetAt``, in milliseconds)."""
+    if reset_s is not None and failure.kind == "rate-limit":
+        # It imports the calendar, and few failures have a date.
+        from uwf_git.model.time_text import render_time  # noqa: PLC0415 (see above)
+
+        failure.facts["resetAt"] = reset_s * 1000
+        failure.hint = f"the limit ends at {render_time(reset_s * 1000)}"
+    return failure
+
+
+def explain_no_record(
+    name: str, ended: EndedProgram, *, login: str, partial: AdapterAnswer | None = None
+) -> AskFailed:
+    """Return the failure of a program that ended without its final record.
+
+    If it printed nothing at all, it was called wrongly or could not start; stderr says why.
+    """
+    status = ended.run.exit_code
+    words, is_error = find_last_words(ended.run.stderr)
+    if status > _SIGNALLED and not is_error:
+        message = f"{name} was killed by signal {status - _SIGNALLED} before it had a result"
+        return AskFailed("crashed", message, partial=partial)
+    message = f"{name} ended without a result, with exit status {status}"
+    if not words:
+        return AskFailed("no-result", message, partial=partial)
+    kind = classify_words(words)
+    if kind == "model-error":
+        kind = "usage" if status and not ended.run.stdout.strip() else "no-result"
+    hint = login if kind == "auth" else None
+    return AskFailed(kind, f"{message}: {words}", hint=hint, partial=partial)
+
+
+def explain_unknown_session(name: str, ended: EndedProgram) -> AskFailed:
+    """Return the failure of a program that does not know the session to resume."""
+    session = ended.question.session or ""
+    return AskFailed("no-session", f"{name} does not know the session {session:.60} any more")
+
+
+def require_good_end(name: str, ended: EndedProgram, answer: AdapterAnswer, *, after: str) -> None:
+    """Check the exit status of a program whose final record, *after*, reports success."""
+    if ended.run.exit_code:
+        message = f"{name} ended with exit status {ended.run.exit_code} after its {after}"
+        raise AskFailed("crashed", message, partial=answer)
+
+
+def require_words(name: str, answer: AdapterAnswer, *, is_refused: bool = False) -> None:
+    """Check that a program that ended with success has answered.
+
+    *is_refused* says that it was not allowed to use a tool, which explains an empty answer.
+    """
+    if not answer.text.strip() and answer.structured is None:
+        kind: FailureKind = "refused-permission" if is_refused else "no-result"
+        raise AskFailed(kind, f"{name} ended well, but said nothing", partial=answer)
+
+
+def find_last_words(stderr: bytes) -> tuple[str, bool]:
+    """Return the last line of *stderr* that reports an error, and True; else the last line.
+
+    The line before an unexpected help page counts as an error too.
+    """
+    lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if line.strip()]
+    helped = next((number for number, line in enumerate(lines) if re.match(_HELP, line)), None)
+    if helped:
+        lines = lines[:helped]
+    found = [match for line in lines if (match := re.match(_ERROR_LINE, line))]
+    said = found[-1]["words"] if found else lines[-1] if lines else ""
+    return on_one_line(said)[:_LONGEST_WORDS], bool(found or helped)
+
+
+def _find_status(words: str) -> int | None:
+    found = re.search(_STATUS, words)
+    return int(found[1]) if found else None

@@ -1,0 +1,39 @@
+"""The guard: turn every exception into a message on standard error and an exit status.
+
+`run_guarded` always returns, and no traceback is shown. It does not need click.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+
+from uwf_git.cli.session.streams import ReaderGone, hold_standard_streams
+
+READER_GONE = 141
+"""What a shell shows when a broken pipe ended a program: 128 + SIGPIPE, as for git."""
+
+_FRAMES = 5000
+
+
+def run_guarded(
+    work: Callable[[], int], *, environ: Mapping[str, str], as_json: Callable[[], bool]
+) -> int:
+    """Call *work*, which returns the exit status of the process, and report what it raises."""
+    hold_standard_streams()
+    _let_documents_nest()
+    try:
+        return work()
+    except ReaderGone:
+        return READER_GONE
+    except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 (this is the boundary)
+        # They import click, which not every program here has loaded.
+        from uwf_git.cli.app.failure import describe_failure  # noqa: PLC0415 (see above)
+        from uwf_git.cli.app.report import tell  # noqa: PLC0415 (see above)
+
+        failure = describe_failure(error, environ)
+        tell(failure, as_json=as_json())
+        return failure.exit_status
+
+
+def _let_documents_nest() -> None:
+    """Raise the recursion limit: reading and printing nested nodes takes frames per level."""
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES))

@@ -1,0 +1,207 @@
+"""Parameters of verbs besides plain words: files, standard input, prompts, JSON.
+
+Nothing is read while click parses, since a shell that completes words parses too, but when the verb
+reads it. `-` is standard input.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, NamedTuple
+
+import click
+
+from uwf_git.errors import BadUsage, Refused
+
+MAX_INPUT_BYTES = 16 * 1024 * 1024
+"""More than anybody types, and small enough to hold in memory several times."""
+
+_STDIN = "standard input"
+
+
+class InputUnreadable(Refused):
+    """A file named on the command line cannot be read."""
+
+    code = "input-unreadable"
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(
+            f"{name} cannot be read: {reason}",
+            hint="name a file, or `-` for standard input",
+            path=name,
+        )
+
+
+class InputTooLarge(Refused):
+    """A file named on the command line is too large."""
+
+    code = "input-too-large"
+
+    def __init__(self, name: str, limit_bytes: int) -> None:
+        super().__init__(
+            f"{name} is larger than {limit_bytes} bytes",
+            hint="give less; large files are better named in the text than put into it",
+            path=name,
+            limit=limit_bytes,
+        )
+
+
+class NotText(Refused):
+    """The text is not UTF-8."""
+
+    code = "not-text"
+
+    def __init__(self, name: str, *, offset: int) -> None:
+        super().__init__(
+            f"{name} is not UTF-8 text (byte {offset})",
+            hint="convert it, for example with `iconv -t utf-8`",
+            path=name,
+            offset=offset,
+        )
+
+
+class NoPrompt(BadUsage):
+    """The prompt is missing, empty or given twice."""
+
+    code = "no-prompt"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            what, hint="give it with -p TEXT or with --prompt-file FILE; `-` is standard input"
+        )
+
+
+class Input(NamedTuple):
+    """A file named on the command line, not yet read."""
+
+    path: str
+    """As it was typed; `-` is standard input."""
+
+    @property
+    def name(self) -> str:
+        """Return its name for errors."""
+        return _STDIN if self.path == "-" else self.path
+
+    def read_bytes(self, *, limit_bytes: int = MAX_INPUT_BYTES) -> bytes:
+        """Read all of it.
+
+        Raises:
+            InputUnreadable: it does not exist, is a directory, or the system refuses.
+            InputTooLarge: it holds more than *limit_bytes*.
+        """
+        try:
+            if self.path == "-":
+                content = _read_stdin(limit_bytes + 1)
+            else:
+                with open(self.path, "rb") as file:
+                    content = file.read(limit_bytes + 1)
+        except (OSError, ValueError) as error:
+            # ValueError: the path holds a NUL.
+            reason = error.strerror if isinstance(error, OSError) else None
+            raise InputUnreadable(self.name, reason or str(error)) from error
+        if len(content) > limit_bytes:
+            raise InputTooLarge(self.name, limit_bytes)
+        return content
+
+    def read_text(self, *, limit_bytes: int = MAX_INPUT_BYTES) -> str:
+        """Read all of it as UTF-8; a leading byte order mark is dropped."""
+        content = self.read_bytes(limit_bytes=limit_bytes)
+        try:
+            return content.decode().removeprefix("\ufeff")
+        except UnicodeDecodeError as error:
+            raise NotText(self.name, offset=error.start) from None
+
+
+class InputPath(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 only
+    """The type of an argument or option that names a file; its value is an `Input`."""
+
+    name = "file"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Input:
+        """Take the name; nothing is read yet."""
+        if isinstance(value, Input):
+            return value
+        if value == "":
+            self.fail("it needs a path, or `-`", param, ctx)
+        return Input(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[Any]:
+        """Let the shell complete file names."""
+        return click.Path().shell_complete(ctx, param, incomplete)
+
+
+INPUT = InputPath()
+
+
+def prompt_options(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the argument ``prompt: str`` (or None, unless *required*) to a verb, from two options.
+
+    ``-p TEXT`` is for short prompts, ``--prompt-file FILE`` for long ones. Both take `-`. Trailing
+    newlines are dropped, as shells do: `echo x | … -p -` means `-p x`.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        def with_prompt(
+            *args: Any, prompt_text: str | None, prompt_file: Input | None, **others: Any
+        ) -> Any:
+            prompt = read_prompt(prompt_text, prompt_file, required=required)
+            return function(*args, prompt=prompt, **others)
+
+        wrapped = update_wrapper(with_prompt, function)
+        with_file = click.option(
+            "--prompt-file", type=INPUT, help="Read the prompt from a file; `-` is standard input."
+        )(wrapped)
+        return click.option(
+            "-p",
+            "--prompt",
+            "prompt_text",
+            metavar="TEXT",
+            help="The prompt; `-` reads it from standard input.",
+        )(with_file)
+
+    return decorate
+
+
+def read_prompt(text: str | None, file: Input | None, *, required: bool) -> str | None:
+    """Return the prompt from the option that was given.
+
+    Raises:
+        NoPrompt: both or an empty one were given, or none while one is *required*.
+    """
+    if text is not None and file is not None:
+        raise NoPrompt("the prompt is given twice, by --prompt and by --prompt-file")
+    source = Input("-") if text == "-" else file
+    if source is not None:
+        prompt = source.read_text()
+    elif text is not None:
+        prompt = text_argument(text, "the prompt")
+    elif required:
+        raise NoPrompt("there is no prompt")
+    else:
+        return None
+    if not prompt.strip():
+        raise NoPrompt("the prompt is empty")
+    return prompt.rstrip("\r\n")
+
+
+def text_argument(text: str, name: str) -> str:
+    """Return an argument if it is text; Python passes other bytes on as surrogates.
+
+    Raises:
+        NotText: it was not UTF-8.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise NotText(name, offset=len(os.fsencode(text[: error.start]))) from None
+    return text
+
+
+def _read_stdin(most_bytes: int) -> bytes:
+    # Python sets it to None if the stream was closed at start.
+    return b"" if sys.stdin is None else sys.stdin.buffer.read(most_bytes)

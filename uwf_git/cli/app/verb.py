@@ -1,0 +1,50 @@
+"""Verbs: each takes `--repo` and `--format`, gets the session first, and ends its help alike."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from uwf_git.cli.app.help_page import exit_table, write_ending
+from uwf_git.cli.app.options import shared_options
+
+NO_EXITS: Mapping[int, str] = {}
+
+
+class Verb(click.Command):
+    """A command whose help page ends in examples and exit statuses."""
+
+    examples: tuple[str, ...] = ()
+    exits: Mapping[int, str] = NO_EXITS
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples and exit statuses."""
+        super().format_epilog(ctx, formatter)
+        write_ending(formatter, self.examples, exit_table(self.exits))
+
+
+def verb(
+    *examples: str, exits: Mapping[int, str] = NO_EXITS
+) -> Callable[[Callable[..., None]], Verb]:
+    """Make a function ``(session, …)`` a verb; its own arguments come from click's decorators.
+
+        @verb("uwf thread show 01J7K9M2", exits={1: "there is no such thread"})
+        @click.argument("thread")
+        def command(session: Session, thread: str) -> None:
+            \"\"\"Tell where a thread stands.\"\"\"
+
+    *examples* are whole command lines. *exits* says in the verb's own words what a status means;
+    those that every command may give need not be repeated. The docstring's first line is what
+    the group's table repeats.
+    """
+
+    def make(function: Callable[..., None]) -> Verb:
+        # pass_obj passes the session of the verb's own context, which its flags have changed.
+        with_session: Callable[..., Any] = click.pass_obj(function)
+        made = click.command(cls=Verb)(with_session)
+        made.params += shared_options()
+        made.examples = examples
+        made.exits = exits
+        return made
+
+    return make

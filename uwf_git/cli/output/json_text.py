@@ -1,0 +1,40 @@
+"""JSON as the command line prints it: valid in every locale, with controls escaped."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+# JSON allows these unescaped, but no encoding takes a lone surrogate, and terminals obey DEL and C1
+# controls. They occur only inside strings, where an escape is the same value.
+_UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
+
+
+def render_json(
+    value: Any,
+    *,
+    pretty: bool = False,
+    ascii_only: bool = False,
+    default: Callable[[Any], Any] | None = None,
+) -> str:
+    """Write *value* as one JSON text with a final newline; on one line unless *pretty*.
+
+    *ascii_only* is for streams that are not UTF-8. *default* converts types that JSON lacks.
+
+    Raises:
+        ValueError: NaN or an infinity.
+        TypeError: a type that JSON lacks, and no *default*.
+    """
+    text = json.dumps(
+        value,
+        allow_nan=False,
+        default=default,
+        ensure_ascii=ascii_only,
+        indent=2 if pretty else None,
+        separators=None if pretty else (",", ":"),
+    )
+    return _UNPRINTABLE.sub(_escape, text) + "\n"
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"

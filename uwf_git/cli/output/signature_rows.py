@@ -1,0 +1,60 @@
+"""The output of `uwf verify --signatures`: rows, table and notes."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from uwf_git.cli.output.render import note
+from uwf_git.cli.output.render_text import render_text
+from uwf_git.commands.verify.signatures import SignedCommit
+
+_ABBREVIATED = 12
+_MOST_NOTES = 10
+
+
+def signature_row(signed: SignedCommit) -> dict[str, Any]:
+    """Return the JSON object of one commit; it has a ``problem`` unless it is good or unsigned."""
+    verdict = signed.verdict
+    row = {
+        "ref": signed.ref,
+        "commit": signed.commit,
+        "thread": signed.thread,
+        "event": signed.event,
+        "depth": signed.depth,
+        "role": signed.role,
+        "said": signed.said,
+        "status": verdict.status,
+        "signer": verdict.signer,
+        "key": verdict.key,
+        "format": verdict.format,
+    }
+    return row if verdict.problem is None else row | {"problem": verdict.problem}
+
+
+def render_signatures(rows: list[dict[str, Any]], *, width: int | None = None) -> str:
+    """Format rows for people, one line per commit, as `git log --format='%G? %GS %h %s'` does."""
+    shown = [
+        {
+            "status": row["status"],
+            "signer": row["signer"] or row["key"],
+            "commit": row["commit"][:_ABBREVIATED],
+            "ref": row["ref"].removeprefix("refs/"),
+            "depth": row["depth"],
+            "said": row["said"],
+        }
+        for row in rows
+    ]
+    return render_text(shown, width=width)
+
+
+def note_problems(found: Iterable[SignedCommit]) -> None:
+    """Print what to do about signatures that are neither good nor bad, each hint once."""
+    notes: dict[str, None] = {}
+    for signed in found:
+        verdict = signed.verdict
+        if verdict.problem is not None and signed.finding is None:
+            hint = f"; {verdict.hint}" if verdict.hint else ""
+            notes[f"note: {verdict.status}: {verdict.problem}{hint}"] = None
+    for text in list(notes)[:_MOST_NOTES]:
+        note(text)
+    if len(notes) > _MOST_NOTES:
+        note(f"note: and {len(notes) - _MOST_NOTES} more reasons; each commit's is in the JSON")

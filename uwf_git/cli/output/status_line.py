@@ -1,0 +1,44 @@
+"""The status line: one line of a terminal that is rewritten while a command runs.
+
+It is redrawn only if it changed, never wraps, and is cleared before other output.
+"""
+
+import os
+
+from uwf_git.cli.output.text_width import shorten
+from uwf_git.cli.output.visible import visible_line
+from uwf_git.cli.session.streams import write_stderr
+
+# ECMA-48: to the beginning of the line, then erase all of it.
+_CLEAR = "\r\x1b[2K"
+_COLUMNS = 80
+_STDERR = 2
+
+
+class StatusLine:
+    """A line at the bottom of the terminal that standard error is."""
+
+    def __init__(self) -> None:
+        self._shown = ""
+
+    def show(self, text: str) -> None:
+        """Show *text*, cut to the width."""
+        # Some terminals move to the next line when the last column is written.
+        line = shorten(visible_line(text), _columns() - 1)
+        if line != self._shown:
+            write_stderr(_CLEAR + line)
+            self._shown = line
+
+    def clear(self) -> None:
+        """Clear the line; the next output begins at its start."""
+        if self._shown:
+            write_stderr(_CLEAR)
+            self._shown = ""
+
+
+def _columns() -> int:
+    try:
+        # Some terminals report 0 columns if they do not know.
+        return os.get_terminal_size(_STDERR).columns or _COLUMNS
+    except (OSError, ValueError):
+        return _COLUMNS

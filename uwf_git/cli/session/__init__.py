@@ -1,0 +1,1 @@
+"""The process: settings, streams, signals, and who called."""

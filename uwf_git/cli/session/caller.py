@@ -1,0 +1,48 @@
+"""Callers: who runs a command, and at which terminal agents can find that person (UWF_TTY).
+
+Agents run in a session of their own, without a terminal. A terminal is named only while this
+process is in its foreground: two readers would take each other's lines.
+"""
+
+import os
+from contextlib import suppress
+
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.caller import Caller
+
+
+def caller_of(session: Session) -> Caller:
+    """Return the caller of a command."""
+    return Caller(session.now_ms, session.environ, session.cwd)
+
+
+VARIABLE = "UWF_TTY"
+
+
+def terminal_caller(session: Session) -> Caller:
+    """Return the caller, with the name of the terminal if there is one."""
+    caller = caller_of(session)
+    if not (session.stdin_is_tty or session.stdout_is_tty or session.stderr_is_tty):
+        return caller
+    name = _find_terminal()
+    return caller._replace(environ={**caller.environ, VARIABLE: name}) if name else caller
+
+
+def _find_terminal() -> str | None:
+    for descriptor in (0, 2, 1):
+        # Not a terminal, or not our controlling one.
+        with suppress(OSError, AttributeError):
+            if os.tcgetpgrp(descriptor) == os.getpgrp():
+                return os.ttyname(descriptor)
+    return None
+
+
+def without_password_prompt(session: Session) -> Caller:
+    """Return a caller whose git asks for a password only if a person is at the terminal.
+
+    Otherwise a script would wait for ever. GIT_TERMINAL_PROMPT=0 turns it off at a terminal too.
+    """
+    caller = caller_of(session)
+    if session.stdin_is_tty and session.stderr_is_tty:
+        return caller
+    return caller._replace(environ={**caller.environ, "GIT_TERMINAL_PROMPT": "0"})

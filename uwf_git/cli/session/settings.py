@@ -1,0 +1,169 @@
+"""Settings: the flags and the environment of one run of a command.
+
+The only reader of the environment, the clock, randomness and the working directory. A session never
+changes; a flag makes a new one. It is a NamedTuple, since defining a frozen dataclass takes 2 ms.
+
+UWF_REPO      the store, as `--repo`.
+UWF_AGENT     the agent's command, where no flag names one.
+UWF_TEST_NOW  for tests: the clock starts at this millisecond, and each reading adds 1000. New
+              thread ids hold this millisecond and a count instead of randomness, so a process
+              that is to make other ids needs another value.
+"""
+
+import itertools
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import IO, TYPE_CHECKING, Literal, NamedTuple
+
+from uwf_git.errors import BadUsage, Refused
+from uwf_git.model.thread_id import ThreadId
+
+if TYPE_CHECKING:
+    # The store imports dulwich (60 ms), which `--help` and usage errors do not need.
+    from uwf_git.store.store import Store
+
+Format = Literal["json", "yaml", "text"]
+FORMATS: tuple[Format, ...] = ("json", "yaml", "text")
+
+_LARGEST_ULID_MS = 2**48 - 1
+_ENTROPY_BYTES = 10
+
+
+class DirectoryGone(Refused):
+    """The working directory of the command no longer exists."""
+
+    code = "directory-gone"
+
+    def __init__(self) -> None:
+        super().__init__("the current directory is gone", hint="`cd` to one that exists")
+
+
+class BadTestClock(BadUsage):
+    """`UWF_TEST_NOW` is not a time."""
+
+    code = "bad-test-clock"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"UWF_TEST_NOW is {text[:40]!r}, not milliseconds since 1970",
+            hint="unset it: only tests need it",
+        )
+
+
+class Session(NamedTuple):
+    """One run of a command: its flags, and the sources of its time and its ids."""
+
+    cwd: str
+    environ: Mapping[str, str]
+    now_ms: Callable[[], int]
+    new_thread_id: Callable[[], ThreadId]
+
+    repo: str | None = None
+    """The store that was named; None: discover it."""
+
+    agent: str | None = None
+    """The agent command of the environment; None if there is none."""
+
+    output_format: Format = "json"
+    stdin_is_tty: bool = False
+    stdout_is_tty: bool = False
+    stderr_is_tty: bool = False
+
+    opened: list["Store"] | None = None
+    """The stores that were opened, for the work after the command; None: do not note them."""
+
+    held: ExitStack | None = None
+    """What is released when the command has ended and its failure, if any, was reported."""
+
+    def open_store(self, *, create: bool = False) -> "Store":
+        """Open the store of this session; *create* makes the default one if there is none.
+
+        Raises:
+            NotAStore: there is none where it should be.
+            UnsupportedRepository: we cannot read its format.
+        """
+        from uwf_git.store.discover import find_store  # noqa: PLC0415 (costs 60 ms, see above)
+
+        store = find_store(self.repo, self.cwd, self.environ, create=create)
+        if self.opened is not None:
+            self.opened.append(store)
+        return store
+
+    def text_width(self) -> int | None:
+        """Return the width of the terminal that text is written to; None if it is no terminal."""
+        if not self.stdout_is_tty:
+            return None
+        asked = _natural(self.environ.get("COLUMNS", ""))
+        if asked:
+            return asked
+        try:
+            # Some terminals report 0 columns if they do not know.
+            return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+        except (OSError, ValueError):
+            return 80
+
+
+def read_session(environ: Mapping[str, str]) -> Session:
+    """Read the settings that every command shares; an empty variable counts as unset.
+
+    Raises:
+        DirectoryGone: there is no current directory.
+        BadTestClock: `UWF_TEST_NOW` is not a time.
+    """
+    try:
+        cwd = os.getcwd()
+    except FileNotFoundError:
+        raise DirectoryGone from None
+    pinned = environ.get("UWF_TEST_NOW")
+    now_ms, new_thread_id = _pinned_sources(pinned) if pinned else (_now_ms, _new_thread_id)
+    return Session(
+        cwd=cwd,
+        environ=environ,
+        now_ms=now_ms,
+        new_thread_id=new_thread_id,
+        repo=environ.get("UWF_REPO") or None,
+        agent=environ.get("UWF_AGENT") or None,
+        stdin_is_tty=_is_tty(sys.stdin),
+        stdout_is_tty=_is_tty(sys.stdout),
+        stderr_is_tty=_is_tty(sys.stderr),
+    )
+
+
+def _is_tty(stream: IO[str] | None) -> bool:
+    # Python sets it to None if the stream was closed at start.
+    return stream is not None and stream.isatty()
+
+
+def _natural(text: str) -> int | None:
+    # Python refuses to read numbers of thousands of digits; 19 are enough for any time.
+    return int(text) if re.fullmatch("[0-9]{1,19}", text) else None
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _new_thread_id() -> ThreadId:
+    return _thread_id_at(_now_ms(), os.urandom(_ENTROPY_BYTES))
+
+
+def _thread_id_at(time_ms: int, entropy: bytes) -> ThreadId:
+    from uwf_git.cli.session.new_thread_id import thread_id_at  # noqa: PLC0415 (python-ulid: 50 ms)
+
+    return thread_id_at(time_ms, entropy)
+
+
+def _pinned_sources(text: str) -> tuple[Callable[[], int], Callable[[], ThreadId]]:
+    start_ms = _natural(text)
+    if start_ms is None or start_ms > _LARGEST_ULID_MS:
+        raise BadTestClock(text)
+    counted = itertools.count(1)
+
+    def new_thread_id() -> ThreadId:
+        return _thread_id_at(start_ms, next(counted).to_bytes(_ENTROPY_BYTES, "big"))
+
+    return itertools.count(start_ms, 1000).__next__, new_thread_id

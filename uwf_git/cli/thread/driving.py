@@ -1,0 +1,208 @@
+"""What `uwf run` and `uwf thread run` share: options, the drive itself, its result.
+
+Whatever stopped a drive, the document says where the thread stands; the exit status is 0 unless an
+agent failed or the thread was killed.
+"""
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import update_wrapper
+from typing import Any, NamedTuple
+
+import click
+
+from uwf_git.cli.app.follow_up import follow_up_noted
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.session.caller import caller_of, terminal_caller
+from uwf_git.cli.session.interrupt_signals import sigterm_as_interrupt
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.progress import Progress
+from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, hold_drive
+from uwf_git.commands.step.step_thread import StepRequest
+from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.engine.subject import count_steps
+from uwf_git.errors import Refused
+from uwf_git.model.thread import Waiting
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
+
+DRIVE_EXITS = {
+    1: "it cannot be driven, or was killed",
+    3: "an agent failed, and its retries are used up: `uwf thread retry`",
+    4: "another process works on the thread",
+}
+
+
+class DriveOptions(NamedTuple):
+    """The options of a drive."""
+
+    until: str | None
+    trust: bool
+    wait: bool
+    stream: bool
+    background: bool
+    timestamps: bool
+
+    def words(self) -> list[str]:
+        """Return the arguments that mean the same to another process, without --background."""
+        flags = {
+            "--trust": self.trust,
+            "--wait": self.wait,
+            "--stream": self.stream,
+        }
+        words = [flag for flag, is_on in flags.items() if is_on]
+        return words if self.until is None else [*words, f"--until={self.until}"]
+
+
+def drive_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument ``how: DriveOptions`` to a verb, from its options."""
+
+    def with_how(*args: Any, until: str | None, **others: Any) -> Any:
+        flags = {name: others.pop(name) for name in DriveOptions._fields if name in others}
+        if until is not None:
+            text_argument(until, "--until")
+        return function(*args, how=DriveOptions(until, **flags), **others)
+
+    wrapped: Any = update_wrapper(with_how, function)
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    made: Callable[..., Any] = wrapped
+    return made
+
+
+_OPTIONS = (
+    click.option("--until", metavar="ROLE", help="Stop when this role has taken a step."),
+    click.option(
+        "--wait", is_flag=True, help="Sleep until the end of a usage limit that an agent hits."
+    ),
+    click.option("--trust", is_flag=True, help="Let the thread's own commands run in this store."),
+    click.option(
+        "--stream", is_flag=True, help="Show what the agents print, on standard error, as it comes."
+    ),
+    click.option(
+        "--background",
+        is_flag=True,
+        help="Return at once; see `uwf thread wait` and `uwf thread logs`.",
+    ),
+    click.option(
+        "--timestamps", is_flag=True, help="Begin each line of progress with the time (UTC)."
+    ),
+)
+
+
+class ThreadKilled(Refused):
+    """The thread was killed during the drive."""
+
+    code = "thread-killed"
+
+    def __init__(self, driven: Driven) -> None:
+        thread = driven.last.thread
+        super().__init__(
+            f"thread {thread} was killed while it ran: {driven.last.said}",
+            hint=f"`uwf thread show {thread}` says by whom",
+            thread=thread,
+        )
+
+
+class Driving(NamedTuple):
+    """A thread that is to be driven."""
+
+    thread: str
+    how: DriveOptions
+    agent: str | None = None
+    workdir: str | None = None
+    max_steps: int | None = None
+    """How many steps this drive may take."""
+
+
+def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
+    """Drive a thread here, or in the background, and print where it stands then.
+
+    Raises:
+        TurnFailed: an agent failed; the document is printed all the same.
+        ThreadKilled: it was killed; the document is printed all the same.
+    """
+    if driving.how.background:
+        _start(session, store, driving)
+        return
+    how = driving.how
+    progress = Progress(session, store, stream=how.stream, timestamps=how.timestamps)
+    choice = Choice(driving.agent, session.agent, how.trust)
+    step = StepRequest(driving.thread, progress.play, choice, driving.workdir)
+    # Report the start before the first step.
+    follow_up_noted(store, session.environ)
+    request = DriveRequest(step, driving.max_steps, how.until, how.wait)
+    drive = hold_drive(store, terminal_caller(session), request, watcher=progress.watcher)
+    with ExitStack() as own, sigterm_as_interrupt():
+        # Held until a failure was reported: when `uwf thread wait` returns, it is in the log.
+        driven = (session.held or own).enter_context(drive).run()
+    if driven.failure is not None and (how.timestamps or driven.stopped != "failed"):
+        # The final failure is reported as an error, which has no time.
+        progress.tell(driven.failure.message)
+    _tell_end(progress, store, driven)
+    emit(session, _document(driven))
+    if driven.stopped == "failed" and driven.failure is not None:
+        raise driven.failure
+    if driven.stopped == "killed":
+        raise ThreadKilled(driven)
+
+
+def _start(session: Session, store: Store, driving: Driving) -> None:
+    from uwf_git.commands.drive.background import (  # noqa: PLC0415 (drivers need not know how they are started)
+        DriverRequest,
+        start_driver,
+    )
+
+    def argv(thread: ThreadId) -> Sequence[str]:
+        # -P: modules in the working directory of the agents are not imported.
+        return [sys.executable, "-P", "-m", "uwf_git", "thread", "run", thread, *_words(driving)]
+
+    how = driving.how
+    driver = start_driver(
+        store, caller_of(session), DriverRequest(driving.thread, argv, how.until, how.wait)
+    )
+    emit(session, driver._asdict())
+
+
+def _words(driving: Driving) -> list[str]:
+    words = ["--timestamps", "--format=text", *driving.how.words()]
+    if driving.agent is not None:
+        words.append(f"--agent={driving.agent}")
+    if driving.workdir is not None:
+        words.append(f"--workdir={driving.workdir}")
+    if driving.max_steps is not None:
+        words.append(f"--max-steps={driving.max_steps}")
+    return words
+
+
+def _tell_end(progress: Progress, store: Store, driven: Driven) -> None:
+    last = driven.last
+    progress.tell(f"{last.status} after {count_steps(last.depth)}; look at it with")
+    place = "archive" if last.status in {"completed", "killed"} else "threads"
+    note(f"uwf thread read {last.thread}")
+    note(f"git -C {shlex.quote(store.path)} log --graph refs/{place}/{last.thread}")
+
+
+def _document(driven: Driven) -> dict[str, object]:
+    last = driven.last
+    document: dict[str, object] = {
+        "workflow": last.workflow,
+        "thread": last.thread,
+        "head": last.head,
+        "status": last.status,
+        "role": last.role,
+        "steps": driven.steps,
+        "stopped": driven.stopped,
+    }
+    if driven.waiting is not None:
+        document["waiting"] = waiting_document(driven.waiting)
+    return document
+
+
+def waiting_document(waiting: Waiting) -> dict[str, object]:
+    """Return what a thread waits for as a document; no ``until`` if a person is to answer."""
+    until = {} if waiting.until is None else {"until": waiting.until}
+    return {"role": waiting.role, **until}

@@ -1,0 +1,164 @@
+"""Progress of a drive on standard error.
+
+A terminal gets a status line. Elsewhere only whole lines are written: one per step, and for a long
+step now and then one that shows it is still running.
+"""
+
+import codecs
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from uwf_git.agents.command_line import agent_name
+from uwf_git.cli.app.follow_up import follow_up_noted
+from uwf_git.cli.output.agent_log import COLOUR, forwarded_output
+from uwf_git.cli.output.render import note
+from uwf_git.cli.output.status_line import StatusLine
+from uwf_git.cli.output.text_width import shorten
+from uwf_git.cli.output.visible import visible_line
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.drive.drive_thread import Watcher
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
+from uwf_git.model.thread import Waiting
+from uwf_git.model.time_text import render_duration, render_time
+from uwf_git.store.store import Store
+
+_MS = 1000
+_MINUTE_S = 60
+_LINE_ENDS = re.compile("[\r\n]")
+
+# A longer line is shown only up to the width of the terminal.
+_LONGEST_TAIL = 4096
+
+# The agent of the kit that asks at the terminal itself.
+_ASKS_HERE = "uwf-human"
+
+_FIRST_SIGN_S = 30.0
+_LONGEST_SILENCE_S = 600.0
+_LONGEST_SIGN = 200
+
+
+class Progress:
+    """Prints the progress of a drive."""
+
+    def __init__(
+        self, session: Session, store: Store, *, stream: bool = False, timestamps: bool = False
+    ) -> None:
+        self._session, self._store = session, store
+        self._stream, self._timestamps = stream, timestamps
+        self._is_live = (
+            session.stderr_is_tty and not stream and session.environ.get("TERM") != "dumb"
+        )
+        self._line = StatusLine()
+        self._since_ms = 0
+
+    def tell(self, line: str) -> None:
+        """Print a line."""
+        self._line.clear()
+        note(f"{self._time()} {line}" if self._timestamps else line)
+
+    def play(self, turn: Turn) -> Played:
+        """Run the agent of a turn, and show its progress."""
+        self._since_ms = self._session.now_ms()
+        if self._stream:
+            with forwarded_output() as output:
+                return agent_player(output.stderr, on_stdout=output.stdout)(turn)
+        if agent_name(turn.agent.payload["command"]) == _ASKS_HERE:
+            # The agent uses the terminal where the status line would be.
+            return agent_player(None)(turn)
+        with self._shown(turn) as (on_stderr, on_tick):
+            return agent_player(on_stderr, on_tick=on_tick)(turn)
+
+    @property
+    def watcher(self) -> Watcher:
+        """Return the callbacks that report steps and waits."""
+        return Watcher(self._on_step, self._on_retry, self._on_wait)
+
+    @contextmanager
+    def _shown(self, turn: Turn) -> Iterator[tuple[Callable[[bytes], None], Callable[[], None]]]:
+        log, signs = _LastLine(), _Signs()
+
+        def describe(seconds: int) -> str:
+            said = f": {log.text}" if log.text else ""
+            return f"{turn.role}, {_elapsed(seconds)}, attempt {turn.attempt}{said}"
+
+        def draw() -> None:
+            self._line.show(describe((self._session.now_ms() - self._since_ms) // _MS))
+
+        def give_sign() -> None:
+            seconds = signs.find_due()
+            if seconds is not None:
+                self.tell(shorten(visible_line(describe(seconds)), _LONGEST_SIGN))
+
+        if not self._is_live:
+            yield log.add, give_sign
+            return
+        draw()
+        try:
+            yield log.add, draw
+        finally:
+            self._line.clear()
+
+    def _on_step(self, stepped: ThreadResult) -> None:
+        if stepped.status == "waiting":
+            self.tell(f"{stepped.role} {stepped.said}")
+        elif stepped.role is not None:
+            seconds = (self._session.now_ms() - self._since_ms) / _MS
+            self.tell(f"step {stepped.depth} {stepped.role}: {stepped.said} ({seconds:.1f} s)")
+        follow_up_noted(self._store, self._session.environ)
+
+    def _on_retry(self, failure: TurnFailed, seconds: float) -> None:
+        self.tell(f"{failure.message}; trying again in {seconds:g} s")
+        follow_up_noted(self._store, self._session.environ)
+
+    def _on_wait(self, waiting: Waiting) -> None:
+        until = "" if waiting.until is None else f" until {render_time(waiting.until)}"
+        self.tell(f"{waiting.role} waits{until}: its agent hit a limit")
+        follow_up_noted(self._store, self._session.environ)
+
+    def _time(self) -> str:
+        moment = datetime.fromtimestamp(self._session.now_ms() / _MS, tz=UTC)
+        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class _Signs:
+    """When the next sign of life is due: soon at first, then less and less often."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._next_s: float = _FIRST_SIGN_S
+
+    def find_due(self) -> int | None:
+        """Return the elapsed seconds if a sign is due."""
+        gone_s = time.monotonic() - self._began
+        if gone_s < self._next_s:
+            return None
+        self._next_s = gone_s + min(gone_s, _LONGEST_SILENCE_S)
+        return int(gone_s)
+
+
+class _LastLine:
+    """The last line of a log that is not empty."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._tail = ""
+        self.text = ""
+
+    def add(self, piece: bytes) -> None:
+        lines = _LINE_ENDS.split(self._tail + self._decoder.decode(piece))
+        self._tail = lines[-1][:_LONGEST_TAIL]
+        for line in reversed(lines):
+            said = COLOUR.sub("", line[:_LONGEST_TAIL]).strip()
+            if said:
+                self.text = said
+                return
+
+
+def _elapsed(seconds: int) -> str:
+    # Without tenths: the line is drawn once a second.
+    return f"{seconds} s" if seconds < _MINUTE_S else render_duration(seconds * _MS)

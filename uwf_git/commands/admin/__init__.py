@@ -1,0 +1,1 @@
+"""The store as a place: init, init --shared, config, gc, debug log."""

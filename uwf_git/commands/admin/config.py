@@ -1,0 +1,144 @@
+"""`uwf config`: the `uwf.*` settings in git config, checked when they are set.
+
+Unknown names are refused; trust is set by `uwf agent trust` alone.
+"""
+
+import difflib
+import os
+from typing import NamedTuple
+
+from uwf_git.agents.command_line import split_command
+from uwf_git.commands.receive.limits import MAX_BLOB_SIZE, RECEIVE_TIMEOUT, read_receive_limits
+from uwf_git.commands.turn.choose_agent import CONFIG_NAME
+from uwf_git.commands.turn.retries import BACKOFF, RETRIES, read_retry
+from uwf_git.errors import BadUsage, Refused
+from uwf_git.store.git.config import GitConfig, normal_name, set_config
+from uwf_git.store.store import Store
+
+SETTINGS: dict[str, str] = {
+    "uwf.agent": "the agent command of roles that have none",
+    "uwf.store": "whether uwf finds this repository as a store from the folders below it",
+    "uwf.fsync": "whether commits are flushed to the disk (true unless set)",
+    "uwf.maxRunning": "how many agents may run at once on this machine (0 or unset is no limit)",
+    "uwf.retries": "how often a failed agent is tried again (0 unless set)",
+    "uwf.backoff": "seconds before the first retry; each later retry waits longer (1 unless set)",
+    "uwf.maxBlobSize": "the largest blob that a push may bring (32m unless set, 0 is no limit)",
+    "uwf.receiveTimeout": "seconds that the check of a push may take (600 unless set)",
+    "uwf.onReceive": "the command that a shared store runs for each pushed transition",
+    "uwf.onEvent": "the command that is run for each event of what is recorded here",
+}
+
+_COMMANDS = {CONFIG_NAME, "uwf.onReceive", "uwf.onEvent"}
+_FLAGS = {"uwf.store", "uwf.fsync"}
+_NUMBERS = {"uwf.maxRunning", RETRIES, BACKOFF, MAX_BLOB_SIZE, RECEIVE_TIMEOUT}
+_FLAG_VALUES = {"true", "false", "yes", "no", "on", "off", "1", "0"}
+
+
+class NoSuchSetting(BadUsage):
+    """No setting has this name."""
+
+    code = "no-such-setting"
+
+    def __init__(self, name: str) -> None:
+        near = difflib.get_close_matches(_with_prefix(name), SETTINGS, n=1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        super().__init__(
+            f"there is no setting {name[:60]}",
+            hint=f"{meant}the settings are {', '.join(SETTINGS)}",
+            setting=name[:60],
+        )
+
+
+class NotSet(Refused):
+    """The setting has no value."""
+
+    code = "not-set"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name} is not set", hint=f"set it with `uwf config set {name} VALUE`", setting=name
+        )
+
+
+class BadValue(BadUsage):
+    """The setting cannot have this value."""
+
+    code = "bad-value"
+
+    def __init__(self, name: str, value: str) -> None:
+        super().__init__(
+            f"{name} cannot be {value[:60]!r}", hint="it is true or false", setting=name
+        )
+
+
+class Setting(NamedTuple):
+    """A setting with its present value."""
+
+    name: str
+    value: str | None
+    meaning: str
+
+
+def get_store_setting(store: Store, name: str) -> Setting:
+    """Return the setting *name* (with or without ``uwf.``).
+
+    Raises:
+        NoSuchSetting, NotSet: it does not exist, or has no value.
+    """
+    full = full_name(name)
+    value = store.config.get(full)
+    if value is None:
+        raise NotSet(full)
+    return Setting(full, value, SETTINGS[full])
+
+
+def set_setting(store: Store, name: str, value: str) -> Setting:
+    """Set *name* in the store's own config; `git config --global` sets it for all stores.
+
+    Raises:
+        NoSuchSetting, BadValue, BadReceiveLimit, BadMaxRunning, BadRetrySetting, BadCommand: no
+            such setting exists, or it cannot have this value.
+        RefLocked: another process holds the lock of the config.
+    """
+    full = full_name(name)
+    if full in _FLAGS and value.lower() not in _FLAG_VALUES:
+        raise BadValue(full, value)
+    if full in _NUMBERS:
+        _check_number(full, GitConfig({full.lower(): [value]}))
+    if full in _COMMANDS and value:
+        # Checked here, before a step would run it. An empty value removes the default.
+        split_command(value)
+    set_config(os.path.join(store.path, "config"), full, value)
+    return Setting(full, value, SETTINGS[full])
+
+
+def _check_number(name: str, config: GitConfig) -> None:
+    """Check a number by the function that reads it later."""
+    if name in {MAX_BLOB_SIZE, RECEIVE_TIMEOUT}:
+        read_receive_limits(config)
+    elif name in {RETRIES, BACKOFF}:
+        read_retry(config, {})
+    else:
+        from uwf_git.commands.agent_run.max_running import (  # noqa: PLC0415 (20 ms to import, for one number)
+            read_max_running,
+        )
+
+        read_max_running(config)
+
+
+def list_settings(store: Store) -> list[Setting]:
+    """List all settings, with their values or None."""
+    return [Setting(name, store.config.get(name), meaning) for name, meaning in SETTINGS.items()]
+
+
+def full_name(name: str) -> str:
+    """Return the full name of a setting."""
+    normal = normal_name(_with_prefix(name))
+    for full in SETTINGS:
+        if normal_name(full) == normal:
+            return full
+    raise NoSuchSetting(name)
+
+
+def _with_prefix(name: str) -> str:
+    return name if name.lower().startswith("uwf.") else f"uwf.{name}"

@@ -1,0 +1,120 @@
+"""`uwf gc`, and the same by itself when it is due: remove stale files, pack refs, pack objects.
+
+It is safe while other commands run; what it cannot do now, the next run does.
+"""
+
+import sys
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from uwf_git.errors import UwfError
+from uwf_git.store.gc.lock import GcRuns, hold_gc_lock, is_gc_running
+from uwf_git.store.gc.log import has_failed_lately, take_gc_log, write_gc_log
+from uwf_git.store.gc.pack_refs import pack_refs
+from uwf_git.store.gc.pack_writing import PackingOvertaken
+from uwf_git.store.gc.packing import Counted, Packer, count_files, pack_objects
+from uwf_git.store.gc.policy import find_due, is_detached
+from uwf_git.store.gc.stale_files import remove_stale_files
+from uwf_git.store.gc.stale_packs import remove_stale_packs
+from uwf_git.store.git.program import ProgramFailed, start_background_program
+from uwf_git.store.git.shared_mode import shared_umask
+from uwf_git.store.store import Store
+
+
+class Collected(NamedTuple):
+    """The outcome of a gc."""
+
+    packer: Packer
+    before: Counted
+    after: Counted
+    swept: int
+    """How many leftovers of killed processes were removed."""
+
+    last_failure: str | None
+    """Why packing in the background had failed; returned once."""
+
+
+def gc_store(store: Store, environ: Mapping[str, str]) -> Collected:
+    """Pack objects and refs of *store*, and remove what killed processes left.
+
+    Raises:
+        GcRuns, PackingOvertaken: another process packs it.
+        ProgramFailed: git could not pack it; the message has git's reason.
+        BadRef, BadPackedRefs, RefLocked: its refs cannot be packed.
+    """
+    with shared_umask(store.config), hold_gc_lock(store):
+        last_failure = take_gc_log(store)
+        before = count_files(store)
+        swept = _remove_stale(store)
+        pack_refs(store)
+        packer = pack_objects(store, environ)
+        return Collected(packer, before, count_files(store), swept, last_failure)
+
+
+def is_gc_due(store: Store) -> bool:
+    """Check whether *store* is due for packing, did not fail lately, and is not being packed.
+
+    It is called after each command that writes, and costs three directory listings.
+    """
+    return bool(find_due(store)) and not has_failed_lately(store) and not is_gc_running(store)
+
+
+def gc_if_due(store: Store, environ: Mapping[str, str]) -> bool:
+    """Pack what is due, and return whether anything was; a concurrent gc is no error.
+
+    It raises as ``gc_store`` otherwise.
+    """
+    due = find_due(store)
+    if not due:
+        return False
+    try:
+        with shared_umask(store.config), hold_gc_lock(store):
+            _remove_stale(store)
+            pack_refs(store)
+            if due.objects:
+                packer = pack_objects(store, environ, auto=True)
+                _note_if_still_due(store, packer)
+    except (GcRuns, PackingOvertaken):
+        return False
+    return True
+
+
+def gc_unwatched(store: Store, environ: Mapping[str, str]) -> bool:
+    """Pack as ``gc_if_due``, in a process whose errors nobody sees.
+
+    A failure is logged for the next `uwf gc`, and packing is not tried again for a day.
+    """
+    if has_failed_lately(store):
+        return False
+    try:
+        return gc_if_due(store, environ)
+    except (UwfError, OSError) as error:
+        write_gc_log(store, str(error))
+        return False
+
+
+def start_gc(store: Store, environ: Mapping[str, str]) -> None:
+    """Pack *store*, in the background unless gc.autoDetach is false."""
+    if not is_detached(store.config):
+        gc_unwatched(store, environ)
+        return
+    argv = [sys.executable, "-m", "uwf_git", "gc", "--auto", "--detached", "--repo", store.path]
+    try:
+        start_background_program(argv, environ)
+    except ProgramFailed as error:
+        write_gc_log(store, str(error))
+
+
+def _remove_stale(store: Store) -> int:
+    return remove_stale_files(store) + remove_stale_packs(store)
+
+
+def _note_if_still_due(store: Store, packer: Packer) -> None:
+    """Log a failure if packing is still due, so that it is not repeated after each step."""
+    if find_due(store).objects:
+        git_could = "; or there are many packs, which only git can merge"
+        write_gc_log(
+            store,
+            "there are still many loose objects that no ref needs, too young to be deleted "
+            "(gc.pruneExpire)" + (git_could if packer == "dulwich" else ""),
+        )

@@ -1,0 +1,65 @@
+"""`uwf init`: make a git repository a store.
+
+An existing repository keeps all it has, and gets the setting ``uwf.store = true``, by which uwf
+finds it from the folders below.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from uwf_git.errors import Refused
+from uwf_git.store.discover import default_path
+from uwf_git.store.git.config import set_config
+from uwf_git.store.store import Store, create_store, find_git_dir, open_store
+
+_BEGINNINGS = frozenset({"config", "objects", "refs", "uwf"})
+
+
+class NotEmpty(Refused):
+    """The folder holds files; a bare repository would mix with them."""
+
+    code = "not-empty"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} is not empty, and is no git repository",
+            hint="name a new folder: `uwf init store.git`; or make this one a repository first: "
+            "`git init`",
+            path=path,
+        )
+
+
+class Initialized(NamedTuple):
+    """The outcome of an init."""
+
+    store: Store
+    created: bool
+    """Whether there was no repository before."""
+
+
+def init_store(path: str | None, cwd: str, environ: Mapping[str, str]) -> Initialized:
+    """Make the repository at *path* a store; create it if it does not exist.
+
+    Without a path: the default store of the user.
+
+    Raises:
+        UnsupportedRepository: uwf cannot read this kind of repository.
+        NotEmpty: the folder is no repository and holds other files.
+    """
+    target = os.path.join(cwd, os.path.expanduser(path)) if path else default_path(environ)
+    git_dir = find_git_dir(target)
+    if git_dir is None:
+        if os.path.isdir(target) and _has_other_files(target):
+            raise NotEmpty(target)
+        store = create_store(target, environ=environ)
+    else:
+        store = open_store(git_dir, environ=environ)
+    if not store.config.get_flag("uwf.store", default=False):
+        set_config(os.path.join(store.path, "config"), "uwf.store", "true")
+    return Initialized(store, created=git_dir is None)
+
+
+def _has_other_files(path: str) -> bool:
+    """Check whether a folder holds more than a killed `uwf init` may have left."""
+    return any(name not in _BEGINNINGS and name[:5] != ".tmp_" for name in os.listdir(path))

@@ -1,0 +1,104 @@
+"""`uwf init --shared`: a bare repository to push to, with group rights, hooks and settings.
+
+Nothing changes before the hooks are known to be installable; existing settings stay.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from uwf_git.commands.admin.init import init_store
+from uwf_git.errors import Refused
+from uwf_git.store.discover import default_path
+from uwf_git.store.git.config import (
+    GitConfig,
+    add_config,
+    read_config_file,
+    read_user_config,
+    set_config,
+)
+from uwf_git.store.git.hook_files import check_hooks, install_hooks
+from uwf_git.store.git.shared_mode import NAME, share_folder, shared_umask
+from uwf_git.store.store import Store, find_git_dir, open_store
+
+_HIDE = "transfer.hideRefs"
+# Refs of one store alone; and, hidden in a new store, refs that make git show another commit.
+_LOCAL_REFS, _REPLACEMENTS = "refs/uwf", "refs/replace"
+
+_AS_A_GROUP = GitConfig({NAME.lower(): ["group"]})
+_SETTINGS = {NAME: "group", "receive.fsckObjects": "true"}
+# `git init --shared` sets it too; the branches of an existing repository are not ours to restrict.
+_NEW_SETTINGS = {"receive.denyNonFastForwards": "true"}
+
+
+class NotBare(Refused):
+    """The repository has a work tree, and cannot be pushed to."""
+
+    code = "not-bare"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} has a work tree; a store that several people push to must be bare",
+            hint="name another place: `uwf init --shared PATH.git`",
+            path=path,
+        )
+
+
+class Shared(NamedTuple):
+    """The outcome of an init of a shared store."""
+
+    store: Store
+    created: bool
+    """Whether there was no repository before."""
+
+    hooks: list[str]
+    """The paths of its hooks."""
+
+
+def init_shared(path: str | None, cwd: str, environ: Mapping[str, str], *, python: str) -> Shared:
+    """Make the bare repository at *path* one that a group pushes to; create it if needed.
+
+    Its hooks run uwf with the interpreter *python*. Another call updates them.
+
+    Raises:
+        NotBare: it has a work tree.
+        ForeignHook, HooksElsewhere, HooksLinked: it has hooks that are not uwf's.
+        UnsupportedRepository, NotEmpty: as ``init_store``.
+    """
+    target = os.path.join(cwd, os.path.expanduser(path)) if path else default_path(environ)
+    _check_hooks(target, environ)
+    with shared_umask(_AS_A_GROUP):
+        made = init_store(target, cwd, environ)
+        hooks = install_hooks(made.store.path, python=python)
+        config_path = os.path.join(made.store.path, "config")
+        _configure(config_path, _SETTINGS)
+        _hide(config_path, _LOCAL_REFS)
+        if made.created:
+            _configure(config_path, _NEW_SETTINGS)
+            _hide(config_path, _REPLACEMENTS)
+        share_folder(made.store.path)
+    return Shared(open_store(made.store.path, environ=environ), made.created, hooks)
+
+
+def _check_hooks(target: str, environ: Mapping[str, str]) -> None:
+    git_dir = find_git_dir(target)
+    if git_dir is None:
+        check_hooks(target, read_user_config(environ))
+        return
+    store = open_store(git_dir, environ=environ)
+    # git guesses the same where the config does not say.
+    if not store.config.get_flag("core.bare", default=os.path.basename(git_dir) != ".git"):
+        raise NotBare(store.path)
+    check_hooks(store.path, store.config)
+
+
+def _configure(config_path: str, settings: Mapping[str, str]) -> None:
+    own = read_config_file(config_path)
+    for name, value in settings.items():
+        if own.get(name) is None:
+            set_config(config_path, name, value)
+
+
+def _hide(config_path: str, refs: str) -> None:
+    if refs not in read_config_file(config_path).get_all(_HIDE):
+        add_config(config_path, _HIDE, refs)

@@ -1,0 +1,43 @@
+"""What follows a command that wrote: announce its transitions to `uwf.onEvent`, pack the store."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from uwf_git.store.store import Store
+
+
+def follow_up(store: Store, environ: Mapping[str, str]) -> str | None:
+    """Announce what was recorded through *store* since the last call, then pack it if that is due.
+
+    Call it when the result is printed and no lock is held. A command that wrote nothing and has no
+    listener costs no import. Nothing here fails the command, which is done.
+
+    Returns:
+        What went wrong with the listener, in one line; None if nothing did.
+    """
+    problem = None
+    if store.config.get("uwf.onEvent"):
+        from uwf_git.commands.events.on_event import (  # noqa: PLC0415 (few stores have a listener)
+            announce_events,
+        )
+
+        problem = announce_events(store, environ)
+    if store.refs.has_changed:
+        _pack_if_due(store, environ)
+    return problem
+
+
+def _pack_if_due(store: Store, environ: Mapping[str, str]) -> None:
+    from uwf_git.store.gc.policy import find_due  # noqa: PLC0415 (commands that read need no policy)
+
+    # On an OSError the next command tries again.
+    with suppress(OSError):
+        if not find_due(store):
+            return
+        from uwf_git.commands.admin.gc import (  # noqa: PLC0415 (once in some hundred steps)
+            is_gc_due,
+            start_gc,
+        )
+
+        if is_gc_due(store):
+            start_gc(store, environ)

@@ -1,0 +1,1 @@
+"""`uwf agent`: which agent commands are trusted, and whether they can run."""

@@ -1,0 +1,181 @@
+"""`uwf agent check`: let an agent take one small step in a temporary store.
+
+Nothing but a temporary folder is written; the agent gets the settings of the caller's store.
+"""
+
+import os
+import shlex
+import tempfile
+from typing import Any, NamedTuple
+
+from uwf_git.agents.command_line import split_command
+from uwf_git.agents.request import Listener, OnOutput
+from uwf_git.commands.agent_run.play_agent import play_agent
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, step_thread
+from uwf_git.commands.turn.choose_agent import PERSON, build_agent
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.workflow.put import put_workflow
+from uwf_git.errors import AgentFailed, Refused
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git.config import GitConfig, add_config
+from uwf_git.store.store import Store, create_store
+
+_WORKFLOW = b"""\
+name: agent-check
+description: One small step, to see whether an agent works.
+roles:
+  tester:
+    description: Says that it is there.
+    systemPrompt: |
+      This is a test of the connection to you. Use no tools and change no files; just answer.
+    outputSchema:
+      type: object
+      properties:
+        ok: {type: boolean, description: Always true.}
+      required: [ok]
+moderator:
+  - {from: $START, to: tester}
+  - {from: tester, to: $END}
+"""
+
+_PROMPT = "Set ok to true, and write this word as your text: {word}"
+
+_COPIED = "uwf."
+_NOT_COPIED = {"uwf.store", "uwf.trustedagent", "uwf.agent", "uwf.onreceive"}
+
+_LONGEST_CONTENT = 2_000
+
+
+class CheckFailed(AgentFailed):
+    """The agent failed to take the step."""
+
+    code = "check-failed"
+
+    def __init__(self, command: str, played: Played) -> None:
+        error = dict(played.error or {})
+        super().__init__(
+            f"{command} took no step: {error.get('message')}",
+            hint=played.hint or "its log is above; `--help` of its program lists its options",
+            agent=command,
+            kind=error.get("kind"),
+            durationMs=played.duration_ms,
+            output=played.stdout[-_LONGEST_CONTENT:].decode(errors="replace"),
+        )
+
+
+class NothingRuns(Refused):
+    """The agent is a person: there is no program to check."""
+
+    code = "nothing-runs"
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"{PERSON} is a person: there is no program to check",
+            hint=f"bind a role with `--agent ROLE={PERSON}`, or all with `uwf config set agent "
+            f"{PERSON}`; their threads wait for `uwf thread answer`",
+            agent=PERSON,
+        )
+
+
+class CheckRequest(NamedTuple):
+    """The agent to check."""
+
+    command: str
+    timeout_s: int
+    thread: ThreadId
+    config: GitConfig
+    """The settings of the caller's store."""
+
+
+class AgentCheck(NamedTuple):
+    """The outcome of a check that succeeded."""
+
+    meta: Any
+    content: str
+    rung: str | None
+    """How the meta was found; None if the agent does not report it."""
+
+    usage: dict[str, Any] | None
+    duration_ms: int
+    prompt_characters: int
+    """The length of the prompt that it reports to have used; 0 if it reports none."""
+
+    heard: bool
+    """Whether its text has the word of the task, which shows that it read the prompt."""
+
+
+def check_agent(caller: Caller, request: CheckRequest, *, on_stderr: OnOutput) -> AgentCheck:
+    """Let the agent take one step.
+
+    Raises:
+        BadCommand: it is no command.
+        NothingRuns: it is a person.
+        CheckFailed: it failed.
+    """
+    if request.command.strip() == PERSON:
+        raise NothingRuns
+    command = _with_absolute_path(request.command, caller.cwd)
+    word = f"uwf-{request.thread[-6:].lower()}"
+    with tempfile.TemporaryDirectory(prefix="uwf-check-") as folder:
+        workdir = os.path.join(folder, "work")
+        os.mkdir(workdir)
+        store = _build_store(os.path.join(folder, "store.git"), request.config)
+        there = caller._replace(cwd=workdir)
+        put_workflow(store, there, _WORKFLOW)
+        start = StartRequest("agent-check", _PROMPT.format(word=word), (f"tester={command}",))
+        start_thread(store, there, start, thread=request.thread)
+        seen: list[Played] = []
+
+        def play(turn: Turn) -> Played:
+            limited = {"command": command, "timeout": request.timeout_s}
+            agent = build_agent(limited, timestamp=turn.agent.timestamp)
+            seen.append(play_agent(turn._replace(agent=agent), Listener(on_stderr)))
+            return seen[-1]
+
+        try:
+            step_thread(store, there, StepRequest(request.thread, play))
+        except TurnFailed as failed:
+            raise _failure(request.command, seen[-1], failed) from failed
+        return _describe(seen[-1], word)
+
+
+def _failure(command: str, played: Played, failed: TurnFailed) -> CheckFailed:
+    """Build the error; only the step knows whether a reply fits the schema."""
+    if played.error is None:
+        message = failed.message.partition(": ")[2]
+        played = played._replace(error={"kind": failed.facts.get("kind"), "message": message})
+    return CheckFailed(command, played)
+
+
+def _describe(played: Played, word: str) -> AgentCheck:
+    reply = played.reply
+    if reply is None:
+        raise AssertionError("a step that succeeded has a reply")
+    return AgentCheck(
+        meta=reply.meta,
+        content=reply.content[:_LONGEST_CONTENT],
+        rung=reply.rung,
+        usage=reply.usage,
+        duration_ms=played.duration_ms,
+        prompt_characters=len(played.left.prompt),
+        heard=word in reply.content,
+    )
+
+
+def _build_store(path: str, config: GitConfig) -> Store:
+    store = create_store(path, environ={})
+    for name, values in config.values.items():
+        if name.startswith(_COPIED) and name not in _NOT_COPIED:
+            for value in values:
+                add_config(os.path.join(path, "config"), name, value)
+    return store
+
+
+def _with_absolute_path(command: str, cwd: str) -> str:
+    """Return *command* with the path of its program made absolute."""
+    program, *words = split_command(command)
+    if "/" not in program or os.path.isabs(program):
+        return command
+    return shlex.join([os.path.abspath(os.path.join(cwd, program)), *words])

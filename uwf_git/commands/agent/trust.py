@@ -1,0 +1,138 @@
+"""`uwf agent trust` and `untrust`: a command, or the agents of a thread or a workflow.
+
+The trusted value is the one that is printed: the command with all its settings.
+"""
+
+from typing import Any, NamedTuple
+
+from uwf_git.agents.command_line import split_command
+from uwf_git.commands.workflow.find import find_workflow
+from uwf_git.errors import BadUsage, Refused
+from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.snapshot import get_typed, read_snapshot
+from uwf_git.store.trust import Trusted, trust_agents, untrust_agents
+
+Agents = list[dict[str, Any]]
+
+
+class AgentSelection(NamedTuple):
+    """The agents that a command line selects."""
+
+    command: str | None = None
+    """This command; with a thread or a workflow, its agents with this command."""
+
+    thread: str | None = None
+    workflow: str | None = None
+
+    cwd: str | None = None
+    """The directory whose project may have the workflow; None: the registry alone."""
+
+
+class NoAgentSelected(BadUsage):
+    """The options select no agent."""
+
+    code = "nobody-meant"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            problem, hint="name a command, or the agents of a --thread or of a --workflow"
+        )
+
+
+class NoSuchAgent(Refused):
+    """The thread or workflow has no such agent."""
+
+    code = "no-such-agent"
+
+    def __init__(self, place: str, agents: Agents) -> None:
+        commands = "; ".join(sorted({str(agent["command"]) for agent in agents}))
+        super().__init__(
+            f"{place} has no such agent",
+            hint=f"its agents are: {commands}" if agents else "it names none",
+        )
+
+
+class NotTrusted(Refused):
+    """The agent was not trusted."""
+
+    code = "not-trusted"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no such agent is trusted in this store",
+            hint="`uwf agent trusted` lists the trusted ones",
+        )
+
+
+def trust(store: Store, selection: AgentSelection) -> Agents:
+    """Trust the agents that *selection* selects, and return them.
+
+    Raises:
+        NobodyMeant, NoSuchAgent, BadCommand: *selection* selects none.
+        NoSuchThread, NoSuchWorkflow: there is no such thread or workflow.
+        RefLocked: another process holds the lock of the config.
+    """
+    agents = select_agents(store, selection)
+    trust_agents(store, agents)
+    return agents
+
+
+def untrust(store: Store, selection: AgentSelection) -> list[Trusted]:
+    """Remove the trust in the agents that *selection* selects, and return what was removed.
+
+    A command alone selects every trusted agent with it, whatever its settings.
+
+    Raises:
+        NotTrusted: none of them was trusted.
+        StillTrusted: another config file trusts them, which uwf does not change.
+    """
+    if selection.thread is None and selection.workflow is None and selection.command is not None:
+        gone = untrust_agents(store, command=selection.command)
+    else:
+        gone = untrust_agents(store, agents=select_agents(store, selection))
+    if not gone:
+        raise NotTrusted
+    return gone
+
+
+def select_agents(store: Store, selection: AgentSelection) -> Agents:
+    """Return the agents that *selection* selects; it raises as ``trust``."""
+    if selection.thread is not None and selection.workflow is not None:
+        raise NoAgentSelected("--thread and --workflow exclude each other")
+    if selection.thread is not None:
+        return _choose(
+            f"thread {selection.thread}", _of_thread(store, selection.thread), selection.command
+        )
+    if selection.workflow is not None:
+        return _choose(
+            f"workflow {selection.workflow}", _of_workflow(store, selection), selection.command
+        )
+    if selection.command is None:
+        raise NoAgentSelected("no agent was named")
+    split_command(selection.command)
+    return [{"command": selection.command}]
+
+
+def _of_thread(store: Store, text: str) -> Agents:
+    snapshot = read_snapshot(store, get_head(store, resolve_thread(store, text)).commit)
+    bound = snapshot.get_present().binding.values()
+    return [get_typed(snapshot, name, AGENT_CONFIG).payload for name in dict.fromkeys(bound)]
+
+
+def _of_workflow(store: Store, selection: AgentSelection) -> Agents:
+    workflow = find_workflow(store, selection.workflow or "", cwd=selection.cwd).workflow
+    named = [workflow.default_agent, *workflow.agent_overrides.values()]
+    found: Agents = []
+    for agent in named:
+        if agent is not None and agent not in found:
+            found.append(agent)
+    return found
+
+
+def _choose(place: str, agents: Agents, command: str | None) -> Agents:
+    chosen = [agent for agent in agents if command in (None, agent["command"])]
+    if not chosen:
+        raise NoSuchAgent(place, agents)
+    return chosen

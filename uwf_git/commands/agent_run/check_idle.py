@@ -1,0 +1,43 @@
+"""Check that no agent is at work on a thread before the thread is ended or moved.
+
+Otherwise its result could not be recorded any more, and the user would believe that it stopped.
+"""
+
+import os
+
+from uwf_git.agents.run_files import RunAlive, read_run_group
+from uwf_git.commands.agent_run.runs import read_state
+from uwf_git.errors import Conflict
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
+from uwf_git.store.threads.history import find_turn_start
+from uwf_git.store.threads.run_dir import get_run_dir
+from uwf_git.store.threads.snapshot import Snapshot
+
+
+class AgentLeftRunning(Conflict):
+    """The agent of an interrupted step is still at work."""
+
+    code = "agent-left-running"
+
+    def __init__(self, thread: ThreadId, group: int | None) -> None:
+        end_it = f"`kill -- -{group}` ends it" if group else "end it"
+        super().__init__(
+            f"thread {thread} still has an agent at work, whose engine was killed"
+            + (f" (process group {group})" if group else ""),
+            hint=f"{end_it}, and `uwf thread step {thread}` waits for it and takes its result",
+            thread=thread,
+            group=None if group is None else str(group),
+        )
+
+
+def check_nothing_runs(store: Store, snapshot: Snapshot) -> None:
+    """Check that no agent is at work on the step after *snapshot*; the caller holds the lock.
+
+    Raises:
+        AgentLeftRunning: one is.
+    """
+    thread = snapshot.record.thread
+    run = get_run_dir(store, thread, find_turn_start(store, snapshot))
+    if os.path.exists(run.alive) and isinstance(read_state(run), RunAlive):
+        raise AgentLeftRunning(thread, read_run_group(run.path))

@@ -1,0 +1,269 @@
+"""Play a turn by its agent command: run it, or take up an orphaned run, and read the reply.
+
+A run stays in its run directory until the ref has moved, so a killed engine leaves its agent's
+work to the next one.
+"""
+
+import os
+
+from uwf_git.agents.command_line import (
+    ProgramMissing,
+    Protocol,
+    build_argv,
+    build_search_path,
+    resolve_program,
+)
+from uwf_git.agents.process import AgentInterrupted, SpawnFailed, run_agent
+from uwf_git.agents.reply import BadReply, parse_reply
+from uwf_git.agents.request import (
+    DEFAULT_MAX_OUTPUT_BYTES,
+    AgentRequest,
+    AgentRun,
+    Listener,
+    OnOutput,
+    OnTick,
+    ignore_tick,
+)
+from uwf_git.agents.run_files import (
+    RunAlive,
+    RunFinished,
+    RunLost,
+    read_run_result,
+    read_run_state,
+)
+from uwf_git.commands.agent_run.mask import mask_played, masked_listener
+from uwf_git.commands.agent_run.max_running import running_slot
+from uwf_git.commands.agent_run.orphaned_run import wait_for_orphan
+from uwf_git.commands.agent_run.runs import describe_turn
+from uwf_git.commands.agent_run.step_dir import read_step_dir
+from uwf_git.commands.turn.limits import tell_cut_short
+from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.engine.limits import find_time_left_s
+from uwf_git.engine.subject import first_line
+from uwf_git.errors import AgentFailed, Conflict
+from uwf_git.model.thread_id import ThreadId
+
+_ENDED_BY_SIGNAL = 128
+
+# The kit's agents begin their last two lines like this.
+_ERROR, _HINT = "error: ", "hint: "
+
+
+class OtherAgentRuns(Conflict):
+    """The agent of an interrupted step still runs, and it is not the turn's agent."""
+
+    code = "other-agent-runs"
+
+    def __init__(self, thread: ThreadId, other: str) -> None:
+        super().__init__(
+            f"thread {thread} still has another agent at work: {other}",
+            hint="step as before, with the same --agent if there was one, to wait for it and "
+            "take its result",
+            thread=thread,
+            agent=other,
+        )
+
+
+def agent_player(
+    on_stderr: OnOutput | None,
+    *,
+    on_stdout: OnOutput | None = None,
+    on_tick: OnTick = ignore_tick,
+) -> Player:
+    """Return a player that runs the turn's agent command and passes its masked output on."""
+    listener = Listener(on_stderr, on_stdout, on_tick)
+
+    def play(turn: Turn) -> Played:
+        return play_agent(turn, listener)
+
+    return play
+
+
+def play_agent(turn: Turn, listener: Listener) -> Played:
+    """Run the agent of *turn*, or take up the run of a killed engine, and read its reply.
+
+    *listener* receives the output with keys masked, as it is recorded.
+
+    Raises:
+        BadCommand, WorkdirMissing: the agent cannot be started; nothing is recorded.
+        OtherAgentRuns: another agent works on this turn.
+        What ``running_slot`` raises.
+    """
+    environ = _agent_environ(turn)
+    try:
+        with masked_listener(listener, environ) as masked:
+            run = _run(turn, masked)
+    except (ProgramMissing, SpawnFailed) as error:
+        return _failed_to_start(turn, error)
+    left = read_step_dir(turn.run_dir.step_dir)
+    played = _read_run(run, turn.agent.payload.get("protocol", "positional"))
+    return mask_played(_explain(turn, run, played._replace(left=left)), environ)
+
+
+def _run(turn: Turn, listener: Listener) -> AgentRun:
+    try:
+        return _run_or_take_up(turn, listener)
+    except AgentInterrupted as interrupt:
+        return interrupt.run
+
+
+def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
+    run = turn.run_dir
+    while True:
+        # The agent holds this lock while it lives; None means that an orphaned one does.
+        with run.hold_alive() as alive:
+            _check_same_agent(turn, is_alive=alive is None)
+            found = read_run_state(run.path, alive_is_held=alive is None)
+            if isinstance(found, RunFinished | RunLost):
+                return read_run_result(run.path, max_output_bytes=DEFAULT_MAX_OUTPUT_BYTES)
+            if not isinstance(found, RunAlive):
+                kept = () if alive is None else (alive,)
+                with running_slot(turn, listener) as slot:
+                    return run_agent(_request(turn, (*kept, *slot)), listener)
+        outcome = wait_for_orphan(run, listener, timeout_s=_timeout_s(turn))
+        if outcome is not None:
+            result = read_run_result(run.path, max_output_bytes=DEFAULT_MAX_OUTPUT_BYTES)
+            return result._replace(outcome=outcome)
+
+
+def _check_same_agent(turn: Turn, *, is_alive: bool) -> None:
+    """Let only the turn that began a run take it up; discard the ended run of another agent."""
+    ours, found = describe_turn(turn), turn.run_dir.read_turn()
+    if found == ours:
+        return
+    if is_alive:
+        raise OtherAgentRuns(turn.thread, found.split(" ", 2)[-1] or "unknown")
+    turn.run_dir.begin(ours)
+
+
+def _request(turn: Turn, kept_fds: tuple[int, ...]) -> AgentRequest:
+    payload = turn.agent.payload
+    environ = _agent_environ(turn)
+    path = build_search_path(environ.get("PATH", os.defpath))
+    argv = build_argv(
+        payload["command"],
+        protocol=payload.get("protocol", "positional"),
+        thread=turn.thread,
+        role=turn.role,
+    )
+    program = resolve_program(argv[0], path=path, workdir=turn.workdir)
+    return AgentRequest(
+        argv=(program, *argv[1:]),
+        environment=_environment(turn, environ | {"PATH": path}),
+        workdir=turn.workdir,
+        run_dir=turn.run_dir.path,
+        timeout_s=_timeout_s(turn),
+        kept_fds=kept_fds,
+    )
+
+
+def _agent_environ(turn: Turn) -> dict[str, str]:
+    return {**turn.environ, **turn.agent.payload.get("env", {})}
+
+
+def _environment(turn: Turn, environ: dict[str, str]) -> dict[str, str]:
+    step_dir = turn.run_dir.step_dir
+    os.makedirs(step_dir, exist_ok=True)
+    return {
+        **environ,
+        "UWF_REPO": turn.store.path,
+        "UWF_THREAD_ID": turn.thread,
+        "UWF_ROLE": turn.role,
+        "UWF_HEAD": turn.snapshot.record.node,
+        "UWF_ATTEMPT": str(turn.attempt),
+        "UWF_WORKFLOW": turn.snapshot.record.workflow,
+        "UWF_TRACE": os.path.join(step_dir, "trace.jsonl"),
+        "UWF_STEP_DIR": step_dir,
+    }
+
+
+def _timeout_s(turn: Turn) -> float | None:
+    """Return how long the agent may take: its own limit, or what the thread has left."""
+    limits = (turn.agent.payload.get("timeout"), find_time_left_s(turn.present))
+    return min((each for each in limits if each is not None), default=None)
+
+
+def _read_run(run: AgentRun, protocol: Protocol) -> Played:
+    if run.outcome != "exited" or run.exit_code != 0:
+        return _failed(run, run.outcome, _describe_end(run), _last_hint(run.stderr))
+    try:
+        reply = parse_reply(run.stdout, protocol=protocol)
+    except BadReply as error:
+        return _failed(run, error.kind, error.message, error.hint)
+    return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)
+
+
+def _failed(run: AgentRun, kind: str, message: str, hint: str | None) -> Played:
+    return Played(
+        reply=None,
+        started_ms=run.started_ms,
+        duration_ms=run.duration_ms,
+        error={"kind": kind, "message": message},
+        hint=hint,
+        exit_code=run.exit_code,
+        stdout=run.stdout,
+        stderr=run.stderr,
+    )
+
+
+def _failed_to_start(turn: Turn, error: AgentFailed) -> Played:
+    return Played(
+        reply=None,
+        started_ms=turn.snapshot.commit.time_s * 1000,
+        duration_ms=0,
+        error={"kind": error.code, "message": error.message},
+        hint=error.hint,
+    )
+
+
+def _explain(turn: Turn, run: AgentRun, played: Played) -> Played:
+    """Put what else is known about a failure into its error."""
+    stopped = turn.run_dir.read_stop_reason()
+    if stopped is not None and played.reply is None:
+        error = {"kind": "interrupted", "message": f"it was stopped: {stopped}"}
+        return played._replace(error=error, hint=None, is_stopped=True)
+    if run.outcome == "exited" and run.exit_code and played.left.kind is not None:
+        return played._replace(error={**(played.error or {}), "kind": played.left.kind})
+    if run.outcome == "timed-out":
+        return _name_limit(turn, played)
+    return played
+
+
+def _name_limit(turn: Turn, played: Played) -> Played:
+    """Name the thread's limit if that, and not the agent's own, ended the agent."""
+    told = tell_cut_short(turn.thread, turn.present, own_s=turn.agent.payload.get("timeout"))
+    if told is None:
+        return played
+    message, hint = told
+    return played._replace(error={**(played.error or {}), "message": message}, hint=hint)
+
+
+def _describe_end(run: AgentRun) -> str:
+    """Return in words how a run failed."""
+    if run.outcome == "timed-out":
+        return f"it exceeded its time limit and was stopped after {run.duration_ms / 1000:.1f} s"
+    if run.outcome == "too-much-output":
+        return f"it printed more than {DEFAULT_MAX_OUTPUT_BYTES // 2**20} MiB and was stopped"
+    if run.outcome == "interrupted":
+        return "it was interrupted"
+    if run.outcome == "lost" or run.exit_code is None:
+        return "it was killed before it reported an exit status"
+    if run.exit_code > _ENDED_BY_SIGNAL:
+        how = f"signal {run.exit_code - _ENDED_BY_SIGNAL} ended it"
+    else:
+        how = f"exit status {run.exit_code}"
+    said = _last_line(run.stderr)
+    return f"{how}: {said}" if said else how
+
+
+def _last_line(stderr: bytes) -> str:
+    for line in reversed(stderr.decode(errors="replace").splitlines()):
+        if line.strip() and not line.startswith(_HINT):
+            return first_line(line.removeprefix(_ERROR))[:300]
+    return ""
+
+
+def _last_hint(stderr: bytes) -> str | None:
+    """Return the hint that the kit's agents print as their very last line."""
+    line = stderr.decode(errors="replace").rstrip().rpartition("\n")[2]
+    return first_line(line.removeprefix(_HINT))[:300] if line.startswith(_HINT) else None

@@ -1,0 +1,148 @@
+"""Who works on which thread of this store now, from lock files and run directories.
+
+A process counts by pid and start time, an agent by the lock that it holds open, so a reused pid
+is never taken for it. Looking takes no lock that a step may want.
+"""
+
+import os
+from typing import Any, NamedTuple
+
+from uwf_git.agents.run_files import find_run_start_ms
+from uwf_git.agents.stop_run import find_group
+from uwf_git.commands.agent_run.activity import RUNNING, list_possibly_active
+from uwf_git.commands.agent_run.runs import find_player
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.processes import read_process_start
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.lock import find_driver, find_holder
+from uwf_git.store.threads.run_dir import RunDir, list_run_dirs
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+
+class Running(NamedTuple):
+    """A thread that is being worked on."""
+
+    thread: ThreadId
+    role: str | None
+    """The role that is being played; None between two steps."""
+
+    agent: str | None
+    """The name of its agent."""
+
+    pid: int | None
+    """The engine's pid; None if it is dead and its agent works on, or on another machine."""
+
+    group: int | None
+    """The agent's process group; None if there is no agent, or it is unknown."""
+
+    since: int | None
+    """Start of the step, or of the drive between two steps, in milliseconds since 1970."""
+
+    is_driven: bool
+    """The thread has a driver."""
+
+
+def find_running(store: Store, thread: ThreadId) -> Running | None:
+    """Return the step, driver or orphaned agent that works on *thread*; None if there is none."""
+    holder, driver = find_holder(store, thread), find_driver(store, thread)
+    found = _find_agent(store, thread)
+    if holder is None and found is not None:
+        role, agent = find_player(found.run)
+        pid = None if driver is None else _pid(driver)
+        since = find_run_start_ms(found.run.path)
+        return Running(thread, role, agent, pid, found.group, since, driver is not None)
+    told = driver if holder is None else holder
+    if told is None:
+        return None
+    role, agent = (str(told[name]) if told.get(name) else None for name in ("role", "agent"))
+    since = told.get("since")
+    return Running(
+        thread=thread,
+        role=role,
+        agent=agent,
+        pid=_pid(told),
+        group=None if found is None else found.group,
+        since=since if isinstance(since, int) else None,
+        is_driven=driver is not None,
+    )
+
+
+def is_at_work(store: Store, thread: ThreadId) -> bool:
+    """Return whether a step, driver or agent is at work on *thread*."""
+    # Locks first: the search for an orphaned agent costs more.
+    is_locked = find_holder(store, thread) or find_driver(store, thread)
+    return bool(is_locked) or _find_agent(store, thread) is not None
+
+
+def list_running(store: Store) -> list[Running]:
+    """List the threads of *store* that are being worked on, newest first."""
+    found = (find_running(store, thread) for thread in list_possibly_active(store))
+    return [running for running in found if running is not None]
+
+
+def running_rows(store: Store, *, now_ms: int) -> list[dict[str, Any]]:
+    """Return the rows of `uwf ps`, one for each thread that is being worked on."""
+    return [_row(store, running, now_ms) for running in list_running(store)]
+
+
+def show_status(status: str, running: Running | None) -> str:
+    """Return the *status* to show: a ready thread that is being worked on is ``running``."""
+    if running is None:
+        return status
+    # While a thread waits for a limit its driver sleeps; an agent at work means the limit is over.
+    is_over = status == "waiting" and running.group is not None
+    return RUNNING if status == "ready" or is_over else status
+
+
+def _find_snapshot(store: Store, thread: ThreadId) -> Snapshot | None:
+    try:
+        head = find_head(store, thread)
+        return None if head is None else read_snapshot(store, head.commit)
+    except StoreDamaged:
+        return None
+
+
+class _Agent(NamedTuple):
+    run: RunDir
+    group: int
+
+
+def _find_agent(store: Store, thread: ThreadId) -> _Agent | None:
+    """Return the agent that is at work on *thread*, also if its engine is dead."""
+    for run in list_run_dirs(store, thread):
+        group = find_group(run.path, run.alive)
+        if group is not None and _is_held(run):
+            return _Agent(run, group)
+    return None
+
+
+def _is_held(run: RunDir) -> bool:
+    if read_process_start(os.getpid()) is not None:
+        # With /proc, find_group has seen that the group holds the lock.
+        return True
+    return run.is_alive()
+
+
+def _pid(told: dict[str, Any]) -> int | None:
+    pid = told.get("pid")
+    return pid if isinstance(pid, int) and told.get("host") == os.uname().nodename else None
+
+
+def _row(store: Store, running: Running, now_ms: int) -> dict[str, Any]:
+    snapshot = _find_snapshot(store, running.thread)
+    record = None if snapshot is None else snapshot.record
+    return {
+        "thread": running.thread,
+        "status": None if record is None else show_status(record.status, running),
+        "workflow": None if record is None else record.workflow,
+        "workflowName": None if record is None else record.workflow_name,
+        "role": running.role,
+        "agent": running.agent,
+        "pid": running.pid,
+        "group": running.group,
+        "since": running.since,
+        "elapsedMs": None if running.since is None else max(0, now_ms - running.since),
+        "driven": running.is_driven,
+    }

@@ -1,0 +1,57 @@
+"""The runs of a thread that are not recorded yet: who plays them, which have finished."""
+
+from uwf_git.agents.command_line import agent_name
+from uwf_git.agents.run_files import RunAlive, RunFinished, RunState, read_run_state
+from uwf_git.commands.turn.turn import Turn
+from uwf_git.engine.subject import first_line
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.run_dir import RunDir, get_run_dir, list_run_dirs, remove_runs
+
+
+def read_state(run: RunDir) -> RunState:
+    """Return the state of a run, taking its lock for a moment."""
+    with run.hold_alive() as alive:
+        return read_run_state(run.path, alive_is_held=alive is None)
+
+
+def is_finished(run: RunDir) -> bool:
+    """Return whether the agent of a run has ended with an exit status."""
+    # The lock does not matter then: a daemon may hold it.
+    return isinstance(read_run_state(run.path, alive_is_held=False), RunFinished)
+
+
+def list_finished_runs(store: Store, thread: ThreadId) -> list[Oid]:
+    """List the commits of *thread* after which an agent has finished and is not recorded."""
+    return [run.commit for run in list_run_dirs(store, thread) if is_finished(run)]
+
+
+def forget_run(store: Store, thread: ThreadId, started_after: Oid) -> None:
+    """Remove the run that began after a commit: it has been recorded.
+
+    Work that began after another commit stays: its engine died and the ref was moved without the
+    thread's lock (a plain `git push` into this store), so it may exist nowhere else.
+    """
+    get_run_dir(store, thread, started_after).remove()
+    if not any(
+        isinstance(read_state(run), RunFinished | RunAlive) for run in list_run_dirs(store, thread)
+    ):
+        remove_runs(store, thread)
+
+
+def describe_turn(turn: Turn) -> str:
+    """Return the words by which the run directory names a turn."""
+    command = turn.agent.payload["command"]
+    return f"{turn.role} {turn.agent.hash} {first_line(agent_name(command))}"
+
+
+def is_run_of(turn: Turn) -> bool:
+    """Return whether the run in the directory of *turn* was begun by such a turn."""
+    return turn.run_dir.read_turn() == describe_turn(turn)
+
+
+def find_player(run: RunDir) -> tuple[str | None, str | None]:
+    """Return role and agent name of a run, each None if it is unknown."""
+    role, _, rest = run.read_turn().partition(" ")
+    return role or None, rest.partition(" ")[2] or None

@@ -1,0 +1,94 @@
+"""Read the files that an agent leaves in its step directory ($UWF_STEP_DIR).
+
+Content that cannot be read counts as absent, and a pipe in a file's place is not waited for.
+"""
+
+import os
+import re
+import stat
+from typing import Any
+
+from uwf_git.agents.strict_json import BadJson, parse_strict_json
+from uwf_git.commands.turn.turn import StepFiles
+
+PROMPT = "prompt.md"
+TRACE = "trace.jsonl"
+FAILURE = "failure.json"
+
+_MOST_BYTES = 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_LATEST_MS = 10**16
+
+# `interrupted` is reserved for agents that we stopped.
+_KIND = re.compile(r"(?!interrupted$)[a-z][a-z0-9-]{0,39}")
+
+
+def read_step_dir(step_dir: str) -> StepFiles:
+    """Return what an agent left in *step_dir*."""
+    failure = _read_failure(os.path.join(step_dir, FAILURE))
+    kind, usage, reset_at = (failure.get(name) for name in ("kind", "usage", "resetAt"))
+    return StepFiles(
+        prompt=_read_prompt(os.path.join(step_dir, PROMPT)),
+        trace=_read_trace(os.path.join(step_dir, TRACE)),
+        kind=kind if isinstance(kind, str) and _KIND.fullmatch(kind) else None,
+        usage=usage if isinstance(usage, dict) and usage else None,
+        reset_at=reset_at if type(reset_at) is int and 0 <= reset_at < _LATEST_MS else None,
+    )
+
+
+def _read_prompt(path: str) -> str:
+    beginning, left_out, _ = _read(path)
+    text = beginning.decode(errors="replace")
+    return f"{text}\n[… {left_out:,} bytes left out …]\n" if left_out else text
+
+
+def _read_trace(path: str) -> dict[str, Any] | None:
+    """Return the events of a trace, and how many lines are bad or were left out."""
+    beginning, left_out, lines_left_out = _read(path)
+    lines = beginning.split(b"\n")
+    if left_out:
+        # The line that was cut is counted by its end, among those left out.
+        lines.pop()
+    events, bad = [], 0
+    for line in lines:
+        if line.strip():
+            event = _parse_object(line)
+            bad += event is None
+            events += [] if event is None else [event]
+    counts = {"badLines": bad, "leftOut": lines_left_out}
+    told = {name: count for name, count in counts.items() if count}
+    return {"events": events, **told} if events or told else None
+
+
+def _read_failure(path: str) -> dict[str, Any]:
+    beginning, _, _ = _read(path)
+    return _parse_object(beginning) or {}
+
+
+def _parse_object(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = parse_strict_json(line.decode())
+    except (BadJson, UnicodeDecodeError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _read(path: str) -> tuple[bytes, int, int]:
+    """Return the beginning of a file, and how many bytes and lines follow it."""
+    try:
+        with open(os.open(path, _FLAGS), "rb", buffering=0) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return b"", 0, 0
+            beginning = file.read(_MOST_BYTES)
+            left_out = lines = 0
+            last = b"\n"
+            while chunk := file.read(_CHUNK_BYTES):
+                left_out += len(chunk)
+                lines += chunk.count(b"\n")
+                last = chunk[-1:]
+            lines += last != b"\n"
+    except OSError:
+        return b"", 0, 0
+    return beginning, left_out, lines

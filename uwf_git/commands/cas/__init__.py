@@ -1,0 +1,1 @@
+"""`json-cas`: read, put, check and walk nodes by hand."""

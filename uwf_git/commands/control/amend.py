@@ -1,0 +1,166 @@
+"""`uwf thread amend`: change the workflow, agents or limits of a running thread.
+
+Agents and limits can change while an agent works; the workflow only between two steps. A thread
+keeps its own limits when it moves to another workflow. Source: seed 004 (runtime control); issue 5.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.control.change_rules import (
+    Amended,
+    RuleChange,
+    bind_new_roles,
+    build_rule_change,
+    describe_agents,
+    steer_between_steps,
+)
+from uwf_git.commands.control.steer import steer_thread
+from uwf_git.commands.turn.bind_roles import bind_typed
+from uwf_git.commands.turn.limits import check_asked
+from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
+from uwf_git.errors import BadUsage, Refused
+from uwf_git.model.builtin import BUILTIN_NODES
+from uwf_git.model.limit import render_limit
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.workflow import parse_workflow
+from uwf_git.store.store import Store
+from uwf_git.store.threads.record import NewCommit
+from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.trust import is_trusted, trust_agents
+
+
+class NothingToAmend(BadUsage):
+    """The request changes nothing."""
+
+    code = "nothing-to-amend"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is nothing to change",
+            hint="give --workflow, --agent or a limit such as --max-steps",
+        )
+
+
+class AlreadySo(Refused):
+    """The thread has these rules already."""
+
+    code = "already-so"
+
+    def __init__(self, thread: ThreadId) -> None:
+        super().__init__(
+            f"thread {thread} has this workflow, these agents and limits already",
+            hint=f"`uwf thread show {thread}` tells them",
+            thread=thread,
+        )
+
+
+class AmendRequest(NamedTuple):
+    """The rules to change; what is not given stays."""
+
+    thread: str
+    workflow: str | None = None
+    """A name or a hash."""
+
+    agents: tuple[str, ...] = ()
+    """``CMD`` for every role, or ``ROLE=CMD`` for one."""
+
+    limits: Mapping[str, Any] = MappingProxyType({})
+    """By their names in the StartNode; None removes one."""
+
+    reason: str = ""
+    default_agent: str | None = None
+    """$UWF_AGENT: the agent of a new role that the workflow binds to none."""
+
+
+def amend_thread(store: Store, caller: Caller, request: AmendRequest) -> Amended:
+    """Change the workflow, the agents or the limits of a thread.
+
+    Commands that are given here may run in this store from now on.
+
+    Raises:
+        NothingToAmend: the request is empty.
+        AlreadySo: the thread has these rules already.
+        BadLimit, NoSuchRole, BadCommand: the request is wrong.
+        NoSuchWorkflow, WorkflowRemoved, AmbiguousNode, BadLocalWorkflow: no workflow matches.
+        PositionGone: the new workflow lacks the role at which the thread stands or waits.
+        ThreadBusy, AgentLeftRunning: the workflow changes and a step is under way.
+        What ``steer_thread`` raises.
+    """
+    if request.workflow is None and not request.agents and not request.limits:
+        raise NothingToAmend
+    check_asked(request.limits)
+    found = None
+    if request.workflow is not None:
+        found = find_workflow(store, request.workflow, cwd=caller.cwd)
+    results: list[Amended] = []
+
+    def build(snapshot: Snapshot) -> NewCommit:
+        new, amended = _build(store, caller, snapshot, request=request, found=found)
+        results.append(amended)
+        return new
+
+    steer = steer_thread if found is None else steer_between_steps
+    steer(store, caller, request.thread, build)
+    # Only the last was recorded; before it the head had moved.
+    return results[-1]
+
+
+def _build(
+    store: Store,
+    caller: Caller,
+    snapshot: Snapshot,
+    *,
+    request: AmendRequest,
+    found: FoundWorkflow | None,
+) -> tuple[NewCommit, Amended]:
+    change = _rules_now(snapshot) if found is None else _moved(store, snapshot, request, found)
+    typed = bind_typed(change.workflow, request.agents)
+    said = [change.said] if change.said else []
+    change = change._replace(
+        said="; ".join([*said, *describe_agents(typed.agents), *_describe_limits(request.limits)]),
+        agents={**change.agents, **typed.agents},
+        trusted=[*change.trusted, *typed.typed],
+        limits=request.limits,
+        reason=request.reason,
+    )
+    new, amended = build_rule_change(caller, snapshot, change)
+    # To give the command of a fetched thread again is to trust it here: that is a change.
+    may_run = all(is_trusted(store, agent) for agent in change.trusted)
+    if may_run and _changes_nothing(snapshot, new):
+        raise AlreadySo(snapshot.record.thread)
+    trust_agents(store, change.trusted)
+    return new, amended
+
+
+def _changes_nothing(snapshot: Snapshot, new: NewCommit) -> bool:
+    """Check whether status and state stay; the same agent again can end a wait."""
+    same_status = new.record.status == snapshot.record.status
+    return same_status and new.present == snapshot.get_present()
+
+
+def _rules_now(snapshot: Snapshot) -> RuleChange:
+    workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
+    return RuleChange("amend", workflow, said="")
+
+
+def _moved(
+    store: Store, snapshot: Snapshot, request: AmendRequest, found: FoundWorkflow
+) -> RuleChange:
+    workflow = found.workflow
+    bound = bind_new_roles(store, snapshot, workflow, default=request.default_agent)
+    return RuleChange(
+        "amend",
+        workflow,
+        said=f"goes on with {workflow.name} {workflow.hash}",
+        agents=bound.agents,
+        trusted=bound.typed,
+        # An old thread may lack built-in schemas that were added since.
+        nodes=(*found.closure, *BUILTIN_NODES),
+    )
+
+
+def _describe_limits(limits: Mapping[str, Any]) -> list[str]:
+    return [f"{name} is {render_limit(name, value)}" for name, value in limits.items()]

@@ -1,0 +1,291 @@
+"""`uwf thread answer`: record a person's answer as a step. Nothing runs.
+
+An answer is recorded only if the same question is still open and the answer fits the role.
+Source: seed 002 (waiting_human); DESIGN 4, the move Wait.
+"""
+
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from uwf_git.agents.reply import AgentReply
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.inspect.question import find_since
+from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
+from uwf_git.commands.step.transitions import build_answer, wait_for_person
+from uwf_git.commands.turn.active_thread import WrongStatus, read_active
+from uwf_git.commands.turn.check_meta import find_problem, get_output_schema
+from uwf_git.commands.turn.choose_agent import (
+    PERSON,
+    Choice,
+    NoAgent,
+    build_agent,
+    choose_agent,
+    is_person,
+)
+from uwf_git.commands.turn.decide import decide_next
+from uwf_git.commands.turn.limits import check_limits
+from uwf_git.commands.turn.turn import ThreadResult, Turn, build_thread_result
+from uwf_git.engine.form import list_questions
+from uwf_git.errors import Refused
+from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.model.canonical import NotCanonical, canonical
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread import ThreadState
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.time_text import render_time
+from uwf_git.model.transition import END
+from uwf_git.model.workflow import parse_workflow
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import Head, HeadMoved, advance_head
+from uwf_git.store.threads.lock import ThreadBusy, check_not_stopped, lock_thread
+from uwf_git.store.threads.record import record_next
+from uwf_git.store.threads.snapshot import Snapshot, get_typed
+
+_MOST_TRIES = 20
+
+
+class AnswerRefused(Refused):
+    """The answer does not fit the role."""
+
+    code = "answer-refused"
+
+    def __init__(self, question: "PersonQuestion", problem: str) -> None:
+        super().__init__(
+            f"this is no answer of {question.role}: {problem}",
+            hint=f"nothing was recorded; it wants {question.wants}",
+            thread=question.thread,
+            role=question.role,
+            problem=problem,
+        )
+
+
+class PersonQuestion(NamedTuple):
+    """The question to a person: whose turn it is, and at which step."""
+
+    thread: ThreadId
+    head: NodeHash
+    """The newest step; the same role may be asked again after the next one."""
+
+    role: str
+    schema: Any
+    """The JSON Schema of the meta."""
+
+    agent: Node
+    """The AgentConfig node of the person."""
+
+    is_put: bool = True
+    """The thread waits for the answer; False: it is ready, and its next step would wait."""
+
+    @property
+    def wants(self) -> str:
+        """The fields of the answer, in one line."""
+        lines = (line.strip().removeprefix("- ") for line in list_questions(self.schema))
+        return "; ".join(line.rstrip(".") for line in lines)
+
+
+class PersonAnswer(NamedTuple):
+    """A person's answer."""
+
+    meta: Any
+    content: str = ""
+    state: Mapping[str, Any] | None = None
+    """A JSON merge patch of the thread's state."""
+
+    usage: Mapping[str, Any] | None = None
+    """What the answer cost, if known."""
+
+    raw: bytes | None = None
+    """The whole answer, if it was not UTF-8."""
+
+    note: str = ""
+    """The body of the commit."""
+
+
+def read_question(
+    store: Store, caller: Caller, text: str, *, default: str | None = None
+) -> PersonQuestion:
+    """Return the question to a person in the thread that *text* names.
+
+    The thread waits for a person, or it is ready and a person's turn is next. *default* is the
+    agent of unbound roles, before the configured one.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
+        WrongStatus: it is not a person's turn.
+        LimitReached: the thread may take no further step.
+        EndedElsewhere: the thread has ended at a remote, without the commits made here.
+        CannotSign, UnfitSetting: an answer could not be recorded.
+    """
+    thread = read_active(store, text)[0].thread
+    # If the thread is busy, the process that holds the lock takes over what a remote has.
+    with suppress(ThreadBusy), lock_thread(store, thread, since_ms=caller.now_ms()):
+        fast_forward_from_tracking(store, thread)
+    caller.check_signing(store)
+    return _find_question(store, read_active(store, thread)[1], default)
+
+
+def answer_thread(
+    store: Store, caller: Caller, question: PersonQuestion, answer: PersonAnswer
+) -> ThreadResult:
+    """Record *answer* to *question*.
+
+    Raises:
+        AnswerRefused: the answer does not fit the role; nothing is recorded.
+        HeadMoved: the question is no longer open.
+        ThreadBusy: another process holds the thread's lock.
+        WrongStatus, ThreadNotActive, LimitReached, EndedElsewhere: the thread takes no answer now.
+        CannotSign, UnfitSetting: the settings ask for a signature that cannot be made.
+    """
+    thread = question.thread
+    _check_answer(question, answer)
+    with lock_thread(store, thread, since_ms=caller.now_ms()) as lock:
+        check_not_stopped(store, thread)
+        lock.say(question.role, PERSON)
+        fast_forward_from_tracking(store, thread)
+        for _ in range(_MOST_TRIES):
+            seen = read_active(store, thread)
+            now = _find_same(store, seen[1], question)
+            # Steering takes no lock; if it moved the head, read everything again.
+            with suppress(HeadMoved):
+                if now.is_put:
+                    _check_answer(now, answer)
+                    return _record(store, caller, seen, question=now, answer=answer)
+                wait_for_person(store, caller, seen, role=now.role, agent=now.agent)
+    raise HeadMoved(thread)
+
+
+def _find_same(store: Store, snapshot: Snapshot, question: PersonQuestion) -> PersonQuestion:
+    """Return the question as it is now, or raise ``HeadMoved`` if another one is open."""
+    now = _find_question(store, snapshot, question.agent.payload["command"])
+    if (now.head, now.role) != (question.head, question.role):
+        raise HeadMoved(question.thread)
+    return now
+
+
+def _check_answer(question: PersonQuestion, answer: PersonAnswer) -> None:
+    try:
+        canonical([answer.meta, answer.content, dict(answer.state or {}), dict(answer.usage or {})])
+        problem = find_problem(question.schema, answer.meta)
+    except NotCanonical as error:
+        problem = error.message
+    if problem is not None:
+        raise AnswerRefused(question, problem)
+
+
+def _find_question(store: Store, snapshot: Snapshot, default: str | None) -> PersonQuestion:
+    """Return the question if it is a person's turn, or raise ``WrongStatus``."""
+    present = snapshot.get_present()
+    waiting = present.waiting
+    status = snapshot.record.status
+    is_put = status == "waiting" and waiting is not None and waiting.until is None
+    if not is_put and status != "ready":
+        raise _wrong_status(snapshot, present)
+    workflow = parse_workflow(snapshot.get_node(present.workflow))
+    if waiting is not None and is_put:
+        role = waiting.role
+    else:
+        role = decide_next(snapshot, present, workflow)
+    if role == END:
+        hint = "`uwf thread step {thread}` ends it"
+        raise WrongStatus(snapshot, "is at its end: no role is next", hint)
+    if role not in workflow.roles:
+        problem = f"waits for {role}, which its workflow no longer has"
+        hint = "`uwf thread amend {thread}` gives it a workflow with that role"
+        raise WrongStatus(snapshot, problem, hint)
+    check_limits(snapshot.record.thread, present)
+    agent = (
+        _find_person(snapshot, present, role)
+        if is_put
+        else _choose_person(store, snapshot, present, role=role, default=default)
+    )
+    schema = get_output_schema(snapshot, workflow, role)
+    return PersonQuestion(snapshot.record.thread, snapshot.record.node, role, schema, agent, is_put)
+
+
+def _find_person(snapshot: Snapshot, present: ThreadState, role: str) -> Node:
+    """Return the AgentConfig of the person; `step --agent human` may have named one ad hoc."""
+    if role in present.binding:
+        bound = get_typed(snapshot, present.binding[role], AGENT_CONFIG)
+        if is_person(bound):
+            return bound
+    return build_agent({"command": PERSON}, timestamp=snapshot.commit.time_s * 1000)
+
+
+def _choose_person(
+    store: Store, snapshot: Snapshot, present: ThreadState, *, role: str, default: str | None
+) -> Node:
+    try:
+        # Nothing runs, so no trust is needed.
+        choice = Choice(default=default, trust=True)
+        agent = choose_agent(store, snapshot, present, role=role, choice=choice)
+    except NoAgent:
+        problem = f"waits for no person: no agent is bound to {role}, whose turn it is"
+        hint = f"`uwf thread step {{thread}} --agent {_as_word(role)}` asks a person"
+        raise WrongStatus(snapshot, problem, hint) from None
+    if not is_person(agent):
+        problem = f"waits for no person: it is the turn of {role}, which an agent plays"
+        hint = (
+            "`uwf thread step {thread}` lets it; to play it yourself: "
+            f"`uwf thread amend {{thread}} --agent {_as_word(role)}`"
+        )
+        raise WrongStatus(snapshot, problem, hint)
+    return agent
+
+
+def _as_word(role: str) -> str:
+    """Return ``role=human`` quoted for a shell and for ``str.format``."""
+    return shlex.quote(f"{role}={PERSON}").replace("{", "{{").replace("}", "}}")
+
+
+def _wrong_status(snapshot: Snapshot, present: ThreadState) -> WrongStatus:
+    status, waiting = snapshot.record.status, present.waiting
+    if status == "paused":
+        return WrongStatus(snapshot, "is paused", "`uwf thread resume {thread}` lets it go on")
+    if status == "failed":
+        hint = "`uwf thread retry {thread}` has its agent try again"
+        return WrongStatus(snapshot, "has failed, and waits for no answer", hint)
+    if waiting is not None and waiting.until is not None:
+        until = render_time(waiting.until)
+        problem = f"waits until {until} for the agent of {waiting.role}, and for no answer"
+        return WrongStatus(snapshot, problem, "`uwf thread resume {thread}` lets it try now")
+    hint = "see why with `uwf thread show {thread}`"
+    return WrongStatus(snapshot, f"is {status}, and waits for no answer", hint)
+
+
+def _record(
+    store: Store,
+    caller: Caller,
+    seen: tuple[Head, Snapshot],
+    *,
+    question: PersonQuestion,
+    answer: PersonAnswer,
+) -> ThreadResult:
+    head, snapshot = seen
+    turn = Turn(
+        store,
+        snapshot,
+        snapshot.get_present(),
+        snapshot.commit.oid,
+        question.role,
+        question.agent,
+        environ=caller.environ,
+        workdir="",
+    )
+    reply = AgentReply(
+        answer.meta,
+        answer.content,
+        "object",
+        raw=answer.raw,
+        usage=None if answer.usage is None else dict(answer.usage),
+        state=None if answer.state is None else dict(answer.state),
+    )
+    now = caller.now_ms()
+    # Another machine, whose clock is ahead, may have recorded the wait.
+    since = min(find_since(store, snapshot), now)
+    new = build_answer(turn, reply, since_ms=since, now_ms=now)._replace(body=answer.note)
+    commit = record_next(store, snapshot, new, caller.signing(store))
+    advance_head(store, head, commit)
+    return build_thread_result(new.record, said=new.said)

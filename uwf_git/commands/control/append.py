@@ -1,0 +1,117 @@
+"""`uwf thread append`: add roles and transitions to the workflow of one running thread.
+
+The new Workflow node is checked like one that was put, and lives in the thread alone; the registry
+keeps its versions. How the two are joined: model/definition/append.py. Source: seed 004, append.
+"""
+
+from typing import NamedTuple
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.control.change_rules import (
+    Amended,
+    RuleChange,
+    bind_new_roles,
+    build_rule_change,
+    describe_agents,
+    steer_between_steps,
+)
+from uwf_git.commands.workflow.build import read_appended
+from uwf_git.commands.workflow.files import includes_beside
+from uwf_git.errors import Refused
+from uwf_git.model.builtin import BUILTIN_NODES
+from uwf_git.model.definition.append import Addition, append_addition
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.workflow import parse_graph, parse_workflow
+from uwf_git.store.store import Store
+from uwf_git.store.threads.record import NewCommit
+from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.trust import trust_agents
+
+
+class NothingToAppend(Refused):
+    """The thread has all that the file adds."""
+
+    code = "nothing-to-append"
+
+    def __init__(self, thread: ThreadId) -> None:
+        super().__init__(
+            f"thread {thread} has all that the file adds already",
+            hint=f"`uwf thread show {thread}` names its workflow, and `uwf workflow show` shows it",
+            thread=thread,
+        )
+
+
+class AppendRequest(NamedTuple):
+    """The addition to a thread's workflow."""
+
+    thread: str
+    source: bytes
+    """YAML with ``roles``, ``moderator`` and ``agentOverrides``."""
+
+    path: str | None = None
+    """Where the file lies, to find its includes; None: it can include nothing."""
+
+    reason: str = ""
+    default_agent: str | None = None
+    """$UWF_AGENT: the agent of a new role that the file binds to none."""
+
+
+def append_to_thread(store: Store, caller: Caller, request: AppendRequest) -> Amended:
+    """Add roles and transitions to the workflow of a thread, for this thread alone.
+
+    The agents that the file names may run in this store from now on, since the file was given
+    here. They play the roles that it names; other roles keep their agents.
+
+    Raises:
+        BadYaml: the file is not YAML.
+        BadIncludes: files cannot be included.
+        InvalidWorkflow: the file or the joined workflow has problems; all are listed.
+        NothingToAppend: the thread has all that the file adds.
+        What ``steer_between_steps`` raises.
+    """
+    results: list[Amended] = []
+
+    def build(snapshot: Snapshot) -> NewCommit:
+        new, amended = _build(store, caller, snapshot, request=request)
+        results.append(amended)
+        return new
+
+    steer_between_steps(store, caller, request.thread, build)
+    return results[-1]
+
+
+def _build(
+    store: Store, caller: Caller, snapshot: Snapshot, *, request: AppendRequest
+) -> tuple[NewCommit, Amended]:
+    node = snapshot.get_node(snapshot.record.workflow)
+    before = parse_workflow(node)
+    graph = parse_graph(snapshot.get_node(before.moderator))
+    addition = read_appended(
+        request.source, includes_beside(request.path), to=(tuple(before.roles), graph)
+    )
+    made, nodes = append_addition(node, addition, timestamp=caller.now_ms())
+    written = {role: agent.as_payload() for role, agent in addition.agent_overrides.items()}
+    if made.hash == node.hash:
+        raise NothingToAppend(snapshot.record.thread)
+    workflow = parse_workflow(made)
+    bound = bind_new_roles(store, snapshot, workflow, default=request.default_agent)
+    change = RuleChange(
+        "append",
+        workflow,
+        said=_describe(addition),
+        agents={**bound.agents, **written},
+        trusted=[*bound.typed, *written.values()],
+        reason=request.reason,
+        nodes=(made, *nodes, *BUILTIN_NODES),
+    )
+    new, amended = build_rule_change(caller, snapshot, change)
+    trust_agents(store, change.trusted)
+    return new, amended
+
+
+def _describe(addition: Addition) -> str:
+    parts = [f"adds {', '.join(addition.roles)}"] if addition.roles else []
+    if addition.sources:
+        parts.append(f"new ways from {', '.join(addition.sources)}")
+    written = {role: agent.as_payload() for role, agent in addition.agent_overrides.items()}
+    return "; ".join([*parts, *describe_agents(written)])

@@ -1,0 +1,178 @@
+"""Change the rules of a thread: its workflow, agents or limits.
+
+Recorded steps stay as they are. A thread never stands at a role that its workflow lacks.
+The new rules come from amend.py or append.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from uwf_git.agents.command_line import agent_name
+from uwf_git.commands.agent_run.check_idle import check_nothing_runs
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.control.steer import BuildCommit, build_signalled, record_built
+from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
+from uwf_git.commands.turn.active_thread import read_active
+from uwf_git.commands.turn.bind_roles import Bound, bind_roles
+from uwf_git.commands.turn.choose_agent import build_agent
+from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.errors import Refused
+from uwf_git.model.event_folds import Cause
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.signal import Action, build_signal
+from uwf_git.model.thread import Amendment, Status
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.workflow import Workflow
+from uwf_git.store.store import Store
+from uwf_git.store.threads.lock import lock_thread
+from uwf_git.store.threads.record import NewCommit, read_standing
+from uwf_git.store.threads.snapshot import Snapshot
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class PositionGone(Refused):
+    """The new workflow lacks the role at which the thread stands."""
+
+    code = "position-gone"
+
+    def __init__(self, thread: ThreadId, role: str, workflow: Workflow) -> None:
+        super().__init__(
+            f"thread {thread} stands at {role}, and workflow {workflow.name} {workflow.hash} has "
+            "no such role",
+            hint=f"its roles are {', '.join(workflow.roles)}; from a step of one of them "
+            f"`uwf thread fork {thread} --at STEP` begins a thread that can move",
+            thread=thread,
+            role=role,
+            workflow=workflow.hash,
+        )
+
+
+class RuleChange(NamedTuple):
+    """A change of a thread's rules, with the nodes that it needs."""
+
+    action: Action
+    workflow: Workflow
+    """The workflow in force afterwards; it may be the same as before."""
+
+    said: str
+    agents: Mapping[str, Mapping[str, Any]] = _NOTHING
+    """The AgentConfig payloads of the roles that get an agent."""
+
+    trusted: Sequence[dict[str, Any]] = ()
+    """The agents that were given here, so that they may run here."""
+
+    limits: Mapping[str, Any] = _NOTHING
+    reason: str = ""
+    nodes: tuple[Node, ...] = ()
+    """The nodes of the new workflow; the thread may have them already."""
+
+
+class Amended(NamedTuple):
+    """A thread after its rules changed."""
+
+    workflow: NodeHash
+    thread: ThreadId
+    head: NodeHash
+    status: Status
+    name: str
+    """The name of the workflow."""
+
+    agents: Mapping[str, str]
+    """The commands of the roles that got an agent."""
+
+    limits: Mapping[str, Any]
+    """All limits in force."""
+
+    unbound: tuple[str, ...]
+    """The roles that have no agent yet."""
+
+
+def build_rule_change(
+    caller: Caller, snapshot: Snapshot, change: RuleChange
+) -> tuple[NewCommit, Amended]:
+    """Build the commit of *change*, and the result that the command shows.
+
+    Raises:
+        PositionGone: the new workflow lacks the role at which the thread stands or waits.
+    """
+    before, workflow = read_standing(snapshot), change.workflow
+    old, now = before.state, caller.now_ms()
+    gone = old.find_gone_role(workflow.roles)
+    if gone is not None and workflow.hash != old.workflow:
+        raise PositionGone(before.record.thread, gone, workflow)
+    agents = {
+        role: build_agent(dict(agent), timestamp=now) for role, agent in change.agents.items()
+    }
+    amendment = Amendment(
+        workflow=workflow.hash if workflow.hash != old.workflow else None,
+        binding={role: agent.hash for role, agent in agents.items()},
+        limits=change.limits,
+    )
+    new = build_signalled(
+        before,
+        Cause(workflow_name=workflow.name),
+        signal=build_signal(
+            change.action, timestamp=now, reason=change.reason, amendment=amendment
+        ),
+        said=change.said,
+        nodes=(*change.nodes, *agents.values()),
+    )
+    amended = Amended(
+        workflow=workflow.hash,
+        thread=new.record.thread,
+        head=new.record.node,
+        status=new.record.status,
+        name=workflow.name,
+        agents={role: agent.payload["command"] for role, agent in agents.items()},
+        limits=new.present.limits,
+        unbound=tuple(role for role in workflow.roles if role not in new.present.binding),
+    )
+    return new, amended
+
+
+def bind_new_roles(
+    store: Store, snapshot: Snapshot, workflow: Workflow, *, default: str | None
+) -> Bound:
+    """Return the agents, as at a start, of the roles of *workflow* that the thread binds to none.
+
+    Raises:
+        BadCommand: the configured command cannot be split into words.
+    """
+    known = snapshot.get_present().binding
+    bound = bind_roles(store, workflow, default=default)
+    agents = {role: agent for role, agent in bound.agents.items() if role not in known}
+    return Bound(agents, [agent for agent in bound.typed if agent in agents.values()])
+
+
+def steer_between_steps(
+    store: Store, caller: Caller, text: str, build: BuildCommit
+) -> ThreadResult:
+    """Record what *build* returns on top of a thread, unless a step is under way.
+
+    A step that began under one workflow must not be recorded under another.
+
+    Raises:
+        ThreadBusy, AgentLeftRunning: a step is under way.
+        NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
+        EndedElsewhere: the thread has ended at a remote, without the commits made here.
+        HeadMoved: other processes moved the head at every try.
+        What *build* raises.
+    """
+    thread = read_active(store, text)[0].thread
+    with lock_thread(store, thread, since_ms=caller.now_ms()):
+        fast_forward_from_tracking(store, thread)
+
+        def build_at_rest(snapshot: Snapshot) -> NewCommit:
+            check_nothing_runs(store, snapshot)
+            return build(snapshot)
+
+        # A pause or a patch takes no lock and may come in between.
+        return record_built(store, caller, thread, build_at_rest)
+
+
+def describe_agents(agents: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return one phrase per role: which program plays it from now on."""
+    return [f"{role} is played by {agent_name(each['command'])}" for role, each in agents.items()]

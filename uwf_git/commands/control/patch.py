@@ -1,0 +1,54 @@
+"""`uwf thread patch`: change a thread's state by a JSON merge patch.
+
+An agent that is at work does not see the change; its own patch is applied afterwards.
+Source: seed 004 (patchState); RFC 7396, JSON merge patch.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.control.steer import build_signalled, steer_thread
+from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.errors import BadUsage
+from uwf_git.model.event_folds import Cause
+from uwf_git.model.signal import build_signal
+from uwf_git.store.store import Store
+from uwf_git.store.threads.record import NewCommit, read_standing
+from uwf_git.store.threads.snapshot import Snapshot
+
+
+class BadPatch(BadUsage):
+    """The patch changes nothing, or is not an object."""
+
+    code = "bad-patch"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"the patch {problem}",
+            hint='a JSON merge patch is an object: \'{"done": true, "draft": null}\' sets done and '
+            "removes draft",
+        )
+
+
+def patch_thread(
+    store: Store, caller: Caller, text: str, patch: Any, *, reason: str = ""
+) -> ThreadResult:
+    """Apply the JSON merge patch *patch* to a thread's state.
+
+    Raises:
+        BadPatch: *patch* is empty or not an object.
+        NotCanonical: *patch* holds a value that a node cannot hold.
+        What ``steer_thread`` raises.
+    """
+    if not isinstance(patch, Mapping):
+        raise BadPatch("is not an object")
+    if not patch:
+        raise BadPatch("is empty")
+
+    def build(snapshot: Snapshot) -> NewCommit:
+        signal = build_signal("patch", timestamp=caller.now_ms(), reason=reason, patch=patch)
+        said = f"changed {', '.join(patch)}"
+        return build_signalled(read_standing(snapshot), Cause(), signal=signal, said=said)
+
+    return steer_thread(store, caller, text, build)

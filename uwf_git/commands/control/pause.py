@@ -1,0 +1,54 @@
+"""`uwf thread pause`: stop a thread before its next step, or with --now at once.
+
+The pause is committed before an agent is stopped, so nothing starts in between; the stopped
+attempt is recorded after it. Source: seeds 003 and 004 (pause, interrupt).
+"""
+
+from uwf_git.commands.agent_run.stop_agent import stop_agents
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.control.steer import build_signalled, steer_thread
+from uwf_git.commands.turn.active_thread import WrongStatus, read_active
+from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
+from uwf_git.model.event_folds import Cause
+from uwf_git.model.signal import build_signal
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.record import NewCommit, read_standing
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+
+def pause_thread(
+    store: Store, caller: Caller, text: str, *, reason: str = "", now: bool = False
+) -> ThreadResult:
+    """Pause a thread after the step that is under way, or *now*.
+
+    *now* stops a running agent; its output is kept as an attempt that does not count against its
+    retries. A paused thread can be paused *now* as well, to stop its agent.
+
+    Raises:
+        WrongStatus: the thread is paused already.
+        ThreadBusy: the agent was stopped, but its engine did not end.
+        What ``steer_thread`` raises.
+    """
+    thread = read_active(store, text)[0].thread
+    paused_before: WrongStatus | None = None
+    try:
+        steer_thread(store, caller, thread, lambda at: _build(caller, at, reason))
+    except WrongStatus as error:
+        if not now:
+            raise
+        paused_before = error
+    stopped = now and stop_agents(store, thread, reason=reason or "the thread was paused")
+    if paused_before is not None and not stopped:
+        raise paused_before
+    # The stopped attempt may have been recorded after the pause.
+    tip = read_snapshot(store, get_head(store, thread).commit)
+    return build_thread_result(tip.record, said=tip.subject.partition(": ")[2])
+
+
+def _build(caller: Caller, snapshot: Snapshot, reason: str) -> NewCommit:
+    if snapshot.record.status == "paused":
+        hint = "`uwf thread resume {thread}` lets it go on"
+        raise WrongStatus(snapshot, "is paused already", hint)
+    signal = build_signal("pause", timestamp=caller.now_ms(), reason=reason)
+    return build_signalled(read_standing(snapshot), Cause(), signal=signal, said="paused")

@@ -1,0 +1,84 @@
+"""`uwf thread poke`: take the newest step back, so that its role takes it again.
+
+The old step stays in the history and its cost in the usage. State patches since the step are
+taken back with it. Only one step can be taken back; to go further back, fork.
+"""
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.control.change_rules import PositionGone, steer_between_steps
+from uwf_git.commands.control.steer import build_signalled
+from uwf_git.commands.turn.active_thread import WrongStatus
+from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.model.event_folds import Cause
+from uwf_git.model.event_rules import STEPS
+from uwf_git.model.signal import build_signal
+from uwf_git.model.workflow import parse_workflow
+from uwf_git.store.store import Store
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.lock import ThreadBusy, find_driver
+from uwf_git.store.threads.record import NewCommit, read_standing
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+_AGAIN = (
+    "`uwf thread step {thread}` takes it again; after `uwf thread retry {thread}` if that failed"
+)
+
+
+def poke_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> ThreadResult:
+    """Take the newest step of a thread back; *hint* goes into the next prompt of its role.
+
+    Raises:
+        WrongStatus: the thread is paused, has no step, or its newest step is taken back already.
+        PositionGone: the workflow no longer has the role at which the thread stood before.
+        ThreadBusy: a step is under way, or a process drives the thread.
+        What ``steer_between_steps`` raises.
+    """
+
+    def build(snapshot: Snapshot) -> NewCommit:
+        thread = snapshot.record.thread
+        driver = find_driver(store, thread)
+        if driver is not None:
+            raise ThreadBusy(thread, driver)
+        return _build(store, caller, snapshot, hint)
+
+    return steer_between_steps(store, caller, text, build)
+
+
+def _build(store: Store, caller: Caller, snapshot: Snapshot, hint: str) -> NewCommit:
+    record = snapshot.record
+    if record.status == "paused":
+        raise WrongStatus(snapshot, "is paused", "`uwf thread resume {thread}` lets it go on")
+    if record.depth == 0:
+        raise WrongStatus(
+            snapshot, "has no step to take again", "`uwf thread step {thread}` takes the first"
+        )
+    before = _before_newest_step(store, snapshot)
+    role = snapshot.get_head_node().payload["role"]
+    new = build_signalled(
+        read_standing(snapshot),
+        Cause(back_to=read_standing(before)),
+        signal=build_signal("poke", timestamp=caller.now_ms(), reason=hint),
+        said=f"{role} takes its step again",
+        # The thread has this node already; record_next makes it head.json again.
+        nodes=(before.get_head_node(),),
+    )
+    workflow = parse_workflow(snapshot.get_node(record.workflow))
+    gone = new.present.find_gone_role(workflow.roles)
+    if gone is not None:
+        # An amend since moved the thread to a workflow without that role.
+        raise PositionGone(record.thread, gone, workflow)
+    return new
+
+
+def _before_newest_step(store: Store, snapshot: Snapshot) -> Snapshot:
+    node = snapshot.record.node
+    for each in walk_history(store, snapshot.commit.oid, through_forks=True):
+        if each.record.event == "poke":
+            raise WrongStatus(snapshot, "has taken its newest step back already", _AGAIN)
+        if each.record.event in STEPS and each.record.node == node:
+            return read_snapshot(store, each.commit.parents[0])
+    raise WrongStatus(
+        snapshot,
+        "has its newest step from elsewhere",
+        "`uwf thread fork {thread} --at STEP` begins a new thread before it",
+    )

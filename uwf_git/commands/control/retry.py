@@ -1,0 +1,41 @@
+"""`uwf thread retry`: allow a failed thread to try again, with all its retries. Nothing runs.
+
+The failed attempts stay in the history; the next prompt has the last error.
+"""
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.control.steer import build_signalled, steer_thread
+from uwf_git.commands.turn.active_thread import WrongStatus
+from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.model.event_folds import Cause
+from uwf_git.model.signal import build_signal
+from uwf_git.store.store import Store
+from uwf_git.store.threads.record import NewCommit, read_standing
+from uwf_git.store.threads.snapshot import Snapshot
+
+_STEP = "`uwf thread step {thread}` takes its next step"
+_NEXT = {
+    "paused": "`uwf thread resume {thread}` lets it go on",
+    "waiting": "`uwf thread show {thread}` tells what it waits for",
+}
+
+
+def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> ThreadResult:
+    """Make a failed thread ready again; *hint* goes into the agent's next prompt.
+
+    Raises:
+        WrongStatus: the thread has not failed.
+        What ``steer_thread`` raises.
+    """
+
+    def build(snapshot: Snapshot) -> NewCommit:
+        status = snapshot.record.status
+        if status != "failed":
+            problem = f"is {status}, and has not failed"
+            raise WrongStatus(snapshot, problem, _NEXT.get(status, _STEP))
+        signal = build_signal("retry", timestamp=caller.now_ms(), reason=hint)
+        return build_signalled(
+            read_standing(snapshot), Cause(), signal=signal, said="may try again"
+        )
+
+    return steer_thread(store, caller, text, build)

@@ -1,0 +1,360 @@
+"""Drive a thread: step after step, with retries and waits, until there is a reason to stop.
+
+Each step is an ordinary step, so a drive that was cut short anywhere is continued by another one.
+While waiting, the thread's ref is polled, so a pause or an end takes effect.
+Source: seed 000 section 3; seed 003's `run`.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal, NamedTuple
+
+from uwf_git.agents.command_line import agent_name
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, TurnInterrupted, step_thread
+from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
+from uwf_git.commands.turn.bind_roles import NoSuchRole
+from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.commands.turn.retries import RetryRules
+from uwf_git.commands.turn.turn import Played, ThreadResult, Turn, build_thread_result
+from uwf_git.debug_log import debug
+from uwf_git.engine.subject import first_line
+from uwf_git.model.thread import Status, Waiting
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.workflow import parse_workflow
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import Head, HeadMoved, find_head, get_head
+from uwf_git.store.threads.lock import ThreadBusy, ThreadLock, is_being_stopped, lock_drive
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+_TICK_S = 0.2
+_LONGEST_TICK_S = 1.0
+
+# In a wait longer than a retry's, the ref is polled less often.
+_LONG_S = 60.0
+_MS = 1000
+
+
+def wait_in_status(
+    store: Store,
+    waiting: tuple[ThreadId, Status],
+    seconds: float,
+    *,
+    until: tuple[Callable[[], int], int],
+    sleep: Callable[[float], None],
+) -> None:
+    """Sleep *seconds* and until a time, but only while the thread is in the status of *waiting*.
+
+    *until* is a clock, and a time in its milliseconds. The caller names the status: a pause that
+    comes before the first look must not go unnoticed.
+    """
+    (thread, status), (now_ms, until_ms) = waiting, until
+    seen: Head | None = None
+    slept_s = 0.0
+    while True:
+        left_s = max(seconds - slept_s, (until_ms - now_ms()) / _MS)
+        head = find_head(store, thread)
+        if left_s <= 0 or head is None or head.archived:
+            return
+        if head != seen and read_snapshot(store, head.commit).record.status != status:
+            return
+        seen = head
+        tick_s = min(left_s, _LONGEST_TICK_S if left_s > _LONG_S else _TICK_S)
+        sleep(tick_s)
+        slept_s += tick_s
+
+
+StoppedBy = Literal[
+    "end", "waiting", "paused", "failed", "killed", "max-steps", "until", "limit"
+]  # fmt: skip
+
+Sleep = Callable[[float], None]
+
+# Steering or ending a thread holds its lock for a moment; this is far longer.
+_MOST_COLLISIONS = 200
+_COLLISION_S = 0.05
+
+# Pause for an agent that reports again and again a limit that is over already.
+_LONGEST_PAUSE_S = 60.0
+
+
+class DriveRequest(NamedTuple):
+    """A drive: what to step, and when to stop."""
+
+    step: StepRequest
+    max_steps: int | None = None
+    """The most steps of this drive; None: no limit."""
+
+    until: str | None = None
+    """Stop after a step of this role."""
+
+    wait: bool = False
+    """Sleep until the end of a limit that an agent hit; if False, stop there."""
+
+    sleep: Sleep = time.sleep
+
+
+class Driven(NamedTuple):
+    """A thread after a drive."""
+
+    last: ThreadResult
+    steps: int
+    """The number of steps of this drive."""
+
+    stopped: StoppedBy
+    waiting: Waiting | None = None
+    """What the thread waits for."""
+
+    failure: TurnFailed | None = None
+    """The failed attempt that stopped the drive."""
+
+
+class Watcher(NamedTuple):
+    """Callbacks that report a drive's progress."""
+
+    on_step: Callable[[ThreadResult], None]
+    on_retry: Callable[[TurnFailed, float], None]
+    """An attempt failed; the next is due in so many seconds."""
+
+    on_wait: Callable[[Waiting], None]
+    """The drive sleeps until a limit ends."""
+
+
+def drive_thread(
+    store: Store, caller: Caller, request: DriveRequest, *, watcher: Watcher
+) -> Driven:
+    """Step the thread until it ends, or there is another reason to stop.
+
+    Raises:
+        NoSuchRole: *until* is not a role of the workflow.
+        ThreadBusy: another process drives it or takes a step.
+        TurnInterrupted: Ctrl-C; the attempt was recorded, and another drive can go on.
+        LimitReached, ThreadNotReady: not even one step can be taken.
+        What else ``step_thread`` raises; earlier steps stand.
+    """
+    with hold_drive(store, caller, request, watcher=watcher) as drive:
+        return drive.run()
+
+
+@contextmanager
+def hold_drive(
+    store: Store, caller: Caller, request: DriveRequest, *, watcher: Watcher
+) -> Iterator["Drive"]:
+    """Hold the thread's drive lock and yield the drive that ``drive_thread`` runs."""
+    head, snapshot = read_active(store, request.step.thread)
+    check_until(snapshot, request.until)
+    with lock_drive(store, head.thread, since_ms=caller.now_ms()) as lock:
+        step = request.step._replace(thread=head.thread, is_driven=True)
+        yield Drive(store, caller, request._replace(step=step), watcher, lock)
+
+
+def check_until(snapshot: Snapshot, role: str | None) -> None:
+    """Check that *role* is a role of the thread's workflow.
+
+    Raises:
+        NoSuchRole
+    """
+    workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
+    if role is not None and role not in workflow.roles:
+        raise NoSuchRole(role, workflow)
+
+
+class Drive:
+    """One drive; ``run`` runs it to its end."""
+
+    def __init__(
+        self,
+        store: Store,
+        caller: Caller,
+        request: DriveRequest,
+        watcher: Watcher,
+        lock: ThreadLock,
+    ) -> None:
+        self.store, self.caller, self.request, self.watcher = store, caller, request, watcher
+        self.lock = lock
+        self.thread = ThreadId(request.step.thread)
+        self.step = request.step._replace(play=self._play)
+        self.steps = 0
+        self.last: ThreadResult | None = None
+        self.rules = RetryRules(0, 0)
+        self.is_stopped = False
+        self.has_begun = False
+        self.tries_in_a_row = 0
+        self.collisions = 0
+
+    def run(self) -> Driven:
+        """Take steps until there is a reason to stop."""
+        while True:
+            driven = self._go_on()
+            if driven is not None:
+                debug("WXME2TV6", "drive stops", thread=self.thread, why=driven.stopped)
+                return driven
+
+    def _play(self, turn: Turn) -> Played:
+        command = turn.agent.payload["command"]
+        self.rules = turn.retry
+        self.lock.say(turn.role, agent_name(command))
+        self.has_begun = True
+        try:
+            played = self.request.step.play(turn)
+        finally:
+            self.lock.say("")
+        self.is_stopped = played.is_stopped
+        return played
+
+    def _go_on(self) -> Driven | None:
+        """Take a step, or find why none can be taken; return None to go on."""
+        if is_being_stopped(self.store, self.thread):
+            # Checked before the step too: ending the thread needs the lock that a step takes.
+            self.request.sleep(_COLLISION_S)
+            return None
+        try:
+            stepped = step_thread(self.store, self.caller, self.step)
+        except TurnFailed as failure:
+            return self._after_failure(failure)
+        except LimitReached as reached:
+            return self._stopped_unless_first("limit", reached)
+        except ThreadNotReady as error:
+            return self._not_ready(error)
+        except ThreadNotActive:
+            return self._ended()
+        except (ThreadBusy, HeadMoved) as error:
+            self._let_pass(error)
+            return None
+        return self._after_step(stepped)
+
+    def _after_step(self, stepped: ThreadResult) -> Driven | None:
+        self.last = stepped
+        self.has_begun = True
+        self.collisions = self.tries_in_a_row = 0
+        is_step = stepped.role is not None and stepped.status != "waiting"
+        self.steps += is_step
+        self.watcher.on_step(stepped)
+        if stepped.status == "completed":
+            return Driven(stepped, self.steps, "end")
+        if stepped.status == "waiting":
+            return Driven(stepped, self.steps, "waiting", self._snapshot().get_present().waiting)
+        if stepped.status == "paused":
+            return Driven(stepped, self.steps, "paused")
+        if stepped.role == self.request.until:
+            return Driven(stepped, self.steps, "until")
+        if self.steps == self.request.max_steps:
+            return Driven(stepped, self.steps, "max-steps")
+        return None
+
+    def _after_failure(self, failure: TurnFailed) -> Driven | None:
+        """Return how the drive ends after a failed attempt; None to try again."""
+        if isinstance(failure, TurnInterrupted):
+            if not self.is_stopped:
+                raise failure
+            # By a pause or an end of the thread; otherwise go on.
+            return self._stopped_from_outside()
+        status = failure.facts["status"]
+        self.has_begun = True
+        self.tries_in_a_row += 1
+        if status == "paused":
+            return self._driven("paused", failure=failure)
+        if status == "waiting":
+            return self._wait_for_limit(failure)
+        if status == "failed" or not self._may_retry(failure):
+            return self._driven("failed", failure=failure)
+        seconds = self.rules.wait_s(self._snapshot().get_present().failures)
+        self.watcher.on_retry(failure, seconds)
+        self._sleep("ready", seconds)
+        return None
+
+    def _may_retry(self, failure: TurnFailed) -> bool:
+        """Return whether to try again. A lost attempt is no retry, but may be lost every time."""
+        is_lost = failure.facts.get("kind") == "lost"
+        return not is_lost or self.tries_in_a_row <= max(1, self.rules.retries)
+
+    def _not_ready(self, error: ThreadNotReady) -> Driven | None:
+        """Return why no step can be taken, or wait until one can."""
+        snapshot = self._snapshot()
+        status = snapshot.record.status
+        if status == "ready":
+            # It became ready since the step was refused.
+            return None
+        if status == "waiting" and self.request.wait and self._limit(snapshot) is not None:
+            return self._wait_for_limit(None)
+        if status == "paused" or status == "failed" or status == "waiting":  # noqa: PLR1714 (mypy narrows this way only)
+            return self._stopped_unless_first(status, error)
+        raise error
+
+    def _wait_for_limit(self, failure: TurnFailed | None) -> Driven | None:
+        """Sleep until the limit ends that an agent hit, or stop the drive."""
+        waiting = self._limit(self._snapshot())
+        if waiting is None or waiting.until is None:
+            # The thread was changed meanwhile; the next step finds its state.
+            return None
+        if not self.request.wait:
+            return self._driven("waiting", failure=failure)
+        self.has_begun = True
+        self.watcher.on_wait(waiting)
+        pause_s = min(_LONGEST_PAUSE_S, max(0, self.tries_in_a_row - 1))
+        self._sleep("waiting", pause_s, until=waiting.until)
+        return None
+
+    def _limit(self, snapshot: Snapshot) -> Waiting | None:
+        waiting = snapshot.get_present().waiting
+        return None if waiting is None or waiting.until is None else waiting
+
+    def _sleep(self, status: Status, seconds: float, *, until: int = 0) -> None:
+        """Sleep *seconds* and until *until*, while the thread is in *status*."""
+        debug("4WZ9CECS", "drive sleeps", thread=self.thread, seconds=seconds, until=until)
+        wait_in_status(
+            self.store,
+            (self.thread, status),
+            seconds,
+            until=(self.caller.now_ms, until),
+            sleep=self.request.sleep,
+        )
+
+    def _let_pass(self, error: ThreadBusy | HeadMoved) -> None:
+        """Wait a moment while another process steers or ends the thread.
+
+        Raises:
+            ThreadBusy: another process takes a step, or holds the thread too long.
+            HeadMoved: the head moves faster than steps can be taken.
+        """
+        self.collisions += 1
+        debug("8F6T9407", "drive lets pass", thread=self.thread, because=error.code)
+        is_stopped = is_being_stopped(self.store, self.thread)
+        is_playing = bool(error.facts.get("holder", {}).get("role")) and not is_stopped
+        if is_playing or self.collisions > _MOST_COLLISIONS:
+            raise error
+        self.request.sleep(_COLLISION_S)
+
+    def _stopped_from_outside(self) -> Driven | None:
+        while is_being_stopped(self.store, self.thread):
+            self.request.sleep(_COLLISION_S)
+        snapshot = self._snapshot()
+        if snapshot.record.status in {"completed", "killed"}:
+            return self._ended()
+        return self._driven("paused") if snapshot.record.status == "paused" else None
+
+    def _ended(self) -> Driven:
+        return self._driven("end" if self._snapshot().record.status == "completed" else "killed")
+
+    def _stopped_unless_first(
+        self, stopped: StoppedBy, error: LimitReached | ThreadNotReady
+    ) -> Driven:
+        """Stop the drive; before its first step, raise *error* as a step does."""
+        if not self.has_begun:
+            raise error
+        return self._driven(stopped)
+
+    def _driven(self, stopped: StoppedBy, *, failure: TurnFailed | None = None) -> Driven:
+        """Return the end of the drive, with the thread's present state."""
+        snapshot = self._snapshot()
+        record = snapshot.record
+        # A pause or kill may have a reason in its body.
+        last = build_thread_result(record, said=first_line(snapshot.body) or snapshot.subject)
+        if record.role is None and self.last is not None:
+            last = last._replace(role=self.last.role)
+        waiting = snapshot.get_present().waiting if record.status == "waiting" else None
+        return Driven(last, self.steps, stopped, waiting, failure)
+
+    def _snapshot(self) -> Snapshot:
+        return read_snapshot(self.store, get_head(self.store, self.thread).commit)

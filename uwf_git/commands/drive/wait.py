@@ -1,0 +1,103 @@
+"""`uwf thread wait`: return when no process is at work on a thread any more.
+
+A look takes no lock, creates no file, and reads no object unless the thread is at rest.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from uwf_git.commands.agent_run.running import is_at_work
+from uwf_git.errors import Conflict
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread import Status, Waiting
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.snapshot import read_snapshot
+
+_FIRST_TICK_S = 0.05
+_LONGEST_TICK_S = 0.5
+_GROWTH = 1.5
+
+
+class StillAtWork(Conflict):
+    """The timeout of `uwf thread wait` is over."""
+
+    code = "still-at-work"
+
+    def __init__(self, threads: Sequence[ThreadId], timeout_s: float) -> None:
+        is_one = len(threads) == 1
+        who = f"thread {threads[0]} is" if is_one else f"{len(threads)} threads are"
+        super().__init__(
+            f"{who} still at work after {timeout_s:g} s",
+            hint=f"see what runs with `uwf ps`, and its output with `uwf thread logs {threads[0]}`",
+            threads=list(threads),
+        )
+
+
+class AtRest(NamedTuple):
+    """A thread that no process is at work on."""
+
+    workflow: NodeHash
+    thread: ThreadId
+    head: NodeHash
+    status: Status
+    waiting: Waiting | None
+
+
+class WaitRequest(NamedTuple):
+    """The threads to wait for."""
+
+    threads: Sequence[str]
+    """Ids or unique prefixes."""
+
+    timeout_s: float | None = None
+    """None: no limit."""
+
+    sleep: Callable[[float], None] = time.sleep
+    monotonic: Callable[[], float] = time.monotonic
+
+
+def wait_for_threads(
+    store: Store,
+    request: WaitRequest,
+    *,
+    on_rest: Callable[[AtRest], None],
+) -> None:
+    """Wait until no process is at work on any of the threads; pass each to *on_rest* as it rests.
+
+    A driver is at work also while it sleeps until a limit ends, a paused thread while its last
+    step runs, and a thread whose engine was killed while its agent runs.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: no thread is meant.
+        StillAtWork: the timeout is over.
+    """
+    threads = list(dict.fromkeys(resolve_thread(store, text) for text in request.threads))
+    begun_s = request.monotonic()
+    tick_s = _FIRST_TICK_S
+    while True:
+        threads = [thread for thread in threads if not _tell_rest(store, thread, on_rest)]
+        if not threads:
+            return
+        left_s = _LONGEST_TICK_S
+        if request.timeout_s is not None:
+            left_s = request.timeout_s - (request.monotonic() - begun_s)
+            if left_s <= 0:
+                raise StillAtWork(threads, request.timeout_s)
+        request.sleep(min(tick_s, left_s))
+        tick_s = min(_LONGEST_TICK_S, tick_s * _GROWTH)
+
+
+def _tell_rest(store: Store, thread: ThreadId, on_rest: Callable[[AtRest], None]) -> bool:
+    # The locks first: once they are free, the record read below is final.
+    is_busy = is_at_work(store, thread)
+    head = get_head(store, thread)
+    if is_busy and not head.archived:
+        return False
+    snapshot = read_snapshot(store, head.commit)
+    record = snapshot.record
+    waiting = snapshot.get_present().waiting if record.status == "waiting" else None
+    on_rest(AtRest(record.workflow, thread, record.node, record.status, waiting))
+    return True

@@ -1,0 +1,229 @@
+"""The stream of events: the lines of the journal, of all threads or of one, as events.
+
+After each event there is one rest, the same for all readers. Transitions that are older than the
+journal come first, by time; they are read from the threads, so that beginning a journal costs one
+look at the refs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from uwf_git.commands.events.commit_events import (
+    EventOptions,
+    describe_turn,
+    read_enter,
+    read_events,
+)
+from uwf_git.commands.events.journal import JournalReader
+from uwf_git.commands.events.open_turns import find_open_turn, list_open_turns
+from uwf_git.commands.events.order import (
+    NoSuchEvent,
+    OrderedTransition,
+    find_thread,
+    find_turn_end,
+    list_new,
+)
+from uwf_git.engine.events import ENTER, EventId, render_event_id
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.journal import Line
+from uwf_git.store.threads.snapshot import read_snapshot
+
+OnDamage = Callable[[StoreDamaged], None]
+
+
+class EventsRequest(NamedTuple):
+    """Which events a reader wants."""
+
+    thread: ThreadId | None = None
+    """Only those of this thread; None: of all."""
+
+    since: EventId | None = None
+    """Only those after this event."""
+
+    from_now: bool = False
+    """Without *since*: only new events, after those of the turns that are being played."""
+
+
+class EventStream:
+    """The events of a store, or of one thread.
+
+    Of all threads, a damaged one is reported to *on_damage*, once, and the others go on. Of one
+    thread, damage is raised.
+    """
+
+    def __init__(
+        self, store: Store, request: EventsRequest, options: EventOptions, on_damage: OnDamage
+    ) -> None:
+        self._store, self._request, self._options = store, request, options
+        self._on_damage = on_damage
+        self._journal = JournalReader(store, self._report)
+        self._damage: StoreDamaged | None = None
+        self._has_begun = False
+        self.is_over = False
+        """Whether no more events can come: the one thread has ended, and all were read."""
+
+    def read(self) -> Iterator[dict[str, Any]]:
+        """Yield the events that are new since the last call, oldest first.
+
+        Raises:
+            NoSuchEvent: there is no event *since*.
+            NoSuchThread: the one thread was removed.
+            StoreDamaged: the one thread cannot be read.
+            OSError: the journal cannot be written.
+        """
+        is_archived = False
+        if self._request.thread is not None:
+            # Before the journal is read: an archived thread has no transition after this.
+            is_archived = get_head(self._store, self._request.thread).archived
+        lines = [line for line in self._journal.take() if self._is_wanted(line.thread)]
+        if self._damage is not None:
+            raise self._damage
+        since = self._request.since
+        skipped = None if since is None else render_event_id(since)
+        # A turn that began elsewhere before `since` is recorded here later, with the same event.
+        yield from (event for event in self._read(lines) if event["id"] != skipped)
+        self.is_over = is_archived
+
+    def _read(self, lines: list[Line]) -> Iterator[dict[str, Any]]:
+        if self._has_begun:
+            yield from self._read_lines(lines)
+            return
+        self._has_begun = True
+        if self._request.since is not None:
+            yield from self._begin_after(lines, self._request.since)
+        elif self._request.from_now:
+            yield from self._read_open_turns()
+        else:
+            yield from self._read_older(lines, None)
+            yield from self._read_lines(lines)
+
+    def _is_wanted(self, thread: ThreadId) -> bool:
+        return self._request.thread in {None, thread}
+
+    def _report(self, thread: ThreadId, damage: StoreDamaged) -> None:
+        if self._request.thread is None:
+            self._on_damage(damage)
+        elif thread == self._request.thread:
+            self._damage = damage
+
+    def _report_line(self, thread: ThreadId, damage: StoreDamaged) -> None:
+        """Report damage to a thread that has a ref; a removed thread has no events left."""
+        if thread not in self._journal.threads:
+            return
+        if self._request.thread is not None:
+            raise damage
+        self._journal.report(thread, damage)
+
+    def _read_open_turns(self) -> Iterator[dict[str, Any]]:
+        """Yield the beginnings of the open turns, whichever reader recorded them."""
+        if self._request.thread is None:
+            turns = list(list_open_turns(self._store))
+        else:
+            turn = find_open_turn(self._store, self._request.thread)
+            turns = [] if turn is None else [turn]
+        for turn in turns:
+            if turn.started_after in self._journal.entered:
+                yield read_enter(turn, self._options)
+
+    def _begin_after(self, lines: list[Line], since: EventId) -> Iterator[dict[str, Any]]:
+        place = self._locate(lines, since)
+        if isinstance(place, int):
+            yield from self._read_lines(lines[place:])
+            return
+        for index, line in enumerate(lines):
+            if line.word == "moved" and line.commit == place.commit:
+                yield from self._read_rest(place)
+                yield from self._read_lines(lines[index + 1 :])
+                return
+        yield from self._read_older(lines, place)
+        yield from self._read_lines(lines)
+
+    def _locate(self, lines: list[Line], since: EventId) -> int | EventId:
+        """Return the line to begin at, or the event of a transition to begin after."""
+        if since.word != ENTER:
+            return since
+        for index, line in enumerate(lines):
+            if line.word == "enter" and line.commit == since.commit:
+                return index + 1
+        if self._request.thread is not None:
+            return EventId(since.commit)
+        end = find_turn_end(self._store, Oid(since.commit), self._journal.heads)
+        return end or EventId(since.commit)
+
+    def _read_older(self, lines: list[Line], since: EventId | None) -> Iterator[dict[str, Any]]:
+        """Yield the events that are older than the journal, after *since*."""
+        tips = {line.thread: line.commit for line in lines if line.word == "known"}
+        least = None if since is None else self._find_older(tips, since)
+        threads = (self._list_older(thread, tip, least) for thread, tip in tips.items())
+        # Sorted, not merged: a merge of 100,000 threads takes longer than it saves.
+        older = sorted((each for thread in threads for each in thread), key=lambda each: each[:2])
+        if since is not None and least is not None:
+            yield from self._read_rest(since)
+            older = older[older.index(least) + 1 :]
+        for each in older:
+            yield from self._read_line(Line("moved", each.thread, each.commit))
+
+    def _find_older(self, tips: Mapping[ThreadId, Oid], since: EventId) -> OrderedTransition:
+        thread = self._request.thread or find_thread(self._store, since)
+        tip = tips.get(thread)
+        try:
+            older = [] if tip is None else list_new(self._store, thread, tip, known=None)
+        except StoreDamaged as error:
+            if self._request.thread is not None:
+                raise
+            raise self._no_such_event(since) from error
+        for transition in older:
+            if transition.commit == since.commit:
+                return transition
+        raise self._no_such_event(since)
+
+    def _list_older(
+        self, thread: ThreadId, tip: Oid, least: OrderedTransition | None
+    ) -> list[OrderedTransition]:
+        try:
+            if least and read_snapshot(self._store, tip).commit.time_s < least.time_s:
+                return []
+            return list_new(self._store, thread, tip, known=None)
+        except StoreDamaged as error:
+            self._report_line(thread, error)
+            return []
+
+    def _read_rest(self, since: EventId) -> Iterator[dict[str, Any]]:
+        """Yield the events that follow *since* in the same transition."""
+        if since.word is None:
+            return
+        entered = () if since.word == ENTER else self._journal.entered
+        events = read_events(self._store, Oid(since.commit), self._options, entered=entered)
+        words = [event["id"].rpartition("-")[2] for event in events]
+        if since.word not in words:
+            raise self._no_such_event(since)
+        yield from events[words.index(since.word) + 1 :]
+
+    def _no_such_event(self, place: EventId) -> NoSuchEvent:
+        thread = self._request.thread
+        event = render_event_id(self._request.since or place)
+        return NoSuchEvent(event, where="this store" if thread is None else f"thread {thread}")
+
+    def _read_lines(self, lines: list[Line]) -> Iterator[dict[str, Any]]:
+        for line in lines:
+            yield from self._read_line(line)
+
+    def _read_line(self, line: Line) -> Iterator[dict[str, Any]]:
+        try:
+            if line.word == "enter":
+                turn = describe_turn(read_snapshot(self._store, line.commit), **line.told)
+                events = [read_enter(turn, self._options)]
+            elif line.word == "moved":
+                events = read_events(
+                    self._store, line.commit, self._options, entered=self._journal.entered
+                )
+            else:
+                return
+        except StoreDamaged as error:
+            self._report_line(line.thread, error)
+            return
+        yield from events

@@ -1,0 +1,1 @@
+"""Look at threads: show, list, read, diff, context, search, logs. Nothing here writes."""

@@ -1,0 +1,109 @@
+"""`uwf thread context`: the document that an agent gets for its turn, and the prompt built from it.
+
+Source: seed 003's AgentContext.
+"""
+
+from typing import Any
+
+from uwf_git.commands.inspect.step_view import view_error, view_steps
+from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.check_meta import get_output_schema
+from uwf_git.commands.turn.decide import decide_next
+from uwf_git.engine.prompt import build_prompt
+from uwf_git.engine.turn_context import parse_context
+from uwf_git.errors import Refused
+from uwf_git.model.thread import ThreadState
+from uwf_git.model.transition import END
+from uwf_git.model.workflow import Workflow, parse_role, parse_workflow
+from uwf_git.store.store import Store, open_store
+from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.local_files import find_workdir
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+
+class NotItsTurn(Refused):
+    """The workflow has no such role, or has reached its end."""
+
+    code = "not-its-turn"
+
+    def __init__(self, thread: str, problem: str, hint: str) -> None:
+        super().__init__(f"thread {thread} {problem}", hint=hint, thread=thread)
+
+
+def load_thread_context(repo: str, thread: str, *, role: str | None = None) -> dict[str, Any]:
+    """Return a turn's context, as ``get_context``, from the store at *repo*; the kit calls it."""
+    return get_context(open_store(repo), thread, role=role)
+
+
+def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str, Any]:
+    """Return the context of a turn of *role* (None: the next role) in the thread *text*.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
+        ThreadNotActive, NotItsTurn: no turn is left, or there is no such role.
+    """
+    head = get_head(store, resolve_thread(store, text))
+    snapshot = read_snapshot(store, head.commit)
+    if head.archived:
+        raise ThreadNotActive(snapshot)
+    present = snapshot.get_present()
+    workflow = parse_workflow(snapshot.get_node(present.workflow))
+    role = role or decide_next(snapshot, present, workflow)
+    _check_role(snapshot, workflow, role)
+    start = snapshot.get_start()
+    document: dict[str, Any] = {
+        "thread": head.thread,
+        "workflow": {
+            "hash": workflow.hash,
+            "name": workflow.name,
+            "description": workflow.description,
+        },
+        "role": _view_role(snapshot, workflow, role),
+        "start": {
+            "hash": start.hash,
+            "prompt": start.payload["prompt"],
+            "timestamp": start.timestamp,
+        },
+        "steps": view_steps(snapshot),
+        "head": snapshot.record.node,
+        "depth": snapshot.record.depth,
+        "visit": present.visits.get(role, 0) + 1,
+        "attempt": present.attempts + 1,
+        "lastError": _last_error(snapshot, present),
+        "state": dict(present.state),
+        "hint": present.hint or None,
+        "workdir": find_workdir(store, head.thread),
+    }
+    return document
+
+
+def _check_role(snapshot: Snapshot, workflow: Workflow, role: str) -> None:
+    thread = snapshot.record.thread
+    if role == END:
+        raise NotItsTurn(thread, "has no turn left", f"`uwf thread step {thread}` ends it")
+    if role not in workflow.roles:
+        raise NotItsTurn(
+            thread, f"has no role {role}", f"its roles are {', '.join(workflow.roles)}"
+        )
+
+
+def _view_role(snapshot: Snapshot, workflow: Workflow, name: str) -> dict[str, Any]:
+    role = parse_role(snapshot.get_node(workflow.roles[name]))
+    view: dict[str, Any] = {
+        "name": name,
+        "description": role.description,
+        "systemPrompt": role.system_prompt,
+    }
+    if role.extract_prompt is not None:
+        view["extractPrompt"] = role.extract_prompt
+    view["outputSchema"] = get_output_schema(snapshot, workflow, name)
+    return view
+
+
+def _last_error(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
+    return view_error(snapshot, present.last_attempt)
+
+
+def get_prompt(store: Store, text: str, *, role: str | None = None) -> str:
+    """Return the prompt of a turn of *role*, as ``get_context``."""
+    return build_prompt(parse_context(get_context(store, text, role=role)))

@@ -1,0 +1,140 @@
+"""`uwf thread list`: the threads of a store, newest first.
+
+A row costs one commit to read; a damaged thread is one row that says so. Whether a thread is
+``running`` is checked only if it has run files or locks, its question only if it waits.
+"""
+
+from collections.abc import Iterator
+from heapq import merge
+from itertools import groupby, islice
+from typing import Any, NamedTuple
+
+from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.thread import ENDED
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import find_head, list_threads
+from uwf_git.store.threads.lock import find_driver, find_holder
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+DAMAGED = "damaged"
+
+
+class ListRequest(NamedTuple):
+    """Which threads to list."""
+
+    archived: bool = False
+    """Whether to include ended threads (``--all``), whatever *statuses* has."""
+
+    workflow: str | None = None
+    """Only those of the workflow of this name or hash."""
+
+    statuses: frozenset[str] = frozenset()
+    """Only those with one of these; empty: any."""
+
+    after_ms: int | None = None
+    """Only those that were updated at this time or later, in milliseconds since 1970."""
+
+    before_ms: int | None = None
+    """Only those that were updated before this time."""
+
+    offset: int = 0
+    """How many rows to skip."""
+
+    limit: int | None = None
+
+
+def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]:
+    """List the threads that *request* selects, newest first.
+
+    A status that only ended threads have includes the archived ones.
+    """
+    archived = request.archived or bool(request.statuses & ENDED)
+    rows = (_row(store, thread) for thread in walk_threads(store, archived=archived))
+    wanted = (row for row in rows if row is not None and _is_wanted(row, request))
+    end = None if request.limit is None else request.offset + request.limit
+    return list(islice(wanted, request.offset, end))
+
+
+def walk_threads(store: Store, *, archived: bool) -> Iterator[ThreadId]:
+    """Yield the active threads, with *archived* also the ended ones, newest first."""
+    active = list_threads(store, archived=False)
+    ended = list_threads(store, archived=True) if archived else []
+    # Each once: a thread may be archived between the two listings.
+    for thread, _again in groupby(merge(active, ended, reverse=True)):
+        yield thread
+
+
+def _row(store: Store, thread: ThreadId) -> dict[str, Any] | None:
+    try:
+        head = find_head(store, thread)
+        if head is None:
+            # Its ref was removed in the meantime.
+            return None
+        snapshot = read_snapshot(store, head.commit)
+        waits = _view_wait(snapshot) if snapshot.record.status == "waiting" else {}
+    except StoreDamaged as error:
+        return {"thread": thread, "status": DAMAGED, "error": error.message}
+    record = snapshot.record
+    return {
+        "thread": thread,
+        "status": _status(store, record),
+        "workflow": record.workflow,
+        "workflowName": record.workflow_name,
+        "depth": record.depth,
+        "head": record.node,
+        "lastUpdateTime": snapshot.commit.time_s * 1000,
+        "said": snapshot.subject,
+        **waits,
+    }
+
+
+def _view_wait(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the role that a thread waits for, and the first line of the question to a person."""
+    from uwf_git.commands.inspect.question import first_question_line  # noqa: PLC0415 (few threads wait)
+
+    present = snapshot.get_present()
+    if present.waiting is None:
+        return {}
+    role, until = present.waiting
+    view: dict[str, Any] = {"waiting": {"role": role} | ({} if until is None else {"until": until})}
+    question = first_question_line(snapshot, present)
+    return view if question is None else view | {"question": question}
+
+
+def _status(store: Store, record: TransitionRecord) -> str:
+    thread = record.thread
+    if record.status not in {"ready", "waiting"} or not may_be_active(store, thread):
+        return record.status
+    if record.status == "ready" and (find_holder(store, thread) or find_driver(store, thread)):
+        return RUNNING
+    from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few get here)
+        find_running,
+        show_status,
+    )
+
+    return show_status(record.status, find_running(store, thread))
+
+
+def _is_wanted(row: dict[str, Any], request: ListRequest) -> bool:
+    if request.statuses and row["status"] not in request.statuses:
+        return False
+    if request.workflow is not None and request.workflow not in {
+        row.get("workflow"),
+        row.get("workflowName"),
+    }:
+        return False
+    return _is_in_time(row.get("lastUpdateTime"), request)
+
+
+def _is_in_time(updated_ms: int | None, request: ListRequest) -> bool:
+    if request.after_ms is None and request.before_ms is None:
+        return True
+    if updated_ms is None:
+        # The time of a damaged thread is unknown.
+        return False
+    # git has seconds: a commit in the second of *after_ms* counts as after it.
+    after_ms = (request.after_ms or 0) // 1000 * 1000
+    return after_ms <= updated_ms and (request.before_ms is None or updated_ms < request.before_ms)

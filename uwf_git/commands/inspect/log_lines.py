@@ -1,0 +1,80 @@
+"""Join pieces of bytes to lines, and mask keys in them.
+
+Lines are masked whole, up to a length; a private key is masked over all its lines. Control
+characters stay.
+"""
+
+import codecs
+import re
+from collections.abc import Iterator, Sequence
+
+from uwf_git.engine.key_shapes import mask_keys
+from uwf_git.engine.masking import mask
+
+CONTEXT_BYTES = 16 * 1024
+"""How far back a private key may have begun."""
+
+_LONGEST_LINE = 256 * 1024
+# RSA keys are the longest: 16384 bits make 200 lines.
+_MOST_KEY_LINES = 250
+
+# A program overwrites a line with a lone carriage return; each version is a line here.
+_LINE_END = re.compile(r"\r\n|[\r\n]")
+_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+_KEY_ENDS = re.compile(r"-----END [A-Z ]*PRIVATE KEY-----")
+
+
+class LogLines:
+    """The lines of one log, as its bytes arrive."""
+
+    def __init__(self, secrets: Sequence[str], *, before: bytes = b"") -> None:
+        """Create it; *before* is the log before the first piece: a key may have begun there."""
+        self._secrets = secrets
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._held = ""
+        self._key_lines = 0
+        if before:
+            for _line in self.add(before):
+                pass
+            self._held = ""
+            self._decoder.reset()
+
+    def add(self, piece: bytes) -> Iterator[str]:
+        """Yield the lines that *piece* completes, without line ends."""
+        text = self._held + self._decoder.decode(piece)
+        start = 0
+        for end in _LINE_END.finditer(text):
+            if end[0] == "\r" and end.end() == len(text):
+                # It may be the first half of "\r\n".
+                break
+            yield from self._masked(text[start : end.start()])
+            start = end.end()
+        self._held = text[start:]
+        if len(self._held) > _LONGEST_LINE:
+            yield from self._cut()
+
+    def end(self) -> Iterator[str]:
+        """Yield the last line if it has no line end."""
+        held = self._held + self._decoder.decode(b"", final=True)
+        self._held = ""
+        if held:
+            yield from self._masked(held.removesuffix("\r"))
+
+    def _cut(self) -> Iterator[str]:
+        # Cut at a space: keys have none.
+        place = self._held.rfind(" ") + 1 or len(self._held)
+        line, self._held = self._held[:place], self._held[place:]
+        yield from self._masked(line)
+
+    def _masked(self, line: str) -> Iterator[str]:
+        if 0 < self._key_lines <= _MOST_KEY_LINES:
+            ends = _KEY_ENDS.search(line)
+            self._key_lines = 0 if ends else self._key_lines + 1
+            if ends is None:
+                return
+            line = line[ends.end() :]
+            if not line:
+                return
+        begun = list(_KEY_BEGINS.finditer(line))
+        self._key_lines = int(bool(begun) and _KEY_ENDS.search(line, begun[-1].end()) is None)
+        yield mask_keys(mask(line, self._secrets)) if line else ""

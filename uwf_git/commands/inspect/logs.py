@@ -1,0 +1,223 @@
+"""`uwf thread logs`: the logs of a thread's driver and agents, with keys masked.
+
+background driver   <git dir>/uwf/logs/<thread>.log, until the thread is removed
+running agent       the run directory of its step, until the step is recorded
+failed agent        its Attempt node
+"""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import NamedTuple
+
+from uwf_git.agents.run_files import STDERR
+from uwf_git.commands.agent_run.running import is_at_work
+from uwf_git.commands.agent_run.runs import find_player
+from uwf_git.commands.inspect.growing_file import GrowingFile
+from uwf_git.commands.inspect.log_lines import CONTEXT_BYTES, LogLines
+from uwf_git.commands.inspect.step_view import view_attempt
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import find_head, get_head, resolve_thread
+from uwf_git.store.threads.history import find_turn_start, walk_history
+from uwf_git.store.threads.local_files import log_path
+from uwf_git.store.threads.lock import find_driver
+from uwf_git.store.threads.run_dir import RunDir, get_run_dir, has_runs
+from uwf_git.store.threads.snapshot import read_snapshot
+
+DRIVER = "background driver"
+
+_TICK_S = 0.05
+
+# A ready thread without a process may be between two calls of `uwf thread step`.
+_PATIENCE_S = 1.0
+
+
+class LogRequest(NamedTuple):
+    """Which logs to read."""
+
+    thread: str
+    """A thread id, or a unique prefix."""
+
+    last: int | None = None
+    """How many of the newest existing lines to read; None: all."""
+
+    secrets: Sequence[str] = ()
+    """Texts to mask, besides all that looks like a key."""
+
+
+class LogPiece(NamedTuple):
+    """Lines of one log."""
+
+    source: str
+    """The name of the log."""
+
+    lines: list[str]
+    """Without line ends; control characters stay."""
+
+
+def read_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
+    """Yield the logs of a thread's background driver and running agent.
+
+    If it has neither, yield the log of the last failed attempt.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: the request names no thread, or several.
+        StoreDamaged: the thread cannot be read.
+    """
+    thread = get_head(store, resolve_thread(store, request.thread)).thread
+    with closing(_Tails(store, thread, request)) as tails:
+        if tails.are_empty:
+            yield from _read_last_attempt(store, thread, request)
+        yield from tails.read_new()
+        yield from tails.end()
+
+
+def follow_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
+    """Yield as ``read_logs``, and new lines until no process works on the thread."""
+    thread = get_head(store, resolve_thread(store, request.thread)).thread
+    with closing(_Tails(store, thread, request)) as tails:
+        if tails.are_empty:
+            yield from _read_last_attempt(store, thread, request)
+        busy_at = time.monotonic()
+        while True:
+            # Checked first: lines from before the check are read below.
+            is_over = not is_at_work(store, thread)
+            yield from tails.look()
+            yield from tails.read_new()
+            if not is_over:
+                busy_at = time.monotonic()
+            elif time.monotonic() - busy_at >= _patience_s(store, thread):
+                break
+            time.sleep(_TICK_S)
+        yield from tails.end()
+
+
+def find_status(store: Store, text: str) -> str:
+    """Return the recorded status of the thread *text*."""
+    head = get_head(store, resolve_thread(store, text))
+    return read_snapshot(store, head.commit).record.status
+
+
+class _Tail:
+    """A log, and the position up to which it was read."""
+
+    def __init__(self, source: str, path: str, secrets: Sequence[str]) -> None:
+        self._source = source
+        self._file = GrowingFile(path)
+        self._secrets = secrets
+        self._lines = LogLines(secrets)
+
+    def skip_to_last(self, most: int) -> int:
+        lines = self._file.count_last_lines(most)
+        self._lines = LogLines(self._secrets, before=self._file.read_before(CONTEXT_BYTES))
+        return lines
+
+    def read_new(self) -> Iterator[LogPiece]:
+        for piece in self._file.read_new():
+            yield LogPiece(self._source, [*self._lines.add(piece)])
+
+    def end(self) -> Iterator[LogPiece]:
+        yield LogPiece(self._source, [*self._lines.end()])
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Tails:
+    """The logs that a thread has."""
+
+    def __init__(self, store: Store, thread: ThreadId, request: LogRequest) -> None:
+        self._store, self._thread, self._secrets = store, thread, request.secrets
+        sources = _find_sources(store, thread)
+        self._tails = {path: _Tail(name, path, self._secrets) for path, name in sources.items()}
+        left = request.last
+        if left is not None:
+            # The newest lines are in the last log.
+            for tail in reversed(self._tails.values()):
+                left -= tail.skip_to_last(left)
+
+    @property
+    def are_empty(self) -> bool:
+        """Whether the thread has no log file."""
+        return not self._tails
+
+    def look(self) -> Iterator[LogPiece]:
+        """Open new logs; yield the last lines of removed ones."""
+        sources = _find_sources(self._store, self._thread)
+        for path in [path for path in self._tails if path not in sources]:
+            tail = self._tails.pop(path)
+            # It was removed, but is still open.
+            yield from tail.read_new()
+            yield from tail.end()
+            tail.close()
+        for path, name in sources.items():
+            if path not in self._tails:
+                self._tails[path] = _Tail(name, path, self._secrets)
+
+    def read_new(self) -> Iterator[LogPiece]:
+        for tail in self._tails.values():
+            yield from tail.read_new()
+
+    def end(self) -> Iterator[LogPiece]:
+        for tail in self._tails.values():
+            yield from tail.end()
+
+    def close(self) -> None:
+        for tail in self._tails.values():
+            tail.close()
+
+
+def _find_sources(store: Store, thread: ThreadId) -> dict[str, str]:
+    """Return the names of the existing logs, by path."""
+    sources = {}
+    log = log_path(store, thread)
+    if os.path.exists(log):
+        sources[log] = DRIVER
+    run = find_run_dir(store, thread)
+    if run is not None and not _is_logged(store, thread, log):
+        role, agent = find_player(run)
+        sources[os.path.join(run.path, STDERR)] = f"{role} ({agent})"
+    return sources
+
+
+def find_run_dir(store: Store, thread: ThreadId) -> RunDir | None:
+    """Return the run directory of the present turn of *thread*, if it exists."""
+    head = find_head(store, thread)
+    # Checked before a commit is read: most threads have no run directory.
+    if head is None or not has_runs(store, thread):
+        return None
+    started_after = find_turn_start(store, read_snapshot(store, head.commit))
+    run = get_run_dir(store, thread, started_after)
+    return run if os.path.exists(run.path) else None
+
+
+def _is_logged(store: Store, thread: ThreadId, log: str) -> bool:
+    """Check whether the driver of *thread* copies its agents' output into *log* (``--stream``)."""
+    driver = find_driver(store, thread) or {}
+    place = f"/proc/{driver.get('pid')}"
+    try:
+        is_its_log = os.path.samestat(os.stat(f"{place}/fd/2"), os.stat(log))
+        with open(f"{place}/cmdline", "rb") as file:
+            return is_its_log and b"--stream" in file.read().split(b"\0")
+    except OSError:
+        return False
+
+
+def _patience_s(store: Store, thread: ThreadId) -> float:
+    return _PATIENCE_S if find_status(store, thread) == "ready" else 0
+
+
+def _read_last_attempt(store: Store, thread: ThreadId, request: LogRequest) -> Iterator[LogPiece]:
+    """Yield the log of the last failed attempt, from its Attempt node."""
+    for snapshot in walk_history(store, get_head(store, thread).commit):
+        if snapshot.record.event != "attempt":
+            continue
+        view = view_attempt(snapshot, snapshot.get_present().last_attempt) or {}
+        lines = LogLines(request.secrets)
+        log = [*lines.add(str(view.get("stderr", "")).encode()), *lines.end()]
+        source = f"{snapshot.record.role}, attempt {snapshot.record.attempt}, failed"
+        first = 0 if request.last is None else max(0, len(log) - request.last)
+        yield LogPiece(source, log[first:])
+        return

@@ -1,0 +1,213 @@
+"""`uwf thread read`: a thread as Markdown, with failed attempts. The layout: engine/markdown.py."""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from uwf_git.agents.command_line import agent_name
+from uwf_git.commands.inspect.step_view import Commands, get_text
+from uwf_git.engine.markdown import ThreadEntry, fence_text, inline_text, render_document
+from uwf_git.engine.subject import count_steps, first_line
+from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP
+from uwf_git.model.event_rules import STEPS
+from uwf_git.model.limit import render_limit
+from uwf_git.model.references import find_reference
+from uwf_git.model.time_text import render_duration, render_time
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
+
+_TITLES = {
+    "pause": "Paused",
+    "resume": "Resumed",
+    "retry": "To be tried again",
+    "patch": "State changed by hand",
+    "amend": "Rules changed",
+    "poke": "Newest step taken back",
+    "wait": "Waits for a person",
+}
+
+CONTROL_EVENTS = frozenset(_TITLES)
+"""The events that change how a thread goes on."""
+
+
+def describe_control(
+    snapshot: Snapshot, tip: Snapshot, commands: Commands, *, facts: tuple[str, ...]
+) -> ThreadEntry:
+    """Describe a control event; *tip* holds its nodes, *facts* say when and who."""
+    record = snapshot.record
+    title = _TITLES[record.event]
+    if record.role is not None:
+        title = f"{record.role}: {title[0].lower()}{title[1:]}"
+    signal = None if record.signal is None else get_typed(tip, record.signal, SIGNAL).payload
+    return ThreadEntry(
+        title=title,
+        facts=facts,
+        meta=None if signal is None else _view(signal, snapshot, commands),
+        text=snapshot.body,
+    )
+
+
+def _view(signal: dict[str, Any], snapshot: Snapshot, commands: Commands) -> dict[str, Any]:
+    """Return what a signal changes, by the names that people type."""
+    view: dict[str, Any] = dict(signal.get("patch", {}))
+    workflow = find_reference(signal.get("workflow"))
+    if workflow is not None:
+        view["workflow"] = f"{snapshot.record.workflow_name} {workflow}"
+    for role, agent in signal.get("agentBinding", {}).items():
+        view[f"agent of {role}"] = commands.get(agent)
+    limits = signal.get("limits", {})
+    return view | {name: render_limit(name, value) for name, value in limits.items()}
+
+
+_LONGEST_TITLE = 100
+_MS = 1000
+
+
+def render_thread(store: Store, text: str, *, last: int | None = None) -> Iterator[str]:
+    """Yield the thread that *text* names, or its *last* events, as Markdown, piece by piece.
+
+    Each step is read when it is yielded: all of them could be more than memory holds.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
+        StoreDamaged: the thread cannot be read.
+    """
+    head = get_head(store, resolve_thread(store, text))
+    # A fork is shown with the history that it began from.
+    history = walk_history(store, head.commit, through_forks=True)
+    events = (each for each in history if each.record.event != "start")
+    story = list(islice(events, last))
+    tip = story[0] if story else read_snapshot(store, head.commit)
+    start = tip.get_start()
+    prompt = start.payload["prompt"]
+    yield from render_document(
+        _shortened(first_line(prompt) or "thread"),
+        (
+            f"thread `{head.thread}`",
+            f"workflow **{inline_text(tip.record.workflow_name)}** `{tip.record.workflow}`",
+            f"**{tip.record.status}**",
+            count_steps(tip.record.depth),
+            f"started {render_time(start.timestamp)}",
+        ),
+        prompt,
+        _entries(story, tip),
+    )
+
+
+def _entries(story: list[Snapshot], tip: Snapshot) -> Iterator[ThreadEntry]:
+    """Yield the entries of *story* (newest first), oldest first; *story* is emptied."""
+    commands = Commands(tip)
+    taken_back = set(_taken_back(story))
+    while story:
+        snapshot = story.pop()
+        entry = _entry(snapshot, tip, commands)
+        is_back = snapshot.commit.oid in taken_back
+        yield entry._replace(title=f"{entry.title} (taken back)") if is_back else entry
+
+
+def _taken_back(story: list[Snapshot]) -> Iterator[Oid]:
+    """Yield the commits of the steps that a later poke took back; *story* is newest first."""
+    pokes = 0
+    for snapshot in story:
+        event = snapshot.record.event
+        pokes += event == "poke"
+        if event in STEPS and pokes:
+            pokes -= 1
+            yield snapshot.commit.oid
+
+
+def _entry(snapshot: Snapshot, tip: Snapshot, commands: Commands) -> ThreadEntry:
+    event = snapshot.record.event
+    if event in STEPS:
+        return _step(snapshot, tip, commands)
+    if event == "attempt":
+        return _attempt(snapshot, tip)
+    facts = (render_time(snapshot.commit.time_s * _MS), _author(snapshot))
+    if event in CONTROL_EVENTS:
+        return describe_control(snapshot, tip, commands, facts=facts)
+    said = snapshot.subject.partition(": ")[2]
+    title = _capital(f"forked {said}" if event == "fork" else said or event)
+    return ThreadEntry(title=title, facts=facts, text=snapshot.body)
+
+
+def _step(snapshot: Snapshot, tip: Snapshot, commands: Commands) -> ThreadEntry:
+    step = get_typed(tip, snapshot.record.node, STEP)
+    payload = step.payload
+    said = snapshot.subject.partition(": ")[2]
+    content = _content(get_text(tip, payload["content"]), payload["meta"])
+    note = f"Note: {snapshot.body}" if snapshot.body else ""
+    # A subject that is only the meta is left out: the meta follows.
+    title = "" if not said or said.startswith("{") else f": {said}"
+    return ThreadEntry(
+        title=f"{snapshot.record.depth}. {payload['role']}{title}",
+        facts=(
+            inline_text(agent_name(commands.get(payload["agent"]))),
+            # Only the commit names the person, and holds their note.
+            _author(snapshot) if snapshot.record.event == "answer" else "",
+            render_time(step.timestamp),
+            _duration(payload),
+            f"`{step.hash}`",
+        ),
+        meta=payload["meta"],
+        text="\n\n".join(part for part in (content, note) if part),
+    )
+
+
+def _attempt(snapshot: Snapshot, tip: Snapshot) -> ThreadEntry:
+    name = snapshot.get_present().last_attempt
+    payload = {} if name is None else get_typed(tip, name, ATTEMPT).payload
+    error = payload.get("error", {})
+    names = {"content": "It printed:", "stderr": "Its log:"}
+    output = {name: get_text(tip, payload.get(stream)) for stream, name in names.items()}
+    return ThreadEntry(
+        title=f"{snapshot.record.role}: attempt {snapshot.record.attempt} failed",
+        facts=(render_time(snapshot.commit.time_s * _MS), _duration(payload)),
+        meta={error.get("kind", "error"): error.get("message", "unknown")},
+        text="\n\n".join(
+            f"{name}\n\n{fence_text(text)}" for name, text in output.items() if text.strip()
+        ),
+    )
+
+
+def _content(content: str, meta: Any) -> str:
+    """Return an agent's content; fence it unless it is prose, so that it keeps its lines."""
+    if not content.strip() or _is_only(meta, content):
+        return ""
+    lines = content.split("\n")
+    is_prose = content.lstrip().startswith(("#", "- ", "* ", "```", ">")) or all(
+        not line.startswith((" ", "\t")) and "  " not in line.strip() for line in lines
+    )
+    return content if is_prose and not content.lstrip().startswith("{") else fence_text(content)
+
+
+def _is_only(meta: Any, content: str) -> bool:
+    """Check that *content* repeats *meta* and says no more."""
+    if not content.lstrip().startswith("{"):
+        return False
+    try:
+        said = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return said in (meta, {"meta": meta})
+
+
+def _author(snapshot: Snapshot) -> str:
+    name = snapshot.commit.author.decode(errors="replace").partition(" <")[0]
+    return "" if name == "unknown" else inline_text(name)
+
+
+def _duration(payload: dict[str, Any]) -> str:
+    duration_ms = payload.get("durationMs")
+    return "" if duration_ms is None else render_duration(duration_ms)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _shortened(title: str) -> str:
+    return title if len(title) <= _LONGEST_TITLE else title[: _LONGEST_TITLE - 1] + "…"

@@ -1,0 +1,150 @@
+"""`uwf search`: find a pattern in the prompts, metas and contents of threads, newest thread first.
+
+A step that forks share is searched once, and listed under the thread that took it, or, if that is
+not searched, under its newest fork. A damaged thread is one row that says so.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from uwf_git.commands.inspect.list import DAMAGED, walk_threads
+from uwf_git.commands.inspect.step_view import get_text
+from uwf_git.engine.structural_diff import render_path
+from uwf_git.engine.text_search import find_in, walk_texts
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.builtin import START, STEP
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import Snapshot, check_type, read_snapshot
+
+
+class SearchRequest(NamedTuple):
+    """What to search, and where."""
+
+    pattern: re.Pattern[str]
+    workflow: str | None = None
+    """Only in threads of the workflow of this name or hash."""
+
+    role: str | None = None
+    """Only in steps of this role."""
+
+    archived: bool = True
+    """Whether to search ended threads too."""
+
+    secrets: tuple[str, ...] = ()
+    """Texts to mask in the excerpts."""
+
+
+def search_threads(store: Store, request: SearchRequest) -> Iterator[dict[str, Any]]:
+    """Yield a row for each prompt, meta field and content that the pattern matches."""
+    return _Search(store, request).rows()
+
+
+class _Stretch(NamedTuple):
+    """The steps of a thread from one step back."""
+
+    thread: ThreadId
+    tip: Snapshot
+    """A snapshot of the thread with that step as its head."""
+
+
+class _Search:
+    """One search."""
+
+    def __init__(self, store: Store, request: SearchRequest) -> None:
+        self._store, self._request = store, request
+        self._seen: set[NodeHash] = set()
+        self._damaged: set[ThreadId] = set()
+        # The steps before forks: most belong to a thread that is searched later.
+        self._behind: list[_Stretch] = []
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        for thread in walk_threads(self._store, archived=self._request.archived):
+            yield from self._catch_damage(thread, self._search(thread))
+        for stretch in self._behind:
+            yield from self._catch_damage(stretch.thread, self._search_behind(stretch))
+
+    def _catch_damage(
+        self, thread: ThreadId, rows: Iterator[dict[str, Any]]
+    ) -> Iterator[dict[str, Any]]:
+        try:
+            yield from rows
+        except StoreDamaged as error:
+            if thread not in self._damaged:
+                self._damaged.add(thread)
+                yield {"thread": thread, "status": DAMAGED, "error": error.message}
+
+    def _search(self, thread: ThreadId) -> Iterator[dict[str, Any]]:
+        head = find_head(self._store, thread)
+        if head is None:
+            # Its ref was removed in the meantime.
+            return
+        tip = read_snapshot(self._store, head.commit)
+        names = {tip.record.workflow, tip.record.workflow_name}
+        if self._request.workflow is not None and self._request.workflow not in names:
+            return
+        shared = _count_shared(self._store, tip)
+        depth = tip.record.depth
+        for node in tip.walk_chain():
+            if shared is not None and depth <= shared:
+                record = tip.record._replace(node=node.hash, depth=depth)
+                self._behind.append(_Stretch(thread, tip._replace(record=record)))
+                return
+            self._seen.add(node.hash)
+            yield from self._look(thread, depth, node, tip)
+            depth -= 1
+
+    def _search_behind(self, stretch: _Stretch) -> Iterator[dict[str, Any]]:
+        depth = stretch.tip.record.depth
+        for node in stretch.tip.walk_chain():
+            if node.hash in self._seen:
+                return
+            self._seen.add(node.hash)
+            yield from self._look(stretch.thread, depth, node, stretch.tip)
+            depth -= 1
+
+    def _look(
+        self, thread: ThreadId, depth: int, node: Node, tip: Snapshot
+    ) -> Iterator[dict[str, Any]]:
+        role = None if node.type == START else check_type(node, STEP).payload["role"]
+        if self._request.role not in {None, role}:
+            return
+        for field, text in _texts(node, tip):
+            found = find_in(self._request.pattern, text, self._request.secrets)
+            if found is not None:
+                yield {
+                    "thread": thread,
+                    "step": depth,
+                    "role": role,
+                    "field": field,
+                    "excerpt": found.excerpt,
+                    "hits": found.hits,
+                }
+
+
+def _texts(node: Node, tip: Snapshot) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a node, each with the name of its place."""
+    if node.type == START:
+        yield "prompt", node.payload["prompt"]
+        return
+    for path, text in walk_texts(node.payload["meta"]):
+        yield render_path(("meta", *path)), text
+    yield "content", get_text(tip, node.payload.get("content"))
+
+
+def _count_shared(store: Store, tip: Snapshot) -> int | None:
+    """Return how many steps of a fork are shared with its origin; None if it is no fork.
+
+    A poke may go back behind the fork; the steps from there on are the fork's own.
+    """
+    fewest = tip.record.depth
+    event = None
+    for snapshot in walk_history(store, tip.commit.oid):
+        fewest = min(fewest, snapshot.record.depth)
+        event = snapshot.record.event
+    return fewest if event == "fork" else None

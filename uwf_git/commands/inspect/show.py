@@ -1,0 +1,162 @@
+"""`uwf thread show`: the present of a thread as a document.
+
+Source: seed 000 section 1.4; the names are those of seed 004's TaskHandle.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from uwf_git.commands.agent_run.activity import may_be_active
+from uwf_git.commands.inspect.step_view import (
+    get_command,
+    view_attempt,
+    view_error,
+    view_step,
+    view_steps,
+)
+from uwf_git.model.references import reference
+from uwf_git.model.thread import ENDED, ThreadState
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition import START
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.local_files import find_workdir
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+if TYPE_CHECKING:
+    from uwf_git.commands.agent_run.running import Running
+
+
+def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any]:
+    """Return the document of the thread *text*, with its newest step.
+
+    It has the newest attempt with its output if attempts have failed since that step, and the
+    question if it waits for a person. *full* adds every step, oldest first.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
+        StoreDamaged: the thread cannot be read.
+    """
+    head = get_head(store, resolve_thread(store, text))
+    snapshot = read_snapshot(store, head.commit)
+    record = snapshot.record
+    present = snapshot.get_present()
+    start = snapshot.get_start()
+    newest = snapshot.get_head_node()
+    # A commit time is cut to seconds, and may lie before the start.
+    updated_at = max(snapshot.recorded_ms(newest), present.started_at)
+    status, running = _find_work(store, head.thread, record.status)
+    document: dict[str, Any] = {
+        "thread": head.thread,
+        "workflow": record.workflow,
+        "workflowName": record.workflow_name,
+        "status": status,
+        "head": record.node,
+        "depth": record.depth,
+        "prompt": start.payload["prompt"],
+        "currentNode": None if present.role == START else present.role,
+        "currentIteration": present.visits.get(present.role, 0),
+        "startTime": present.started_at,
+        "lastUpdateTime": updated_at,
+        "endTime": updated_at if record.status in ENDED else None,
+        "error": view_error(snapshot, present.last_attempt),
+        **_view_account(present),
+        "agents": _agents(snapshot, present),
+        "workdir": find_workdir(store, head.thread),
+        "commit": head.commit,
+        "said": snapshot.subject,
+    }
+    document |= _view_now(store, snapshot, present, running)
+    if full:
+        document["steps"] = view_steps(snapshot)
+    else:
+        document["step"] = view_step(snapshot, newest) if record.depth else None
+    document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
+    return document
+
+
+def _view_account(present: ThreadState) -> dict[str, Any]:
+    """Return attempts, usage and limits."""
+    return {
+        "attempts": present.attempts,
+        "failures": present.failures,
+        "visits": dict(present.visits),
+        "state": dict(present.state),
+        "usage": dict(present.usage),
+        "executionTime": present.execution_ms,
+        "limits": dict(present.limits),
+    }
+
+
+def _find_work(store: Store, thread: ThreadId, status: str) -> "tuple[str, Running | None]":
+    """Return the status to show, and the process that works on the thread."""
+    if not may_be_active(store, thread):
+        return status, None
+    from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few threads are active)
+        find_running,
+        show_status,
+    )
+
+    running = find_running(store, thread)
+    return show_status(status, running), running
+
+
+def _view_now(
+    store: Store, snapshot: Snapshot, present: ThreadState, running: "Running | None"
+) -> dict[str, Any]:
+    """Return what runs, what the thread waits for, and why it is paused, as far as it applies."""
+    view: dict[str, Any] = {}
+    if running is not None:
+        view["running"] = _view_running(running)
+    if present.waiting is not None:
+        view |= _view_wait(store, snapshot, present)
+    if present.paused_from is not None:
+        view["pausedFrom"] = present.paused_from
+    if present.hint:
+        view["hint"] = present.hint
+    reason = _find_reason(store, snapshot)
+    if reason:
+        view["reason"] = reason
+    return view
+
+
+def _view_wait(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
+    from uwf_git.commands.inspect.question import (  # noqa: PLC0415 (few threads wait)
+        view_question,
+        view_waiting,
+    )
+
+    view: dict[str, Any] = {"waiting": view_waiting(store, snapshot, present)}
+    question = view_question(snapshot, present)
+    return view if question is None else {**view, "question": question}
+
+
+def _view_running(running: "Running") -> dict[str, Any]:
+    return {
+        "role": running.role,
+        "agent": running.agent,
+        "pid": running.pid,
+        "group": running.group,
+        "since": running.since,
+        "driven": running.is_driven,
+    }
+
+
+def _find_reason(store: Store, snapshot: Snapshot) -> str:
+    """Return the reason that was given for the present status."""
+    if snapshot.record.event == "wait":
+        # The body is the question, which the document has in full.
+        return ""
+    if snapshot.record.status != "paused":
+        return snapshot.body
+    for each in walk_history(store, snapshot.commit.oid):
+        # A step that was under way, or a patch, may follow the pause.
+        if each.record.event == "pause":
+            return each.body
+    return ""
+
+
+def _agents(snapshot: Snapshot, present: ThreadState) -> dict[str, str]:
+    return {
+        role: get_command(snapshot, reference(agent)) for role, agent in present.binding.items()
+    }

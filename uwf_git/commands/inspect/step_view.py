@@ -1,0 +1,116 @@
+"""Step views: step and attempt nodes as documents.
+
+Keys are only ever added. A document is never the stored payload, so that the format may change.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, STEP
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.references import find_reference
+from uwf_git.store.threads.snapshot import Snapshot, check_type, get_typed
+
+_COPIED = ("startedAt", "durationMs", "usage", "session", "rung", "state")
+_REFERRED = ("prompt", "trace")
+
+
+def view_step(snapshot: Snapshot, step: Node) -> dict[str, Any]:
+    """Return the document of a StepNode; *snapshot* holds the nodes that it refers to.
+
+    Raises:
+        MissingNode, DamagedNode: it is no step, or one of these cannot be read.
+    """
+    return _view_step(snapshot, step, Commands(snapshot))
+
+
+def _view_step(snapshot: Snapshot, step: Node, commands: "Commands") -> dict[str, Any]:
+    payload = check_type(step, STEP).payload
+    view: dict[str, Any] = {
+        "hash": step.hash,
+        "role": payload["role"],
+        "meta": payload["meta"],
+        "content": get_text(snapshot, payload.get("content")),
+        "agent": commands.get(payload.get("agent")),
+        "timestamp": step.timestamp,
+    }
+    view |= {name: payload[name] for name in _COPIED if name in payload}
+    return view | _name_referred(payload)
+
+
+def _name_referred(payload: Mapping[str, Any]) -> dict[str, Any]:
+    # Only the names: a prompt may have a hundred pages, and `json-cas get` prints it.
+    return {name: find_reference(payload[name]) for name in _REFERRED if name in payload}
+
+
+def view_steps(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """Return the documents of all steps, oldest first.
+
+    Raises:
+        MissingNode, DamagedNode, DamagedCommit: the chain is broken.
+    """
+    commands = Commands(snapshot)
+    chain = (node for node in snapshot.walk_chain() if "prev" in node.payload)
+    views = [_view_step(snapshot, step, commands) for step in chain]
+    views.reverse()
+    return views
+
+
+def view_attempt(snapshot: Snapshot, name: NodeHash | None) -> dict[str, Any] | None:
+    """Return the document of the failed attempt *name*, with its output; None for None."""
+    if name is None:
+        return None
+    attempt = get_typed(snapshot, name, ATTEMPT)
+    payload = attempt.payload
+    view: dict[str, Any] = {
+        "hash": attempt.hash,
+        "role": payload["role"],
+        "error": payload["error"],
+        "content": get_text(snapshot, payload.get("content")),
+        "stderr": get_text(snapshot, payload.get("stderr")),
+        "agent": get_command(snapshot, payload.get("agent")),
+        "timestamp": attempt.timestamp,
+    }
+    copied = ("exitCode", "resetAt", *_COPIED)
+    view |= {name: payload[name] for name in copied if name in payload}
+    return view | _name_referred(payload)
+
+
+def view_error(snapshot: Snapshot, attempt: NodeHash | None) -> dict[str, Any] | None:
+    """Return the error of *attempt*; None for None."""
+    if attempt is None:
+        return None
+    error: dict[str, Any] = get_typed(snapshot, attempt, ATTEMPT).payload["error"]
+    return {"kind": error["kind"], "message": error["message"]}
+
+
+def get_text(snapshot: Snapshot, ref: Any) -> str:
+    """Return the text that a reference points at; "" for no reference."""
+    target = find_reference(ref)
+    return "" if target is None else str(snapshot.get_node(target).payload)
+
+
+def get_command(snapshot: Snapshot, ref: Any) -> str:
+    """Return the command of the AgentConfig that a reference points at; "" for no reference."""
+    target = find_reference(ref)
+    return (
+        "" if target is None else str(get_typed(snapshot, target, AGENT_CONFIG).payload["command"])
+    )
+
+
+class Commands:
+    """A cache of the commands of a thread's agents."""
+
+    __slots__ = ("_known", "_snapshot")
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._known: dict[NodeHash | None, str] = {}
+
+    def get(self, ref: Any) -> str:
+        """Return the command that a reference points at, as ``get_command``."""
+        target = find_reference(ref)
+        if target not in self._known:
+            self._known[target] = get_command(self._snapshot, ref)
+        return self._known[target]

@@ -1,0 +1,1 @@
+"""A thread begins, is forked, is removed: start, fork, rm."""

@@ -1,0 +1,68 @@
+"""Adopt a remote's history for a diverged thread, once a fork keeps the local one.
+
+The one move of a thread's ref that is not to a descendant: from a commit that another thread of
+this store has in its history, to one that was checked.
+"""
+
+from collections.abc import Iterator
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.remote.reconcile import check_no_work_waits
+from uwf_git.commands.verify.thread import check_thread
+from uwf_git.errors import Conflict, StoreDamaged
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.objects.ancestry import is_descendant
+from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.remotes import Remote, list_remotes
+from uwf_git.store.remotes.thread_sides import Sides, read_sides
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import Head, advance_head, archive_head
+from uwf_git.store.threads.local_files import forget_workdir
+from uwf_git.store.threads.lock import lock_thread
+
+
+def adopt_remote_history(
+    store: Store, caller: Caller, thread: ThreadId, *, kept: Oid
+) -> str | None:
+    """Move *thread* from *kept*, which another thread has in its history, to a remote's head.
+
+    Returns:
+        The remote whose history it adopted; None if it has diverged from no remote, or is busy.
+    """
+    for remote, sides in _diverged(store, thread, kept):
+        there = sides.there_archived or sides.there_active
+        if there is None:
+            continue
+        is_archived = sides.there_archived is not None
+        try:
+            with lock_thread(store, thread, since_ms=caller.now_ms()):
+                head = Head(thread, kept, archived=False)
+                check_no_work_waits(store, head)
+                if any(check_thread(store, thread, there, archived=is_archived)):
+                    continue
+                moved = advance_head(store, head, there)
+                if is_archived:
+                    # Archive after the move: a kill in between must not leave an active ref that
+                    # diverges from the archive.
+                    archive_head(store, moved, there)
+                    forget_workdir(store, thread)
+        except Conflict:
+            continue
+        return remote.name
+    return None
+
+
+def _diverged(store: Store, thread: ThreadId, kept: Oid) -> Iterator[tuple[Remote, Sides]]:
+    """List the remotes from which the thread, here at *kept*, has diverged."""
+    for remote in list_remotes(store.config):
+        try:
+            sides = read_sides(store, remote, thread)
+        except StoreDamaged:
+            continue
+        there = sides.there_archived or sides.there_active
+        if sides.active != kept or sides.archived is not None or there is None:
+            continue
+        is_ahead = is_descendant(store.objects, there, kept)
+        is_behind = sides.there_archived is None and is_descendant(store.objects, kept, there)
+        if not is_ahead and not is_behind:
+            yield remote, sides

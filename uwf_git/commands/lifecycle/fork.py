@@ -1,0 +1,268 @@
+"""`uwf thread fork`: begin a thread at a commit of another one, and find that commit.
+
+A fork point is named by a step's number, a step's hash, a commit or a role. It belongs to the
+thread, to a thread that this one was forked from, to a remote's copy, or to preserved work.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.turn.workdir import existing_directory
+from uwf_git.engine.subject import count_steps
+from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.model.builtin import STEP
+from uwf_git.model.crockford import fold
+from uwf_git.model.event_folds import Cause
+from uwf_git.model.event_rules import STEPS
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.workflow import parse_workflow
+from uwf_git.store.oid import Oid, is_oid
+from uwf_git.store.remotes.remotes import list_remotes
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import Head, create_head, get_head, resolve_thread
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.local_files import find_workdir, set_workdir
+from uwf_git.store.threads.preserved import list_preserved, release
+from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+_NUMBER = re.compile("[0-9]{1,6}")
+_HEX = re.compile("[0-9a-f]{4,40}")
+_SHORTEST_NODE = 4
+_MOST_LISTED = 5
+_NUMBERED = STEPS | {"start"}
+
+
+class NoSuchStep(Refused):
+    """The thread has no such commit or step."""
+
+    code = "no-such-step"
+
+    def __init__(self, thread: ThreadId, text: str) -> None:
+        super().__init__(
+            f"thread {thread} has no step {text[:60]!r}",
+            hint=f"name a step by its number or its hash (`uwf thread show {thread} --full`), or "
+            "any commit of the thread",
+            thread=thread,
+            step=text[:60],
+        )
+
+
+class AmbiguousStep(Refused):
+    """The text matches several commits."""
+
+    code = "ambiguous-step"
+
+    def __init__(self, thread: ThreadId, text: str, matches: list[Oid]) -> None:
+        shown = ", ".join(matches[:_MOST_LISTED])
+        super().__init__(
+            f"{text!r} means {len(matches)} commits of thread {thread}: {shown}",
+            hint="name the commit in full",
+            thread=thread,
+            matches=matches,
+        )
+
+
+class RoleNeverActed(Refused):
+    """The thread has no step of this role."""
+
+    code = "role-never-acted"
+
+    def __init__(self, thread: ThreadId, role: str, *, known: list[str], acted: list[str]) -> None:
+        if role in known:
+            message = f"role {role} has taken no step in thread {thread}"
+            hint = f"steps were taken by {', '.join(acted) or 'no role yet'}"
+        else:
+            message = f"thread {thread} has no role {role[:60]!r}"
+            hint = f"its roles are {', '.join(known)}"
+        super().__init__(
+            message,
+            hint=hint,
+            thread=thread,
+            role=role[:60],
+            roles=known,
+            acted=acted,
+        )
+
+
+def find_fork_point(store: Store, head: Head, text: str) -> Snapshot:
+    """Return the commit that *text* names: a step's number, a step's hash, or a commit id.
+
+    Hashes and ids may be shortened. Number 0 is the start; a failed attempt is named by its commit.
+
+    Raises:
+        NoSuchStep, AmbiguousStep: no commit matches, or several do.
+        StoreDamaged: the history cannot be read.
+    """
+    if is_oid(text):
+        return _find_commit(store, head, Oid(text))
+    if _NUMBER.fullmatch(text):
+        meant = _find_numbered(store, head, int(text))
+    else:
+        meant = [each for each in _candidates(store, head) if _is_meant(each, text)]
+    matches = {each.commit.oid: each for each in meant}
+    if not matches:
+        raise NoSuchStep(head.thread, text)
+    if len(matches) > 1:
+        raise AmbiguousStep(head.thread, text, list(matches))
+    return matches.popitem()[1]
+
+
+def find_turn_of(store: Store, head: Head, role: str) -> Snapshot:
+    """Return the commit before the newest step of *role*, so that the role's turn comes again.
+
+    It lies before the failed attempts of that turn; patches and amendments before the step stay.
+
+    Raises:
+        RoleNeverActed: there is no such step.
+        StoreDamaged: the history cannot be read.
+    """
+    tip = read_snapshot(store, head.commit)
+    step, acted = _find_step_of(tip, role)
+    if step is None:
+        known = list(parse_workflow(tip.get_node(tip.get_present().workflow)).roles)
+        raise RoleNeverActed(head.thread, role, known=known, acted=acted)
+    is_before = False
+    for snapshot in walk_history(store, head.commit, through_forks=True):
+        if is_before and snapshot.record.event != "attempt":
+            return snapshot
+        is_before |= snapshot.record.event in STEPS and snapshot.record.node == step.hash
+    raise NoSuchStep(head.thread, step.hash)
+
+
+def _find_step_of(tip: Snapshot, role: str) -> tuple[Node | None, list[str]]:
+    """Return the newest step of *role*; if there is none, the roles that have taken steps."""
+    acted: dict[str, None] = {}
+    for node in tip.walk_chain():
+        if node.type != STEP:
+            break
+        if node.payload["role"] == role:
+            return node, []
+        acted[node.payload["role"]] = None
+    return None, sorted(acted)
+
+
+def _find_numbered(store: Store, head: Head, number: int) -> list[Snapshot]:
+    """Return the step of that number, and the preserved work of that number.
+
+    If several commits have the number, the newest counts; a poke took the others back.
+    """
+    tip = read_snapshot(store, head.commit)
+    history = walk_history(store, head.commit, through_forks=True)
+    first = next((each for each in history if _has_number(each, number)), None)
+    kept = [read_snapshot(store, oid) for oid in list_preserved(store, head.thread)]
+    meant = [each for each in kept if _has_number(each, number)]
+    is_there = first is not None and number <= tip.record.depth
+    return [first, *meant] if first is not None and is_there else meant
+
+
+def _has_number(snapshot: Snapshot, number: int) -> bool:
+    return snapshot.record.event in _NUMBERED and snapshot.record.depth == number
+
+
+def _find_commit(store: Store, head: Head, oid: Oid) -> Snapshot:
+    try:
+        snapshot = read_snapshot(store, oid)
+    except StoreDamaged as error:
+        # No such object, or one of another kind, such as a branch's commit.
+        raise NoSuchStep(head.thread, oid) from error
+    if snapshot.record.thread == head.thread:
+        return snapshot
+    for each in _candidates(store, head):
+        if each.commit.oid == oid:
+            return each
+    raise NoSuchStep(head.thread, oid)
+
+
+def _candidates(store: Store, head: Head) -> Iterator[Snapshot]:
+    yield from walk_history(store, head.commit, through_forks=True)
+    for oid in list_preserved(store, head.thread):
+        yield read_snapshot(store, oid)
+
+
+def _is_meant(snapshot: Snapshot, text: str) -> bool:
+    record = snapshot.record
+    if _HEX.fullmatch(text) and snapshot.commit.oid.startswith(text):
+        return True
+    is_node = len(text) >= _SHORTEST_NODE and record.node.startswith(fold(text))
+    return record.event in _NUMBERED and is_node
+
+
+class ForkRequest(NamedTuple):
+    """The options of a fork."""
+
+    thread: str
+    """A thread id or a unique prefix of one."""
+
+    at: str | None = None
+    """A step's number or hash, or a commit; None: the thread's head."""
+
+    from_role: str | None = None
+    """Fork before the newest step of this role; replaces *at*."""
+
+    reason: str = ""
+    workdir: str | None = None
+    """Where its agents run; None: the other thread's directory, or else the caller's."""
+
+
+class Forked(NamedTuple):
+    """A thread that begins on another."""
+
+    workflow: NodeHash
+    thread: ThreadId
+    head: NodeHash
+    depth: int
+    forked_from: ThreadId
+    at: Oid
+    """The newest commit that both threads share."""
+
+    follows: str | None = None
+    """The remote whose history the forked thread adopted; None if it stays as it was."""
+
+
+def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: ThreadId) -> Forked:
+    """Begin the thread *thread* at a commit of another one.
+
+    If the other thread has diverged from a remote and its local head is forked, it adopts the
+    remote's history; the fork keeps the local one.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches.
+        NoSuchStep, AmbiguousStep, RoleNeverActed: no commit of it matches.
+        NotADirectory: the work directory does not exist.
+        ThreadExists: the new id is taken.
+    """
+    head = get_head(store, resolve_thread(store, request.thread))
+    point = _find_point(store, head, request)
+    workdir = request.workdir or find_workdir(store, head.thread) or caller.cwd
+    set_workdir(store, thread, existing_directory(workdir, caller.cwd))
+    commit = record_next(store, point, _build(point, thread, request), caller.signing(store))
+    create_head(store, thread, commit)
+    release(store, head.thread, point.commit.oid)
+    record, at = point.record, point.commit.oid
+    follows = None
+    if at == head.commit and not head.archived and list_remotes(store.config):
+        # Imports all checks of verify, which only a store with remotes needs.
+        from uwf_git.commands.lifecycle.adopt_remote import adopt_remote_history  # noqa: PLC0415 (see above)
+
+        follows = adopt_remote_history(store, caller, head.thread, kept=at)
+    return Forked(record.workflow, thread, record.node, record.depth, record.thread, at, follows)
+
+
+def _find_point(store: Store, head: Head, request: ForkRequest) -> Snapshot:
+    if request.from_role is not None:
+        return find_turn_of(store, head, request.from_role)
+    if request.at is not None:
+        return find_fork_point(store, head, request.at)
+    return read_snapshot(store, head.commit)
+
+
+def _build(point: Snapshot, thread: ThreadId, request: ForkRequest) -> NewCommit:
+    record = point.record
+    said = f"from {record.thread} after {count_steps(record.depth)}"
+    new = build_next(read_standing(point), "fork", Cause(thread=thread), said=said)
+    return new._replace(body=request.reason)

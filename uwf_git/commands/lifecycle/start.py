@@ -1,0 +1,136 @@
+"""`uwf thread start`: create a thread; nothing runs. Source: seed 000 section 1.2."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.turn.bind_roles import NoSuchRole, bind_roles
+from uwf_git.commands.turn.choose_agent import NoAgent, build_agent
+from uwf_git.commands.turn.limits import choose_limits
+from uwf_git.commands.turn.workdir import existing_directory
+from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
+from uwf_git.engine.subject import first_line
+from uwf_git.errors import Refused
+from uwf_git.model.builtin import BUILTIN_NODES, START
+from uwf_git.model.event_rules import begin_thread
+from uwf_git.model.node import Node, build_node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.references import reference
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.workflow import Workflow
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import create_head
+from uwf_git.store.threads.local_files import set_workdir
+from uwf_git.store.threads.record import NewCommit, record_start
+from uwf_git.store.trust import trust_agents
+
+
+class EmptyPrompt(Refused):
+    """The prompt is empty."""
+
+    code = "empty-prompt"
+
+    def __init__(self) -> None:
+        super().__init__("the prompt is empty", hint='say what is to be done: -p "…"')
+
+
+class StartRequest(NamedTuple):
+    """The options of a new thread."""
+
+    workflow: str
+    """A name or a hash."""
+
+    prompt: str
+    agents: tuple[str, ...] = ()
+    """``CMD`` for every role, or ``ROLE=CMD`` for one."""
+
+    default_agent: str | None = None
+    """$UWF_AGENT: the default of this process, before the configured one."""
+
+    workdir: str | None = None
+    """Where its agents run; None: the caller's directory."""
+
+    needs_agents: bool = False
+    """Refuse a role without an agent; True when the thread is run at once."""
+
+    until: str | None = None
+    """A role that the workflow must have: where a run at once is to stop."""
+
+    limits: Mapping[str, Any] = MappingProxyType({})
+    """The thread's limits, by their names in the StartNode (``maxSteps``, …).
+
+    They come before those of the workflow's ``config``; None removes one of those.
+    """
+
+
+class Started(NamedTuple):
+    """A new thread."""
+
+    workflow: NodeHash
+    thread: ThreadId
+    unbound: tuple[str, ...]
+    """The roles that have no agent yet."""
+
+    found: FoundWorkflow
+    """The workflow that the name meant; perhaps a file of the project."""
+
+
+def start_thread(
+    store: Store, caller: Caller, request: StartRequest, *, thread: ThreadId
+) -> Started:
+    """Create the thread *thread*; nothing runs.
+
+    Raises:
+        NoSuchWorkflow, WorkflowRemoved, AmbiguousNode: no workflow matches, or several do.
+        BadLocalWorkflow: the project's file of that name has problems.
+        NoAgent: the request needs an agent for every role, and one has none.
+        EmptyPrompt, NoSuchRole, BadCommand, NotADirectory, BadLimit: the request is wrong.
+        ThreadExists: the id is taken.
+    """
+    if not request.prompt.strip():
+        raise EmptyPrompt
+    found = find_workflow(store, request.workflow, cwd=caller.cwd)
+    if request.until is not None and request.until not in found.workflow.roles:
+        raise NoSuchRole(request.until, found.workflow)
+    workdir = existing_directory(request.workdir or caller.cwd, caller.cwd)
+    now = caller.now_ms()
+    limits = choose_limits(request.limits, found.workflow.config)
+    bound = bind_roles(store, found.workflow, typed=request.agents, default=request.default_agent)
+    unbound = tuple(role for role in found.workflow.roles if role not in bound.agents)
+    if unbound and request.needs_agents:
+        raise NoAgent(", ".join(unbound))
+    agents = {role: build_agent(agent, timestamp=now) for role, agent in bound.agents.items()}
+    start = _start_node(found.workflow, request._replace(limits=limits), agents, now)
+    trust_agents(store, bound.typed)
+    new = _build(thread, found, start, agents)
+    # Before the ref: a kill in between must not leave a thread without its work directory.
+    set_workdir(store, thread, workdir)
+    create_head(store, thread, record_start(store, new, caller.signing(store)))
+    return Started(found.workflow.hash, thread, unbound, found)
+
+
+def _start_node(
+    workflow: Workflow, request: StartRequest, agents: dict[str, Node], now: int
+) -> Node:
+    payload: dict[str, Any] = {
+        "workflow": reference(workflow.hash),
+        "prompt": request.prompt,
+        "agentBinding": {role: reference(agent.hash) for role, agent in agents.items()},
+        **request.limits,
+    }
+    return build_node(START, payload, timestamp=now)
+
+
+def _build(
+    thread: ThreadId, found: FoundWorkflow, start: Node, agents: dict[str, Node]
+) -> NewCommit:
+    workflow = found.workflow
+    begun = begin_thread(thread, start, workflow.name, initial_state=workflow.initial_state)
+    return NewCommit(
+        begun.record,
+        said=first_line(start.payload["prompt"]),
+        present=begun.state,
+        # All built-in schemas: a copy of the thread alone must stay readable.
+        nodes=(start, *found.closure, *agents.values(), *BUILTIN_NODES),
+    )

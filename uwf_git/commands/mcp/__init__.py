@@ -1,0 +1,1 @@
+"""`uwf mcp`: the MCP server that an agent may ask about its own thread."""

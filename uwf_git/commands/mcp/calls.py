@@ -1,0 +1,158 @@
+"""The tools of `uwf mcp`.
+
+They do not change the store. A submitted result is written to the step's directory, atomically, if
+it fits the role's schema.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+from uwf_git.commands.inspect.context import get_context
+from uwf_git.commands.inspect.read import render_thread
+from uwf_git.commands.inspect.step_view import view_step
+from uwf_git.commands.mcp.place import McpPlace
+from uwf_git.commands.turn.check_meta import find_problem
+from uwf_git.errors import BadUsage, Refused
+from uwf_git.store.disk.durable import replace_file
+from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.snapshot import read_snapshot
+
+SUBMITTED = "submitted.json"
+
+# More than a model can read at once.
+_LONGEST_TEXT = 400_000
+
+
+class BadArgument(BadUsage):
+    """A tool was called with an invalid argument."""
+
+    code = "bad-argument"
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(f"{name} {problem}", argument=name)
+
+
+class NoThread(Refused):
+    """No thread was given."""
+
+    code = "no-thread"
+
+    def __init__(self) -> None:
+        super().__init__("no thread was given", hint="give thread_id")
+
+
+class NoStep(Refused):
+    """There is no step of that number, or no step under way."""
+
+    code = "no-step"
+
+
+class ResultRefused(Refused):
+    """The submitted result does not fit the role's schema."""
+
+    code = "result-refused"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"this result was not accepted: {problem}",
+            hint="Correct it and call submit_result again; read_role has the schema. Do not make "
+            "up a value that you do not know.",
+        )
+
+
+def read_thread(place: McpPlace, arguments: Mapping[str, Any]) -> str:
+    """Return a thread as Markdown."""
+    last = arguments.get("last")
+    if last is not None and (not _is_whole(last) or last < 1):
+        raise BadArgument("last", "is a whole number from 1")
+    text, length = [], 0
+    for piece in render_thread(place.open_store(), _thread(place, arguments), last=last):
+        text.append(piece)
+        length += len(piece)
+        if length > _LONGEST_TEXT:
+            cut = "\n\n[… cut here; ask for the last few steps, or for one with read_step]\n"
+            return "".join(text)[:_LONGEST_TEXT] + cut
+    return "".join(text)
+
+
+def read_step(place: McpPlace, arguments: Mapping[str, Any]) -> str:
+    """Return one step as JSON."""
+    index: Any = arguments.get("index")
+    if not _is_whole(index) or index == 0:
+        raise BadArgument("index", "is a whole number: 1 is the first step, -1 the newest")
+    store = place.open_store()
+    head = get_head(store, resolve_thread(store, _thread(place, arguments)))
+    snapshot = read_snapshot(store, head.commit)
+    depth = snapshot.record.depth
+    number = index if index > 0 else depth + 1 + index
+    if not 1 <= number <= depth:
+        raise NoStep(f"thread {head.thread} has no step {index}; it has {depth}")
+    step = next(islice(snapshot.walk_chain(), depth - number, None))
+    return _as_json({"index": number, **view_step(snapshot, step)})
+
+
+def read_role(place: McpPlace, arguments: Mapping[str, Any]) -> str:
+    """Return the agent's task, role and schema as JSON."""
+    context = get_context(place.open_store(), _thread(place, arguments), role=place.role)
+    document = {"task": context["start"]["prompt"], **context["role"]}
+    for name in ("visit", "attempt", "lastError", "state", "hint"):
+        document[name] = context[name]
+    return _as_json(document)
+
+
+def submit_result(place: McpPlace, arguments: Mapping[str, Any]) -> str:
+    """Accept a result.
+
+    Raises:
+        ResultRefused: it does not fit the role's schema.
+        NoStep: no step is under way, or the thread has moved on.
+    """
+    if place.step_dir is None:
+        raise NoStep("no step is under way here, so no result can be submitted")
+    if "meta" not in arguments:
+        raise BadArgument("meta", "is missing")
+    content = arguments.get("content", "")
+    if not isinstance(content, str):
+        raise BadArgument("content", "is not a text")
+    context = get_context(place.open_store(), _thread(place, {}), role=place.role)
+    if place.head not in (None, context["head"]):
+        raise NoStep("the thread has moved on; this turn is over")
+    schema = context["role"]["outputSchema"]
+    meta = arguments["meta"]
+    problem = find_problem(schema, meta)
+    if problem is not None and isinstance(meta, str):
+        # Some models send the object as a JSON text.
+        meta = _parse(meta)
+        problem = find_problem(schema, meta) and problem
+    if problem is not None:
+        raise ResultRefused(problem)
+    result = {"meta": meta, "content": content}
+    replace_file(os.path.join(place.step_dir, SUBMITTED), json.dumps(result).encode())
+    return "The result was accepted. End your turn now; a short closing message is enough."
+
+
+def _thread(place: McpPlace, arguments: Mapping[str, Any]) -> str:
+    thread = arguments.get("thread_id") or place.thread
+    if thread is None:
+        raise NoThread
+    if not isinstance(thread, str):
+        raise BadArgument("thread_id", "is not a text")
+    return thread
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,0 +1,64 @@
+"""Limits of what a store receives, from its git config.
+
+An invalid value is an error, never ignored: the owner relies on the limit.
+"""
+
+import re
+import sys
+from typing import NamedTuple
+
+from uwf_git.errors import Refused
+from uwf_git.store.git.config import GitConfig
+from uwf_git.store.objects.limited import DEFAULT_BLOB_BYTES
+
+MAX_BLOB_SIZE = "uwf.maxBlobSize"
+RECEIVE_TIMEOUT = "uwf.receiveTimeout"
+
+_DEFAULT_TIMEOUT_S = 600
+_LONGEST_TIMEOUT_S = 24 * 3600
+
+_NUMBER = re.compile(r"([0-9]{1,15})([kmg]?)", re.IGNORECASE)
+_FACTORS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+
+
+class BadReceiveLimit(Refused):
+    """A limit in the git config is not a number."""
+
+    code = "bad-receive-limit"
+
+    def __init__(self, name: str, value: str) -> None:
+        super().__init__(
+            f"{name} is {value[:40]!r} in the git config of this store, not a number",
+            hint=f"the server's owner sets it: git config {name} 32m",
+            setting=name,
+        )
+
+
+class ReceiveLimits(NamedTuple):
+    """The largest blob of a push, and how long checking it may take."""
+
+    most_blob_bytes: int
+    timeout_s: int
+
+
+def read_receive_limits(config: GitConfig) -> ReceiveLimits:
+    """Read the limits of a store; zero means no limit, as for git's receive.maxInputSize.
+
+    Raises:
+        BadReceiveLimit: a limit is not a number as git config spells it.
+    """
+    timeout_s = _read(config, RECEIVE_TIMEOUT, _DEFAULT_TIMEOUT_S) or _LONGEST_TIMEOUT_S
+    return ReceiveLimits(
+        most_blob_bytes=_read(config, MAX_BLOB_SIZE, DEFAULT_BLOB_BYTES) or sys.maxsize,
+        timeout_s=min(timeout_s, _LONGEST_TIMEOUT_S),
+    )
+
+
+def _read(config: GitConfig, name: str, default: int) -> int:
+    value = config.get(name)
+    if value is None:
+        return default
+    match = _NUMBER.fullmatch(value)
+    if match is None:
+        raise BadReceiveLimit(name, value)
+    return int(match[1]) * _FACTORS[match[2].lower()]

@@ -1,0 +1,128 @@
+"""post-receive: announce the transitions of a push, and delete active refs beside their archives.
+
+The push is done; nothing here can undo it or make it fail. Each transition is announced once, the
+oldest first.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from uwf_git.agents.command_line import split_command
+from uwf_git.commands.receive.ref_update import RefUpdate
+from uwf_git.engine.events import tell_record
+from uwf_git.errors import UwfError
+from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.store.git.program import run_program
+from uwf_git.store.objects.ancestry import descends
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import Snapshot
+
+ON_RECEIVE = "uwf.onReceive"
+
+_TIMEOUT_S = 30.0
+_MS = 1000
+
+
+class _Moved(NamedTuple):
+    """A thread that a push moved."""
+
+    thread: ThreadId
+    ref: str
+    tip: Oid
+    known: Oid | None
+    """Its commit before the push; None if the thread is new here."""
+
+
+def announce_push(
+    store: Store, updates: Sequence[RefUpdate], environ: Mapping[str, str]
+) -> list[str]:
+    """Clean up, and run the command in git config ``uwf.onReceive``; return warnings, a line each.
+
+    The command gets a line of JSON for each transition on standard input, and has 30 seconds.
+    """
+    moved = list(_moved_threads(store, updates))
+    warnings = [*_delete_archived(store, moved)]
+    command = store.config.get(ON_RECEIVE)
+    if command and moved:
+        warnings += _announce(store, moved, command, environ)
+    return warnings
+
+
+def _moved_threads(store: Store, updates: Sequence[RefUpdate]) -> Iterator[_Moved]:
+    """Yield each thread once, whether one of its refs was changed or both."""
+    by_name = {update.name: update for update in updates}
+    for name, update in by_name.items():
+        thread = name.removeprefix(ACTIVE).removeprefix(ARCHIVE)
+        if update.new is None or not is_thread_id(thread):
+            continue
+        active = by_name.get(ACTIVE + thread)
+        if name == ARCHIVE + thread:
+            known = store.refs.find(ACTIVE + thread) if active is None else active.old
+            yield _Moved(ThreadId(thread), name, update.new, known)
+        elif name == ACTIVE + thread and ARCHIVE + thread not in by_name:
+            yield _Moved(ThreadId(thread), name, update.new, update.old)
+
+
+def _delete_archived(store: Store, moved: Sequence[_Moved]) -> Iterator[str]:
+    """Delete active refs beside their archives, which a plain `git push` leaves."""
+    for each in moved:
+        try:
+            yield from _delete_active(store, each)
+        except (UwfError, OSError) as error:
+            yield f"{ACTIVE}{each.thread} could not be removed beside its archive: {error}"
+
+
+def _delete_active(store: Store, moved: _Moved) -> Iterator[str]:
+    active = store.refs.find(ACTIVE + moved.thread)
+    if not moved.ref.startswith(ARCHIVE) or active is None:
+        return
+    if not descends(store.objects, moved.tip, active):
+        # Another push moved it between the check and the end of this one.
+        yield (
+            f"thread {moved.thread} is archived at {moved.tip}, and {ACTIVE}{moved.thread} "
+            f"is kept beside it: the archive does not descend from {active}"
+        )
+    elif not store.refs.delete(ACTIVE + moved.thread, seen=active):
+        yield f"{ACTIVE}{moved.thread} moved before it could be removed beside its archive"
+
+
+def _announce(
+    store: Store, moved: Sequence[_Moved], command: str, environ: Mapping[str, str]
+) -> Iterator[str]:
+    try:
+        lines = [line for each in moved for line in _lines(store, each)]
+        given = "".join(line + "\n" for line in lines).encode()
+        argv = split_command(command)
+        ran = run_program(argv, environ, given=given, timeout_s=_TIMEOUT_S)
+    except (UwfError, OSError) as error:
+        yield f"{ON_RECEIVE}: {error}"
+        return
+    if ran.status != 0:
+        yield f"{ON_RECEIVE}: {argv[0]} ended with status {ran.status}: {ran.last_line}"
+
+
+def _lines(store: Store, moved: _Moved) -> list[str]:
+    lines: list[str] = []
+    for snapshot in walk_history(store, moved.tip):
+        if snapshot.commit.oid == moved.known:
+            break
+        lines.append(json.dumps(view_transition(snapshot, moved.ref)))
+    return lines[::-1]
+
+
+def view_transition(snapshot: Snapshot, ref: str) -> dict[str, Any]:
+    """Return the JSON document of one transition for ``uwf.onReceive``."""
+    record = snapshot.record
+    return {
+        "event": record.event,
+        "thread": record.thread,
+        **tell_record(record),
+        "commit": snapshot.commit.oid,
+        "subject": snapshot.subject,
+        "time": snapshot.commit.time_s * _MS,
+        "ref": ref,
+    }

@@ -1,0 +1,164 @@
+"""The rules for refs in a push: which names are allowed, and which moves.
+
+The stored tip decides, not the old value that the pusher sent. The archive of a thread may come
+with the deletion of the active ref (`uwf push`) or without it (plain `git push`); then the active
+ref is deleted after the push.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
+from uwf_git.model.thread_id import is_thread_id
+from uwf_git.model.workflow_name import check_workflow_name, fold_workflow_name
+from uwf_git.store.lookup.cas_nodes import NODES_REF
+from uwf_git.store.objects.ancestry import descends
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.workflows.registry import WORKFLOWS
+
+
+class Push(NamedTuple):
+    """The changes of a push, and the store before it."""
+
+    store: Store
+    updates: Mapping[str, RefUpdate]
+    """By the name of the ref."""
+
+    def find_coming(self, name: str) -> Oid | None:
+        """Return the value of *name* after the push; None if it will not exist."""
+        update = self.updates.get(name)
+        return self.store.refs.find(name) if update is None else update.new
+
+
+def find_bad_move(push: Push, update: RefUpdate) -> Refusal | None:
+    """Return why *update* may not move its ref so; None if it may.
+
+    Raises:
+        DamagedCommit: the new value is no commit, or a commit behind it is missing.
+    """
+    stored = push.store.refs.find(update.name)
+    if stored == update.new:
+        return None
+    if update.name.startswith(ACTIVE):
+        return _check_active(push, update, stored)
+    if update.name.startswith(ARCHIVE):
+        return _check_archived(push, update, stored)
+    if update.new is None:
+        return _deleted(update.name)
+    return _check_forward(push, update, update.new, stored)
+
+
+def _check_active(push: Push, update: RefUpdate, stored: Oid | None) -> Refusal | None:
+    thread = update.name.removeprefix(ACTIVE)
+    archive = ARCHIVE + thread
+    ended = push.store.refs.find(archive)
+    coming = ended or push.find_coming(archive)
+    if update.new is None:
+        return _check_deletion(push, update.name, stored, coming)
+    if ended is not None:
+        return Refusal(
+            update.name,
+            f"thread {thread} has ended, and is archived here",
+            "`uwf fetch` brings the archive and removes this ref; to continue from a step: "
+            f"`uwf thread fork {thread}`",
+        )
+    if coming is not None and not descends(push.store.objects, coming, update.new):
+        return Refusal(
+            update.name,
+            "the same push archives the thread at a commit that does not descend from it",
+            "`uwf fetch` shows both sides",
+        )
+    return _check_forward(push, update, update.new, stored)
+
+
+def _check_deletion(
+    push: Push, name: str, stored: Oid | None, coming: Oid | None
+) -> Refusal | None:
+    if stored is None:
+        return None
+    if coming is None:
+        return _deleted(name)
+    if descends(push.store.objects, coming, stored):
+        return None
+    return Refusal(
+        name,
+        f"it is at {stored} here, and the archive that replaces it does not descend from it",
+        "`uwf fetch` shows both sides; the thread has new commits here",
+    )
+
+
+def _check_archived(push: Push, update: RefUpdate, stored: Oid | None) -> Refusal | None:
+    if stored is not None:
+        done = "deleted" if update.new is None else "moved"
+        return Refusal(
+            update.name,
+            f"an archived thread is never {done}; it ended at {stored}",
+            "leave this ref out of the push",
+        )
+    if update.new is None:
+        return None
+    active = push.store.refs.find(ACTIVE + update.name.removeprefix(ARCHIVE))
+    return _check_forward(push, update, update.new, active)
+
+
+def _check_forward(push: Push, update: RefUpdate, new: Oid, stored: Oid | None) -> Refusal | None:
+    if stored is None or descends(push.store.objects, new, stored):
+        return None
+    return Refusal(
+        update.name,
+        f"{new} does not descend from {stored}, where it is here: history is never rewritten",
+        "`uwf fetch` shows both sides, and how to keep yours as a fork",
+    )
+
+
+def _deleted(name: str) -> Refusal:
+    return Refusal(
+        name,
+        "it would be lost: an active ref is deleted only together with its archiving",
+        "leave this ref out of the push; `git push --mirror` and `--prune` delete what you "
+        "do not have",
+    )
+
+
+_LOCAL = "refs/uwf/"
+
+
+def find_bad_name(push: Push, update: RefUpdate) -> Refusal | None:
+    """Return why the name of the ref in *update* is not allowed; None if it is."""
+    name = update.name
+    if name.startswith(_LOCAL):
+        return Refusal(
+            name,
+            "refs below refs/uwf/ belong to one store alone, and are not shared",
+            "push threads, archive and workflows only; `git push --mirror` pushes too much",
+        )
+    problem = _find_problem(push, name)
+    if problem is None:
+        return None
+    return Refusal(name, problem, "push it under another name, or leave it out")
+
+
+def _find_problem(push: Push, name: str) -> str | None:
+    for prefix in (ACTIVE, ARCHIVE):
+        if name.startswith(prefix):
+            given = name.removeprefix(prefix)
+            return None if is_thread_id(given) else f"{given[:60]!r} is not a thread id"
+    if name.startswith(WORKFLOWS):
+        return _find_workflow_problem(push, name)
+    return None if name == NODES_REF else "uwf has no ref of that name"
+
+
+def _find_workflow_problem(push: Push, name: str) -> str | None:
+    given = name.removeprefix(WORKFLOWS)
+    problem = check_workflow_name(given)
+    if problem is not None:
+        return f"{given[:60]!r} is not a workflow name: {problem}"
+    if push.store.refs.find(name) is not None:
+        return None
+    pushed = (each.removeprefix(WORKFLOWS) for each in push.updates if each.startswith(WORKFLOWS))
+    for other in (*push.store.refs.names(WORKFLOWS), *pushed):
+        if other != given and fold_workflow_name(other) == fold_workflow_name(given):
+            return f"it differs from the workflow {other} in case only"
+    return None

@@ -1,0 +1,78 @@
+"""Fast-forward before a step: take over what the last fetch left in the thread's tracking refs.
+
+A store without remotes pays nothing for this, not even imports.
+"""
+
+from uwf_git.debug_log import debug
+from uwf_git.errors import Conflict, StoreDamaged
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+
+
+class EndedElsewhere(Conflict):
+    """The thread ended at a remote, and diverged from there here: no push can ever join them."""
+
+    code = "ended-elsewhere"
+
+    def __init__(self, remote: str, thread: ThreadId, *, here: Oid, there: Oid) -> None:
+        super().__init__(
+            f"thread {thread} has ended at {remote}, at {there}, "
+            f"which does not descend from {here} here",
+            hint=f"continue in a fork: `uwf thread fork {thread} --at {here}`",
+            thread=thread,
+            remote=remote,
+            local=here,
+            tracked=there,
+        )
+
+
+def has_remotes(store: Store) -> bool:
+    """Check whether the store has a remote."""
+    names = store.config.values
+    return any(name.startswith("remote.") and name.endswith(".url") for name in names)
+
+
+def fast_forward_from_tracking(store: Store, thread: ThreadId) -> bool:
+    """Fast-forward *thread* to its tracking refs before a step; return whether it moved.
+
+    The caller holds the lock. A thread that diverged from a remote may be stepped, so that work
+    goes on without a network; one that has *ended* at a remote may not, since the two sides could
+    never be joined.
+
+    Raises:
+        EndedElsewhere: it ended at a remote in a commit that does not descend from the one here.
+    """
+    if not has_remotes(store):
+        return False
+    from uwf_git.store.remotes.remotes import list_remotes  # noqa: PLC0415 (only for stores with remotes)
+    from uwf_git.store.remotes.thread_sides import read_sides  # noqa: PLC0415 (see above)
+
+    for remote in list_remotes(store.config):
+        try:
+            sides = read_sides(store, remote, thread)
+        except StoreDamaged:
+            # A step does not need this ref; the next fetch reports it.
+            continue
+        if sides.active is None or sides.is_in_sync:
+            continue
+        from uwf_git.commands.remote.reconcile import (  # noqa: PLC0415 (imports all checks; few steps need them)
+            reconcile_thread,
+            take_over_steering,
+        )
+
+        try:
+            reconciled = reconcile_thread(store, remote, thread)
+            debug("ZV8N6BWT", "tracked", thread=thread, remote=remote.name, event=reconciled.event)
+        except Conflict:
+            # An agent's work has to be recorded first, or another process moved the thread.
+            debug("QZHR5YRJ", "tracked in vain", thread=thread, remote=remote.name)
+            if take_over_steering(store, remote, thread) is not None:
+                return True
+            continue
+        if reconciled.event in {"moved", "archived"}:
+            return True
+        there = sides.there_archived
+        if reconciled.event == "diverged" and there is not None:
+            raise EndedElsewhere(remote.name, thread, here=sides.active, there=there)
+    return False

@@ -1,0 +1,267 @@
+"""`uwf fetch`: receive, check, take in, move tracking refs, reconcile.
+
+Tracking refs name only commits that arrived complete. A local ref moves only under its thread's
+lock, after a check, to a descendant: a remote that lies, or a transfer that breaks off, cannot
+lose anything here.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.remote.reconcile import (
+    Reconciled,
+    reconcile_thread,
+    reconcile_workflow,
+    take_over_steering,
+)
+from uwf_git.commands.verify.arrivals import Arrival, pass_arrivals
+from uwf_git.commands.verify.finding import Finding
+from uwf_git.errors import Conflict, StoreDamaged, UwfError
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.objects.ancestry import is_descendant
+from uwf_git.store.objects.walk import Needed, list_new_objects
+from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.exchange import FetchRequest
+from uwf_git.store.remotes.incoming import Incoming, receive_objects
+from uwf_git.store.remotes.remotes import Remote, choose_remote, remote_url
+from uwf_git.store.remotes.thread_sides import Sides
+from uwf_git.store.remotes.tracking import SharedRefs, read_shared, sort_refs, update_tracking
+from uwf_git.store.store import Store
+from uwf_git.store.threads.lock import lock_thread
+
+
+class SidesDiverged(Conflict):
+    """A thread or workflow has new commits here and at the remote; both are kept."""
+
+    code = "diverged"
+
+    def __init__(self, remote: Remote, reconciled: Reconciled, *, others: int) -> None:
+        kind, _slash, name = reconciled.ref.removeprefix("refs/").partition("/")
+        what = f"workflow {name}" if kind == "workflows" else f"thread {name}"
+        more = f" (and {others} more)" if others else ""
+        super().__init__(
+            f"{what} has diverged: here at {reconciled.local}, at {remote.name} at "
+            f"{reconciled.tracked}{more}",
+            hint=divergence_hint(reconciled),
+            ref=reconciled.ref,
+            local=reconciled.local,
+            tracked=reconciled.tracked,
+        )
+
+
+class RefsRefused(StoreDamaged):
+    """A ref of the remote was not taken over: it, or the ref here, is damaged."""
+
+    code = "refs-refused"
+
+    def __init__(self, remote: Remote, reconciled: Reconciled, *, others: int) -> None:
+        finding = reconciled.finding
+        more = f" (and {others} more)" if others else ""
+        super().__init__(
+            f"{reconciled.ref} of {remote.name} was not taken over: "
+            f"{finding.message if finding else 'it is damaged'}{more}",
+            hint=refusal_hint(reconciled),
+            ref=reconciled.ref,
+            commit=reconciled.tracked,
+        )
+
+
+class ThreadsBusy(Conflict):
+    """Threads that moved at the remote are locked here."""
+
+    code = "threads-busy"
+
+    def __init__(self, error: UwfError, *, others: int) -> None:
+        more = f" (and {others} more)" if others else ""
+        super().__init__(error.message + more, hint=error.hint, **error.facts)
+
+
+class Fetched(NamedTuple):
+    """What a fetch did."""
+
+    remote: Remote
+    reconciled: list[Reconciled]
+    """What happened to each thread and workflow that changed."""
+
+    busy: list[tuple[ThreadId, UwfError]]
+    """Threads that are locked; the next fetch takes them over."""
+
+    ignored: list[str]
+    """Refs of the remote that name neither a thread nor a workflow."""
+
+    unchanged: int
+
+    def of(self, event: str) -> list[Reconciled]:
+        """Return those with this *event*."""
+        return [each for each in self.reconciled if each.event == event]
+
+    def failure(self) -> UwfError | None:
+        """Return the worst error, which sets the exit status; None if all went well."""
+        refused, diverged = self.of("refused"), self.of("diverged")
+        if refused:
+            return RefsRefused(self.remote, refused[0], others=len(refused) - 1)
+        if diverged:
+            return SidesDiverged(self.remote, diverged[0], others=len(diverged) - 1)
+        if self.busy:
+            return ThreadsBusy(self.busy[0][1], others=len(self.busy) - 1)
+        return None
+
+
+def refusal_hint(reconciled: Reconciled) -> str:
+    """Return what to do about something that was not taken over."""
+    if reconciled.tracked is None and reconciled.finding is not None:
+        return reconciled.finding.hint  # the damage is here
+    return "your store is unchanged; repair it at the remote"
+
+
+def divergence_hint(reconciled: Reconciled) -> str:
+    """Return what to type about something that has diverged."""
+    kind, _slash, name = reconciled.ref.removeprefix("refs/").partition("/")
+    if kind == "workflows":
+        return (
+            f"take theirs with `git update-ref {reconciled.ref} {reconciled.tracked} "
+            f"{reconciled.local}` in the store, then put yours again on top"
+        )
+    return (
+        f"both are kept; `uwf thread fork {name} --at {reconciled.local}` makes yours a thread of "
+        "its own, and this one follows the remote"
+    )
+
+
+def fetch_remote(store: Store, caller: Caller, name: str | None) -> Fetched:
+    """Fetch from the remote *name*, and fast-forward what is behind it.
+
+    Raises:
+        NoSuchRemote, WhichRemote, BadRemoteUrl: there is no remote to fetch from.
+        RemoteFailed: it cannot be reached, or breaks off; nothing has changed.
+    """
+    remote = choose_remote(store.config, name)
+    received = _Received(store, remote)
+    with receive_objects(store) as incoming:
+        _transfer(store, caller, received, incoming)
+        incomplete = received.drop_incomplete(incoming)
+        if len(incomplete) < len(received.wanted):
+            incoming.move_into_store()
+    update_tracking(store, remote, seen=received.seen, now=received.there)
+    return _reconcile(store, caller, received, incomplete)
+
+
+def _transfer(store: Store, caller: Caller, received: "_Received", incoming: Incoming) -> None:
+    from uwf_git.store.remotes.transport import (  # noqa: PLC0415 (dulwich's clients cost 70 ms)
+        Access,
+        fetch_pack,
+    )
+
+    url = remote_url(store, received.remote)
+    access = Access(url, store.config, caller.environ)
+    fetch_pack(access, received.choose, incoming)
+
+
+class _Received:
+    """The refs here, the tracking refs, and the refs that the remote has now."""
+
+    def __init__(self, store: Store, remote: Remote) -> None:
+        self.store, self.remote = store, remote
+        self.seen = read_shared(store, remote)
+        self.here = read_shared(store)
+        self.there = SharedRefs({}, {}, {})
+        self.ignored: list[str] = []
+        self.wanted: dict[tuple[str, str], Oid] = {}
+
+    def choose(self, refs: dict[str, Oid]) -> FetchRequest:
+        """Return the commits to request, and commits here that the remote may know."""
+        self.there, self.ignored = sort_refs(refs)
+        haves: dict[Oid, None] = {}
+        shared: dict[Oid, None] = {}
+        for kind, name, oid in self.there.rows():
+            known = self._known(kind, name)
+            if oid in known:
+                shared[oid] = None
+            elif not any(is_descendant(self.store.objects, each, oid) for each in known):
+                self.wanted[kind, name] = oid
+                haves.update(dict.fromkeys(known))
+        return FetchRequest(list(dict.fromkeys(self.wanted.values())), [*haves, *shared])
+
+    def _known(self, kind: str, name: str) -> list[Oid]:
+        """Return the commits of a thread or workflow here, tracking refs first."""
+        kinds = ("workflows",) if kind == "workflows" else ("archive", "threads")
+        found = [side.find(each, name) for side in (self.seen, self.here) for each in kinds]
+        return [oid for oid in found if oid is not None]
+
+    def drop_incomplete(self, incoming: Incoming) -> list[Reconciled]:
+        """Drop the refs whose objects did not all arrive, and return a refusal for each."""
+        had = {oid for side in (self.here, self.seen) for _kind, _name, oid in side.rows()}
+        whole: set[Needed] = set()
+        incomplete = []
+        for (kind, name), oid in self.wanted.items():
+            try:
+                whole.update(list_new_objects(incoming.objects, oid, had, whole))
+            except StoreDamaged as error:
+                ref = f"refs/{kind}/{name}"
+                finding = Finding(error.message, "see `git fsck` there", ref, oid)
+                here = self.here.find(kind, name)
+                incomplete.append(Reconciled("refused", ref, here, oid, finding))
+                self._forget(kind, name)
+        return incomplete
+
+    def _forget(self, kind: str, name: str) -> None:
+        """Keep the tracking ref of a ref that is incomplete."""
+        folder = getattr(self.there, kind)
+        before = self.seen.find(kind, name)
+        if before is None:
+            del folder[name]
+        else:
+            folder[name] = before
+
+
+def _reconcile(
+    store: Store, caller: Caller, received: _Received, incomplete: list[Reconciled]
+) -> Fetched:
+    remote, reconciled = received.remote, list(incomplete)
+    busy: list[tuple[ThreadId, UwfError]] = []
+    # Also threads with both refs here, left by an interrupted archiving.
+    threads = {*received.there.threads, *received.there.archive}
+    threads |= received.here.threads.keys() & received.here.archive.keys()
+    moved = _moved_threads(store, remote, threads)
+    passed = pass_arrivals(store, list(_arrivals(store, moved)))
+    for thread in moved:
+        try:
+            with lock_thread(store, thread, since_ms=caller.now_ms()):
+                reconciled.append(reconcile_thread(store, remote, thread, passed=passed))
+        except Conflict as error:
+            steered = take_over_steering(store, remote, thread, passed=passed)
+            if steered is None:
+                busy.append((thread, error))
+            else:
+                reconciled.append(steered)
+    reconciled += [reconcile_workflow(store, remote, name) for name in received.there.workflows]
+    changed = [each for each in reconciled if each.event != "unchanged"]
+    unchanged = len(threads) - len(moved) + len(reconciled) - len(changed)
+    return Fetched(remote, changed, busy, received.ignored, unchanged)
+
+
+def _moved_threads(store: Store, remote: Remote, threads: set[str]) -> dict[ThreadId, Sides]:
+    """Return the threads that differ between the sides, found without reading a commit."""
+    here, there = read_shared(store), read_shared(store, remote)
+    sides = {
+        ThreadId(name): Sides(
+            here.threads.get(name),
+            here.archive.get(name),
+            there.threads.get(name),
+            there.archive.get(name),
+        )
+        for name in sorted(threads)
+    }
+    return {thread: each for thread, each in sides.items() if not each.is_in_sync}
+
+
+def _arrivals(store: Store, moved: dict[ThreadId, Sides]) -> Iterator[Arrival]:
+    """Yield what is probably to be taken over; the locks of the threads are not held yet."""
+    for thread, sides in moved.items():
+        tip = sides.there_archived or sides.there_active
+        known = sides.active
+        if sides.archived is not None or tip is None:
+            continue
+        if known is None or is_descendant(store.objects, tip, known):
+            yield Arrival(thread, known, tip, archived=sides.there_archived is not None)

@@ -1,0 +1,291 @@
+"""`uwf push`: send threads and workflows to a remote.
+
+Each ref is changed only from the value that the remote reported; what the remote has and this
+store does not know is left alone.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.remote.push_batches import (
+    REF_MOVED,
+    UnitResult,
+    send_units,
+    single_units,
+)
+from uwf_git.commands.remote.push_plan import (
+    NotPushed,
+    PushPlan,
+    PushUnit,
+    RefChange,
+    plan_push,
+    restrict,
+)
+from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
+from uwf_git.store.objects.walk import Needed, list_new_objects
+from uwf_git.store.oid import Oid
+from uwf_git.store.refs.refs import BadRef
+from uwf_git.store.remotes.exchange import PackParcel, Parcel, PushReport
+from uwf_git.store.remotes.remotes import Remote, choose_remote, remote_url
+from uwf_git.store.remotes.tracking import (
+    SharedRefs,
+    list_unreadable,
+    read_shared,
+    sort_refs,
+    track,
+)
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import resolve_thread
+
+_MOST_NAMED = 5
+_LONGEST_OUTPUT = 500
+
+# git's reasons, in several versions, when a ref no longer has the value that it reported before.
+_RACES = (REF_MOVED, "failed to update ref", "cannot lock ref", "reference already exists")
+
+_ATOMIC_FAILED = "atomic transaction failed"
+
+
+class FetchFirst(Conflict):
+    """The remote has commits that are not here."""
+
+    code = "fetch-first"
+
+    def __init__(self, remote: Remote, left: Sequence[NotPushed]) -> None:
+        refs = [each.ref for each in left]
+        super().__init__(
+            f"{remote.name} has something newer of {name_some(refs, most=_MOST_NAMED)}",
+            hint=f"`uwf fetch {remote.name}` brings it here; then push again",
+            remote=remote.name,
+            refs=refs,
+        )
+
+
+class PushDiverged(Conflict):
+    """Both this store and the remote have new commits."""
+
+    code = "push-diverged"
+
+    def __init__(self, remote: Remote, left: Sequence[NotPushed]) -> None:
+        first = left[0]
+        refs = [each.ref for each in left]
+        _refs, kind, name = first.ref.split("/", 2)
+        fork = f"`uwf thread fork {name} --at {first.here}` makes yours a thread of its own"
+        super().__init__(
+            f"{name_some(refs, most=_MOST_NAMED)}: here at {first.here}, at {remote.name} at "
+            f"{first.there}; neither goes on from the other",
+            hint=fork if kind != "workflows" else f"`uwf fetch {remote.name}` says what to do",
+            remote=remote.name,
+            refs=refs,
+            local=first.here,
+            tracked=first.there,
+        )
+
+
+class PushRefused(Refused):
+    """The remote refused a change."""
+
+    code = "push-refused"
+
+    def __init__(self, remote: Remote, refused: Sequence[UnitResult]) -> None:
+        first = refused[0]
+        refs = [each.unit.name for each in refused]
+        output = first.output.replace("\n", "; ")[:_LONGEST_OUTPUT]
+        super().__init__(
+            f"{remote.name} refused {name_some(refs, most=_MOST_NAMED)}: {first.reason}"
+            + (f": {output}" if output else ""),
+            hint=f"check it with `uwf verify {first.unit.name}`; if it is sound, ask the owner of "
+            f"{remote.name} what it accepts",
+            remote=remote.name,
+            refs=refs,
+        )
+
+
+class PushDamaged(StoreDamaged):
+    """Objects that a push needs are missing or damaged here."""
+
+    code = "push-damaged"
+
+    def __init__(self, remote: Remote, damaged: Sequence[tuple[str, str]]) -> None:
+        refs = [ref for ref, _why in damaged]
+        super().__init__(
+            f"{name_some(refs, most=_MOST_NAMED)} could not be pushed to {remote.name}: "
+            f"{damaged[0][1]}",
+            hint=f"`uwf verify {damaged[0][0]}` says what is missing",
+            remote=remote.name,
+            refs=refs,
+        )
+
+
+class Pushed(NamedTuple):
+    """What a push did."""
+
+    remote: Remote
+    pushed: list[RefChange]
+    refused: list[UnitResult]
+    left: list[NotPushed]
+    """Refs that the remote has already, or has something else in."""
+
+    damaged: list[tuple[str, str]]
+    """Refs whose objects are not all here, and why."""
+
+    def standing(self, *standings: str) -> list[NotPushed]:
+        """Return the refs that were not pushed for one of these reasons."""
+        return [each for each in self.left if each.standing in standings]
+
+    def failure(self) -> UwfError | None:
+        """Return the worst error, which sets the exit status; None if everything was pushed."""
+        if self.damaged:
+            return PushDamaged(self.remote, self.damaged)
+        if self.refused:
+            return PushRefused(self.remote, self.refused)
+        if diverged := self.standing("diverged"):
+            return PushDiverged(self.remote, diverged)
+        if newer := self.standing("fetch-first"):
+            return FetchFirst(self.remote, newer)
+        return None
+
+
+def push_remote(
+    store: Store, caller: Caller, name: str | None, threads: Sequence[str] = ()
+) -> Pushed:
+    """Push every thread and workflow to the remote *name*; or only *threads*.
+
+    Raises:
+        NoSuchRemote, WhichRemote, BadRemoteUrl, SeveralPushUrls: there is no remote to push to.
+        NoSuchThread, AmbiguousThread, NotAThreadId: one of *threads* names no thread.
+        RemoteFailed: it cannot be reached, or breaks off.
+    """
+    remote = choose_remote(store.config, name)
+    here = read_shared(store)
+    unreadable = list_unreadable(store)
+    if threads:
+        ids = [resolve_thread(store, text) for text in threads]
+        here = restrict(here, ids)
+        unreadable = [ref for ref in unreadable if ref.rpartition("/")[2] in ids]
+    push = _Push(store, remote, here, _open_connection(store, caller, remote))
+    push.damaged.update((ref, BadRef(ref).message) for ref in unreadable)
+    return push.run()
+
+
+class _SendParcel(Protocol):
+    """Connects to the remote, and sends the parcel that *pack* makes by its refs."""
+
+    def __call__(self, pack: PackParcel, *, atomic: bool) -> PushReport:
+        """Push once."""
+
+
+class _Push:
+    """One push: the refs here, and the refs that the remote had when they were last seen."""
+
+    def __init__(
+        self, store: Store, remote: Remote, here: SharedRefs, connection: _SendParcel
+    ) -> None:
+        self.store, self.remote, self.here = store, remote, here
+        self.seen = read_shared(store, remote)
+        self.damaged: dict[str, str] = {}
+        self._connection = connection
+
+    def run(self) -> Pushed:
+        """Plan, send, and record what the remote has now."""
+        plan, report = self._plan_and_send()
+        results = send_units(self._send, plan.units, report)
+        results = [each for each in results if each.unit.name not in self.damaged]
+        taken = [each.unit for each in results if each.reason is None]
+        refused = [each for each in results if each.reason is not None and not _is_race(each)]
+        raced = [each.unit for each in results if each.reason is not None and _is_race(each)]
+        left = [*plan.left, *map(_overtaken, raced)]
+        self._track(taken, left)
+        pushed = [change for unit in taken for change in unit.changes]
+        return Pushed(self.remote, pushed, refused, left, sorted(self.damaged.items()))
+
+    def _plan_and_send(self) -> tuple[PushPlan, PushReport]:
+        """Plan by the refs of the remote; in the same connection send the units of one change."""
+        plan = PushPlan([], [])
+
+        def pack(refs: dict[str, Oid]) -> Parcel:
+            nonlocal plan
+            there = sort_refs(refs)[0]
+            plan = plan_push(self.store.objects, self.here, there, seen=self.seen)
+            lost = [each for each in plan.left if each.standing == "damaged"]
+            self.damaged |= {each.ref: f"commit {each.here} is missing" for each in lost}
+            return self._collect(single_units(plan.units), refs)
+
+        report = self._connection(pack, atomic=False)
+        return plan, report
+
+    def _send(self, units: Sequence[PushUnit], *, atomic: bool) -> PushReport:
+        """Send planned *units*; refuse those whose refs have moved at the remote since."""
+        moved: dict[str, str | None] = {}
+
+        def pack(refs: dict[str, Oid]) -> Parcel:
+            current = [unit for unit in units if _is_current(unit, refs)]
+            stale = [unit for unit in units if unit not in current]
+            moved.update((change.ref, REF_MOVED) for unit in stale for change in unit.changes)
+            return self._collect(current, refs)
+
+        report = self._connection(pack, atomic=atomic)
+        return report._replace(statuses={**report.statuses, **moved})
+
+    def _collect(self, units: Sequence[PushUnit], refs: dict[str, Oid]) -> Parcel:
+        """Collect the objects that a remote with *refs* needs for *units*; skip damaged units."""
+        had = set(refs.values())
+        needed: dict[Needed, None] = {}
+        changes: dict[str, Oid | None] = {}
+        for unit in units:
+            try:
+                for change in unit.changes:
+                    if change.after is not None:
+                        found = list_new_objects(self.store.objects, change.after, had, needed)
+                        needed.update(dict.fromkeys(found))
+            except StoreDamaged as error:
+                self.damaged[unit.name] = error.message
+            else:
+                changes.update((change.ref, change.after) for change in unit.changes)
+        return Parcel(changes, list(needed))
+
+    def _track(self, units: Sequence[PushUnit], left: Sequence[NotPushed]) -> None:
+        there = {change.ref: change.after for unit in units for change in unit.changes}
+        there |= {each.ref: each.there for each in left if each.standing == "unchanged"}
+        for ref, to in there.items():
+            place = ref.removeprefix("refs/")
+            kind, _slash, name = place.partition("/")
+            seen = self.seen.find(kind, name)
+            if seen != to:
+                track(self.store, self.remote, place, seen=seen, to=to)
+
+
+def _is_current(unit: PushUnit, refs: dict[str, Oid]) -> bool:
+    return all(refs.get(change.ref) == change.before for change in unit.changes)
+
+
+def _is_race(result: UnitResult) -> bool:
+    reason = result.reason or ""
+    # The reason of a failed atomic push does not say why; the output does.
+    why = f"{reason} {result.output}" if _ATOMIC_FAILED in reason else reason
+    return any(words in why for words in _RACES)
+
+
+def _overtaken(unit: PushUnit) -> NotPushed:
+    change = unit.changes[0]
+    return NotPushed(unit.name, "fetch-first", change.after or change.before or Oid(""), None)
+
+
+def _open_connection(store: Store, caller: Caller, remote: Remote) -> _SendParcel:
+    """Return the way to *remote*: git's protocol, or our own code where no git is installed."""
+    from uwf_git.store.remotes.transport import (  # noqa: PLC0415 (dulwich's clients cost 70 ms)
+        Access,
+        send_pack,
+    )
+
+    url = remote_url(store, remote, for_push=True)
+    access = Access(url, store.config, caller.environ)
+    if access.is_served_here:
+        from uwf_git.commands.remote.push_locally import (  # noqa: PLC0415 (imports all checks)
+            push_locally,
+        )
+
+        return partial(push_locally, access, store.objects)
+    return partial(send_pack, access, store.objects)

@@ -1,0 +1,175 @@
+"""Build the commits of a turn: a step, a failed attempt, a person's answer, a wait for a person.
+
+Source: seed 000 section 2.3 (StepNode); DESIGN 3 (Attempt).
+"""
+
+import base64
+from typing import Any
+
+from uwf_git.agents.command_line import agent_name
+from uwf_git.agents.reply import AgentReply
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.turn.turn import Played, StepFiles, ThreadResult, Turn, build_thread_result
+from uwf_git.engine.subject import describe_step
+from uwf_git.model.builtin import ATTEMPT, BUILTIN, BYTES, STEP, TEXT, TRACE
+from uwf_git.model.event_folds import Cause, Standing
+from uwf_git.model.node import Node, build_node
+from uwf_git.model.references import reference
+from uwf_git.model.thread import Event
+from uwf_git.model.workflow import parse_role, parse_workflow
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import Head, advance_head
+from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
+from uwf_git.store.threads.snapshot import Snapshot
+
+
+def build_step(turn: Turn, played: Played, reply: AgentReply) -> NewCommit:
+    """Build the commit of a turn that succeeded.
+
+    Raises:
+        NotCanonical: the reply holds a value that a node cannot hold.
+    """
+    now = played.started_ms + played.duration_ms
+    times = {"startedAt": played.started_ms, "durationMs": played.duration_ms}
+    left = _left_nodes(played.left, now)
+    return _build_step(turn, "step", _step_nodes(turn, reply, left, times, now), reply)
+
+
+def build_answer(turn: Turn, reply: AgentReply, *, since_ms: int, now_ms: int) -> NewCommit:
+    """Build the commit of a person's answer to the question that was open since *since_ms*.
+
+    It has no ``durationMs``: the time that a question is open counts for no limit.
+    """
+    nodes = _step_nodes(turn, reply, {}, {"startedAt": since_ms}, now_ms)
+    return _build_step(turn, "answer", nodes, reply)
+
+
+def _build_step(turn: Turn, event: Event, nodes: list[Node], reply: AgentReply) -> NewCommit:
+    return build_next(
+        Standing(turn.snapshot.record, turn.present),
+        event,
+        _cause(turn, nodes[0]),
+        said=describe_step(reply.meta, reply.content),
+        nodes=(*nodes, turn.agent),
+    )
+
+
+def _step_nodes(
+    turn: Turn,
+    reply: AgentReply,
+    left: dict[str, list[Node]],
+    times: dict[str, int],
+    now_ms: int,
+) -> list[Node]:
+    """Build the StepNode, and after it the nodes that it refers to."""
+    content = _text_nodes(reply.content, reply.raw, now_ms)
+    payload: dict[str, Any] = {
+        "role": turn.role,
+        "meta": reply.meta,
+        "content": reference(content[0].hash),
+        "agent": reference(turn.agent.hash),
+        "prev": reference(turn.snapshot.record.node),
+    }
+    if len(content) > 1:
+        payload["raw"] = reference(content[1].hash)
+    for name, nodes in left.items():
+        payload[name] = reference(nodes[0].hash)
+        content += nodes
+    optional = {
+        "rung": reply.rung,
+        "session": reply.session,
+        "state": reply.state,
+        "usage": reply.usage,
+    }
+    payload |= {name: value for name, value in optional.items() if value}
+    return [build_node(STEP, payload | times, timestamp=now_ms), *content]
+
+
+def build_attempt(turn: Turn, played: Played) -> NewCommit:
+    """Build the commit of a turn that failed; head and chain stay."""
+    now = played.started_ms + played.duration_ms
+    error = dict(played.error or {"kind": "unknown", "message": "unknown"})
+    payload: dict[str, Any] = {
+        "role": turn.role,
+        "agent": reference(turn.agent.hash),
+        "attempt": turn.attempt,
+        "error": error,
+    }
+    if played.left.usage:
+        payload["usage"] = dict(played.left.usage)
+    if played.left.reset_at is not None:
+        payload["resetAt"] = played.left.reset_at
+    if played.exit_code is not None:
+        payload["exitCode"] = played.exit_code
+    nodes: list[Node] = []
+    for field, output in (("content", played.stdout), ("stderr", played.stderr)):
+        if output:
+            texts = _text_nodes(output.decode(errors="replace"), None, now)
+            payload[field] = reference(texts[0].hash)
+            nodes += texts
+    for name, left in _left_nodes(played.left, now).items():
+        payload[name] = reference(left[0].hash)
+        nodes += left
+    payload |= {"startedAt": played.started_ms, "durationMs": played.duration_ms}
+    attempt = build_node(ATTEMPT, payload, timestamp=now)
+    has_retries = turn.present.failures < turn.retry.retries
+    new = build_next(
+        Standing(turn.snapshot.record, turn.present),
+        "attempt",
+        _cause(turn, attempt)._replace(has_retries=has_retries),
+        said=f"attempt {turn.attempt} failed: {error['message']}",
+        nodes=(attempt, *nodes, turn.agent),
+    )
+    return new._replace(body=played.stderr.decode(errors="replace")[-2000:])
+
+
+def _cause(turn: Turn, node: Node) -> Cause:
+    return Cause(node=node, role=turn.role, agent=agent_name(turn.agent.payload["command"]))
+
+
+def _left_nodes(left: StepFiles, timestamp: int) -> dict[str, list[Node]]:
+    """Build the nodes of an agent's files, by the payload field that refers to the first."""
+    found: dict[str, list[Node]] = {}
+    if left.prompt:
+        found["prompt"] = _text_nodes(left.prompt, None, timestamp)
+    if left.trace is not None:
+        # A thread that began before Trace nodes existed does not have their type yet.
+        trace = build_node(TRACE, dict(left.trace), timestamp=timestamp)
+        found["trace"] = [trace, BUILTIN[TRACE]]
+    return found
+
+
+def _text_nodes(text: str, raw: bytes | None, timestamp: int) -> list[Node]:
+    """Build the Text node of *text*; if the output was not UTF-8, also its Bytes node."""
+    nodes = [build_node(TEXT, text, timestamp=timestamp)]
+    if raw is not None:
+        encoded = base64.b64encode(raw).decode("ascii")
+        nodes.append(build_node(BYTES, encoded, timestamp=timestamp))
+    return nodes
+
+
+_LONGEST_BODY = 2_000
+"""The most of the question that the commit shows; the Role node has all of it."""
+
+
+def wait_for_person(
+    store: Store, caller: Caller, seen: tuple[Head, Snapshot], *, role: str, agent: Node
+) -> ThreadResult:
+    """Record that the thread waits for a person to play *role*.
+
+    Raises:
+        HeadMoved: another process moved the head.
+    """
+    head, snapshot = seen
+    workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
+    asked = parse_role(snapshot.get_node(workflow.roles[role]))
+    new = build_next(
+        read_standing(snapshot),
+        "wait",
+        Cause(role=role),
+        said="waits for a person",
+        nodes=(agent,),
+    )._replace(body=(asked.system_prompt or asked.description)[:_LONGEST_BODY])
+    commit = record_next(store, snapshot, new, caller.signing(store))
+    advance_head(store, head, commit)
+    return build_thread_result(new.record, said=new.said)

@@ -1,0 +1,108 @@
+"""Read an active thread, and the errors for one that cannot be stepped or steered."""
+
+from uwf_git.errors import Refused
+from uwf_git.model.thread import Status, ThreadState
+from uwf_git.model.time_text import render_time
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import Head, get_head, resolve_thread
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+
+class ThreadNotActive(Refused):
+    """The thread has ended."""
+
+    code = "thread-not-active"
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        record = snapshot.record
+        super().__init__(
+            f"thread {record.thread} is not active: it was archived as {record.status} "
+            f"at {record.node}",
+            hint=f"start a new one with `uwf thread start {record.workflow_name} -p …`, or go on "
+            f"from a step of it with `uwf thread fork {record.thread} --at STEP`",
+            thread=record.thread,
+            status=record.status,
+            head=record.node,
+        )
+
+
+class ThreadNotReady(Refused):
+    """The thread's status does not allow a step."""
+
+    code = "thread-not-ready"
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        record = snapshot.record
+        status, hint = _account(snapshot, snapshot.get_present())
+        super().__init__(
+            f"thread {record.thread} {status}",
+            hint=hint,
+            thread=record.thread,
+            status=record.status,
+        )
+
+
+class WrongStatus(Refused):
+    """The command does not fit the thread's status."""
+
+    code = "wrong-status"
+
+    def __init__(self, snapshot: Snapshot, problem: str, hint: str) -> None:
+        record = snapshot.record
+        super().__init__(
+            f"thread {record.thread} {problem}",
+            hint=hint.format(thread=record.thread),
+            thread=record.thread,
+            status=record.status,
+        )
+
+
+def _account(snapshot: Snapshot, present: ThreadState) -> tuple[str, str]:
+    """Return why no step can be taken, and a hint what to type."""
+    thread = snapshot.record.thread
+    status: Status = snapshot.record.status
+    waiting = present.waiting
+    if status == "paused":
+        return "is paused", f"`uwf thread resume {thread}` lets it go on"
+    if status == "failed":
+        hint = (
+            f"`uwf thread show {thread}` tells why; `uwf thread retry {thread}` has it try again, "
+            "and with -m tells the agent something"
+        )
+        return "has failed: its agent's retries are used up", hint
+    if status == "waiting" and waiting is not None and waiting.until is not None:
+        hint = (
+            f"`uwf thread run {thread} --wait` sleeps until then; "
+            f"`uwf thread resume {thread}` lets it try now"
+        )
+        when = render_time(waiting.until)
+        return f"waits until {when}: the agent of {waiting.role} hit a limit", hint
+    if status == "waiting" and waiting is not None:
+        hint = (
+            f"`uwf thread answer {thread}` asks and records the answer; to have an agent play it: "
+            f"`uwf thread amend {thread} --agent {waiting.role}=CMD`"
+        )
+        return f"waits for a person, who plays {waiting.role}", hint
+    return f"is {status}, not ready", f"see why with `uwf thread show {thread}`"
+
+
+def is_steppable(snapshot: Snapshot, present: ThreadState, *, now_ms: int) -> bool:
+    """Check whether a step can be taken: ready, or the limit it waits for has ended."""
+    if snapshot.record.status == "waiting" and present.waiting is not None:
+        until = present.waiting.until
+        return until is not None and until <= now_ms
+    return snapshot.record.status == "ready"
+
+
+def read_active(store: Store, text: str) -> tuple[Head, Snapshot]:
+    """Return head and snapshot of the active thread that *text* names.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches, or several do.
+        ThreadNotActive: the thread has ended.
+    """
+    head = get_head(store, resolve_thread(store, text))
+    snapshot = read_snapshot(store, head.commit)
+    if head.archived:
+        raise ThreadNotActive(snapshot)
+    return head, snapshot

@@ -1,0 +1,69 @@
+"""Check a reply's meta against its role's schema, before anything is written.
+
+The check runs in a limited fork: a pattern in a fetched schema can run for ever.
+"""
+
+from typing import Any
+
+from uwf_git.agents.limited_fork import run_limited
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.engine.subject import first_line
+from uwf_git.errors import UwfError
+from uwf_git.model.canonical import NotCanonical, canonical
+from uwf_git.model.plain_schema import is_plainly_valid
+from uwf_git.model.workflow import Workflow, parse_role
+from uwf_git.store.threads.snapshot import Snapshot
+
+_MOST_TOLD = 5
+
+_STORED = ("meta", "content", "usage", "state", "session")
+
+
+def get_output_schema(snapshot: Snapshot, workflow: Workflow, role: str) -> Any:
+    """Return the JSON Schema of the role's meta."""
+    node = snapshot.get_node(workflow.roles[role])
+    return snapshot.get_node(parse_role(node).output_schema).payload
+
+
+def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:
+    """Return *played* if its meta is valid against the role's schema, else a failed turn."""
+    reply = played.reply
+    if reply is None:
+        return played
+    try:
+        canonical({name: getattr(reply, name) for name in _STORED})
+        problem = find_problem(get_output_schema(turn.snapshot, workflow, turn.role), reply.meta)
+    except NotCanonical as error:
+        problem = error.message
+    if problem is None:
+        return played
+    log = first_line(played.stderr.decode(errors="replace").strip().rpartition("\n")[2])
+    told = f"{problem}; its log ends: {log[:200]}" if log else problem
+    broken = {"kind": "schema", "message": told}
+    output = played.stdout or reply.content.encode(errors="replace")
+    return played._replace(reply=None, error=broken, stdout=output)
+
+
+def find_problem(schema: Any, meta: Any) -> str | None:
+    """Return what is wrong with *meta* against *schema*; None if it is valid."""
+    if is_plainly_valid(schema, meta):
+        return None
+    # jsonschema costs 60 ms of start-up: imported only if the quick check does not say yes.
+    from uwf_git.model.schema_check import check_value  # noqa: PLC0415 (see above)
+
+    def check() -> list[str]:
+        problems = check_value(schema, meta)
+        return [f"{_place(each.path)}: {each.message}" for each in problems]
+
+    try:
+        told: list[str] = run_limited(check, what="the check of meta")
+    except UwfError as error:
+        return f"meta cannot be checked: {error.message}"
+    if not told:
+        return None
+    more = f" (and {len(told) - _MOST_TOLD} more)" if len(told) > _MOST_TOLD else ""
+    return "; ".join(told[:_MOST_TOLD]) + more
+
+
+def _place(path: str) -> str:
+    return f"meta{path}" if path.startswith("[") else f"meta.{path}" if path else "meta"

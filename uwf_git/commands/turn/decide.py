@@ -1,0 +1,110 @@
+"""Decide whose turn it is: run the moderator, with its conditions in a limited fork.
+
+The same commit gives the same answer. The history is loaded only if a condition reads it.
+"""
+
+from collections.abc import Callable, Iterator
+
+from uwf_git.agents.limited_fork import run_limited
+from uwf_git.debug_log import debug
+from uwf_git.engine.moderator import (
+    Position,
+    StepSummary,
+    build_context,
+    needs_conditions,
+    next_role,
+)
+from uwf_git.errors import UwfError
+from uwf_git.model.builtin import START as START_NODE
+from uwf_git.model.node import Node
+from uwf_git.model.thread import ThreadState
+from uwf_git.model.transition import Graph
+from uwf_git.model.workflow import Workflow, parse_graph
+from uwf_git.store.threads.snapshot import Snapshot
+
+
+def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) -> str:
+    """Return the role whose turn it is, or ``$END``.
+
+    Raises:
+        NoTransition, UnknownPosition: the workflow has no transition that applies.
+        ConditionFailed, LimitHit: a condition cannot be evaluated.
+        MissingNode, DamagedNode: the head or the workflow cannot be read.
+    """
+    # Read the head even if no condition needs it: a damaged thread must not go on.
+    head = snapshot.get_head_node()
+    graph = parse_graph(snapshot.get_node(workflow.moderator))
+    if not needs_conditions(graph, present.role):
+        role = next_role(graph, present.role, _never_asked)
+    else:
+        role = _ask_conditions(graph, snapshot, present, head)
+    debug("0TYDCYW5", "decided", thread=snapshot.record.thread, after=present.role, role=role)
+    return role
+
+
+def _ask_conditions(graph: Graph, snapshot: Snapshot, present: ThreadState, head: Node) -> str:
+    # JSONata costs 40 ms of start-up: imported only if there is a condition.
+    from uwf_git.engine.expression import evaluate_condition  # noqa: PLC0415 - see above
+
+    position = _position(snapshot, present, head)
+
+    def ask(load_history: Callable[[], list[StepSummary]]) -> str:
+        context = build_context(position, load_history)
+        answer = run_limited(
+            lambda: next_role(graph, present.role, lambda text: evaluate_condition(text, context)),
+            what=f"the decision after {present.role}",
+        )
+        return str(answer)
+
+    try:
+        return ask(_history_not_loaded)
+    except UwfError as error:
+        if error.code != HistoryNeeded.code:
+            raise
+    # Loaded outside the fork: its limits are for the condition, not for a long history.
+    history = _history(snapshot)
+    debug("PS45NV7E", "a condition reads the history", steps=len(history))
+    return ask(lambda: history)
+
+
+class HistoryNeeded(UwfError):
+    """A condition reads the history: raised in the limited fork, never shown."""
+
+    code = "history-needed"
+
+
+def _history_not_loaded() -> list[StepSummary]:
+    raise HistoryNeeded("a condition reads the history")
+
+
+def _never_asked(_condition: str) -> bool:
+    raise AssertionError("the first transition is unconditional")
+
+
+def _position(snapshot: Snapshot, present: ThreadState, head: Node) -> Position:
+    start = snapshot.get_start()
+    return Position(
+        role=present.role,
+        meta={} if head.type == START_NODE else head.payload["meta"],
+        depth=present.depth,
+        state=present.state,
+        prompt=start.payload["prompt"],
+        iteration=present.visits.get(present.role, 0),
+        start_time_ms=present.started_at,
+    )
+
+
+def _history(snapshot: Snapshot) -> list[StepSummary]:
+    """Return the steps before the newest, oldest first."""
+    steps = _earlier_steps(snapshot)
+    history = [StepSummary(step.payload["role"], step.payload["meta"]) for step in steps]
+    history.reverse()
+    return history
+
+
+def _earlier_steps(snapshot: Snapshot) -> Iterator[Node]:
+    chain = snapshot.walk_chain()
+    next(chain)
+    for node in chain:
+        if "prev" in node.payload:
+            yield node

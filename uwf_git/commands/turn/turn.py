@@ -1,0 +1,118 @@
+"""Turns: one role's attempt at one step, its result, and the thread after a commit."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from uwf_git.agents.reply import AgentReply
+from uwf_git.commands.turn.retries import RetryRules
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread import Status, ThreadState
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.run_dir import RunDir, get_run_dir
+from uwf_git.store.threads.snapshot import Snapshot
+
+
+class Turn(NamedTuple):
+    """Everything a player needs to play a role once."""
+
+    store: Store
+    snapshot: Snapshot
+    present: ThreadState
+    started_after: Oid
+    """The commit after which the turn began; its run directory has this name."""
+
+    role: str
+    agent: Node
+    """The AgentConfig node."""
+
+    environ: Mapping[str, str]
+    workdir: str
+    retry: RetryRules = RetryRules(0, 0)
+
+    @property
+    def thread(self) -> ThreadId:
+        """The thread of the turn."""
+        return self.snapshot.record.thread
+
+    @property
+    def run_dir(self) -> RunDir:
+        """Where its agent leaves its output until the turn is recorded."""
+        return get_run_dir(self.store, self.thread, self.started_after)
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt at the step this is, from 1."""
+        return self.present.attempts + 1
+
+
+class StepFiles(NamedTuple):
+    """What an agent left in files beside its reply."""
+
+    prompt: str = ""
+    """The prompt that it sent to its model."""
+
+    trace: Mapping[str, Any] | None = None
+    """The payload of a Trace node."""
+
+    kind: str | None = None
+    """The kind of its failure, in its own word."""
+
+    usage: Mapping[str, Any] | None = None
+    """What a failed agent spent."""
+
+    reset_at: int | None = None
+    """When the limit that it hit ends, in ms since 1970."""
+
+
+class Played(NamedTuple):
+    """The result of a turn: a reply or an error."""
+
+    reply: AgentReply | None
+    started_ms: int
+    duration_ms: int
+    error: Mapping[str, Any] | None = None
+    """``kind`` and ``message``, when there is no reply."""
+
+    hint: str | None = None
+    exit_code: int | None = None
+    stdout: bytes = b""
+    stderr: bytes = b""
+    left: StepFiles = StepFiles()
+    is_stopped: bool = False
+    """The agent was stopped from outside (a pause, a kill)."""
+
+
+Player = Callable[[Turn], Played]
+"""Plays a turn. If it raises, nothing is recorded."""
+
+
+class ThreadResult(NamedTuple):
+    """A thread after a commit: the result of every command that moves one."""
+
+    workflow: NodeHash
+    thread: ThreadId
+    head: NodeHash
+    status: Status
+    role: str | None
+    """The role that took the step, or the role a person plays; None after other events."""
+
+    depth: int
+    said: str
+    """The subject of the commit, without its first word."""
+
+
+def build_thread_result(record: TransitionRecord, *, said: str) -> ThreadResult:
+    """Return the result that *record* describes; *said* is the subject of its commit."""
+    return ThreadResult(
+        workflow=record.workflow,
+        thread=record.thread,
+        head=record.node,
+        status=record.status,
+        role=record.role,
+        depth=record.depth,
+        said=said,
+    )

@@ -1,0 +1,55 @@
+"""Check many fetched threads together, so that shared nodes are checked once and in one child.
+
+A thread that does not pass must be checked alone to learn why: one finding fails its whole batch.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from uwf_git.commands.verify.thread import Claim, ThreadChecks
+from uwf_git.commands.verify.tree import TreeChecks
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+
+_MOST_AT_ONCE = 100
+
+
+class Arrival(NamedTuple):
+    """A fetched thread: its commit here, if it has one, and its commit at the remote."""
+
+    thread: ThreadId
+    known: Oid | None
+    tip: Oid
+    archived: bool
+
+    @property
+    def ref(self) -> str:
+        """The ref that it is to have."""
+        return (ARCHIVE if self.archived else ACTIVE) + self.thread
+
+
+def pass_arrivals(store: Store, arrivals: Sequence[Arrival]) -> set[Arrival]:
+    """Return the arrivals without findings; one finding fails its whole batch."""
+    passed: set[Arrival] = set()
+    for batch in _batches(arrivals):
+        checks = ThreadChecks(TreeChecks(store))
+        if (
+            not any(_is_wrong(checks, each) for each in batch)
+            and next(checks.finish(), None) is None
+        ):
+            passed.update(batch)
+    return passed
+
+
+def _batches(arrivals: Sequence[Arrival]) -> Iterator[Sequence[Arrival]]:
+    for start in range(0, len(arrivals), _MOST_AT_ONCE):
+        yield arrivals[start : start + _MOST_AT_ONCE]
+
+
+def _is_wrong(checks: ThreadChecks, arrival: Arrival) -> bool:
+    claim = Claim(
+        arrival.ref, arrival.thread, arrival.tip, "archive" if arrival.archived else "active"
+    )
+    return next(checks.check(claim, known=arrival.known), None) is not None

@@ -1,0 +1,313 @@
+"""Check one commit of a thread against the one before it.
+
+A part that cannot be read is reported once; nothing is checked against it.
+"""
+
+from collections.abc import Generator, Iterator, Mapping
+from typing import NamedTuple
+
+from uwf_git.commands.verify.finding import Finding, Location
+from uwf_git.commands.verify.present import find_lies, fold_next
+from uwf_git.commands.verify.signal import check_amend, find_poked
+from uwf_git.commands.verify.transition import (
+    check_alone,
+    check_first,
+    check_next,
+    check_parents,
+    check_person,
+    check_status,
+)
+from uwf_git.commands.verify.tree import NODES, AllowedChange, TreeChecks
+from uwf_git.commands.verify.turn import check_attempt, check_signal, check_step
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.builtin import BUILTIN, START, WORKFLOW
+from uwf_git.model.event_folds import Cause, Standing, begin_state
+from uwf_git.model.event_rules import RULES, STEPS, carries
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.references import find_reference
+from uwf_git.model.thread import NotAPresent, ThreadState
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE, object_id
+from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.store.objects.commit import CommitView, read_commit
+from uwf_git.store.objects.message import BadMessage
+from uwf_git.store.objects.objects import get_blob
+from uwf_git.store.objects.strict_commit import read_strict_commit
+from uwf_git.store.oid import Oid
+from uwf_git.store.threads.message import parse_thread_message
+from uwf_git.store.threads.now_file import NowFile, parse_now
+from uwf_git.store.threads.snapshot import HEAD_FILE, NOW_FILE, START_FILE
+
+_TOP: Mapping[str, bytes] = {
+    HEAD_FILE: RAW_FILE_MODE,
+    NODES: RAW_TREE_MODE,
+    NOW_FILE: RAW_FILE_MODE,
+    START_FILE: RAW_FILE_MODE,
+}
+_REWRITE = (
+    "no version of uwf writes such a commit: it was made by hand; another copy of this store "
+    "may have the original history: `git fetch`"
+)
+
+
+class Point(NamedTuple):
+    """A commit of a thread, as far as it can be read."""
+
+    view: CommitView
+    record: TransitionRecord | None
+    files: Mapping[str, bytes]
+    """The top of its tree: the 20 bytes of each id."""
+
+    now: NowFile | None
+
+    @property
+    def standing(self) -> Standing | None:
+        """Where the thread stands there; None if message or now.json cannot be read."""
+        if self.record is None or self.now is None:
+            return None
+        return Standing(self.record, self.now.present)
+
+
+class CommitChecks:
+    """The commits of one ref, from the oldest to the newest."""
+
+    def __init__(self, trees: TreeChecks, ref: str) -> None:
+        self._trees, self._nodes, self._ref = trees, trees.nodes, ref
+        self.before: Point | None = None
+        """The commit before; None if there is none or it cannot be read."""
+
+    def believe(self, oid: Oid) -> None:
+        """Take *oid* as the commit before, without checking it."""
+        reading = self._read(oid)
+        while True:
+            try:
+                next(reading)
+            except StopIteration as done:
+                self.before = done.value
+                return
+
+    def check(self, oid: Oid, thread: ThreadId | None, *, is_first: bool) -> Iterator[Finding]:
+        """Check the next commit, which must be of *thread* if that is known."""
+        before = self.before
+        self.before = point = yield from self._read(oid)
+        if point is None:
+            return
+        site = Location(self._ref, oid, point.files.get(NODES, b""))
+        yield from self._check_files(site, before, point)
+        yield from self._check_parents(site, before, point)
+        record = point.record
+        if record is None:
+            return
+        wrong = list(check_alone(record, thread))
+        if is_first:
+            wrong += check_first(record)
+        elif before is not None and before.record is not None:
+            wrong += check_next(before.record, record)
+        if not site.nodes:
+            yield from (site.finding(each) for each in wrong)
+            return
+        folding = _Folding(self._fold(site, record, before, point.now))
+        if not wrong:
+            wrong += _check_status(before, record, folding.after)
+        yield from (site.finding(each) for each in wrong)
+        yield from self._check_origin(site, before, record)
+        yield from folding.findings
+        yield from _check_now(site, point, record, folding.after)
+
+    def _read(self, oid: Oid) -> Generator[Finding, None, Point | None]:
+        site = Location(self._ref, oid)
+        try:
+            commit = read_strict_commit(self._trees.objects, oid)
+        except StoreDamaged as error:
+            yield site.finding(error.message, hint=error.hint)
+            return None
+        if commit.problem is not None:
+            yield site.finding(f"commit {oid} {commit.problem}", hint=_REWRITE)
+        record: TransitionRecord | None = None
+        try:
+            record = parse_thread_message(commit.view.message)
+        except BadMessage as error:
+            told = error.of_commit(oid)
+            yield site.finding(told.message, hint=told.hint)
+        tree = bytes.fromhex(commit.view.tree.decode())
+        files, troubles = self._trees.open_top(site, tree, _TOP)
+        yield from troubles
+        now: NowFile | None = None
+        if NOW_FILE in files:
+            try:
+                content = get_blob(self._trees.objects, object_id(files[NOW_FILE]))
+                now = parse_now(content)
+            except StoreDamaged as error:
+                yield site.finding(error.message, hint=error.hint)
+            except NotAPresent as error:
+                yield site.finding(f"the commit has an invalid now.json: {error}")
+        return Point(commit.view, record, files, now)
+
+    def _check_files(self, site: Location, before: Point | None, point: Point) -> Iterator[Finding]:
+        files, record = point.files, point.record
+        if site.nodes:
+            yield from self._trees.check_nodes(site, self._growth(before, record))
+        start = before.files.get(START_FILE) if before is not None else None
+        if start is not None and files.get(START_FILE, start) != start:
+            yield site.finding("start.json is another than in the commit before")
+        if record is None or not site.nodes:
+            return
+        try:
+            head = self._nodes.find(site, record.node)
+        except StoreDamaged:
+            return  # reported for the folder
+        if head is None:
+            message = f"Uwf-Node is {record.node}, which is not in the commit"
+            yield site.finding(message, node=record.node)
+        elif files.get(HEAD_FILE, head) != head:
+            yield site.finding(f"head.json is not the file of node {record.node}", node=record.node)
+        if head is not None and record.event == "start" and files.get(START_FILE, head) != head:
+            yield site.finding(
+                f"start.json is not the file of node {record.node}", node=record.node
+            )
+
+    @staticmethod
+    def _growth(before: Point | None, record: TransitionRecord | None) -> AllowedChange:
+        if before is None:
+            return AllowedChange(None)
+        may_merge = record is not None and RULES[record.event].may_merge
+        is_young = before.record is not None and before.record.event == "start"
+        return AllowedChange(before.files.get(NODES), may_merge=may_merge, keep_before=is_young)
+
+    def _check_parents(
+        self, site: Location, before: Point | None, point: Point
+    ) -> Iterator[Finding]:
+        view, record = point.view, point.record
+        problem = None if record is None else check_parents(record.event, len(view.parents))
+        if problem is not None:
+            yield site.finding(problem)
+        times = [] if before is None else [before.view.time_s]
+        for other in view.parents[1:]:
+            try:
+                times.append(read_commit(self._trees.objects, other).time_s)
+            except StoreDamaged as error:
+                yield site.finding(error.message, hint=error.hint)
+        if times and view.time_s < max(times):
+            yield site.finding(f"its date, {view.time_s}, is before that of a parent, {max(times)}")
+
+    @staticmethod
+    def _check_origin(
+        site: Location, before: Point | None, record: TransitionRecord
+    ) -> Iterator[Finding]:
+        if record.event == "fork" and before is not None and before.record is not None:
+            origin = before.record.thread
+            if record.forked_from not in {None, origin}:
+                yield site.finding(
+                    f"Uwf-Forked-From is {record.forked_from}, and the parent is of {origin}"
+                )
+
+    def _fold(
+        self, site: Location, record: TransitionRecord, before: Point | None, now: NowFile | None
+    ) -> Generator[Finding, None, list[Standing]]:
+        """Check the nodes of the event, and return where it may lead; empty if unknown."""
+        event = record.event
+        if event == "start":
+            state = yield from self._check_start(site, record)
+            return [] if state is None else [Standing(record, state)]
+        if not RULES[event].is_written:
+            return []
+        standing = None if before is None else before.standing
+        cause = Cause(role=record.role)
+        if event in STEPS:
+            cause = cause._replace(
+                node=(yield from check_step(self._nodes, site, record, _head_of(before)))
+            )
+        elif event == "attempt" and now is not None:
+            cause = cause._replace(
+                node=(yield from check_attempt(self._nodes, site, record, now.present))
+            )
+        elif carries(event, "signal"):
+            cause = cause._replace(node=(yield from check_signal(self._nodes, site, record)))
+        is_known = cause.node is not None or not RULES[event].has_node
+        if before is None or standing is None or not is_known:
+            return []
+        if event == "poke":
+            poked = yield from find_poked(self._trees.objects, site, record, before.view.oid)
+            if poked is None:
+                return []
+            cause = cause._replace(back_to=poked)
+        after = fold_next(standing, record, cause)
+        if event == "amend" and cause.node is not None:
+            yield from check_amend(
+                self._nodes, site, record, between=(standing, after[0]), signal=cause.node
+            )
+        return after
+
+    def _check_start(
+        self, site: Location, record: TransitionRecord
+    ) -> Generator[Finding, None, ThreadState | None]:
+        try:
+            start = self._nodes.get(site, record.node)
+            workflow = self._nodes.get(site, record.workflow)
+        except MissingNode as error:
+            if error.facts["node"] == record.workflow:
+                message = f"Uwf-Workflow is {record.workflow}, which is not in the commit"
+                yield site.finding(message, node=record.workflow)
+            return None
+        except StoreDamaged:
+            return None  # reported for the commit that added it
+        for node, kind, name in ((start, START, "Uwf-Node"), (workflow, WORKFLOW, "Uwf-Workflow")):
+            if node.type != kind:
+                title = BUILTIN[kind].payload["title"]
+                message = f"{name} is {node.hash}, which is no {title}"
+                yield site.finding(message, node=node.hash)
+                return None
+        if find_reference(start.payload["workflow"]) != record.workflow:
+            yield site.finding(
+                f"Uwf-Workflow is {record.workflow}, and start.json names another",
+                node=start.hash,
+            )
+        name = workflow.payload["name"]
+        if record.workflow_name != name:
+            message = f"Uwf-Workflow-Name is {record.workflow_name!r}, and its name is {name!r}"
+            yield site.finding(message, node=workflow.hash)
+        return begin_state(start, workflow.payload.get("initialState"))
+
+
+class _Folding:
+    """The findings of a fold, and where it leads."""
+
+    def __init__(self, fold: Generator[Finding, None, list[Standing]]) -> None:
+        self.after: list[Standing] = []
+        self.findings = list(self._run(fold))
+
+    def _run(self, fold: Generator[Finding, None, list[Standing]]) -> Iterator[Finding]:
+        self.after = yield from fold
+
+
+def _check_status(
+    before: Point | None, record: TransitionRecord, after: list[Standing]
+) -> Iterator[str]:
+    if before is not None and before.standing is not None:
+        yield from check_person(before.standing, record.event)
+    if after:
+        yield from check_status(record, {each.record.status for each in after})
+
+
+def _check_now(
+    site: Location, point: Point, record: TransitionRecord, after: list[Standing]
+) -> Iterator[Finding]:
+    if point.now is None:
+        return
+    said = point.now.present
+    if after:
+        # Of two, the one that agrees: they differ in what a pause interrupts.
+        expected = next((each.state for each in after if each.state == said), after[0].state)
+        yield from (site.finding(lie) for lie in find_lies(point.now.document, expected))
+        return
+    for name, told, present in (
+        ("Uwf-Workflow", record.workflow, said.workflow),
+        ("Uwf-Depth", record.depth, said.depth),
+    ):
+        if told != present:
+            yield site.finding(f"{name} is {told}, and now.json says {present}")
+
+
+def _head_of(before: Point | None) -> NodeHash | None:
+    return None if before is None or before.record is None else before.record.node

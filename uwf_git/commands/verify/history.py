@@ -1,0 +1,74 @@
+"""Walk a history along first parents, through forks, and collect its commit ids.
+
+Only ids are kept, so that a history of any length fits in memory.
+"""
+
+from collections.abc import Container
+from typing import NamedTuple
+
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.objects.commit import CommitView, read_commit
+from uwf_git.store.objects.message import BadMessage
+from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.oid import Oid
+from uwf_git.store.threads.message import parse_thread_message
+
+_FORK = b"\nUwf-Event: fork\n"
+
+
+class History(NamedTuple):
+    """The commits of a ref that are to be checked."""
+
+    commits: list[Oid]
+    """The newest first."""
+
+    behind: Oid | None
+    """The trusted commit before the oldest of them; None if there is none."""
+
+    damage: StoreDamaged | None
+    """Why the walk stopped before the beginning; None if it did not."""
+
+    forks: dict[Oid, ThreadId | None]
+    """The thread that each fork commit names."""
+
+    beginnings: list[ThreadId | None]
+    """The thread that the oldest commit of each thread on the way names, newest first."""
+
+    tip: ThreadId | None
+    """The thread that the newest commit names; None if its message cannot be read."""
+
+
+def walk_back(objects: ObjectStore, tip: Oid, trusted: Container[Oid]) -> History:
+    """Walk from *tip* back to one of the *trusted* commits, or to the beginning."""
+    commits: list[Oid] = []
+    forks: dict[Oid, ThreadId | None] = {}
+    beginnings: list[ThreadId | None] = []
+    damage: StoreDamaged | None = None
+    first: CommitView | None = None
+    view: CommitView | None = None
+    oid: Oid | None = tip
+    while oid is not None and oid not in trusted:
+        try:
+            view = read_commit(objects, oid)
+        except StoreDamaged as error:
+            damage, oid = error, None
+            break
+        commits.append(oid)
+        first = first or view
+        if _FORK in view.message:
+            forks[oid] = thread_of(view)
+            beginnings.append(thread_of(view))
+        oid = view.parents[0] if view.parents else None
+    if view is not None and (not commits or commits[-1] not in forks):
+        beginnings.append(thread_of(view))
+    tip_thread = None if first is None else thread_of(first)
+    return History(commits, oid, damage, forks, beginnings, tip_thread)
+
+
+def thread_of(view: CommitView) -> ThreadId | None:
+    """Return the thread that a commit names; None if its message cannot be read."""
+    try:
+        return parse_thread_message(view.message).thread
+    except BadMessage:
+        return None

@@ -1,0 +1,100 @@
+"""Check the signatures of the commits below refs. A damaged history is read as far as possible."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+from uwf_git.commands.verify.finding import Finding
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.store.objects.commit import CommitView, read_commit, read_raw_commit
+from uwf_git.store.objects.message import parse_trailers, subject_of
+from uwf_git.store.oid import Oid
+from uwf_git.store.signatures.check import SignatureChecker
+from uwf_git.store.signatures.verdict import Verdict
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.preserved import KEPT
+
+_FORGED = {"bad", "revoked"}
+
+
+class SignedCommit(NamedTuple):
+    """A commit and the verdict on its signature."""
+
+    ref: str
+    commit: Oid
+    thread: str | None
+    """None: a commit of a workflow, or of nodes put by hand."""
+
+    event: str
+    depth: int | None
+    role: str | None
+    said: str
+    """The subject of the commit."""
+
+    verdict: Verdict
+
+    @property
+    def finding(self) -> Finding | None:
+        """The finding on a bad or revoked signature, or None.
+
+        Unsigned commits and unknown keys are no finding: what must be signed is the users' policy.
+        """
+        if self.verdict.status not in _FORGED:
+            return None
+        return Finding(
+            f"commit {self.commit} has a signature that is {self.verdict.status}: "
+            f"{self.verdict.problem}",
+            hint=f"see it with `git verify-commit -v {self.commit}`; another copy of this store "
+            "may have what was signed: `git fetch`",
+            ref=self.ref,
+            commit=self.commit,
+        )
+
+
+def verify_signatures(
+    store: Store, environ: Mapping[str, str], tips: Iterable[tuple[str, Oid]]
+) -> Iterator[SignedCommit]:
+    """List every commit of the refs in *tips* (name and commit) once, each ref's newest first.
+
+    Raises:
+        UnfitSetting: git's signature settings are wrong, or name a missing file.
+        ProgramFailed: the program that checks signatures could not be started.
+    """
+    checker = SignatureChecker(store, environ)
+    seen: set[Oid] = set()
+    for ref, tip in tips:
+        walk = _walk_thread if ref.startswith((ACTIVE, ARCHIVE, KEPT)) else _walk_versions
+        # The walk goes back: the commits before the damage are listed already.
+        with suppress(StoreDamaged):
+            for commit, record in walk(store, tip):
+                if commit.oid in seen:
+                    break
+                seen.add(commit.oid)
+                yield SignedCommit(
+                    ref,
+                    commit.oid,
+                    thread=None if record is None else record.thread,
+                    event=parse_trailers(commit.message).get("Uwf-Event", ""),
+                    depth=None if record is None else record.depth,
+                    role=None if record is None else record.role,
+                    said=subject_of(commit.message),
+                    verdict=checker.check(
+                        read_raw_commit(store.objects, commit.oid), time_s=commit.time_s
+                    ),
+                )
+
+
+def _walk_thread(store: Store, tip: Oid) -> Iterator[tuple[CommitView, TransitionRecord | None]]:
+    for snapshot in walk_history(store, tip):
+        yield snapshot.commit, snapshot.record
+
+
+def _walk_versions(store: Store, tip: Oid) -> Iterator[tuple[CommitView, TransitionRecord | None]]:
+    oid: Oid | None = tip
+    while oid is not None:
+        commit = read_commit(store.objects, oid)
+        yield commit, None
+        oid = next(iter(commit.parents), None)

@@ -1,0 +1,136 @@
+"""Check a thread: its ref, and each commit of its history, oldest first.
+
+One walk back collects the ids; then each commit is read once, and of its tree only what differs
+from the one before. Nothing is written; damage is a finding.
+"""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from uwf_git.commands.verify.commit import CommitChecks, Point
+from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.history import History, walk_back
+from uwf_git.commands.verify.tree import TreeChecks
+from uwf_git.model.thread import ENDED
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+
+RefKind = Literal["active", "archive", "kept"]
+
+_FOREIGN = (
+    "see it with `git log {commit}`; another copy of this store knows where the thread is: "
+    "`git fetch`"
+)
+_REWRITTEN = (
+    "history is never rewritten: fetch, go on from the newest commit, and push that; "
+    "`uwf thread fork` makes a thread of its own of what differs"
+)
+_MOVE = "`git update-ref {} {}` and `git update-ref -d {}` move it"
+
+
+class Claim(NamedTuple):
+    """A ref of a thread, and the commit that it names."""
+
+    ref: str
+    thread: ThreadId
+    tip: Oid
+    place: RefKind
+
+
+def check_thread(
+    store: Store, thread: ThreadId, tip: Oid, *, archived: bool, known: Oid | None = None
+) -> Iterator[Finding]:
+    """Check the history of *thread* from *tip* back to *known*, which is trusted.
+
+    Without *known* the whole history is checked.
+    """
+    place: RefKind = "archive" if archived else "active"
+    ref = (ARCHIVE if archived else ACTIVE) + thread
+    checks = ThreadChecks(TreeChecks(store))
+    yield from checks.check(Claim(ref, thread, tip, place), known=known)
+    yield from checks.finish()
+
+
+class ThreadChecks:
+    """The threads of one run; what two of them share is checked once."""
+
+    def __init__(self, trees: TreeChecks) -> None:
+        self._objects, self._trees = trees.objects, trees
+        self._seen: set[Oid] = set()
+
+    def check(self, claim: Claim, *, known: Oid | None = None) -> Iterator[Finding]:
+        """Check the history of *claim* back to *known* or to the beginning.
+
+        Some findings come only at ``finish``.
+        """
+        history = walk_back(self._objects, claim.tip, self._seen if known is None else {known})
+        yield from _check_end(claim, history, known)
+        commits = CommitChecks(self._trees, claim.ref)
+        if history.behind is not None:
+            commits.believe(history.behind)
+        behind = _thread_of(commits.before)
+        owner = _owner(claim, history, behind)
+        if owner != claim.thread:
+            yield _trouble(claim, f"{claim.ref} points at a commit of thread {owner}", _FOREIGN)
+        owners = [owner, *history.beginnings[1:]]
+        oldest = history.commits[-1] if history.commits else None
+        if oldest is not None and oldest not in history.forks and behind not in {None, owners[-1]}:
+            message = f"commit {oldest} goes on from one of thread {behind}, and is no fork"
+            yield _trouble(claim, message, _FOREIGN, commit=oldest)
+        has_beginning = history.behind is None and history.damage is None
+        for oid in reversed(history.commits):
+            if oid in history.forks and oid != oldest:
+                owners.pop()
+            is_first = has_beginning and oid == oldest
+            yield from commits.check(oid, owners[-1], is_first=is_first)
+            self._seen.add(oid)
+            self._trees.commits += 1
+        yield from _check_status(claim, commits.before)
+
+    def finish(self) -> Iterator[Finding]:
+        """Return the findings that are still due."""
+        yield from self._trees.nodes.finish()
+
+
+def _check_end(claim: Claim, history: History, known: Oid | None) -> Iterator[Finding]:
+    damage = history.damage
+    if damage is not None:
+        oid = damage.facts.get("commit") or damage.facts.get("object")
+        message = f"the history of {claim.ref} breaks off: {damage.message}"
+        yield _trouble(claim, message, damage.hint or _FOREIGN, commit=oid)
+    elif known is not None and history.behind is None:
+        message = f"{claim.tip} does not descend from {known}, where {claim.ref} was"
+        yield _trouble(claim, message, _REWRITTEN)
+
+
+def _check_status(claim: Claim, last: Point | None) -> Iterator[Finding]:
+    if last is None or last.record is None or last.view.oid != claim.tip:
+        return
+    status = last.record.status
+    if claim.place == "archive" and status not in ENDED:
+        message = f"{claim.ref} is in the archive, and the thread has not ended: it is {status}"
+        yield _trouble(claim, message, _MOVE.format(ACTIVE + claim.thread, claim.tip, claim.ref))
+    elif claim.place == "active" and status in ENDED:
+        message = f"{claim.ref} is active, and the thread has ended: it is {status}"
+        yield _trouble(claim, message, _MOVE.format(ARCHIVE + claim.thread, claim.tip, claim.ref))
+
+
+def _owner(claim: Claim, history: History, behind: ThreadId | None) -> ThreadId:
+    """Return the thread of the newest commits: another than the ref's only if both ends name it.
+
+    One wrong trailer is reported for its commit; a ref to another thread is reported once.
+    """
+    newest = history.tip if history.commits else behind
+    oldest = history.beginnings[0] if history.commits else behind
+    return newest if newest is not None and newest == oldest else claim.thread
+
+
+def _thread_of(point: Point | None) -> ThreadId | None:
+    return None if point is None or point.record is None else point.record.thread
+
+
+def _trouble(claim: Claim, message: str, hint: str, *, commit: Oid | None = None) -> Finding:
+    told = commit or claim.tip
+    return Finding(message, hint.format(commit=told), claim.ref, told)

@@ -1,0 +1,109 @@
+"""Check a tree: does a commit hold exactly the files that it must.
+
+Of two trees only the folders that differ are read.
+Format: FORMAT.md, "The tree of a thread commit", "The tree of a workflow commit".
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from uwf_git.commands.verify.finding import Finding, Location
+from uwf_git.commands.verify.nodes import NodeChecks
+from uwf_git.errors import StoreDamaged
+from uwf_git.store.nodes.folders import NodeFolders, TreeEntry
+from uwf_git.store.store import Store
+
+NODES = "nodes"
+
+_LOST = (
+    "a thread never loses a node: `git show {commit}` names the lost one; the commit before it is "
+    "whole"
+)
+
+
+class AllowedChange(NamedTuple):
+    """How `nodes/` may differ from that of the commit before."""
+
+    before: bytes | None
+    """The 20 bytes of the id of the `nodes/` before; None if there is none."""
+
+    may_lose: bool = False
+    """Nodes may go away, as from one version of a workflow to the next."""
+
+    may_merge: bool = False
+    """Another blob of the same node may take its place, as where branches meet."""
+
+    keep_before: bool = False
+    """Many threads share the folders before: cache them."""
+
+
+class TreeChecks:
+    """The trees of one run."""
+
+    def __init__(self, store: Store) -> None:
+        self.objects = store.objects
+        self.folders = NodeFolders(store.objects)
+        self.nodes = NodeChecks(store.objects, self.folders)
+        self.commits = 0
+        """The number of checked commits."""
+
+    def open_top(
+        self,
+        site: Location,
+        tree: bytes,
+        wanted: Mapping[str, bytes],
+        *,
+        others: dict[bytes, TreeEntry] | None = None,
+    ) -> tuple[dict[str, bytes], list[Finding]]:
+        """Return the entries of *wanted* (name to mode) at the top of a tree, and findings.
+
+        Other entries go into *others*, for the caller to check; without it they are findings.
+        """
+        troubles: list[Finding] = []
+        try:
+            top = self.folders.get(tree)
+        except StoreDamaged as error:
+            return {}, [site.finding(error.message, hint=error.hint)]
+        self.folders.forget(tree)
+        if others is not None:
+            own = {name.encode() for name in wanted}
+            others |= {key: entry for key, entry in top.items() if key not in own}
+            top = {key: entry for key, entry in top.items() if key in own}
+        entries = {key.decode(errors="backslashreplace"): entry for key, entry in top.items()}
+        found: dict[str, bytes] = {}
+        for name, (mode, raw) in entries.items():
+            if name not in wanted:
+                troubles.append(site.finding(f"the commit has {name}, which does not belong there"))
+            elif mode != wanted[name]:
+                problem = f"{name} has mode {mode.decode()}, and must have {wanted[name].decode()}"
+                troubles.append(site.finding(problem))
+            else:
+                found[name] = raw
+        missing = [name for name in wanted if name not in entries]
+        troubles += [site.finding(f"the commit has no {name}") for name in missing]
+        return found, troubles
+
+    def check_nodes(self, site: Location, growth: AllowedChange) -> Iterator[Finding]:
+        """Check the nodes that were added, and that none was lost or replaced."""
+        before = growth.before
+        if before == site.nodes:
+            return
+        for change in self.folders.compare(before, site.nodes, keep_old=growth.keep_before):
+            if change.kind in {"odd", "damaged"}:
+                message = (
+                    f"{change.path} {change.problem}" if change.kind == "odd" else change.problem
+                )
+                yield site.finding(message, hint=change.hint or None, node=change.name)
+            elif change.kind == "lost" and not growth.may_lose:
+                yield site.finding(
+                    f"node {change.name} was in the commit before and is missing",
+                    hint=_LOST.format(commit=site.commit),
+                    node=change.name,
+                )
+            elif change.kind == "replaced" and not growth.may_merge:
+                yield site.finding(
+                    f"node {change.name} was replaced: a node keeps the file it had first",
+                    hint=_LOST.format(commit=site.commit),
+                    node=change.name,
+                )
+            yield from self.nodes.check(site, change)

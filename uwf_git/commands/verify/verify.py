@@ -1,0 +1,161 @@
+"""`uwf verify`: check every ref, and refs against one another.
+
+Nothing is written; each commit and node is checked once in a run. Bare repositories have no
+reflogs, so a history that was rewritten here shows only against what a remote last had.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.puts import check_put_nodes_in
+from uwf_git.commands.verify.targets import Target, find_targets
+from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
+from uwf_git.commands.verify.tree import TreeChecks
+from uwf_git.commands.verify.workflow import check_workflow_in
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.objects.ancestry import has_object, is_descendant
+from uwf_git.store.oid import Oid
+from uwf_git.store.refs.listing import list_refs
+from uwf_git.store.refs.refs import BadRef
+from uwf_git.store.remotes.remotes import list_remotes
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.workflows.registry import WORKFLOWS
+
+MOST_TOLD = 10_000
+"""The most findings that are reported."""
+
+_OTHER_WAY = (
+    "both are kept; `git log {here} ^{there}` shows what is only here; "
+    "`uwf thread fork {thread} --at {here}` makes that a thread of its own, and this one goes on "
+    "as it is there"
+)
+
+
+class Counts(NamedTuple):
+    """What was checked, each thing counted once."""
+
+    threads: int
+    workflows: int
+    commits: int
+    nodes: int
+
+
+class VerifyResult(NamedTuple):
+    """The result of a check."""
+
+    checked: Counts
+    troubles: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
+    """Oddities that do no harm."""
+
+    targets: tuple[Target, ...]
+    """The refs that were checked."""
+
+
+def verify(store: Store, texts: list[str]) -> VerifyResult:
+    """Check the refs that *texts* name (see ``find_targets``), or the whole store."""
+    targets = find_targets(store, texts)
+    run = _Run(store, targets)
+    troubles = tuple(islice(run.check(), MOST_TOLD))
+    return VerifyResult(run.checked(), troubles, tuple(run.notes), tuple(targets))
+
+
+class _Run:
+    """One run over several refs."""
+
+    def __init__(self, store: Store, targets: list[Target]) -> None:
+        self._store, self._targets = store, targets
+        self._trees = TreeChecks(store)
+        self._threads = ThreadChecks(self._trees)
+        self.notes: list[Finding] = []
+
+    def checked(self) -> Counts:
+        threads = {each.name for each in self._targets if each.kind in {"active", "archive"}}
+        workflows = sum(each.kind == "workflow" for each in self._targets)
+        return Counts(len(threads), workflows, self._trees.commits, self._trees.nodes.count)
+
+    def check(self) -> Iterator[Finding]:
+        for target in self._targets:
+            yield from self._check(target)
+        yield from self._threads.finish()
+        yield from self._check_remotes()
+
+    def _check(self, target: Target) -> Iterator[Finding]:
+        tip = target.tip
+        if tip is None:
+            error = BadRef(target.ref)
+            yield Finding(error.message, error.hint or "", target.ref)
+        elif target.kind == "workflow":
+            yield from check_workflow_in(self._trees, target.name, tip)
+        elif target.kind == "nodes":
+            yield from check_put_nodes_in(self._trees, tip)
+        else:
+            yield from self._check_thread(target, tip)
+
+    def _check_thread(self, target: Target, tip: Oid) -> Iterator[Finding]:
+        place: RefKind = target.kind if target.kind in {"active", "archive"} else "kept"
+        archived = self._find(ARCHIVE + target.name) if place == "active" else None
+        if archived is not None:
+            yield from self._compare_with_archive(target, tip, archived)
+            # The status is checked on the archived ref.
+            place = "kept"
+        yield from self._threads.check(Claim(target.ref, ThreadId(target.name), tip, place))
+
+    def _compare_with_archive(self, target: Target, tip: Oid, archived: Oid) -> Iterator[Finding]:
+        if not is_descendant(self._store.objects, archived, tip):
+            yield Finding(
+                f"thread {target.name} went on after it was archived: {target.ref} is at {tip}, "
+                f"and {ARCHIVE}{target.name} at {archived}",
+                _OTHER_WAY.format(thread=target.name, here=tip, there=archived),
+                target.ref,
+                tip,
+            )
+        # It may have been archived since the refs were listed.
+        elif self._find(target.ref) is not None:
+            self.notes.append(
+                Finding(
+                    f"thread {target.name} is archived, and still has its active ref",
+                    "it does no harm, and `uwf gc` sweeps it away",
+                    target.ref,
+                    tip,
+                )
+            )
+
+    def _find(self, ref: str) -> Oid | None:
+        try:
+            return self._store.refs.find(ref)
+        except StoreDamaged:
+            return None  # reported for that ref
+
+    def _check_remotes(self) -> Iterator[Finding]:
+        for remote in list_remotes(self._store.config):
+            there = {
+                prefix: list_refs(self._store.path, remote.tracking + prefix.removeprefix("refs/"))
+                for prefix in (ARCHIVE, ACTIVE, WORKFLOWS)
+            }
+            for target in self._targets:
+                prefixes = (WORKFLOWS,) if target.kind == "workflow" else (ARCHIVE, ACTIVE)
+                found = [there[prefix].get(target.name) for prefix in prefixes]
+                seen = next((oid for oid in found if oid is not None), None)
+                if target.kind != "kept" and target.tip is not None and seen is not None:
+                    yield from self._compare(target, target.tip, seen, remote.name)
+
+    def _compare(self, target: Target, here: Oid, there: Oid, remote: str) -> Iterator[Finding]:
+        objects = self._store.objects
+        if is_descendant(objects, here, there) or is_descendant(objects, there, here):
+            return
+        if any(not has_object(objects, oid) for oid in (here, there)):
+            return  # reported for the ref itself; a lost remote commit is for `git fsck`
+        fetch = f"`uwf fetch {remote}` says what to do"
+        other_way = _OTHER_WAY.format(thread=target.name, here=here, there=there)
+        yield Finding(
+            f"{target.ref} is at {here}, and remote {remote} had it at {there}: neither goes on "
+            "from the other",
+            fetch if target.kind == "workflow" else other_way,
+            target.ref,
+            here,
+        )

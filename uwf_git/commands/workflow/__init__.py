@@ -1,0 +1,1 @@
+"""Workflow files and the registry: put, validate, show, list, history, rollback, remove."""

@@ -1,0 +1,177 @@
+"""Find a workflow: a file of the project, else a registered name, else the hash of any version.
+
+A removed name is not found; the hashes of its versions still are.
+"""
+
+import difflib
+import unicodedata
+from collections.abc import Callable
+from typing import NamedTuple
+
+from uwf_git.commands.workflow.local import (
+    BadLocalWorkflow,
+    LocalFile,
+    build_local,
+    find_local,
+    list_local,
+)
+from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.model.builtin import WORKFLOW
+from uwf_git.model.closure import walk_closure
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash, NotANodeHash, is_node_hash, parse_node_prefix
+from uwf_git.model.time_text import render_time
+from uwf_git.model.workflow import Workflow, parse_workflow
+from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode
+from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.store.store import Store
+from uwf_git.store.workflows.registry import (
+    NoSuchWorkflow,
+    Version,
+    find_version,
+    get_version_node,
+    list_names,
+    list_versions,
+)
+
+
+class WorkflowRemoved(Refused):
+    """The workflow of this name was removed."""
+
+    code = "workflow-removed"
+
+    def __init__(self, removal: Version) -> None:
+        name, who = removal.name, removal.commit.author.decode(errors="replace")
+        super().__init__(
+            f"workflow {name} was removed {render_time(removal.commit.time_s * 1000)} by {who}",
+            hint=f"`uwf workflow rollback {name}` brings it back, and so does putting it again; "
+            f"`uwf workflow history {name}` shows why it was removed",
+            workflow=name,
+            version=removal.commit.oid,
+        )
+
+
+class FoundWorkflow(NamedTuple):
+    """A workflow with all nodes that it reaches."""
+
+    workflow: Workflow
+    closure: tuple[Node, ...]
+
+    file: str | None = None
+    """The file of the project that it was read from; None if it is registered."""
+
+    shadows: NodeHash | None = None
+    """The registered workflow of the same name that the file hides, if there is one."""
+
+
+def find_workflow(store: Store, text: str, *, cwd: str | None = None) -> FoundWorkflow:
+    """Find the workflow that *text* names: a name (its newest version), or a hash.
+
+    With *cwd* the files of the project around it come first; without it, only the registry counts.
+
+    Raises:
+        NoSuchWorkflow, WorkflowRemoved: there is none.
+        BadLocalWorkflow: it is a file of the project, and invalid.
+        AmbiguousNode: several hashes begin so.
+        DamagedNode, MissingNode: it cannot be read.
+    """
+    name = unicodedata.normalize("NFC", text)
+    local = None if cwd is None else find_local(cwd, name)
+    if local is not None:
+        return _of_local(store, local)
+    version = find_version(store, name) if name in list_names(store) else None
+    if version is not None and version.is_removed:
+        raise WorkflowRemoved(version)
+    if version is not None:
+        return _of_version(store, version)
+    try:
+        prefix = parse_node_prefix(text)
+    except NotANodeHash:
+        raise _no_such(store, text, cwd) from None
+    try:
+        return _of_hash(store, text, prefix)
+    except NoSuchNode:
+        found = None if cwd is None else _of_local_hash(store, cwd, prefix)
+        if found is None:
+            raise _no_such(store, text, cwd) from None
+        return found
+
+
+def find_shadowed(store: Store, name: str) -> NodeHash | None:
+    """Return the registered workflow that a file of the project named *name* hides."""
+    try:
+        version = find_version(store, name) if name in list_names(store) else None
+    except StoreDamaged:
+        # A damaged registered workflow is not the one that was named.
+        return None
+    return None if version is None or version.is_removed else version.workflow
+
+
+def _of_local(store: Store, local: LocalFile) -> FoundWorkflow:
+    built = build_local(local)
+    return FoundWorkflow(
+        parse_workflow(built.node),
+        (built.node, *built.closure),
+        local.path,
+        find_shadowed(store, local.name),
+    )
+
+
+def _of_local_hash(store: Store, cwd: str, prefix: str) -> FoundWorkflow | None:
+    """Return the workflow of the project whose hash begins so: `workflow list` shows it."""
+    for local in list_local(cwd):
+        try:
+            found = _of_local(store, local)
+        except BadLocalWorkflow:
+            continue
+        if found.workflow.hash.startswith(prefix):
+            return found
+    return None
+
+
+def _of_hash(store: Store, text: str, prefix: str) -> FoundWorkflow:
+    if not is_node_hash(prefix):
+        versions = {
+            version.workflow: version
+            for version in list_versions(store)
+            if version.workflow.startswith(prefix)
+        }
+        if len(versions) == 1:
+            return _of_version(store, versions.popitem()[1])
+        if versions:
+            raise AmbiguousNode(text, sorted(versions))
+    return _of_any_ref(store, text, prefix)
+
+
+def _of_version(store: Store, version: Version) -> FoundWorkflow:
+    return _found(version.workflow, lambda name: get_version_node(store, version, name))
+
+
+def _of_any_ref(store: Store, text: str, prefix: str) -> FoundWorkflow:
+    """Find a workflow under any ref: an old version, or that of a fetched thread."""
+    lookup = NodeLookup(store)
+    node = lookup.get(lookup.resolve(prefix))
+    if node.type != WORKFLOW:
+        raise _no_such(store, text, None)
+
+    def get_part(name: NodeHash) -> Node:
+        part = lookup.find(name)
+        if part is None:
+            raise MissingNode(name)
+        return part
+
+    return _found(node.hash, get_part)
+
+
+def _found(root: NodeHash, get_node: Callable[[NodeHash], Node]) -> FoundWorkflow:
+    closure = tuple(walk_closure([root], get_node))
+    return FoundWorkflow(parse_workflow(closure[0]), closure)
+
+
+def _no_such(store: Store, text: str, cwd: str | None) -> NoSuchWorkflow:
+    local = [] if cwd is None else [file.name for file in list_local(cwd)]
+    known = dict.fromkeys([*local, *list_names(store)])
+    # A listed file may have a name that no workflow can have.
+    known.pop(text, None)
+    near = difflib.get_close_matches(text, known, n=3)
+    return NoSuchWorkflow(text, near)

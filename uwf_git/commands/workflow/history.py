@@ -1,0 +1,181 @@
+"""`uwf workflow history`: the versions of a workflow, newest first, with what changed.
+
+A damaged version is one row that says so.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from uwf_git.commands.workflow.show import describe_workflow
+from uwf_git.commands.workflow.versions import get_newest
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.closure import walk_closure
+from uwf_git.model.workflow import parse_workflow
+from uwf_git.store.objects.message import body_of
+from uwf_git.store.store import Store
+from uwf_git.store.workflows.registry import ROLLBACK, Version, get_version_node, walk_versions
+from uwf_git.store.workflows.tree import SOURCE_FILE, SourceFiles, read_sources
+
+ChangeKind = Literal["added", "removed", "changed"]
+
+# Fields whose items are compared one by one; any other field is compared as a whole.
+_BY_NAME = ("roles", "transitions", "agentOverrides", "initialState")
+
+
+class WorkflowChange(NamedTuple):
+    """One difference between two versions."""
+
+    kind: ChangeKind
+    path: str
+    """``roles.checker.systemPrompt``; of a file ``file prompts/check.md``."""
+
+
+class Contents(NamedTuple):
+    """The contents of a version."""
+
+    described: Mapping[str, Any]
+    """The document of ``describe_workflow``."""
+
+    source: SourceFiles
+
+
+def compare_versions(old: Contents, new: Contents) -> list[WorkflowChange]:
+    """List the differences from *old* to *new*."""
+    found = [*_compare_parts(_parts(old.described), _parts(new.described))]
+    found += _compare_files(old.source.included, new.source.included)
+    if not found and old.source.workflow != new.source.workflow:
+        # Only comments, layout or the order of keys differ: the nodes are the same.
+        found.append(WorkflowChange("changed", f"file {SOURCE_FILE}"))
+    return found
+
+
+def _parts(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields to compare, with the moderator's transitions by position."""
+    parts = {key: value for key, value in described.items() if key not in {"workflow", "moderator"}}
+    parts["transitions"] = {
+        row["from"]: row["transitions"] for row in described["moderator"]["graph"]
+    }
+    return parts
+
+
+def _compare_parts(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[WorkflowChange]:
+    for key in dict.fromkeys([*old, *new]):
+        if key not in _BY_NAME:
+            yield from _compare_values(key, (old, new), key)
+            continue
+        before, after = old.get(key, {}), new.get(key, {})
+        for name in dict.fromkeys([*before, *after]):
+            yield from _compare_item(f"{key}.{name}", before, after, name)
+
+
+def _compare_item(
+    path: str, before: Mapping[str, Any], after: Mapping[str, Any], name: str
+) -> Iterator[WorkflowChange]:
+    """Compare one item; of a role that both versions have, each field."""
+    if not (path.startswith("roles.") and name in before and name in after):
+        yield from _compare_values(path, (before, after), name)
+        return
+    old, new = before[name], after[name]
+    for field in dict.fromkeys([*old, *new]):
+        if field != "hash":
+            yield from _compare_values(f"{path}.{field}", (old, new), field)
+
+
+def _compare_values(
+    path: str, sides: tuple[Mapping[str, Any], Mapping[str, Any]], key: str
+) -> Iterator[WorkflowChange]:
+    old, new = sides
+    if key not in old:
+        yield WorkflowChange("added", path)
+    elif key not in new:
+        yield WorkflowChange("removed", path)
+    elif old[key] != new[key]:
+        yield WorkflowChange("changed", path)
+
+
+def _compare_files(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[WorkflowChange]:
+    for path in sorted({*old, *new}):
+        yield from _compare_values(f"file {path}", (old, new), path)
+
+
+def list_history(store: Store, name: str, *, limit: int | None = None) -> list[dict[str, Any]]:
+    """List the versions of the workflow *name*, also removals, newest first.
+
+    Raises:
+        NoSuchWorkflow: no workflow has this name; a removed one still has its history.
+        DamagedCommit, BadMessage: its newest commit cannot be read.
+    """
+    newest = get_newest(store, name)
+    versions, damage = _read(store, newest)
+    count = len(versions) if limit is None else min(limit, len(versions))
+    # One more than the limit: a row compares with the version before it.
+    contents = [_read_contents(store, version) for version in versions[: count + 1]]
+    rows = [_row(versions, contents, at) for at in range(count)]
+    if damage is not None:
+        rows.append({"error": damage})
+    return rows[:limit]
+
+
+def _read(store: Store, newest: Version) -> tuple[list[Version], str | None]:
+    """Return the versions down to the first or to a damaged one, and the damage."""
+    versions: list[Version] = []
+    try:
+        for version in walk_versions(store, newest):
+            versions.append(version)  # noqa: PERF402 (keep those before a damaged one)
+    except StoreDamaged as error:
+        return versions, error.message
+    return versions, None
+
+
+def _row(
+    versions: list[Version], contents: list[Contents | StoreDamaged], at: int
+) -> dict[str, Any]:
+    version, content = versions[at], contents[at]
+    commit = version.commit
+    row: dict[str, Any] = {
+        "version": commit.oid,
+        "event": version.event,
+        "workflow": version.workflow,
+        "timestamp": commit.time_s * 1000,
+        "author": commit.author.decode(errors="replace"),
+        "before": commit.parents[0] if commit.parents else None,
+    }
+    reason = body_of(commit.message)
+    if reason:
+        row["reason"] = reason
+    if version.event == ROLLBACK:
+        restored = _restored(versions, at)
+        if restored is not None:
+            row["restored"] = restored
+    if isinstance(content, StoreDamaged):
+        return {**row, "error": content.message}
+    before = contents[at + 1] if at + 1 < len(contents) else None
+    if isinstance(before, Contents):
+        row["changes"] = [each._asdict() for each in compare_versions(before, content)]
+    return row
+
+
+def _restored(versions: list[Version], at: int) -> str | None:
+    """Return the commit of the version that a rollback restored: the newest with the same tree."""
+    tree = versions[at].commit.tree
+    return next(
+        (
+            each.commit.oid
+            for each in versions[at + 1 :]
+            if each.commit.tree == tree and not each.is_removed
+        ),
+        None,
+    )
+
+
+def _read_contents(store: Store, version: Version) -> Contents | StoreDamaged:
+    try:
+        closure = tuple(_closure(store, version))
+        described = describe_workflow(parse_workflow(closure[0]), closure)
+        return Contents(described, read_sources(store.objects, version.commit))
+    except StoreDamaged as error:
+        return error
+
+
+def _closure(store: Store, version: Version) -> Iterator[Any]:
+    return walk_closure([version.workflow], lambda name: get_version_node(store, version, name))

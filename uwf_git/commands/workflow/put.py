@@ -1,0 +1,114 @@
+"""`uwf workflow put`: build a file, and register it unless it is the newest version already."""
+
+from typing import NamedTuple
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.workflow.build import read_workflow_source
+from uwf_git.commands.workflow.files import includes_beside
+from uwf_git.errors import Refused
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.workflow import build_workflow, parse_workflow
+from uwf_git.model.workflow_name import fold_workflow_name
+from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.store.store import Store
+from uwf_git.store.trust import trust_agents
+from uwf_git.store.workflows.registry import (
+    Version,
+    add_version,
+    find_version,
+    get_version_node,
+    list_names,
+)
+from uwf_git.store.workflows.tree import SourceFiles, read_sources
+
+
+class CaseTwin(Refused):
+    """Another workflow has this name in other case."""
+
+    code = "case-twin"
+
+    def __init__(self, name: str, twin: str) -> None:
+        super().__init__(
+            f"workflow {name} differs from {twin} only by case",
+            hint=f"choose another name, or put it as {twin}",
+            workflow=name,
+            twin=twin,
+        )
+
+
+class PutWorkflow(NamedTuple):
+    """A registered workflow."""
+
+    name: str
+    workflow: NodeHash
+    version: str
+    """The commit of the version."""
+
+    changed: bool
+    """Whether this put added the version."""
+
+
+def put_workflow(
+    store: Store, caller: Caller, source: bytes, *, path: str | None = None
+) -> PutWorkflow:
+    """Register the workflow in the YAML file *source*; its agents are trusted from now on.
+
+    *path* is the file's path, for its includes; without one it can include nothing. Putting the
+    same file again changes nothing; a changed file, or changed included files, add a version.
+
+    Raises:
+        BadYaml: it is not YAML.
+        BadIncludes: files cannot be included.
+        InvalidWorkflow: it has problems; the error lists all of them.
+        CaseTwin: its name is taken in other case.
+        WorkflowMoved: another process put a version at the same time.
+    """
+    includes = includes_beside(path)
+    definition = read_workflow_source(source, includes)
+    name = definition.name
+    _check_twins(store, name)
+    seen = find_version(store, name)
+    workflow, closure = build_workflow(definition, timestamp=caller.now_ms())
+    _trust(store, workflow)
+    files = SourceFiles(source, includes.files)
+    if seen is not None:
+        if _is_same(store, seen, workflow, files):
+            return PutWorkflow(name, seen.workflow, seen.commit.oid, changed=False)
+        closure = [_first_written(store, seen, node) for node in closure]
+        workflow = _first_written(store, seen, workflow)
+    version = add_version(
+        store,
+        seen,
+        added=(name, workflow, closure),
+        source=files,
+        signing=caller.signing(store),
+    )
+    return PutWorkflow(name, version.workflow, version.commit.oid, changed=True)
+
+
+def _is_same(store: Store, seen: Version, workflow: Node, files: SourceFiles) -> bool:
+    if seen.is_removed or seen.workflow != workflow.hash:
+        return False
+    return read_sources(store.objects, seen.commit) == files
+
+
+def _check_twins(store: Store, name: str) -> None:
+    folded = fold_workflow_name(name)
+    for other in list_names(store):
+        if other != name and fold_workflow_name(other) == folded:
+            raise CaseTwin(name, other)
+
+
+def _trust(store: Store, node: Node) -> None:
+    workflow = parse_workflow(node)
+    default = [] if workflow.default_agent is None else [workflow.default_agent]
+    trust_agents(store, [*default, *workflow.agent_overrides.values()])
+
+
+def _first_written(store: Store, seen: Version, node: Node) -> Node:
+    """Return the node as the version before has it, so that equal content keeps its first blob."""
+    try:
+        return get_version_node(store, seen, node.hash)
+    except MissingNode:
+        return node

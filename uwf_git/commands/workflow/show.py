@@ -1,0 +1,65 @@
+"""`uwf workflow show`: a workflow's nodes as one document."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from uwf_git.commands.workflow.find import find_workflow
+from uwf_git.model.node import Node
+from uwf_git.model.workflow import Workflow, parse_graph, parse_role
+from uwf_git.store.store import Store
+
+
+def show_workflow(store: Store, text: str, *, cwd: str | None = None) -> dict[str, Any]:
+    """Return the document of the workflow that *text* names; errors are those of ``find_workflow``.
+
+    With *cwd* it may be a file of the project around it.
+    """
+    found = find_workflow(store, text, cwd=cwd)
+    document = describe_workflow(found.workflow, found.closure)
+    if found.file is not None:
+        document["file"] = found.file
+    if found.shadows is not None:
+        document["shadows"] = found.shadows
+    return document
+
+
+def describe_workflow(workflow: Workflow, closure: Iterable[Node]) -> dict[str, Any]:
+    """Build the document of *workflow* from its *closure*."""
+    nodes = {node.hash: node for node in closure}
+    roles: dict[str, Any] = {}
+    for name, hash_ in workflow.roles.items():
+        role = parse_role(nodes[hash_])
+        roles[name] = {
+            "hash": hash_,
+            "description": role.description,
+            "systemPrompt": role.system_prompt,
+            "outputSchema": nodes[role.output_schema].payload,
+        }
+        if role.extract_prompt is not None:
+            roles[name]["extractPrompt"] = role.extract_prompt
+    graph = parse_graph(nodes[workflow.moderator])
+    document: dict[str, Any] = {
+        "workflow": workflow.hash,
+        "name": workflow.name,
+        "description": workflow.description,
+        "roles": roles,
+        "moderator": {
+            "hash": workflow.moderator,
+            "graph": [
+                {
+                    "from": position,
+                    "transitions": [{"to": way.to, "condition": way.condition} for way in ways],
+                }
+                for position, ways in graph.items()
+            ],
+        },
+    }
+    if workflow.default_agent is not None:
+        document["defaultAgent"] = workflow.default_agent
+    if workflow.agent_overrides:
+        document["agentOverrides"] = dict(workflow.agent_overrides)
+    if workflow.initial_state is not None:
+        document["initialState"] = workflow.initial_state
+    if workflow.config:
+        document["config"] = dict(workflow.config)
+    return document

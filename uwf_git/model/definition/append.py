@@ -1,0 +1,144 @@
+"""Files that are appended to the workflow of a thread (seed 004, appendNodes).
+
+A role of the same name is replaced whole; appended transitions are tried before the others of their
+position, and one without a condition hides those. The result must be as sound as a workflow file.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from uwf_git.model.definition.agents import read_overrides
+from uwf_git.model.definition.definition import AgentSpec, RoleDefinition
+from uwf_git.model.definition.findings import Findings, InvalidWorkflow, yaml_kind
+from uwf_git.model.definition.graph import CheckCondition, GraphReading, read_graph
+from uwf_git.model.definition.roles import CheckSchema, read_roles
+from uwf_git.model.definition.routes import check_routes
+from uwf_git.model.node import Node, build_node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.references import reference
+from uwf_git.model.transition import Graph, Transition
+from uwf_git.model.workflow import build_moderator, build_role, write_agent
+from uwf_git.model.yaml.reader import YamlDocument
+
+__all__ = ["Addition", "InvalidWorkflow", "append_addition", "read_addition"]
+
+_KEYS = ("roles", "moderator", "graph", "agentOverrides")
+# Keys of a workflow file that a part of one cannot change.
+_WHOLE = ("name", "description", "defaultAgent", "initialState", "config")
+
+
+class Addition(NamedTuple):
+    """What a file adds, and the resulting graph."""
+
+    roles: Mapping[str, RoleDefinition]
+    """New roles, and replacements of existing ones."""
+
+    graph: Graph
+    """The whole graph: the appended transitions before the others."""
+
+    sources: tuple[str, ...]
+    """The positions from which transitions were appended."""
+
+    agent_overrides: Mapping[str, AgentSpec]
+
+
+def read_addition(
+    document: YamlDocument,
+    *,
+    to: tuple[tuple[str, ...], Graph],
+    check_condition: CheckCondition,
+    check_schema: CheckSchema,
+) -> Addition:
+    """Read a file that adds roles and transitions to a workflow.
+
+    *to* is the workflow: the names of its roles, and its graph. The checks are as for
+    ``read_definition``.
+
+    Raises:
+        InvalidWorkflow: with every problem of the file and of the result, with its line.
+    """
+    findings = Findings(document)
+    names, graph = to
+    fields = _read_top(findings, document.value)
+    named = fields.get("roles")
+    roles = {} if named is None else read_roles(findings, named, check_schema=check_schema)
+    added = list(named) if isinstance(named, dict) else []
+    known = [*names, *(name for name in added if name not in names)]
+    appended = _read_graph(findings, fields, known, check_condition)
+    reading = GraphReading(
+        appended.path, _merge(graph, appended), appended.places, appended.is_understood
+    )
+    overrides = read_overrides(findings, fields.get("agentOverrides"), roles=known)
+    if reading.is_understood and not (added or reading.places or overrides):
+        findings.add((), "adds nothing; it needs roles, or a moderator with transitions")
+    elif reading.is_understood:
+        check_routes(findings, reading, roles=known)
+    findings.raise_if_any()
+    whole = {source: tuple(ways) for source, ways in reading.entries.items()}
+    return Addition(roles, whole, tuple(appended.entries), overrides)
+
+
+def append_addition(
+    workflow: Node, addition: Addition, *, timestamp: int
+) -> tuple[Node, list[Node]]:
+    """Build the workflow that results from adding *addition* to the Workflow node *workflow*.
+
+    Returns:
+        Its node, and the other new nodes; all else is as it was.
+
+    Raises:
+        NotCanonical: a text or a number in it is one no node can hold.
+    """
+    nodes: dict[NodeHash, Node] = {}
+    payload: dict[str, Any] = {**workflow.payload, "roles": dict(workflow.payload["roles"])}
+    for name, role in addition.roles.items():
+        node, schema = build_role(role, timestamp=timestamp)
+        nodes |= {schema.hash: schema, node.hash: node}
+        payload["roles"][name] = reference(node.hash)
+    moderator = build_moderator(addition.graph, timestamp=timestamp)
+    nodes[moderator.hash] = moderator
+    payload["moderator"] = reference(moderator.hash)
+    if addition.agent_overrides:
+        payload["agentOverrides"] = {
+            **payload.get("agentOverrides", {}),
+            **{role: write_agent(agent) for role, agent in addition.agent_overrides.items()},
+        }
+    return build_node(workflow.type, payload, timestamp=timestamp), list(nodes.values())
+
+
+def _read_top(findings: Findings, value: Any) -> dict[str, Any]:
+    """Return the fields of the file; if it has no readable ones, raise at once."""
+    if not isinstance(value, dict):
+        findings.add(
+            (), f"an appended file is a mapping with roles and moderator, not {yaml_kind(value)}"
+        )
+        findings.raise_if_any()
+    for key in _WHOLE:
+        if key in value:
+            findings.add((key,), f"{key!r} cannot be appended: it belongs to the whole workflow")
+    known = {key: item for key, item in value.items() if key not in _WHOLE}
+    return findings.read_fields((), known, _KEYS) or {}
+
+
+def _read_graph(
+    findings: Findings, fields: dict[str, Any], known: list[str], check_condition: CheckCondition
+) -> GraphReading:
+    if "moderator" in fields and "graph" in fields:
+        findings.add(("graph",), "moderator and graph mean the same; keep one of them")
+    value, path = fields.get("moderator"), ("moderator",)
+    if "graph" in fields and value is None:
+        value, path = fields["graph"], ("graph",)
+    if value is None:
+        return GraphReading(path)
+    return read_graph(findings, value, roles=known, check_condition=check_condition, path=path)
+
+
+def _merge(graph: Graph, appended: GraphReading) -> dict[str, list[Transition]]:
+    """Put the appended transitions before those of *graph* that can still be reached."""
+    merged = {source: list(ways) for source, ways in graph.items()}
+    for source, ways in appended.entries.items():
+        ends = any(way.condition is None for way in ways)
+        # A transition that is appended twice is tried once.
+        older = [way for way in merged.get(source, []) if way not in ways]
+        merged[source] = ways if ends else [*ways, *older]
+    return merged

@@ -1,0 +1,108 @@
+"""Roles in a workflow file: what is under ``roles``, and the defaults."""
+
+from collections.abc import Callable
+from typing import Any
+
+from uwf_git.model.crockford import fold
+from uwf_git.model.definition.definition import RoleDefinition
+from uwf_git.model.definition.findings import DocumentPath, Findings, shown, yaml_kind
+from uwf_git.model.node_hash import is_node_hash
+from uwf_git.model.problem import Problem
+from uwf_git.model.transition import END, START
+from uwf_git.model.workflow_name import check_name
+
+CheckSchema = Callable[[Any], list[Problem]]
+
+SENTINELS = {
+    START: START,
+    "__START__": START,
+    "__start__": START,
+    END: END,
+    "__END__": END,
+    "__end__": END,
+}
+"""Every spelling of the two ends of a graph (seeds 000, 001, 003), and the one that is stored."""
+
+_KEYS = ("name", "description", "systemPrompt", "extractPrompt", "outputSchema", "schema")
+
+
+def read_roles(
+    findings: Findings, value: Any, *, check_schema: CheckSchema
+) -> dict[str, RoleDefinition]:
+    """Read what is under ``roles``; a role with a problem is left out and reported."""
+    path = ("roles",)
+    if value is None or value == {}:
+        findings.add(path, "a workflow needs at least one role")
+        return {}
+    if not isinstance(value, dict):
+        findings.add(path, f"must be a mapping from names to roles, not {yaml_kind(value)}")
+        return {}
+    roles: dict[str, RoleDefinition] = {}
+    for name, content in value.items():
+        _check_role_name(findings, (*path, name), name)
+        role = _read_role(findings, name, content, check_schema=check_schema)
+        if role:
+            roles[name] = role
+    return roles
+
+
+def _check_role_name(findings: Findings, path: DocumentPath, name: str) -> None:
+    if name in SENTINELS:
+        findings.add(path, f"{name} is an end of the graph and cannot be a role")
+        return
+    problem = check_name(name)
+    if problem:
+        findings.add(path, f"{shown(name)} cannot be a role's name: {problem}")
+
+
+def _read_role(
+    findings: Findings, name: str, content: Any, *, check_schema: CheckSchema
+) -> RoleDefinition | None:
+    path = ("roles", name)
+    if isinstance(content, dict) and set(content) & {"$ref", "workflow"}:
+        _refuse_reference(findings, path, content)
+        return None
+    # A role may be only its name: all of its fields have a default.
+    fields = findings.read_fields(path, {} if content is None else content, _KEYS)
+    if fields is None:
+        return None
+    given = findings.read_optional_text(path, fields, "name")
+    if given is not None and given != name:
+        findings.add((*path, "name"), f"the role is called {shown(name)} here, not {shown(given)}")
+    return RoleDefinition(
+        name=name,
+        description=findings.read_optional_text(path, fields, "description") or "",
+        system_prompt=findings.read_optional_text(path, fields, "systemPrompt") or "",
+        extract_prompt=findings.read_optional_text(path, fields, "extractPrompt"),
+        output_schema=_read_schema(findings, path, content or {}, check_schema=check_schema),
+    )
+
+
+def _refuse_reference(findings: Findings, path: DocumentPath, content: dict[str, Any]) -> None:
+    if "$ref" in content:
+        findings.add((*path, "$ref"), "a file cannot refer to the store; write the role out here")
+    else:
+        findings.add((*path, "workflow"), "a role played by a workflow is not supported yet")
+
+
+def _read_schema(
+    findings: Findings, path: DocumentPath, content: dict[str, Any], *, check_schema: CheckSchema
+) -> dict[str, Any] | bool:
+    anything: dict[str, Any] = {"type": "object"}
+    keys = [key for key in ("outputSchema", "schema") if key in content]
+    if not keys:
+        return anything
+    if len(keys) > 1:
+        findings.add((*path, "schema"), "outputSchema and schema mean the same; keep one of them")
+    path = (*path, keys[0])
+    schema = content[keys[0]]
+    # An empty key is nearly always a schema that lost its indentation: no default.
+    if not isinstance(schema, dict | bool):
+        findings.add(path, f"must be a JSON Schema written out here, not {yaml_kind(schema)}")
+        return anything
+    if isinstance(schema, dict) and is_node_hash(fold(str(schema.get("$ref")))):
+        findings.add((*path, "$ref"), "a file cannot refer to the store; write the schema here")
+        return anything
+    for problem in check_schema(schema):
+        findings.add_below(path, problem)
+    return schema

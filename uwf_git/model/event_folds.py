@@ -1,0 +1,219 @@
+"""What each event does to a thread's status and state: one function per row of event_rules.py.
+
+Each returns the status and the now.json after the event. They depend only on the thread before
+and on the event's own nodes, so that any reader can fold a history again and compare.
+Format: FORMAT.md, "What events do".
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from uwf_git.model.merge_patch import merge_patch
+from uwf_git.model.node import Node
+from uwf_git.model.references import find_reference
+from uwf_git.model.signal import LIMITS, read_amendment
+from uwf_git.model.thread import Status, ThreadState, Waiting
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.usage import add_usage
+
+# Attempts that were cut short from outside say nothing about the agent.
+_NO_FAILURE: frozenset[str] = frozenset({"interrupted", "lost"})
+
+
+class Standing(NamedTuple):
+    """Where a thread stands after one commit: the commit's trailers and its now.json."""
+
+    record: TransitionRecord
+    state: ThreadState
+
+
+class Cause(NamedTuple):
+    """What an event brings in; which parts it needs follows from its rule."""
+
+    node: Node | None = None
+    """The StepNode, the Attempt or the Signal."""
+
+    role: str | None = None
+    """The role that acted, or the role whose turn a person has."""
+
+    agent: str | None = None
+    """The program that played the role."""
+
+    has_retries: bool = True
+    """Of an attempt: the agent has retries left."""
+
+    back_to: Standing | None = None
+    """Of a poke: the thread before the step that is taken back."""
+
+    thread: ThreadId | None = None
+    """Of a fork: the thread that begins."""
+
+    workflow_name: str | None = None
+    """Of an amend: the name of the workflow that is in force afterwards."""
+
+    @property
+    def payload(self) -> Mapping[str, Any]:
+        """The payload of the node; empty if the event has none."""
+        payload: Mapping[str, Any] = {} if self.node is None else self.node.payload
+        return payload
+
+
+After: TypeAlias = tuple[Status, ThreadState]
+
+
+def begin_state(start: Node, initial_state: Mapping[str, Any] | None) -> ThreadState:
+    """Return the state of a new thread; *start* is its StartNode.
+
+    *initial_state* is that of the workflow.
+    """
+    payload = start.payload
+    target = find_reference(payload["workflow"])
+    if target is None:
+        raise ValueError(f"StartNode {start.hash} names no workflow")
+    binding = {role: find_reference(agent) for role, agent in payload["agentBinding"].items()}
+    return ThreadState(
+        workflow=target,
+        binding={role: agent for role, agent in binding.items() if agent is not None},
+        started_at=start.timestamp,
+        state=payload.get("initialState", initial_state) or {},
+        limits={name: payload[name] for name in LIMITS if name in payload},
+    )
+
+
+def after_step(before: Standing, cause: Cause) -> After:
+    """Add the step: its state patch and usage; attempts, hint and wait end."""
+    state, step = before.state, cause.payload
+    role: str = step["role"]
+    spent = _add_spent(state, step)._replace(
+        role=role,
+        depth=state.depth + 1,
+        state=merge_patch(dict(state.state), dict(step.get("state") or {})),
+        visits={**state.visits, role: state.visits.get(role, 0) + 1},
+        attempts=0,
+        last_attempt=None,
+        failures=0,
+        waiting=None,
+        hint="",
+    )
+    return _within_pause("ready", spent)
+
+
+def after_attempt(before: Standing, cause: Cause) -> After:
+    """Count the attempt; without retries left the thread has failed."""
+    state, attempt = before.state, cause.payload
+    until = find_wait_end(attempt)
+    is_failure = counts_as_failure(attempt)
+    tried = _add_spent(state, attempt)._replace(
+        attempts=state.attempts + 1,
+        last_attempt=None if cause.node is None else cause.node.hash,
+        failures=state.failures + is_failure,
+        waiting=None if until is None else Waiting(attempt["role"], until),
+    )
+    if until is not None:
+        return _within_pause("waiting", tried)
+    return _within_pause("failed" if is_failure and not cause.has_retries else "ready", tried)
+
+
+def after_wait(before: Standing, cause: Cause) -> After:
+    """Wait for the person who plays the role."""
+    return "waiting", before.state._replace(waiting=Waiting(cause.role or ""))
+
+
+def after_pause(before: Standing, _cause: Cause) -> After:
+    """Remember the status for ``resume``."""
+    return "paused", before.state._replace(paused_from=before.record.status)
+
+
+def after_resume(before: Standing, _cause: Cause) -> After:
+    """End the pause; of a thread that is not paused, the wait for the end of a limit."""
+    state = before.state
+    if state.paused_from is None:
+        return "ready", state._replace(waiting=None)
+    return state.paused_from, state._replace(paused_from=None)
+
+
+def after_retry(before: Standing, cause: Cause) -> After:
+    """Allow all retries again; the reason is the hint for the next attempt."""
+    hint = cause.payload.get("reason", "")
+    return "ready", before.state._replace(failures=0, hint=hint)
+
+
+def after_patch(before: Standing, cause: Cause) -> After:
+    """Apply the JSON merge patch (RFC 7396) to the state."""
+    patch = cause.payload.get("patch", {})
+    state = merge_patch(dict(before.state.state), dict(patch))
+    return before.record.status, before.state._replace(state=state)
+
+
+def after_amend(before: Standing, cause: Cause) -> After:
+    """Change workflow, agents and limits; a waiting role that gets another agent is ready."""
+    state, amendment = before.state, read_amendment(cause.payload)
+    is_rebound = state.waiting is not None and state.waiting.role in amendment.binding
+    amended = state._replace(
+        workflow=amendment.workflow or state.workflow,
+        binding={**state.binding, **amendment.binding},
+        limits=merge_patch(dict(state.limits), dict(amendment.limits)),
+        waiting=None if is_rebound else state.waiting,
+        paused_from="ready" if is_rebound and state.paused_from else state.paused_from,
+    )
+    is_waiting = before.record.status == "waiting"
+    return "ready" if is_waiting and amended.waiting is None else before.record.status, amended
+
+
+def after_poke(before: Standing, cause: Cause) -> After:
+    """Go back to before the newest step; usage and changed rules stay."""
+    if cause.back_to is None:
+        raise ValueError("a poke needs the thread before the step")  # a bug of the caller
+    old = cause.back_to.state
+    return "ready", before.state._replace(
+        role=old.role,
+        depth=old.depth,
+        state=old.state,
+        visits=old.visits,
+        attempts=0,
+        last_attempt=None,
+        failures=0,
+        waiting=None,
+        hint=cause.payload.get("reason", ""),
+    )
+
+
+def after_fork(before: Standing, _cause: Cause) -> After:
+    """Begin a new thread without the failures, wait and pause of the old one."""
+    return "ready", before.state._replace(failures=0, waiting=None, paused_from=None)
+
+
+def after_end(before: Standing, _cause: Cause) -> After:
+    """Change the status only."""
+    return "completed", before.state
+
+
+def after_kill(before: Standing, _cause: Cause) -> After:
+    """Change the status only."""
+    return "killed", before.state
+
+
+def counts_as_failure(attempt: Mapping[str, Any]) -> bool:
+    """Check whether a failed attempt counts against its agent's retries."""
+    return attempt["error"]["kind"] not in _NO_FAILURE and find_wait_end(attempt) is None
+
+
+def find_wait_end(attempt: Mapping[str, Any]) -> int | None:
+    """Return when the limit that an attempt hit ends, in ms since 1970; None if it hit none."""
+    until: int | None = attempt.get("resetAt")
+    return until
+
+
+def _add_spent(state: ThreadState, node: Mapping[str, Any]) -> ThreadState:
+    return state._replace(
+        usage=add_usage(dict(state.usage), dict(node.get("usage") or {})),
+        execution_ms=state.execution_ms + node.get("durationMs", 0),
+    )
+
+
+def _within_pause(status: Status, state: ThreadState) -> After:
+    """Return what a turn leads to: in a paused thread *status* is what ``resume`` restores."""
+    if state.paused_from is None:
+        return status, state
+    return "paused", state._replace(paused_from=status)

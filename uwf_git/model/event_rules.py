@@ -1,0 +1,235 @@
+"""The events of a thread: what each may follow, leads to, carries and changes.
+
+The one table that the writers of commits and `uwf verify` share. To add an event: its name in
+thread.py, a row here, and a function in event_folds.py.
+Format: FORMAT.md, "The trailers of a thread commit" and "What events do".
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
+from uwf_git.model import event_folds as folds
+from uwf_git.model.event_folds import After, Cause, Standing
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.signal import Action
+from uwf_git.model.thread import ENDED, STATUSES, Event
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition_record import TransitionRecord
+
+Fold: TypeAlias = Callable[[Standing, Cause], After]
+
+_NOT_ENDED = " ".join(status for status in STATUSES if status not in ENDED)
+_GOES_ON = "ready waiting failed paused"
+_ANY = " ".join(STATUSES)
+
+
+class EventRule(NamedTuple):
+    """What one event may do; statuses and fields are words separated by spaces."""
+
+    after: str
+    """The statuses in which it may happen."""
+
+    leads_to: str
+    """The statuses that it may lead to; *fold* says which one."""
+
+    fold: Fold | None
+    """What it does to status and now.json; None: it begins a thread, or is not written yet."""
+
+    carries: str = ""
+    """The fields of the record that it sets, of ``CARRIED``; all others of these are empty."""
+
+    steps: int = 0
+    """How many steps it adds: 1 adds a StepNode as the head, -1 takes the newest step back."""
+
+    person: Literal["", "only", "never"] = ""
+    """Whether it may happen in status ``waiting`` for a person: only then, or never then."""
+
+    keeps_pause: bool = True
+    """A paused thread is still paused after it."""
+
+    leaves_turn: bool = False
+    """A running agent goes on, and its result is recorded on top."""
+
+    changes_workflow: bool = False
+    parents: Literal["none", "one", "some"] = "one"
+    may_merge: bool = False
+    """Branches meet: another blob of the same node may take a node's place."""
+
+    tells: Literal["start", "progress", "complete", "error"] = "progress"
+    """Which ``workflow:`` event programs that watch are told."""
+
+    is_written: bool = True
+    """False: reserved; no version writes it, and its head and its other fields are not checked."""
+
+    @property
+    def has_node(self) -> bool:
+        """Whether it adds a StepNode, an Attempt or a Signal."""
+        return any(name in self.carries.split() for name in ("agent", "signal"))
+
+    @property
+    def may_move_head(self) -> bool:
+        """Whether ``Uwf-Node`` may differ from that of the commit before."""
+        return self.steps != 0 or not self.is_written
+
+
+RULES: Mapping[Event, EventRule] = {
+    "start": EventRule(
+        after="", leads_to="ready", fold=None,
+        parents="none", tells="start",
+    ),
+    # The events of a turn.
+    "step": EventRule(
+        after="ready waiting paused", leads_to="ready paused", fold=folds.after_step,
+        carries="role agent", steps=1, person="never",
+    ),
+    "attempt": EventRule(
+        after="ready waiting paused", leads_to=_GOES_ON, fold=folds.after_attempt,
+        carries="role agent attempt", person="never",
+    ),
+    "wait": EventRule(
+        after="ready waiting", leads_to="waiting", fold=folds.after_wait,
+        carries="role", person="never",
+    ),
+    "answer": EventRule(
+        after="waiting", leads_to="ready", fold=folds.after_step,
+        carries="role agent", steps=1, person="only",
+    ),
+    # Steering: a Signal node has what was asked.
+    "pause": EventRule(
+        after="ready waiting failed", leads_to="paused", fold=folds.after_pause,
+        carries="signal", leaves_turn=True,
+    ),
+    "resume": EventRule(
+        after="paused waiting", leads_to="ready waiting failed", fold=folds.after_resume,
+        carries="signal", leaves_turn=True, keeps_pause=False, person="never",
+    ),
+    "retry": EventRule(
+        after="failed", leads_to="ready", fold=folds.after_retry,
+        carries="signal",
+    ),
+    "patch": EventRule(
+        after=_GOES_ON, leads_to=_GOES_ON, fold=folds.after_patch,
+        carries="signal", leaves_turn=True,
+    ),
+    "amend": EventRule(
+        after=_GOES_ON, leads_to=_GOES_ON, fold=folds.after_amend,
+        carries="signal", leaves_turn=True, changes_workflow=True,
+    ),
+    "poke": EventRule(
+        after="ready waiting failed", leads_to="ready", fold=folds.after_poke,
+        carries="signal", steps=-1,
+    ),
+    # A thread begins on a commit of another one.
+    "fork": EventRule(
+        after=_ANY, leads_to="ready", fold=folds.after_fork,
+        carries="forked_from", keeps_pause=False, tells="start",
+    ),
+    # Reserved for threads of several branches.
+    "split": EventRule(
+        after=_NOT_ENDED, leads_to=_ANY, fold=None,
+        may_merge=True, is_written=False,
+    ),
+    "join": EventRule(
+        after=_NOT_ENDED, leads_to=_ANY, fold=None,
+        parents="some", may_merge=True, is_written=False,
+    ),
+    # The thread ends.
+    "end": EventRule(
+        after=_NOT_ENDED, leads_to="completed", fold=folds.after_end,
+        person="never", keeps_pause=False, tells="complete",
+    ),
+    "kill": EventRule(
+        after=_NOT_ENDED, leads_to="killed", fold=folds.after_kill,
+        keeps_pause=False, tells="error",
+    ),
+}  # fmt: skip
+
+CARRIED: Mapping[str, str] = {
+    "role": "Uwf-Role",
+    "agent": "Uwf-Agent",
+    "attempt": "Uwf-Attempt",
+    "forked_from": "Uwf-Forked-From",
+    "signal": "Uwf-Signal",
+}
+"""The fields of a record that only some events set, with their trailers."""
+
+STEPS = frozenset(event for event, rule in RULES.items() if rule.steps > 0)
+"""Events that add a StepNode."""
+
+CONTROLS = frozenset(event for event, rule in RULES.items() if rule.leaves_turn)
+"""Events that leave a turn under way: a running agent goes on."""
+
+
+def may_follow(event: Event, status: str) -> bool:
+    """Check whether *event* may happen in *status*."""
+    return status in RULES[event].after.split()
+
+
+def may_lead_to(event: Event, status: str) -> bool:
+    """Check whether *event* may lead to *status*."""
+    return status in RULES[event].leads_to.split()
+
+
+def carries(event: Event, field: str) -> bool:
+    """Check whether the record of *event* sets *field*, of ``CARRIED``."""
+    return field in RULES[event].carries.split()
+
+
+def event_of(action: Action) -> Event:
+    """Return the event by which a Signal's action is recorded: its own name, but for ``append``."""
+    return "amend" if action == "append" else action
+
+
+_NO_CAUSE = Cause()
+
+
+def apply_event(before: Standing, event: Event, cause: Cause = _NO_CAUSE) -> Standing:
+    """Return where a thread stands after *event*."""
+    fold = RULES[event].fold
+    if fold is None:
+        raise ValueError(f"{event} cannot follow a commit")  # a bug of the caller
+    status, state = fold(before, cause)
+    carried = {
+        "role": cause.role,
+        "agent": cause.agent,
+        "attempt": state.attempts,
+        "forked_from": before.record.thread,
+        "signal": None if cause.node is None else cause.node.hash,
+    }
+    record = before.record._replace(
+        thread=cause.thread or before.record.thread,
+        event=event,
+        status=status,
+        node=_head_after(before, event, cause),
+        depth=state.depth,
+        workflow=state.workflow,
+        workflow_name=cause.workflow_name or before.record.workflow_name,
+        **{name: value if carries(event, name) else None for name, value in carried.items()},  # type: ignore[arg-type]  # each has its field's type
+    )
+    return Standing(record, state)
+
+
+def begin_thread(
+    thread: ThreadId, start: Node, name: str, *, initial_state: Mapping[str, object] | None
+) -> Standing:
+    """Return where a new thread stands; *name* and *initial_state* are its workflow's."""
+    state = folds.begin_state(start, initial_state)
+    record = TransitionRecord(
+        thread=thread,
+        event="start",
+        status="ready",
+        node=start.hash,
+        depth=0,
+        workflow=state.workflow,
+        workflow_name=name,
+    )
+    return Standing(record, state)
+
+
+def _head_after(before: Standing, event: Event, cause: Cause) -> NodeHash:
+    if cause.back_to is not None:
+        return cause.back_to.record.node
+    if event in STEPS and cause.node is not None:
+        return cause.node.hash
+    return before.record.node

@@ -1,0 +1,120 @@
+"""Write a JSON value as YAML for people: block style, literal blocks, quotes where needed.
+
+``parse_yaml(render_yaml(value)).value == value``, and other YAML readers, including those of YAML
+1.1, read the same strings. PyYAML's emitter is not used: it quotes by YAML 1.1, shares equal values
+through anchors, and gives up literal blocks for text with trailing blanks, as agents write it.
+"""
+
+import json
+import re
+from typing import Any
+
+from uwf_git.model.yaml.scalar import resolve_plain
+
+# First a letter, digit or a mark that is no indicator of YAML; then anything but the two pairs that
+# end a plain scalar, and no blank or colon at the end.
+_PLAIN = re.compile(r"[\w./($+^~;=\\](?:[^\s:#]|:(?=\S)|(?<=\S)#|[ ]+(?=[^\s#]))*")
+_DOCUMENT_MARK = re.compile(r"---|\.\.\.")
+
+# What YAML 1.1 reads as a boolean, a merge, a number, a time or a date.
+_WORD_OF_YAML_1_1 = re.compile(r"(?i:y|n|yes|no|on|off)|=|<<")
+_NUMBER_OF_YAML_1_1 = re.compile(r"[-+.]*[0-9][-+.:_0-9a-fA-FxotTzZ ]*")
+
+# Everything that must not occur in a file, or that some reader takes for a line break. Its
+# complement, up to U+10FFFF, would take 4 ms more to compile.
+_UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+
+# A simple key may not be longer than 1,024 characters (YAML 1.2.2 section 7.4.3).
+_LONGEST_SIMPLE_KEY = 500
+
+
+def render_yaml(value: Any) -> str:
+    """Write *value*, which must be JSON, as one YAML document that ends in a newline."""
+    lines: list[str] = []
+    _put(lines, "", value, column=0)
+    return "\n".join(lines) + "\n"
+
+
+def _put(lines: list[str], lead: str, value: Any, *, column: int) -> None:
+    """Write *value* after *lead* (``key:``, ``-`` or nothing); its own lines start at *column*."""
+    if isinstance(value, dict | list) and value:
+        first = _open_block(lines, lead, column=column)
+        if isinstance(value, dict):
+            _put_mapping(lines, first, value, column=column)
+        else:
+            _put_sequence(lines, first, value, column=column)
+        return
+    gap = " " if lead else ""
+    if isinstance(value, str) and _reads_as_block(value):
+        _put_literal(lines, f"{lead}{gap}", value, column=max(column, 2))
+    else:
+        lines.append(f"{lead}{gap}{_scalar(value)}")
+
+
+def _open_block(lines: list[str], lead: str, *, column: int) -> str:
+    """Return the beginning of a collection's first line: after a dash it stays on that line."""
+    if lead.endswith("-"):
+        return f"{lead} "
+    if lead:
+        lines.append(lead)
+    return " " * column
+
+
+def _put_mapping(lines: list[str], first: str, fields: dict[str, Any], *, column: int) -> None:
+    for key, item in fields.items():
+        name = _text(key)
+        if len(name) > _LONGEST_SIMPLE_KEY:
+            lines.append(f"{first}? {name}")
+            first, name = " " * column, ""
+        _put(lines, f"{first}{name}:", item, column=column + 2)
+        first = " " * column
+
+
+def _put_sequence(lines: list[str], first: str, items: list[Any], *, column: int) -> None:
+    for item in items:
+        _put(lines, f"{first}-", item, column=column + 2)
+        first = " " * column
+
+
+def _put_literal(lines: list[str], lead: str, text: str, *, column: int) -> None:
+    body = text.rstrip("\n")
+    ends = len(text) - len(body)
+    # Readers guess the indentation from the first line; they cannot if it is blank or indented.
+    indentation = "2" if text[0] in " \t\n" else ""
+    chomping = "-" if not ends else "" if ends == 1 else "+"
+    lines.append(f"{lead}|{indentation}{chomping}")
+    pad = " " * column
+    lines += [pad + line if line else "" for line in body.split("\n")]
+    lines += [""] * (ends - 1)
+
+
+def _reads_as_block(text: str) -> bool:
+    return "\n" in text and not text.isspace() and not _UNWRITABLE.search(text)
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, str):
+        return _text(value)
+    return json.dumps(value, allow_nan=False)
+
+
+def _text(text: str) -> str:
+    if _is_plain(text):
+        return text
+    # A JSON string is a double-quoted YAML string, once what YAML forbids is escaped as well.
+    return _UNWRITABLE.sub(_escape, json.dumps(text, ensure_ascii=False))
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def _is_plain(text: str) -> bool:
+    return (
+        _PLAIN.fullmatch(text) is not None
+        and not _DOCUMENT_MARK.match(text)
+        and not _WORD_OF_YAML_1_1.fullmatch(text)
+        and not _NUMBER_OF_YAML_1_1.fullmatch(text)
+        and not _UNWRITABLE.search(text)
+        and isinstance(resolve_plain(text), str)
+    )

@@ -1,0 +1,121 @@
+"""List and remove loose objects.
+
+An object is removed only if a pack with it can be read, or no ref reaches it and it is old enough.
+"""
+
+import os
+import zlib
+from collections.abc import Collection, Iterable
+
+from dulwich.errors import ApplyDeltaError, ChecksumMismatch
+from dulwich.objects import ObjectID, ShaFile
+from dulwich.pack import PackFileDisappeared
+
+from uwf_git.errors import StoreDamaged
+from uwf_git.store.disk.durable import remove_file
+from uwf_git.store.gc.pack_plan import list_reachable
+from uwf_git.store.objects.objects import DurableObjects
+
+_FOLDERS = tuple(f"{number:02x}" for number in range(256))
+_REST_DIGITS = 38
+
+# Roots that git follows too, and uwf does not read (gitrepository-layout).
+_OTHER_ROOTS = ("index", "logs", "worktrees", "shallow")
+
+# The errors of dulwich for packs that are cut short, overwritten or gone.
+_UNREADABLE = (
+    ApplyDeltaError,
+    ArithmeticError,
+    AssertionError,
+    ChecksumMismatch,
+    LookupError,
+    OSError,
+    PackFileDisappeared,
+    TypeError,
+    ValueError,
+    zlib.error,
+)
+
+
+def list_loose_objects(objects: str) -> list[ObjectID]:
+    """List the loose objects below the folder *objects*."""
+    found = []
+    for folder in _FOLDERS:
+        try:
+            names = os.listdir(os.path.join(objects, folder))
+        except FileNotFoundError:
+            continue
+        found += [ObjectID((folder + name).encode()) for name in names if len(name) == _REST_DIGITS]
+    return found
+
+
+def remove_loose_objects(objects: DurableObjects, oids: Iterable[ObjectID]) -> None:
+    """Remove the loose files of objects that are packed."""
+    for oid in oids:
+        remove_file(loose_path(objects, oid))
+
+
+def remove_packed_twice(objects: DurableObjects, oids: Iterable[ObjectID]) -> set[ObjectID]:
+    """Remove those loose objects that can be read from a pack; return the others."""
+    left = set()
+    for oid in oids:
+        if _can_be_unpacked(objects, oid):
+            remove_file(loose_path(objects, oid))
+        else:
+            left.add(oid)
+    return left
+
+
+def prune_loose(
+    git_dir: str,
+    objects: DurableObjects,
+    oids: Collection[ObjectID],
+    *,
+    tips: Iterable[ObjectID],
+    before_s: float,
+) -> int:
+    """Remove those loose objects that no ref reaches and that are older than *before_s*.
+
+    A repository with other roots than refs (an index, reflogs) is left to its own git.
+    """
+    if any(os.path.exists(os.path.join(git_dir, name)) for name in _OTHER_ROOTS):
+        return 0
+    old = {oid for oid in oids if _is_older(objects, oid, before_s)}
+    if not old:
+        return 0
+    try:
+        old -= list_reachable(objects, tips)
+    except (KeyError, StoreDamaged):
+        # What a damaged object needs is unknown.
+        return 0
+    pruned = 0
+    for oid in old:
+        # A step that writes it again meanwhile updates its time.
+        if _is_older(objects, oid, before_s):
+            remove_file(loose_path(objects, oid))
+            pruned += 1
+    return pruned
+
+
+def loose_path(objects: DurableObjects, oid: ObjectID) -> str:
+    """Return the path of the loose file of an object, which need not exist."""
+    name = oid.decode()
+    return os.path.join(objects.path, name[:2], name[2:])
+
+
+def _is_older(objects: DurableObjects, oid: ObjectID, before_s: float) -> bool:
+    try:
+        return os.stat(loose_path(objects, oid)).st_mtime < before_s
+    except FileNotFoundError:
+        return False
+
+
+def _can_be_unpacked(objects: DurableObjects, oid: ObjectID) -> bool:
+    for pack in objects.packs:
+        try:
+            if oid in pack:
+                kind, content = pack.get_raw(oid)
+                return ShaFile.from_raw_string(kind, content).id == oid
+        except _UNREADABLE:
+            continue
+    return False

@@ -1,0 +1,164 @@
+"""Remove what killed processes leave below a git directory.
+
+That is: temporary files, markers of ref locks, and locks, runs, logs and work directories of ended
+threads.
+Nothing that a living process may need is removed. What a lock guards is removed under that lock;
+what no lock guards, when it is a day old. Locks are not waited for: what is held stays. Unneeded
+objects are left to git's prune.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+
+from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.store.disk.durable import TEMPORARY, remove_file
+from uwf_git.store.disk.lockfile import break_dead_locks, markers
+from uwf_git.store.objects.ancestry import is_descendant
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.threads.local_files import (
+    LOG_SUFFIX,
+    LOGS,
+    forget_log,
+    forget_workdir,
+    log_path,
+    workdirs_folder,
+)
+from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
+from uwf_git.store.threads.run_dir import (
+    is_any_alive,
+    list_threads_with_runs,
+    remove_runs,
+    runs_folder,
+)
+
+_OLD_S = 24 * 3600
+
+
+def remove_stale_files(store: Store) -> int:
+    """Remove what killed processes left; return how many things that were.
+
+    Safe while other processes run.
+
+    Raises:
+        OSError: the system refused a removal.
+    """
+    removed = break_dead_locks(store.path)
+    for path in _old_temporaries(store):
+        remove_file(path)
+        removed += 1
+    for thread in sorted(_leftover_threads(store)):
+        removed += _remove_thread_files(store, thread)
+    return removed
+
+
+def _old_temporaries(store: Store) -> Iterator[str]:
+    objects = os.path.join(store.path, "objects")
+    for folder, prefix in (
+        (store.path, TEMPORARY),
+        (markers(store.path), TEMPORARY),
+        (workdirs_folder(store), TEMPORARY),
+        # git's prune removes these too, but there may be no git.
+        (objects, "tmp_obj_"),
+        # Left by a killed `git gc`; the next one would stop at it.
+        (os.path.join(objects, "info"), "commit-graph.lock"),
+    ):
+        for entry in _entries(folder):
+            if entry.name.startswith(prefix) and _is_old(entry):
+                yield entry.path
+
+
+def _leftover_threads(store: Store) -> set[ThreadId]:
+    """Return the threads that have local files but are not active, or have both refs."""
+    found: set[ThreadId] = set()
+    found.update(
+        ThreadId(thread)
+        for entry in _entries(store.local_path("locks"))
+        # A thread has several locks: <id>, <id>.drive.
+        if is_thread_id(thread := entry.name.partition(".")[0])
+    )
+    found.update(list_threads_with_runs(store))
+    # The log of an ended thread stays readable for a day.
+    found.update(
+        ThreadId(thread)
+        for entry in _entries(store.local_path(LOGS))
+        if is_thread_id(thread := entry.name.removesuffix(LOG_SUFFIX)) and _is_old(entry)
+    )
+    # The work directory is recorded before the thread exists, so a young one may be in use.
+    found.update(
+        ThreadId(entry.name)
+        for entry in _entries(workdirs_folder(store))
+        if is_thread_id(entry.name) and _is_old(entry)
+    )
+    active = set(store.refs.names(ACTIVE))
+    archived = set(store.refs.names(ARCHIVE))
+    both = {ThreadId(name) for name in active & archived if is_thread_id(name)}
+    return {thread for thread in found if thread not in active} | both
+
+
+def _remove_thread_files(store: Store, thread: ThreadId) -> int:
+    """Remove what is left of a thread that is not active, unless a process holds it."""
+    try:
+        with lock_thread(store, thread, since_ms=int(time.time() * 1000)):
+            if not _is_over(store, thread):
+                return 0
+            if not _remove_runs(store, thread):
+                return 0
+            forget_workdir(store, thread)
+            _remove_log(store, thread)
+            forget_lock(store, thread)
+            return 1
+    except ThreadBusy:
+        return 0
+
+
+def _is_over(store: Store, thread: ThreadId) -> bool:
+    """Check that the thread has ended; remove its active ref, if it still has one."""
+    active = store.refs.find(ACTIVE + thread)
+    if active is None:
+        return True
+    archived = store.refs.find(ARCHIVE + thread)
+    if archived is None:
+        return False
+    # Otherwise the thread was ended elsewhere and continued here: that is work to keep.
+    is_left_by_archiving = is_descendant(store.objects, archived, active)
+    return is_left_by_archiving and store.refs.delete(ACTIVE + thread, seen=active)
+
+
+def _remove_runs(store: Store, thread: ThreadId) -> bool:
+    """Remove the runs of the thread; if one is young or alive, keep all and return False."""
+    # Output that came too late stays readable for a day.
+    if any(not _is_old(entry) for entry in _entries(runs_folder(store, thread))):
+        return False
+    if is_any_alive(store, thread):
+        return False
+    remove_runs(store, thread)
+    return True
+
+
+def _remove_log(store: Store, thread: ThreadId) -> None:
+    try:
+        if _is_long_ago(os.stat(log_path(store, thread)).st_mtime):
+            forget_log(store, thread)
+    except FileNotFoundError:
+        return
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return []
+
+
+def _is_old(entry: os.DirEntry[str]) -> bool:
+    try:
+        return _is_long_ago(entry.stat(follow_symlinks=False).st_mtime)
+    except FileNotFoundError:
+        return False
+
+
+def _is_long_ago(time_s: float) -> bool:
+    return time.time() - time_s > _OLD_S

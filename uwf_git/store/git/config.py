@@ -1,0 +1,211 @@
+"""Read and write git config as git does: its files, includes, and which value counts.
+
+Conditional includes (``includeIf``) are ignored. A file is changed under git's own lock.
+Source: git-config(1), "FILES" and "Includes".
+"""
+
+import os
+import re
+import stat
+from collections.abc import Callable, Container, Iterator, Mapping
+from typing import NamedTuple
+
+from uwf_git.errors import BadUsage, Refused
+from uwf_git.store.disk.durable import sync_directories
+from uwf_git.store.disk.lockfile import hold_ref_lock
+from uwf_git.store.git.config_text import (
+    ConfigItem,
+    edit_config,
+    normal_name,
+    remove_values,
+    scan_config,
+)
+
+__all__ = [
+    "BadConfig",
+    "GitConfig",
+    "UnfitValue",
+    "add_config",
+    "normal_name",
+    "read_config_file",
+    "read_user_config",
+    "remove_config",
+    "rewrite_config",
+    "set_config",
+]
+
+_SYSTEM_CONFIG = "/etc/gitconfig"
+_MOST_INCLUDES = 10
+_TRUE = {"true", "yes", "on"}
+_FALSE = {"false", "no", "off", ""}
+_NUMBER = re.compile(r"[-+]?[0-9]{1,18}[kmg]?", re.IGNORECASE)
+
+
+class BadConfig(Refused):
+    """A git config file cannot be parsed."""
+
+    code = "bad-config"
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(
+            f"{path} is not a git config file: {problem}",
+            hint=f"see what git says: `git config --file {path} --list`",
+            path=path,
+        )
+
+
+class UnfitValue(BadUsage):
+    """No git config file can hold the value."""
+
+    code = "unfit-value"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the value of {name} has a NUL, which git config cannot hold", setting=name
+        )
+
+
+class GitConfig(NamedTuple):
+    """Settings by full name (`section.subsection.name`), each with all its values in order."""
+
+    values: dict[str, list[str]]
+
+    def get(self, name: str) -> str | None:
+        """Return the last value of *name*, which is the one that counts, or None."""
+        found = self.values.get(normal_name(name))
+        return found[-1] if found else None
+
+    def get_all(self, name: str) -> list[str]:
+        """Return every value of *name*, in order."""
+        return self.values.get(normal_name(name), [])
+
+    def get_flag(self, name: str, *, default: bool) -> bool:
+        """Return *name* read as git reads a boolean; *default* if it is not one."""
+        value = self.get(name)
+        if value is None:
+            return default
+        word = value.lower()
+        if word in _TRUE or word in _FALSE:
+            return word in _TRUE
+        return word.strip("+-0kmg") != "" if _NUMBER.fullmatch(word) else default
+
+    def over(self, other: "GitConfig") -> "GitConfig":
+        """Return these settings on top of *other*: their values come last, so they count."""
+        merged = {name: list(values) for name, values in other.values.items()}
+        for name, values in self.values.items():
+            merged.setdefault(name, []).extend(values)
+        return GitConfig(merged)
+
+
+def read_config_file(path: str) -> GitConfig:
+    """Read a git config file with what it includes; a missing one is empty.
+
+    Raises:
+        BadConfig: it cannot be parsed.
+    """
+    values: dict[str, list[str]] = {}
+    for item in _read_items(path, depth=0):
+        values.setdefault(item.name, []).append("true" if item.value is None else item.value)
+    return GitConfig(values)
+
+
+def _read_items(path: str, *, depth: int) -> Iterator[ConfigItem]:
+    if depth > _MOST_INCLUDES:
+        raise BadConfig(path, "it is included too deeply, or by itself")
+    try:
+        for item in scan_config(_read_text(path)):
+            if item.kind == "setting":
+                yield item
+            if item.name == "include.path" and item.value:
+                included = os.path.expanduser(item.value)
+                directory = os.path.dirname(path)
+                yield from _read_items(os.path.join(directory, included), depth=depth + 1)
+    except ValueError as error:
+        raise BadConfig(path, str(error)) from error
+
+
+def _read_text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+def read_user_config(environ: Mapping[str, str]) -> GitConfig:
+    """Read the settings of the system and of the user, where git finds them.
+
+    Raises:
+        BadConfig: one of the files cannot be parsed.
+    """
+    home = environ.get("HOME", "")
+    xdg = environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    paths = [] if environ.get("GIT_CONFIG_NOSYSTEM") else [_SYSTEM_CONFIG]
+    if "GIT_CONFIG_SYSTEM" in environ:
+        paths = [environ["GIT_CONFIG_SYSTEM"]]
+    if "GIT_CONFIG_GLOBAL" in environ:
+        paths.append(environ["GIT_CONFIG_GLOBAL"])
+    elif home:
+        paths += [os.path.join(xdg, "git", "config"), os.path.join(home, ".gitconfig")]
+    config = GitConfig({})
+    for path in paths:
+        config = read_config_file(path).over(config)
+    return config
+
+
+def set_config(path: str, name: str, value: str) -> None:
+    """Set *name* to *value* in the file at *path*, in place of its other values.
+
+    Raises:
+        BadConfig: it cannot be parsed.
+        UnfitValue: no config file can hold the value.
+        RefLocked: git keeps its lock on the file.
+    """
+    _edit(path, name, value, keep=False)
+
+
+def add_config(path: str, name: str, value: str) -> None:
+    """Add one more *value* of *name* to the file at *path*; raises as ``set_config`` does."""
+    _edit(path, name, value, keep=True)
+
+
+def remove_config(path: str, name: str, values: Container[str]) -> None:
+    """Remove those *values* of *name* from the file at *path*, but not from included files."""
+    rewrite_config(path, lambda text: remove_values(text, name, values))
+
+
+def _edit(path: str, name: str, value: str, *, keep: bool) -> None:
+    if "\0" in value:
+        raise UnfitValue(name)
+    rewrite_config(path, lambda text: edit_config(text, name, value, keep=keep))
+
+
+def rewrite_config(path: str, change: Callable[[str], str]) -> None:
+    """Replace the text of the file at *path* by what *change* returns for it, atomically.
+
+    Raises:
+        BadConfig: *change* raised a ValueError, as it cannot parse the text.
+        RefLocked: git keeps its lock on the file.
+    """
+    directory, file_name = os.path.split(path)
+    os.makedirs(directory, exist_ok=True)
+    # The markers of this lock are in <directory>/uwf/ref-locks, as those of refs.
+    with hold_ref_lock(directory, file_name, b"", durable=False) as lock:
+        try:
+            text = change(_read_text(path))
+        except ValueError as error:
+            raise BadConfig(path, str(error)) from error
+        with open(lock, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        _keep_mode(path, lock)
+        os.replace(lock, path)
+        sync_directories([directory])
+
+
+def _keep_mode(path: str, lock: str) -> None:
+    try:
+        os.chmod(lock, stat.S_IMODE(os.stat(path).st_mode))
+    except FileNotFoundError:
+        return

@@ -1,0 +1,153 @@
+"""The two hook scripts by which git asks uwf about a push, and their installation.
+
+A hook that uwf did not write is never replaced. A pre-receive hook that finds no uwf refuses every
+push, since nothing would check it.
+"""
+
+import os
+import shlex
+import stat
+from collections.abc import Mapping
+
+from uwf_git.errors import Refused
+from uwf_git.store.disk.durable import remove_file, sync_directories, write_temporary
+from uwf_git.store.git.config import GitConfig
+
+_EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
+_MARK = "# Installed by `uwf init --shared`"
+
+_SHIM = """\
+#!/bin/sh
+# Installed by `uwf init --shared`, which replaces it with a newer one.
+# {what}
+# uwf is the Python that installed it, else $UWF, else `uwf` on the PATH.
+python=''
+if [ -n "$python" ] && [ -x "$python" ]; then
+	exec "$python" -P -m uwf_git hook {name}
+fi
+if [ -n "$UWF" ]; then
+	exec "$UWF" hook {name}
+fi
+if command -v uwf >/dev/null 2>&1; then
+	exec uwf hook {name}
+fi
+echo '{missing}' >&2
+exit {status}
+"""
+
+SHIMS: Mapping[str, str] = {
+    "pre-receive": _SHIM.format(
+        name="pre-receive",
+        what="It refuses pushes that would damage threads, workflows or nodes.",
+        missing="error: no uwf was found to check this push; on the server: uwf init --shared",
+        status=1,
+    ),
+    "post-receive": _SHIM.format(
+        name="post-receive",
+        what="It tells the command in git config uwf.onReceive what was pushed.",
+        missing="warning: no uwf was found to tell of this push; it is done",
+        status=0,
+    ),
+}
+"""The text of each hook by its name; the files in hooks/ of the source are the same text."""
+
+
+class ForeignHook(Refused):
+    """There is a hook already that uwf did not write."""
+
+    code = "foreign-hook"
+
+    def __init__(self, path: str) -> None:
+        name = os.path.basename(path)
+        super().__init__(
+            f"{path} exists already, and is not uwf's",
+            hint=f"move it away and repeat this; or keep it, and have it run `uwf hook {name}` "
+            "with the standard input that git gives it, and end with its exit status",
+            path=path,
+        )
+
+
+class HooksLinked(Refused):
+    """The repository's hooks folder is a symbolic link."""
+
+    code = "hooks-linked"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(
+            f"{folder} is a symbolic link, so its hooks would run for other repositories too",
+            hint=f"make it a folder of its own: `rm {shlex.quote(folder)}`; or have the hooks "
+            "there run `uwf hook pre-receive` and `uwf hook post-receive`",
+            path=folder,
+        )
+
+
+class HooksElsewhere(Refused):
+    """core.hooksPath makes git use another hooks folder."""
+
+    code = "hooks-elsewhere"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(
+            f"core.hooksPath makes git run the hooks in {folder}, not those of the store",
+            hint="set it for this store alone: `git config core.hooksPath hooks` in it; or have "
+            "the hooks there run `uwf hook pre-receive` and `uwf hook post-receive`",
+            path=folder,
+        )
+
+
+def check_hooks(git_dir: str, config: GitConfig) -> None:
+    """Check that ``install_hooks`` may write the hooks, and that git would run them.
+
+    Raises:
+        ForeignHook: there is a hook that uwf did not write.
+        HooksElsewhere: core.hooksPath is another folder.
+        HooksLinked: the hooks folder is a symbolic link.
+    """
+    elsewhere = config.get("core.hooksPath")
+    own = os.path.join(git_dir, "hooks")
+    if os.path.islink(own):
+        raise HooksLinked(own)
+    # Relative to where hooks run, in a bare repository the git directory.
+    if elsewhere and os.path.realpath(os.path.join(git_dir, elsewhere)) != os.path.realpath(own):
+        raise HooksElsewhere(elsewhere)
+    for name in SHIMS:
+        path = os.path.join(own, name)
+        if os.path.lexists(path) and not _is_ours(path):
+            raise ForeignHook(path)
+
+
+def install_hooks(git_dir: str, *, python: str) -> list[str]:
+    """Write the hooks for the interpreter *python* ("" if unknown); return their paths.
+
+    Raises:
+        OSError: the system refused a write.
+    """
+    os.makedirs(os.path.join(git_dir, "hooks"), exist_ok=True)
+    paths = []
+    for name, text in SHIMS.items():
+        path = os.path.join(git_dir, "hooks", name)
+        own = text.replace("python=''\n", f"python={shlex.quote(python)}\n", 1)
+        _replace_program(path, os.fsencode(own))
+        paths.append(path)
+    return paths
+
+
+def _replace_program(path: str, content: bytes) -> None:
+    """Replace the file at *path* atomically by an executable one: git skips other hooks."""
+    folder = os.path.dirname(path)
+    temporary = write_temporary(folder, content, prefix=".tmp_", durable=True)
+    try:
+        os.chmod(temporary, os.stat(temporary).st_mode | _EXECUTE)
+        os.replace(temporary, path)
+    except BaseException:
+        remove_file(temporary)
+        raise
+    sync_directories([folder])
+
+
+def _is_ours(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return _MARK.encode() in file.read(1000)
+    except OSError:
+        return False

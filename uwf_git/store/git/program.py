@@ -1,0 +1,160 @@
+"""Run git, the programs that git would run, and commands from git config; capture their output.
+
+A program never reads the terminal. Agents run in agents/, not here.
+"""
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from uwf_git.debug_log import debug
+from uwf_git.errors import StoreFailed
+
+_MOST_BYTES = 100_000
+_IN_BACKGROUND = '"$@" &'
+
+
+class ProgramFailed(StoreFailed):
+    """A program that the store needs is missing or failed."""
+
+    code = "program-failed"
+
+    def __init__(self, program: str, problem: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{program} {problem}", hint=hint, program=program)
+
+
+class Ran(NamedTuple):
+    """How a program ended, and its output."""
+
+    status: int
+    """Its exit status; negative: the signal that killed it."""
+
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def last_line(self) -> str:
+        """The last line of its output that is not empty, for an error."""
+        lines = (self.stderr or self.stdout).decode(errors="replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def find_program(name: str, environ: Mapping[str, str]) -> str | None:
+    """Return the path of the program *name* on the PATH of *environ*, or None."""
+    if os.path.dirname(name):
+        return name if os.access(name, os.X_OK) else None
+    for folder in environ.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(folder or os.curdir, name)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def run_program(
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    given: bytes = b"",
+    cwd: str | None = None,
+    timeout_s: float | None = None,
+) -> Ran:
+    """Run *argv* with *given* as its input until it ends, or for *timeout_s* if that is set.
+
+    Raises:
+        ProgramFailed: it could not be started, or was killed after *timeout_s*.
+    """
+    try:
+        ran = subprocess.run(
+            argv,
+            env=dict(environ),
+            input=given,
+            cwd=cwd,
+            capture_output=True,
+            check=False,
+            timeout=timeout_s,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ProgramFailed(argv[0], f"was killed after {timeout_s:g} s") from error
+    except (OSError, ValueError) as error:
+        raise ProgramFailed(argv[0], f"could not be started: {_reason(error)}") from error
+    debug("NB3E9M6J", "program ran", program=argv[0], status=ran.returncode)
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
+def run_listener(
+    argv: Sequence[str], environ: Mapping[str, str], *, given: bytes, cwd: str, timeout_s: float
+) -> Ran:
+    """Run *argv*, a command from git config, with *given* as its input, for at most *timeout_s*.
+
+    At the timeout its process group is killed. Its streams are files: a process that it leaves in
+    the background does not delay the return, and input that it does not read is no error.
+
+    Raises:
+        ProgramFailed: it could not be started, or was killed after *timeout_s*.
+    """
+    with (
+        tempfile.TemporaryFile() as stdin,
+        tempfile.TemporaryFile() as stdout,
+        tempfile.TemporaryFile() as stderr,
+    ):
+        stdin.write(given)
+        stdin.seek(0)
+        try:
+            process = subprocess.Popen(
+                argv,
+                env=dict(environ),
+                cwd=cwd,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise ProgramFailed(argv[0], f"could not be started: {_reason(error)}") from error
+        try:
+            status = process.wait(timeout_s)
+        except BaseException as error:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            raise ProgramFailed(argv[0], f"was killed after {timeout_s:g} s") from error
+        debug("DHVEXRK7", "listener ran", program=argv[0], status=status)
+        stdout.seek(0)
+        stderr.seek(0)
+        return Ran(status, stdout.read(_MOST_BYTES), stderr.read(_MOST_BYTES))
+
+
+def start_background_program(argv: Sequence[str], environ: Mapping[str, str]) -> None:
+    """Start *argv* in the background, in a session of its own, without streams.
+
+    Its directory is /, so it keeps no other one busy. A shell starts it and ends, so that init
+    reaps it, and a long-running caller gets no zombie.
+
+    Raises:
+        ProgramFailed: it could not be started.
+    """
+    try:
+        subprocess.run(
+            ["/bin/sh", "-c", _IN_BACKGROUND, "sh", *argv],
+            env=dict(environ),
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            check=True,
+        )
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
+        raise ProgramFailed(argv[0], f"could not be started: {_reason(error)}") from error
+
+
+def _reason(error: OSError | ValueError | subprocess.CalledProcessError) -> str:
+    """Return why a program did not start, without the error number that Python adds."""
+    reason = error.strerror if isinstance(error, OSError) else None
+    return reason or str(error)

@@ -1,0 +1,23 @@
+"""Set one setting in the git config of the user: the only write outside a store.
+
+`git config --global` does it, since git knows which of the possible files is used.
+"""
+
+from collections.abc import Mapping
+
+from uwf_git.store.git.program import ProgramFailed, find_program, run_program
+
+
+def set_user_config(environ: Mapping[str, str], name: str, value: str) -> None:
+    """Set *name* to *value* for all stores of the user.
+
+    Raises:
+        ProgramFailed: there is no git, or it failed.
+    """
+    git = find_program("git", environ)
+    hint = f"put it into your ~/.gitconfig yourself: {name}"
+    if git is None:
+        raise ProgramFailed("git", "is not on the PATH", hint=hint)
+    ran = run_program([git, "config", "--global", "--replace-all", name, value], environ)
+    if ran.status != 0:
+        raise ProgramFailed("git config --global", f"failed: {ran.last_line}", hint=hint)

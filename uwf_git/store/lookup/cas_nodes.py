@@ -1,0 +1,80 @@
+"""refs/cas/nodes: nodes that were put by hand, kept from git's gc by a tree with a `nodes/` folder.
+
+Format: FORMAT.md, "Refs".
+"""
+
+from collections.abc import Iterable, Iterator
+
+from dulwich.objects import Tree
+
+from uwf_git.errors import Conflict
+from uwf_git.model.builtin import BUILTIN
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.transition_record import FORMAT
+from uwf_git.store.nodes.tree import NODES, TREE_MODE, add_nodes, find_names
+from uwf_git.store.objects.commit import CommitDraft, Signing, find_entry, read_commit, write_commit
+from uwf_git.store.objects.message import build_message
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+
+NODES_REF = "refs/cas/nodes"
+
+_MOST_TRIES = 20
+
+
+class NodesMoved(Conflict):
+    """Other processes kept moving refs/cas/nodes."""
+
+    code = "nodes-moved"
+
+    def __init__(self) -> None:
+        super().__init__("other processes kept putting nodes at the same time", hint="try again")
+
+
+def put_nodes(store: Store, nodes: Iterable[Node], signing: Signing) -> bool:
+    """Add *nodes* and the built-in schemas to refs/cas/nodes; return whether any was new.
+
+    Raises:
+        NodeCollision: one of the names is there with another payload.
+        NodesMoved: other processes moved the ref at every try.
+    """
+    nodes = list(nodes)
+    added = [*BUILTIN.values(), *nodes]
+    for _try in range(_MOST_TRIES):
+        seen = store.refs.find(NODES_REF)
+        parent = None if seen is None else read_commit(store.objects, seen)
+        folder = None if parent is None else find_entry(store.objects, parent, NODES)
+        growth = add_nodes(store.objects, folder, added)
+        if growth.nodes == folder:
+            return False
+        tree = Tree()
+        tree[NODES.encode()] = (TREE_MODE, growth.nodes)
+        names = " ".join(node.hash for node in nodes) or "the built-in schemas"
+        draft = CommitDraft(
+            tree=tree,
+            parents=() if parent is None else (parent,),
+            message=build_message(
+                "cas",
+                f"put {names}",
+                trailers=[("Uwf-Event", "put"), ("Uwf-Format", str(FORMAT))],
+            ),
+            objects=growth.objects,
+        )
+        if _move(store, seen, write_commit(store.objects, draft, signing)):
+            return True
+    raise NodesMoved
+
+
+def list_nodes(store: Store) -> Iterator[NodeHash]:
+    """List the nodes at refs/cas/nodes, the built-in schemas included."""
+    seen = store.refs.find(NODES_REF)
+    if seen is not None:
+        folder = find_entry(store.objects, read_commit(store.objects, seen), NODES)
+        yield from find_names(store.objects, folder, "")
+
+
+def _move(store: Store, seen: Oid | None, to: Oid) -> bool:
+    if seen is None:
+        return store.refs.create(NODES_REF, to)
+    return store.refs.advance(NODES_REF, seen=seen, to=to)

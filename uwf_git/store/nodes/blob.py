@@ -1,0 +1,108 @@
+"""Node blobs: a node as the bytes of a git blob, in JSON or text form, byte for byte reversible.
+
+Format: FORMAT.md, "Node files".
+"""
+
+import re
+from typing import Any
+
+from uwf_git.errors import GIVEN_BACK, StoreDamaged
+from uwf_git.model.builtin import BUILTIN, META, TEXT
+from uwf_git.model.canonical import NotCanonical, canonical
+from uwf_git.model.node import Node, build_node, content_hash
+from uwf_git.model.node_hash import NodeHash, is_node_hash
+from uwf_git.model.plain_schema import plain_check
+from uwf_git.store.objects.json_file import decode_json, encode_json
+
+JSON_SUFFIX = ".json"
+TEXT_SUFFIX = ".md"
+
+# Matched as bytes: FACTS 2 has texts that break YAML parsers and splitlines.
+_TEXT_HEADER = re.compile(
+    rb"\A---\ntype: ([0-9A-F][0-9A-HJKMNP-TV-Z]{12})\ntimestamp: (0|[1-9][0-9]{0,15})\n---\n"
+)
+_FIELDS = {"type", "payload", "timestamp"}
+_LATEST = 10**16
+_SHAPED = {name: plain_check(node.payload) for name, node in BUILTIN.items() if name != META}
+
+
+class DamagedNode(StoreDamaged):
+    """A blob does not hold the node that its place names."""
+
+    code = "damaged-node"
+
+    def __init__(self, name: NodeHash, problem: str) -> None:
+        super().__init__(
+            f"node {name} {problem}",
+            hint=GIVEN_BACK,
+            node=name,
+        )
+
+
+def encode_node(node: Node) -> tuple[str, bytes]:
+    """Return the suffix of the file name and the bytes of the blob for *node*."""
+    if node.type == TEXT and isinstance(node.payload, str):
+        header = f"---\ntype: {node.type}\ntimestamp: {node.timestamp}\n---\n"
+        return TEXT_SUFFIX, header.encode() + node.payload.encode()
+    document = {"type": node.type, "payload": node.payload, "timestamp": node.timestamp}
+    return JSON_SUFFIX, encode_json(document)
+
+
+def decode_node(name: NodeHash, content: bytes) -> Node:
+    """Read the blob that is stored under *name*, and check it against the name.
+
+    Raises:
+        DamagedNode: it is no node, is another node, or its payload does not fit its type.
+    """
+    try:
+        type_hash, written, timestamp = _parse(content)
+        payload = canonical(written)
+        actual = content_hash(type_hash, payload, name=name)
+    except (ValueError, NotCanonical) as error:
+        raise DamagedNode(name, f"cannot be read: {error}") from error
+    if actual != name:
+        raise DamagedNode(name, f"holds other content: its name would be {actual}")
+    return check_node(Node(name, type_hash, payload, timestamp))
+
+
+def check_node(node: Node) -> Node:
+    """Return *node* if its payload has the fields of its built-in type.
+
+    A push can call any payload a StepNode, and the readers of StepNodes rely on the fields.
+
+    Raises:
+        DamagedNode: the payload does not fit the type.
+    """
+    has_its_shape = _SHAPED.get(node.type)
+    if has_its_shape is not None and not has_its_shape(node.payload):
+        title = BUILTIN[node.type].payload["title"]
+        raise DamagedNode(node.hash, f"says that it is a {title}, and is not")
+    return node
+
+
+def identify_node(content: bytes) -> Node:
+    """Read a node blob without knowing its name; compute the name from the content.
+
+    Raises:
+        ValueError: the blob holds no node.
+    """
+    type_hash, payload, timestamp = _parse(content)
+    try:
+        return check_node(build_node(type_hash, payload, timestamp=timestamp))
+    except (DamagedNode, NotCanonical) as error:
+        raise ValueError(str(error)) from error
+
+
+def _parse(content: bytes) -> tuple[NodeHash, Any, int]:
+    header = _TEXT_HEADER.match(content)
+    if header is not None:
+        return NodeHash(header[1].decode()), content[header.end() :].decode(), int(header[2])
+    document = decode_json(content)
+    if not isinstance(document, dict) or document.keys() != _FIELDS:
+        raise ValueError("it is not an object of type, payload and timestamp")
+    type_hash, timestamp = document["type"], document["timestamp"]
+    if not isinstance(type_hash, str) or not is_node_hash(type_hash):
+        raise ValueError("its type is not a node hash")
+    if type(timestamp) is not int or not 0 <= timestamp < _LATEST:
+        raise ValueError("its timestamp is not a natural number of at most 16 digits")
+    return NodeHash(type_hash), document["payload"], timestamp

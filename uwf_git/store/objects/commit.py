@@ -1,0 +1,172 @@
+"""Commits: write and read git's commit objects, and find a file in a commit's tree.
+
+A commit is never dated before its parents. Dates are UTC, so the same thread has the same object
+ids on every machine.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from dulwich.objects import Commit, ObjectID, ShaFile, Tree
+
+from uwf_git.errors import GIVEN_BACK, StoreDamaged
+from uwf_git.store.objects.json_file import decode_json
+from uwf_git.store.objects.objects import ObjectStore, get_blob, get_tree
+from uwf_git.store.oid import Oid
+
+# The headers in git's order (fsck_commit in git's fsck.c), then a blank line. A walk along a thread
+# parses each of its commits; dulwich's parser takes six times as long.
+_HEADERS = re.compile(
+    rb"tree ([0-9a-f]{40})\n"
+    rb"((?:parent [0-9a-f]{40}\n)*)"
+    rb"author ([^\n]*>) [0-9]{1,19} [+-][0-9]{4}\n"
+    rb"committer [^\n]*> ([0-9]{1,19}) [+-][0-9]{4}\n"
+    rb"(?:[^ \n]* [^\n]*\n)*"
+    rb"\n"
+)
+
+
+class DamagedCommit(StoreDamaged):
+    """A commit is missing, or is not one that uwf writes."""
+
+    code = "damaged-commit"
+
+    def __init__(self, oid: Oid, problem: str) -> None:
+        super().__init__(
+            f"commit {oid} {problem}",
+            hint=GIVEN_BACK,
+            commit=oid,
+        )
+
+
+class Signing(NamedTuple):
+    """Author, committer, time and signature of a commit."""
+
+    author: bytes
+    """``name <email>``, cleaned (store/git/identity.py)."""
+
+    committer: bytes
+    now_ms: int
+    """Milliseconds since 1970."""
+
+    sign: Callable[[bytes], bytes] | None = None
+    """Signs a commit's bytes (store/signatures/sign.py); None leaves it unsigned."""
+
+
+class CommitView(NamedTuple):
+    """A commit as read."""
+
+    oid: Oid
+    parents: tuple[Oid, ...]
+    tree: ObjectID
+    message: bytes
+    author: bytes
+    time_s: int
+    """The date of the committer, in seconds since 1970."""
+
+
+class CommitDraft(NamedTuple):
+    """A commit to be written."""
+
+    tree: Tree
+    parents: tuple[CommitView, ...]
+    message: bytes
+    objects: Sequence[ShaFile]
+    """The objects of the tree that may not be stored yet."""
+
+
+def read_commit(objects: ObjectStore, oid: Oid) -> CommitView:
+    """Return the commit *oid*.
+
+    Raises:
+        DamagedCommit: it is missing, or is not a commit.
+    """
+    found = _HEADERS.match(read_raw_commit(objects, oid))
+    if found is None:
+        raise DamagedCommit(oid, "is no commit that git would write")
+    return build_view(oid, found)
+
+
+def build_view(oid: Oid, headers: re.Match[bytes]) -> CommitView:
+    """Return the commit *oid* whose *headers* (tree, parents, author, time) were matched."""
+    return CommitView(
+        oid=oid,
+        parents=tuple(Oid(parent) for parent in headers[2].decode().split()[1::2]),
+        tree=ObjectID(headers[1]),
+        message=headers.string[headers.end() :],
+        author=headers[3],
+        time_s=int(headers[4]),
+    )
+
+
+def read_raw_commit(objects: ObjectStore, oid: Oid) -> bytes:
+    """Return the bytes of the commit *oid*, its signature included.
+
+    Raises:
+        DamagedCommit: it is missing, or is not a commit.
+    """
+    try:
+        kind, content = objects.get_raw(ObjectID(oid.encode()))
+    except KeyError:
+        raise DamagedCommit(oid, "is missing") from None
+    if kind != Commit.type_num:
+        raise DamagedCommit(oid, "is not a commit")
+    return content
+
+
+def find_entry(objects: ObjectStore, commit: CommitView, name: str) -> ObjectID | None:
+    """Return the object that the commit's tree has under *name*, or None."""
+    tree = get_tree(objects, commit.tree)
+    key = name.encode()
+    return tree[key][1] if key in tree else None
+
+
+def read_commit_file(objects: ObjectStore, commit: CommitView, name: str) -> bytes:
+    """Return the content of the file *name* at the top of the commit's tree.
+
+    Raises:
+        DamagedCommit: there is no such file.
+    """
+    oid = find_entry(objects, commit, name)
+    if oid is None:
+        raise DamagedCommit(commit.oid, f"has no {name}")
+    return get_blob(objects, oid)
+
+
+def read_commit_json(objects: ObjectStore, commit: CommitView, name: str) -> Any:
+    """Return the JSON document in the file *name* at the top of the commit's tree.
+
+    Raises:
+        DamagedCommit: there is no such file, or it is not JSON.
+    """
+    try:
+        return decode_json(read_commit_file(objects, commit, name))
+    except ValueError as error:
+        raise DamagedCommit(commit.oid, f"has a {name} that is not JSON: {error}") from error
+
+
+def write_commit(objects: ObjectStore, draft: CommitDraft, signing: Signing) -> Oid:
+    """Write a commit after the objects that it needs, and return its id; no ref moves.
+
+    Until a ref points at the commit, git may prune it.
+
+    Raises:
+        OSError: an object could not be written.
+        CannotSign: the commit could not be signed; nothing was written.
+    """
+    commit = Commit()
+    commit.tree = draft.tree.id
+    commit.parents = [ObjectID(parent.oid.encode()) for parent in draft.parents]
+    commit.author = signing.author
+    commit.committer = signing.committer
+    time_s = max([signing.now_ms // 1000, *(parent.time_s for parent in draft.parents)])
+    commit.author_time = commit.commit_time = time_s
+    commit.author_timezone = commit.commit_timezone = 0
+    commit.message = draft.message
+    if signing.sign is not None:
+        commit.gpgsig = signing.sign(commit.as_raw_string()).rstrip(b"\n")
+    # Two nodes in one folder list that folder twice; write each object once.
+    needed = {obj.id: obj for obj in (*draft.objects, draft.tree, commit)}
+    objects.add_objects([(obj, None) for obj in needed.values()])
+    return Oid(commit.id.decode())

@@ -1,0 +1,29 @@
+"""JSON files of a store: written for people (UTF-8, two spaces), read strictly."""
+
+import json
+from typing import Any
+
+
+def encode_json(document: Any) -> bytes:
+    """Return *document* as the bytes of a JSON blob: UTF-8, indented by two, a final newline.
+
+    Raises:
+        ValueError: it holds a value that could not be read back, as NaN or a lone surrogate.
+    """
+    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False).encode() + b"\n"
+
+
+def decode_json(content: bytes) -> Any:
+    """Read a JSON blob.
+
+    Raises:
+        ValueError: it is not JSON in UTF-8, holds NaN or Infinity, or is nested too deeply.
+    """
+    try:
+        return json.loads(content.decode(), parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

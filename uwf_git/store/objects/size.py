@@ -1,0 +1,130 @@
+"""Sizes of objects: how much memory reading one takes, told from headers alone.
+
+No object is inflated beyond its first bytes. The size of a delta is that of the largest object on
+its chain: a small delta can have a base of gigabytes.
+Source: gitformat-pack(5), "Size encoding" and "Deltified representation".
+"""
+
+import os
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+from dulwich.object_store import DiskObjectStore
+from dulwich.objects import ObjectID, RawObjectID, hex_to_sha
+from dulwich.pack import PackFileDisappeared
+
+from uwf_git.store.objects.objects import ObjectStore, disk_places
+from uwf_git.store.objects.pack_file import (
+    LONGEST_CHAIN,
+    OFS_DELTA,
+    OID_BYTES,
+    REF_DELTA,
+    read_base_distance,
+    read_entry_head,
+)
+
+_KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
+
+# A type, a size of 64 bits, the place of the base, and enough of the delta for its two numbers.
+_HEADER_BYTES = 512
+_LONGEST_HEADER = 64
+
+# What reading a file raises that is no pack, or is cut short.
+_UNREADABLE = (OSError, IndexError, ValueError, AssertionError, zlib.error)
+
+
+class ObjectSize(NamedTuple):
+    """The memory that reading an object takes."""
+
+    kind: str
+    """blob, tree, commit or tag."""
+
+    size_bytes: int
+    """Its own size, or that of a larger object on its chain of deltas."""
+
+
+def find_size(objects: ObjectStore, oid: ObjectID) -> ObjectSize | None:
+    """Return the size of *oid*; None if it is missing or cannot be read at all."""
+    sizes = (_size_on_disk(place, oid) for place in disk_places(objects))
+    return next((size for size in sizes if size is not None), None)
+
+
+def _size_on_disk(place: DiskObjectStore, oid: ObjectID) -> ObjectSize | None:
+    found = _loose_size(place, oid) or _packed_size(place, oid)
+    for alternate in place.alternates:
+        if found is None and isinstance(alternate, DiskObjectStore):
+            found = _size_on_disk(alternate, oid)
+    return found
+
+
+def _loose_size(place: DiskObjectStore, oid: ObjectID) -> ObjectSize | None:
+    name = oid.decode()
+    try:
+        with open(os.path.join(place.path, name[:2], name[2:]), "rb", buffering=0) as file:
+            start = zlib.decompressobj().decompress(file.read(_HEADER_BYTES), _LONGEST_HEADER)
+    except (OSError, zlib.error):
+        return None
+    kind, _space, rest = start.partition(b" ")
+    size, end, _content = rest.partition(b"\0")
+    if not end or not size.isdigit():
+        return None
+    return ObjectSize(kind.decode(errors="replace"), int(size))
+
+
+def _packed_size(place: DiskObjectStore, oid: ObjectID) -> ObjectSize | None:
+    for pack in place.packs:
+        # Suppressed: the pack may just have been repacked away.
+        with suppress(KeyError, PackFileDisappeared, *_UNREADABLE):
+            offset = pack.index.object_offset(hex_to_sha(oid))
+            with open(pack.data.path, "rb", buffering=0) as file:
+                return _measure(_Pack(file.fileno(), pack.index.object_offset), offset)
+    return None
+
+
+class _Pack(NamedTuple):
+    """One open pack, and the search in its index."""
+
+    descriptor: int
+    find_offset: Callable[[RawObjectID], int]
+
+
+def _measure(pack: _Pack, offset: int) -> ObjectSize | None:
+    """Follow the entry at *offset* from base to base; return the largest size on the way."""
+    largest = 0
+    for _base in range(LONGEST_CHAIN):
+        entry = os.pread(pack.descriptor, _HEADER_BYTES, offset)
+        kind, size, at = read_entry_head(entry)
+        if kind in _KINDS:
+            return ObjectSize(_KINDS[kind], max(largest, size))
+        if kind == OFS_DELTA:
+            back, at = read_base_distance(entry, at)
+            base = offset - back
+        elif kind == REF_DELTA:
+            base = pack.find_offset(RawObjectID(entry[at : at + OID_BYTES]))
+            at += OID_BYTES
+        else:
+            return None
+        # Both the delta and its result are held in memory.
+        largest = max(largest, size, _size_after(entry[at:]))
+        offset = base
+    return None
+
+
+def _read_number(content: bytes, at: int) -> tuple[int, int]:
+    """Return the number at *at*, of seven bits a byte, lowest first, and where it ends."""
+    number = shift = 0
+    while True:
+        byte, at = content[at], at + 1
+        number |= (byte & 127) << shift
+        shift += 7
+        if not byte & 128:
+            return number, at
+
+
+def _size_after(compressed: bytes) -> int:
+    """Return the size of the object that a delta makes: the second number in it."""
+    delta = zlib.decompressobj().decompress(compressed, _LONGEST_HEADER)
+    _size_before, at = _read_number(delta, 0)
+    return _read_number(delta, at)[0]

@@ -1,0 +1,74 @@
+"""Strict commits: the rules of git and of FORMAT.md that reading a commit does not need.
+
+A commit without a problem passes `git fsck --strict` and git's `transfer.fsckObjects`, and every
+reader finds the same trailers in it (FACTS 3 has messages in which they differ).
+Source: fsck_commit and fsck_ident in git's fsck.c.
+"""
+
+import re
+from typing import NamedTuple
+
+from uwf_git.store.objects.commit import CommitView, build_view, read_commit, read_raw_commit
+from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.oid import Oid
+
+# A longer date overflows in git when it adds the time zone. An empty name with a space passes.
+_IDENTITY = rb"(?!<)[^<>\n\0]* <[^<>\n\0]*> (?:0|[1-9][0-9]{0,17}) [+-][0-9]{4}"
+_STRICT = re.compile(
+    rb"tree ([0-9a-f]{40})\n"
+    rb"((?:parent [0-9a-f]{40}\n)*)"
+    rb"author (?=([^\n]*>))" + _IDENTITY + rb"\n"
+    rb"committer (?=[^\n]*> ([0-9]+))" + _IDENTITY + rb"\n"
+    rb"(?:[^\n\0]+\n)*"
+    rb"\n"
+)
+# git decodes the message by this header, and may find other trailers than we do; we read UTF-8.
+_ENCODING = re.compile(rb"^encoding[ \n]", re.MULTILINE)
+# git's commit-graph, which `git gc` writes, has 34 bits for a date (the year 2514): for a later one
+# `git fsck` reports a mismatch ever after.
+_END_OF_TIME_S = 1 << 34
+_NAMES = re.compile(rb"\n(author|committer) ([^\n]*)")
+# A subject, a body whose every line is indented, and the trailers.
+_MESSAGE = re.compile(
+    rb"[^\n\0]+\n\n(?:(?: {4}[^\n\0]+)?\n)*(?:Uwf-[A-Z][A-Za-z-]*: [\x21-\x7e]+\n)+"
+)
+
+
+class StrictCommit(NamedTuple):
+    """A commit, checked by the rules of git and of FORMAT.md."""
+
+    view: CommitView
+    problem: str | None
+    """A violation that `read_commit` accepts; None if there is none."""
+
+
+def read_strict_commit(objects: ObjectStore, oid: Oid) -> StrictCommit:
+    """Return the commit *oid* with its first violation of git's rules or FORMAT.md's.
+
+    Raises:
+        DamagedCommit: it is missing, or is not a commit.
+    """
+    content = read_raw_commit(objects, oid)
+    found = _STRICT.match(content)
+    if found is None:
+        # read_commit raises if it is no commit at all; else it only breaks one of git's rules.
+        view = read_commit(objects, oid)
+        problem = _header_problem(content[: -len(view.message)] if view.message else content)
+    else:
+        problem = None
+        view = build_view(oid, found)
+    if problem is None and _ENCODING.search(content, 0, len(content) - len(view.message)):
+        problem = "declares another encoding than UTF-8"
+    if problem is None and view.time_s >= _END_OF_TIME_S:
+        problem = f"has the date {view.time_s}, which git's commit-graph cannot hold"
+    if problem is None and _MESSAGE.fullmatch(view.message) is None:
+        problem = "has a line between subject and trailers that git may read as something else"
+    return StrictCommit(view, problem)
+
+
+def _header_problem(headers: bytes) -> str:
+    for who, identity in _NAMES.findall(headers):
+        if re.fullmatch(_IDENTITY, identity) is None:
+            shown = identity.decode(errors="replace")[:80]
+            return f"has an identity that git refuses as {who.decode()}: {shown!r}"
+    return "is no commit that git would write"

@@ -1,0 +1,16 @@
+"""Object ids: 40 lower-case hexadecimal digits, as git prints them."""
+
+import os
+import re
+from typing import NewType
+
+Oid = NewType("Oid", str)
+"""A git object id: 40 lower-case hex digits."""
+
+
+_OID = re.compile(rb"[0-9a-f]{40}")
+
+
+def is_oid(text: str) -> bool:
+    """Check that *text* is a full git object id."""
+    return _OID.fullmatch(os.fsencode(text)) is not None

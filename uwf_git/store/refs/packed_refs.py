@@ -1,0 +1,198 @@
+"""Read packed-refs: find a name, list the names below a prefix, read whole rows.
+
+In a file whose header says that it is sorted, as git's does, a look-up is a binary search over the
+same lines that git looks at: both give the same answer even if the file is not sorted.
+Source: gitrepository-layout(5), "packed-refs"; git's refs/packed-backend.c.
+"""
+
+import mmap
+import os
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from uwf_git.errors import StoreDamaged
+from uwf_git.store.disk.durable import read_if_there
+from uwf_git.store.disk.lockfile import PACKED_REFS
+from uwf_git.store.oid import Oid
+
+_HEADER = b"# pack-refs with:"
+_OID_LENGTH = 40
+_SHORTEST_LINE = _OID_LENGTH + len(" r\n")
+
+# The characters that a ref name may have (git-check-ref-format); git lists no line with others.
+_NAME = r"([^\x00-\x20\x7f~^:?*\[\\]+)"
+
+
+class BadPackedRefs(StoreDamaged):
+    """git could not read this packed-refs file."""
+
+    code = "bad-packed-refs"
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(
+            f"{path} {problem}",
+            hint="`git for-each-ref` says what git makes of it; nothing was changed",
+            path=path,
+        )
+
+
+class PackedRow(NamedTuple):
+    """One ref of packed-refs, in bytes as it stands there."""
+
+    oid: bytes
+    name: bytes
+    peeled: bytes
+    """The object that a tag points at; b"" if the row does not say."""
+
+
+def read_packed_refs(git_dir: str) -> bytes:
+    """Return the content of packed-refs; b"" if there is no such file."""
+    return read_if_there(os.path.join(git_dir, PACKED_REFS))
+
+
+def read_header(content: bytes) -> bytes:
+    """Return the header line of packed-refs with its newline; b"" if it has none."""
+    return content[: content.find(b"\n") + 1] if content.startswith(b"#") else b""
+
+
+def list_packed_refs(git_dir: str, *prefixes: str) -> Iterator[tuple[str, Oid]]:
+    """Yield the full name and object id of each packed ref below one of *prefixes*, in file order.
+
+    Each prefix ends in a slash. A line that is not a whole row is skipped.
+    """
+    below = b"|".join(re.escape(os.fsencode(prefix)) for prefix in prefixes)
+    rows = _row_pattern(b"(?:" + below + rb")[^\n]+").findall(read_packed_refs(git_dir))
+    for oid, name, _peeled in rows:
+        yield os.fsdecode(name), Oid(oid.decode())
+
+
+def parse_packed_refs(path: str, content: bytes) -> Iterator[PackedRow]:
+    """Yield every row of *content*, which is all of the file at *path*.
+
+    Raises:
+        BadPackedRefs: a line is not part of a row.
+    """
+    row = _row_pattern(rb"refs/[^\n]+")
+    at = len(read_header(content))
+    while at < len(content):
+        match = row.match(content, at)
+        if match is None:
+            line = content[at:].split(b"\n", 1)[0]
+            raise BadPackedRefs(path, f"has a line that names no ref: {line[:60]!r}")
+        yield PackedRow(*match.groups(default=b""))
+        at = match.end()
+
+
+def remove_packed_row(content: bytes, name: str) -> bytes:
+    """Return *content* of packed-refs without the row of *name*."""
+    return _row_pattern(re.escape(os.fsencode(name))).sub(b"", content)
+
+
+def _row_pattern(name: bytes) -> re.Pattern[bytes]:
+    """Return the pattern of a row with the ref *name*: object id, name, peeled object id."""
+    return re.compile(rb"^([0-9a-f]{40}) (" + name + rb")\n(?:\^([0-9a-f]{40})\n)?", re.MULTILINE)
+
+
+class PackedRefs:
+    """A packed-refs file as it was when it was opened; a missing file is empty."""
+
+    def __init__(self, path: str) -> None:
+        """Open the file at *path*.
+
+        Raises:
+            BadPackedRefs: its header or its last line is broken, so git reads none of it.
+        """
+        self._content = _map(path)
+        self._start = 0
+        self._is_sorted = False
+        if self._content[:1] == b"#":
+            self._start = self._content.find(b"\n") + 1
+            header = self._content[: self._start]
+            if not header.startswith(_HEADER):
+                raise BadPackedRefs(path, f"has no header that git would write: {header[:60]!r}")
+            self._is_sorted = b"sorted" in header[len(_HEADER) : -1].split(b" ")
+        self._end = len(self._content)
+        if self._start < self._end:
+            self._check_end(path)
+
+    def _check_end(self, path: str) -> None:
+        last = self._begin_of_line(self._start, self._end - 1)
+        if self._content[self._end - 1 :] != b"\n" or self._end - last < _SHORTEST_LINE:
+            raise BadPackedRefs(path, f"is cut short: {self._content[last:][:60]!r}")
+
+    def find(self, name: str) -> bytes | None:
+        """Return the 40 bytes before *name*, normally an object id; None if it is not there."""
+        wanted = os.fsencode(name)
+        if self._is_sorted:
+            at, is_there = self._bisect(wanted)
+            return self._content[at : at + _OID_LENGTH] if is_there else None
+        end = self._content.find(wanted + b"\n", self._start)
+        while end >= 0:
+            at = self._content.rfind(b"\n", self._start, end) + 1 or self._start
+            if end - at == _OID_LENGTH + 1:
+                return self._content[at : at + _OID_LENGTH]
+            end = self._content.find(wanted + b"\n", end + 1)
+        return None
+
+    def names(self, prefix: str) -> list[str]:
+        """List the names below *prefix* (which ends in a slash), prefix left off, in file order."""
+        wanted = os.fsencode(prefix)
+        start, end = self._start, self._end
+        if self._is_sorted:
+            start, _there = self._bisect(wanted)
+            # "0" is the next byte after "/".
+            end, _there = self._bisect(wanted[:-1] + b"0")
+        line = re.compile(f"^[^#^\n].{{39}}[ \t\r]{re.escape(prefix)}{_NAME}\n", re.MULTILINE)
+        return line.findall(os.fsdecode(self._content[start:end]))
+
+    def _bisect(self, wanted: bytes) -> tuple[int, bool]:
+        """Return where the row of *wanted* begins, or would begin, and whether it is there."""
+        low, high = self._start, self._end
+        while low < high:
+            middle = (low + high) // 2
+            at = self._begin_of_line(low, middle)
+            name_at = at + _OID_LENGTH + 1
+            name = self._content[name_at : self._content.find(b"\n", name_at)]
+            if name == wanted:
+                return at, True
+            if name < wanted:
+                low = self._end_of_line(middle, high)
+            else:
+                high = at
+        return low, False
+
+    def _begin_of_line(self, least: int, at: int) -> int:
+        """Return where the row around *at* begins; a `^` line belongs to the row before it."""
+        while True:
+            at = max(self._content.rfind(b"\n", least, at) + 1, least)
+            if at == least or self._content[at : at + 1] != b"^":
+                return at
+            at -= 1
+
+    def _end_of_line(self, at: int, most: int) -> int:
+        while True:
+            at = self._content.find(b"\n", at, most) + 1
+            if not at:
+                return most
+            if at == most or self._content[at : at + 1] != b"^":
+                return at
+
+
+def _map(path: str) -> bytes | mmap.mmap:
+    """Map the file; git replaces packed-refs and never writes into it, so the map stays valid."""
+    try:
+        with open(path, "rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (FileNotFoundError, ValueError):
+        # ValueError: the file is empty.
+        return b""
+
+
+def stamp_packed(git_dir: str) -> str:
+    """Return a text that changes whenever packed-refs is replaced; "" if there is no such file."""
+    try:
+        found = os.stat(os.path.join(git_dir, PACKED_REFS))
+    except FileNotFoundError:
+        return ""
+    return f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"

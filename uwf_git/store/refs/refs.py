@@ -1,0 +1,180 @@
+"""Read refs from git's files, and move them by compare-and-swap.
+
+Not by dulwich: it parses all of packed-refs for each write (0.65 s at 100,000 refs).
+Source: git-update-ref(1), git-pack-refs(1), gitrepository-layout(5).
+"""
+
+import os
+from contextlib import AbstractContextManager
+
+from uwf_git.errors import StoreDamaged
+from uwf_git.store.disk.durable import remove_file, replace_file, sync_directories
+from uwf_git.store.disk.lockfile import PACKED_REFS, hold_ref_lock, hold_ref_locks, markers
+from uwf_git.store.oid import _OID, Oid
+from uwf_git.store.refs.packed_refs import PackedRefs, read_packed_refs, remove_packed_row
+
+
+def read_loose(path: str) -> Oid | None:
+    """Read the loose ref in the file at *path*; None if it holds no object id.
+
+    Raises:
+        OSError: the file is missing or unreadable.
+    """
+    with open(path, "rb") as file:
+        content = file.read(1000).rstrip()
+    return Oid(content.decode()) if _OID.fullmatch(content) else None
+
+
+def loose_names(folder: str) -> list[str]:
+    """List the loose refs in *folder*, in no order."""
+    try:
+        with os.scandir(folder) as entries:
+            return [
+                each.name for each in entries if not each.name.endswith(".lock") and each.is_file()
+            ]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+class BadRef(StoreDamaged):
+    """A ref file does not hold an object id."""
+
+    code = "bad-ref"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"ref {name} does not hold an object id",
+            hint=f"delete that file, {name} in the store; `uwf fetch` then takes it over again "
+            "from a remote that has it",
+            ref=name,
+        )
+
+
+class Refs:
+    """The refs of a git directory."""
+
+    def __init__(self, git_dir: str, *, durable: bool) -> None:
+        self._git_dir = git_dir
+        self._durable = durable
+        self.has_changed = False
+        """Whether a ref was created, moved or deleted through this object."""
+
+    def find(self, name: str) -> Oid | None:
+        """Return what *name* points at, or None if there is no such ref.
+
+        Raises:
+            BadRef: it holds no object id.
+            BadPackedRefs: git could not read packed-refs either.
+        """
+        try:
+            oid = read_loose(os.path.join(self._git_dir, name))
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            return self._find_packed(name)
+        if oid is None:
+            raise BadRef(name)
+        return oid
+
+    def names(self, prefix: str) -> list[str]:
+        """List the names below *prefix* (which ends in a slash), sorted, without it."""
+        loose = set(loose_names(os.path.join(self._git_dir, prefix)))
+        packed = self._open_packed().names(prefix)
+        # Nearly free: Python's sort detects runs that are in order already.
+        return sorted([*packed, *loose.difference(packed)])
+
+    def create(self, name: str, to: Oid) -> bool:
+        """Create *name* at *to*; return False and change nothing if it exists."""
+        return self._write(name, None, to)
+
+    def advance(self, name: str, *, seen: Oid, to: Oid) -> bool:
+        """Move *name* from *seen* to *to*; return False and change nothing if it is elsewhere."""
+        return self._write(name, seen, to)
+
+    def delete(self, name: str, *, seen: Oid) -> bool:
+        """Delete *name* if it points at *seen*; return False and change nothing if it does not."""
+        with hold_ref_lock(self._git_dir, name, b"", durable=False), self._packed_locked():
+            if self.find(name) != seen:
+                return False
+            self._remove(name)
+        self.has_changed = True
+        return True
+
+    def move(self, name: str, *, seen: Oid, to_name: str, to: Oid) -> bool:
+        """Create *to_name* at *to*, then delete *name*, which must be at *seen*; lock both.
+
+        Return False and change nothing if *name* is elsewhere or *to_name* exists. A crash in
+        between leaves both refs.
+        """
+        contents = {to_name: to.encode() + b"\n", name: b""}
+        with (
+            hold_ref_locks(self._git_dir, contents, durable=self._durable) as locks,
+            self._packed_locked(),
+        ):
+            if self.find(name) != seen or self.find(to_name) is not None:
+                return False
+            self._put(to_name, locks[0])
+            self._remove(name)
+        self.has_changed = True
+        return True
+
+    def _packed_locked(self) -> AbstractContextManager[str]:
+        """Lock packed-refs while a ref is removed, as git does.
+
+        Otherwise a `git pack-refs` in between packs the value, and the removed ref is back.
+        """
+        return hold_ref_lock(self._git_dir, PACKED_REFS, b"", durable=False)
+
+    def _remove(self, name: str) -> None:
+        """Remove *name*; the caller holds its lock and that of packed-refs."""
+        # The packed row first: with only the loose file gone, an older packed value would show.
+        if self._find_packed(name) is not None:
+            self._rewrite_packed_without(name)
+        remove_file(os.path.join(self._git_dir, name))
+        if self._durable:
+            self._sync_name(name)
+
+    def _put(self, name: str, lock: str) -> None:
+        """Rename *lock* over the file of *name*."""
+        os.replace(lock, os.path.join(self._git_dir, name))
+        if self._durable:
+            self._sync_name(name)
+
+    def _write(self, name: str, seen: Oid | None, to: Oid) -> bool:
+        content = to.encode() + b"\n"
+        with hold_ref_lock(self._git_dir, name, content, durable=self._durable) as lock:
+            if self.find(name) != seen:
+                return False
+            self._put(name, lock)
+        self.has_changed = True
+        return True
+
+    def _sync_name(self, name: str) -> None:
+        """Force to the disk that *name* is there, or gone."""
+        folders = []
+        folder = os.path.dirname(name)
+        # Its parents too: the process that made them may have been killed before it synced them.
+        while folder:
+            folders.append(os.path.join(self._git_dir, folder))
+            folder = os.path.dirname(folder)
+        sync_directories(folders)
+
+    def _find_packed(self, name: str) -> Oid | None:
+        oid = self._open_packed().find(name)
+        if oid is None:
+            return None
+        # git accepts upper case too.
+        oid = oid.lower()
+        if _OID.fullmatch(oid) is None:
+            raise BadRef(name)
+        return Oid(oid.decode())
+
+    def _open_packed(self) -> PackedRefs:
+        return PackedRefs(os.path.join(self._git_dir, PACKED_REFS))
+
+    def _rewrite_packed_without(self, name: str) -> None:
+        content = remove_packed_row(read_packed_refs(self._git_dir), name)
+        replace_file(
+            os.path.join(self._git_dir, PACKED_REFS),
+            content,
+            temporary_in=markers(self._git_dir),
+            durable=self._durable,
+        )

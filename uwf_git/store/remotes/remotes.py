@@ -1,0 +1,233 @@
+"""Remotes as git config has them: ``remote.<name>.*``.
+
+git reads what is written here, so plain `git fetch` and `git push` work as well. Fetching writes
+below refs/uwf/remotes/<name>/, never below refs/threads/, where pruning would delete threads that
+were never pushed.
+Source: git-config(1), `remote.<name>.*`; git-check-ref-format(1).
+"""
+
+import os
+import re
+from typing import NamedTuple
+
+from uwf_git.errors import BadUsage, Refused
+from uwf_git.store.git.config import GitConfig, read_config_file, rewrite_config
+from uwf_git.store.git.config_text import edit_config, remove_section
+from uwf_git.store.remotes.url import RemoteUrl, parse_remote_url, rewrite_url, shown_url
+from uwf_git.store.store import Store
+
+TRACKING = "refs/uwf/remotes/"
+SHARED = ("threads", "archive", "workflows")
+"""The folders below refs/ that are fetched and pushed."""
+
+_DEFAULT = "origin"
+_URL = ".url"
+# What git-check-ref-format forbids, and surrogates: bytes that are not UTF-8.
+_FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{")
+
+
+class BadRemoteName(BadUsage):
+    """git does not accept the name for a remote."""
+
+    code = "bad-remote-name"
+
+    def __init__(self, name: str) -> None:
+        shown = name[:60] if name.isprintable() and name else repr(name[:60])
+        super().__init__(
+            f"{shown} cannot be the name of a remote",
+            hint="use letters, digits and dashes, such as origin",
+            remote=name[:60],
+        )
+
+
+class RemoteExists(Refused):
+    """The name of the new remote is taken."""
+
+    code = "remote-exists"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"there is a remote {name} already",
+            hint=f"use another name, or remove it first: `uwf remote remove {name}`",
+            remote=name,
+        )
+
+
+class NoSuchRemote(Refused):
+    """The store has no remote of that name."""
+
+    code = "no-such-remote"
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        shown = name[:60] if name.isprintable() and name else repr(name[:60])
+        there_are = f"there are {', '.join(known)}" if known else "there is none yet"
+        super().__init__(
+            f"there is no remote {shown}",
+            hint=f"{there_are}; `uwf remote add NAME URL` adds one",
+            remote=name[:60],
+            known=known,
+        )
+
+
+class WhichRemote(Refused):
+    """No remote was named, and there are several or none."""
+
+    code = "which-remote"
+
+    def __init__(self, known: list[str]) -> None:
+        super().__init__(
+            f"there are {len(known)} remotes, none of them {_DEFAULT}"
+            if known
+            else "there is no remote yet",
+            hint=f"name one of {', '.join(known)}" if known else "`uwf remote add origin URL`",
+            known=known,
+        )
+
+
+class SeveralPushUrls(Refused):
+    """A remote has several push URLs: a push has one result, not one for each URL."""
+
+    code = "several-push-urls"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"remote {name} has several push URLs, and uwf pushes to one",
+            hint="make a remote of each: `uwf remote add NAME URL`",
+            remote=name,
+        )
+
+
+class Remote(NamedTuple):
+    """Another repository."""
+
+    name: str
+    url: str
+    """The URL as configured."""
+
+    push_urls: tuple[str, ...] = ()
+    """The URLs to push to instead, if configured."""
+
+    @property
+    def tracking(self) -> str:
+        """The prefix of its tracking refs."""
+        return f"{TRACKING}{self.name}/"
+
+    @property
+    def shown(self) -> str:
+        """Its URL without passwords."""
+        return shown_url(self.url)
+
+
+def is_remote_name(name: str) -> bool:
+    """Check whether git accepts *name*: refs/remotes/<name>/x must be a legal ref."""
+    if _FORBIDDEN.search(name):
+        return False
+    parts = name.split("/")
+    return all(part and not part.startswith(".") and not part.endswith(".lock") for part in parts)
+
+
+def list_remotes(config: GitConfig) -> list[Remote]:
+    """List the remotes that have a URL, by name."""
+    names = [name[len("remote.") : -len(_URL)] for name in config.values if _is_url(name)]
+    return [_read(config, name) for name in sorted(names)]
+
+
+def _is_url(setting: str) -> bool:
+    return (
+        setting.startswith("remote.")
+        and setting.endswith(_URL)
+        and len(setting) > len("remote." + _URL)
+    )
+
+
+def _read(config: GitConfig, name: str) -> Remote:
+    url = config.get_all(f"remote.{name}.url")[0]
+    return Remote(name, url, tuple(config.get_all(f"remote.{name}.pushurl")))
+
+
+def choose_remote(config: GitConfig, name: str | None) -> Remote:
+    """Return the remote *name*; without a name the only remote, else origin.
+
+    Raises:
+        NoSuchRemote, WhichRemote: there is no such remote.
+    """
+    remotes = {remote.name: remote for remote in list_remotes(config)}
+    if name is not None:
+        if name not in remotes:
+            raise NoSuchRemote(name, list(remotes))
+        return remotes[name]
+    if len(remotes) == 1:
+        return next(iter(remotes.values()))
+    if _DEFAULT not in remotes:
+        raise WhichRemote(list(remotes))
+    return remotes[_DEFAULT]
+
+
+def remote_url(store: Store, remote: Remote, *, for_push: bool = False) -> RemoteUrl:
+    """Return the URL of *remote*, rewritten by git's `url.<base>.insteadOf`.
+
+    Raises:
+        BadRemoteUrl: the URL is malformed or not supported.
+        SeveralPushUrls: it has more than one URL to push to.
+    """
+    if for_push and len(remote.push_urls) > 1:
+        raise SeveralPushUrls(remote.name)
+    if for_push and remote.push_urls:
+        # As in git: pushInsteadOf does not apply to a push URL.
+        text = rewrite_url(remote.push_urls[0], store.config, for_push=False)
+    else:
+        text = rewrite_url(remote.url, store.config, for_push=for_push)
+    # git resolves a relative path in the work tree, or in a bare repository.
+    place = os.path.dirname(store.path) if os.path.basename(store.path) == ".git" else store.path
+    return parse_remote_url(text, relative_to=place)
+
+
+def add_remote(store: Store, name: str, url: str, *, cwd: str) -> Remote:
+    """Write the settings of a new remote, all or nothing; make a local path absolute.
+
+    Raises:
+        BadRemoteName, BadRemoteUrl: git or uwf does not accept the name or the URL.
+        RemoteExists: the name is taken.
+        RefLocked: another process holds the lock of the config.
+    """
+    if not is_remote_name(name):
+        raise BadRemoteName(name)
+    parsed = parse_remote_url(url, relative_to=cwd)
+    written = parsed.text if parsed.kind == "path" else url
+    settings = [("url", written), *_refspecs(name)]
+
+    def change(text: str) -> str:
+        for key, value in settings:
+            text = edit_config(text, f"remote.{name}.{key}", value, keep=True)
+        return text
+
+    path = _config_path(store)
+    if any(setting.startswith(f"remote.{name}.") for setting in read_config_file(path).values):
+        raise RemoteExists(name)
+    rewrite_config(path, change)
+    for key, value in settings:
+        store.config.values.setdefault(f"remote.{name}.{key}", []).append(value)
+    return Remote(name, written)
+
+
+def _refspecs(name: str) -> list[tuple[str, str]]:
+    fetched = [("fetch", f"+refs/{each}/*:{TRACKING}{name}/{each}/*") for each in SHARED]
+    return [*fetched, *(("push", f"refs/{each}/*:refs/{each}/*") for each in SHARED)]
+
+
+def remove_remote_settings(store: Store, name: str) -> None:
+    """Remove the settings of the remote *name* from the repository's config.
+
+    Raises:
+        NoSuchRemote: this repository has no remote of that name.
+        RefLocked: another process holds the lock of the config.
+    """
+    path = _config_path(store)
+    known = list_remotes(read_config_file(path))
+    if name not in {remote.name for remote in known}:
+        raise NoSuchRemote(name, [remote.name for remote in known])
+    rewrite_config(path, lambda text: remove_section(text, f"remote.{name}"))
+
+
+def _config_path(store: Store) -> str:
+    return os.path.join(store.path, "config")

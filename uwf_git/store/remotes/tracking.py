@@ -1,0 +1,115 @@
+"""Shared refs, and tracking refs: what was last seen at each remote.
+
+Shared are the refs of threads, archive and workflows; their tracking refs lie in the same folders
+below refs/uwf/remotes/<remote>/. A tracking ref moves only from the value that was read before
+the remote was contacted, so of two concurrent fetches the later answer stays.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from uwf_git.model.thread_id import is_thread_id
+from uwf_git.model.workflow_name import check_workflow_name
+from uwf_git.store.oid import Oid
+from uwf_git.store.refs.listing import list_bad_files, list_refs
+from uwf_git.store.remotes.remotes import SHARED, Remote
+from uwf_git.store.store import Store
+
+_REFS = "refs/"
+
+
+class SharedRefs(NamedTuple):
+    """The shared refs of one side, by thread id or workflow name."""
+
+    threads: dict[str, Oid]
+    archive: dict[str, Oid]
+    workflows: dict[str, Oid]
+
+    def find(self, kind: str, name: str) -> Oid | None:
+        """Return the value of refs/<kind>/<name>, or None."""
+        return self._folder(kind).get(name)
+
+    def rows(self) -> Iterator[tuple[str, str, Oid]]:
+        """Yield kind, name and value of each ref."""
+        for kind in SHARED:
+            yield from ((kind, name, oid) for name, oid in self._folder(kind).items())
+
+    def _folder(self, kind: str) -> dict[str, Oid]:
+        return {"threads": self.threads, "archive": self.archive}.get(kind, self.workflows)
+
+
+def read_shared(store: Store, remote: Remote | None = None) -> SharedRefs:
+    """Read the shared refs of this store, or those last seen at *remote*."""
+    prefix = _REFS if remote is None else remote.tracking
+    found: dict[str, Oid] = {}
+    for kind in SHARED:
+        listed = list_refs(store.path, f"{prefix}{kind}/")
+        found.update({f"{_REFS}{kind}/{name}": oid for name, oid in listed.items()})
+    return sort_refs(found)[0]
+
+
+def list_unreadable(store: Store) -> list[str]:
+    """List the shared refs whose loose file holds no object id; `read_shared` leaves them out."""
+    return [
+        ref
+        for kind in SHARED
+        for ref in list_bad_files(store.path, f"{_REFS}{kind}/")
+        if not sort_refs({ref: Oid("")})[1]
+    ]
+
+
+def sort_refs(refs: Mapping[str, Oid]) -> tuple[SharedRefs, list[str]]:
+    """Sort refs by kind; also return those that name neither a thread nor a workflow."""
+    shared, ignored = SharedRefs({}, {}, {}), []
+    for ref, oid in refs.items():
+        _refs, kind, name = ref.split("/", 2)
+        is_ours = check_workflow_name(name) is None if kind == "workflows" else is_thread_id(name)
+        if is_ours:
+            getattr(shared, kind)[name] = oid
+        else:
+            ignored.append(ref)
+    return shared, ignored
+
+
+def update_tracking(store: Store, remote: Remote, *, seen: SharedRefs, now: SharedRefs) -> None:
+    """Move the tracking refs of *remote* from *seen* to *now*.
+
+    Raises:
+        RefLocked: another process holds the lock of one.
+    """
+    # Create before deleting: a thread that was archived is then in both places, never in none.
+    for kind, name, oid in now.rows():
+        before = seen.find(kind, name)
+        if before != oid:
+            track(store, remote, f"{kind}/{name}", seen=before, to=oid)
+    for kind, name, oid in seen.rows():
+        if now.find(kind, name) is None:
+            track(store, remote, f"{kind}/{name}", seen=oid, to=None)
+
+
+def track(store: Store, remote: Remote, place: str, *, seen: Oid | None, to: Oid | None) -> None:
+    """Move the tracking ref of *place* (such as `threads/<id>`) from *seen* to *to*.
+
+    Raises:
+        RefLocked: another process holds its lock.
+    """
+    ref = remote.tracking + place
+    if to is None:
+        if seen is not None:
+            store.refs.delete(ref, seen=seen)
+    elif seen is None:
+        store.refs.create(ref, to)
+    else:
+        store.refs.advance(ref, seen=seen, to=to)
+
+
+def forget_tracking(store: Store, remote: Remote) -> None:
+    """Remove the tracking refs of *remote*.
+
+    Raises:
+        RefLocked: another process holds the lock of one.
+    """
+    for kind in SHARED:
+        prefix = f"{remote.tracking}{kind}/"
+        for name, oid in list_refs(store.path, prefix).items():
+            store.refs.delete(prefix + name, seen=oid)

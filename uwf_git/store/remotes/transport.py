@@ -1,0 +1,344 @@
+"""Transport: fetch from and push to a repository by path, git://, ssh or smart HTTP.
+
+Every failure of the remote becomes a `RemoteFailed` without a password in it.
+Only push, fetch and clone import this module: dulwich's client costs 70 ms.
+git itself serves local paths where it is installed: dulwich's own way runs no hooks.
+"""
+
+import shlex
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
+
+from dulwich.client import (
+    GitClient,
+    HTTPUnauthorized,
+    LocalGitClient,
+    SubprocessGitClient,
+    TraditionalGitClient,
+    Urllib3HttpGitClient,
+    get_transport_and_path,
+)
+from dulwich.config import ConfigDict
+from dulwich.errors import SendPackError
+from dulwich.objects import ObjectID
+from dulwich.pack import generate_unpacked_objects
+from dulwich.protocol import ZERO_SHA, Protocol
+from dulwich.refs import Ref
+
+from uwf_git.debug_log import debug
+from uwf_git.store.git.config import GitConfig
+from uwf_git.store.git.program import find_program
+from uwf_git.store.objects.objects import DurableObjects, ObjectStore
+from uwf_git.store.oid import Oid, is_oid
+from uwf_git.store.remotes.credential import Credential, find_credential, report_credential
+from uwf_git.store.remotes.exchange import ChooseWants, PackParcel, Parcel, PushReport
+from uwf_git.store.remotes.incoming import Incoming
+from uwf_git.store.remotes.remotes import SHARED
+from uwf_git.store.remotes.transport_errors import AtomicUnsupported, failures, unauthorized
+from uwf_git.store.remotes.url import RemoteUrl
+
+if TYPE_CHECKING:
+    from dulwich.object_store import GraphWalker
+
+SILENCE_S = 120.0
+"""How long a server may send nothing; git's own send a progress line every 5 seconds."""
+
+_MOST_HAVES = 256
+_PREFIXES = [f"refs/{each}/".encode() for each in SHARED]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Access(NamedTuple):
+    """A remote, and what is needed to connect to it."""
+
+    url: RemoteUrl
+    config: GitConfig
+    environ: Mapping[str, str]
+    silence_s: float = SILENCE_S
+
+    @property
+    def is_served_here(self) -> bool:
+        """Check whether it is a local path and no git is installed to serve it."""
+        return self.url.kind == "path" and self.git is None
+
+    @property
+    def git(self) -> str | None:
+        """Return the path of git, or None if it is not installed."""
+        return find_program("git", self.environ)
+
+
+def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
+    """Receive into *incoming* what *choose* requests by the refs of the remote.
+
+    Raises:
+        RemoteFailed: it cannot be reached, or breaks the protocol.
+    """
+    haves = _Haves()
+
+    def determine(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
+        del depth  # dulwich passes it to every callback
+        request = _own(choose)(_shared_refs(refs))
+        haves.offer(request.haves)
+        return [ObjectID(oid.encode()) for oid in request.wants]
+
+    def fetch(client: GitClient, path: str) -> None:
+        walker = cast("GraphWalker", haves)
+        write = _own(incoming.write)
+        client.fetch_pack(path.encode(), determine, walker, write, ref_prefix=_PREFIXES)
+
+    _connect_and(fetch, access, "pull")
+    with _own_errors_unwrapped(), failures(access.url):
+        _unpack(incoming)
+
+
+def _unpack(incoming: Incoming) -> None:
+    try:
+        incoming.unpack()
+    except OSError as error:
+        raise _OwnError from error
+
+
+def send_pack(
+    access: Access, objects: ObjectStore, pack: PackParcel, *, atomic: bool = False
+) -> PushReport:
+    """Send the parcel that *pack* makes by the refs of the remote, out of *objects*.
+
+    A ref is changed only if it still has the value that *pack* saw.
+
+    Raises:
+        RemoteFailed: it cannot be reached, or breaks the protocol.
+    """
+    try:
+        return _Push(objects, pack).send(access, atomic=atomic)
+    except AtomicUnsupported:
+        return PushReport({}, "", is_atomic=False)
+
+
+class _Push:
+    """One push, as dulwich wants it: it calls `update` with the refs, then `generate`."""
+
+    def __init__(self, objects: ObjectStore, pack: PackParcel) -> None:
+        self._objects = objects
+        self._pack = _own(pack)
+        self._parcel = Parcel({}, [])
+
+    def send(self, access: Access, *, atomic: bool) -> PushReport:
+        output: list[bytes] = []
+
+        def send(client: GitClient, path: str) -> dict[str, str | None]:
+            try:
+                result = client.send_pack(
+                    path.encode(),
+                    self._update,
+                    self._generate,  # type: ignore[arg-type]  # dulwich wants its own names of arguments
+                    output.append,
+                    atomic=atomic,
+                )
+            except SendPackError as error:
+                # The pack was refused as a whole: no ref was changed.
+                reason = _decode_lines([word for word in error.args if word])
+                return dict.fromkeys(self._parcel.changes, reason)
+            statuses = result.ref_status or {}
+            return {name.decode(errors="replace"): status for name, status in statuses.items()}
+
+        return PushReport(_connect_and(send, access, "push"), _decode_lines(output))
+
+    def _update(self, refs: dict[Ref, ObjectID]) -> dict[Ref, ObjectID]:
+        self._parcel = self._pack(_shared_refs(refs))
+        return {
+            Ref(name.encode()): ZERO_SHA if oid is None else ObjectID(oid.encode())
+            for name, oid in self._parcel.changes.items()
+        }
+
+    def _generate(
+        self, _have: object, _want: object, **options: object
+    ) -> tuple[int, Iterator[object]]:
+        container = cast("DurableObjects", self._objects)
+        ofs_delta = bool(options.get("ofs_delta", True))
+        todo = [(oid, None) for oid in self._parcel.objects]
+        return len(todo), generate_unpacked_objects(container, todo, ofs_delta=ofs_delta)
+
+
+class _Haves:
+    """The commits that a fetch offers as known; what dulwich calls a graph walker."""
+
+    shallow: frozenset[ObjectID] = frozenset()
+
+    def __init__(self) -> None:
+        self._waiting: list[ObjectID] = []
+
+    def offer(self, oids: list[Oid]) -> None:
+        self._waiting = [ObjectID(oid.encode()) for oid in reversed(oids[:_MOST_HAVES])]
+
+    def __next__(self) -> ObjectID | None:
+        return self._waiting.pop() if self._waiting else None
+
+    next = __next__
+
+    def ack(self, sha: ObjectID) -> None:
+        """Ignore that the remote has one of them."""
+
+    def nak(self) -> None:
+        """Ignore that the remote has none of them."""
+
+
+def _shared_refs(refs: Mapping[Ref, ObjectID]) -> dict[str, Oid]:
+    """Return the refs below the shared folders, as text; a server may send any bytes."""
+    found: dict[str, Oid] = {}
+    for name, value in refs.items():
+        oid = value.decode(errors="replace")
+        if name.startswith(tuple(_PREFIXES)) and is_oid(oid):
+            found[name.decode(errors="backslashreplace")] = Oid(oid)
+    return found
+
+
+class _OwnError(Exception):
+    """Our own code failed inside a callback of dulwich; the cause is raised unchanged."""
+
+
+def _own(function: Callable[P, T]) -> Callable[P, T]:
+    """Wrap *function* so that its errors are not mistaken for errors of the remote."""
+
+    def call(*args: P.args, **options: P.kwargs) -> T:
+        try:
+            return function(*args, **options)
+        except Exception as error:
+            raise _OwnError from error
+
+    return call
+
+
+@contextmanager
+def _own_errors_unwrapped() -> Iterator[None]:
+    try:
+        yield
+    except _OwnError as error:
+        raise error.__cause__ or error from None
+
+
+def _connect_and(action: Callable[[GitClient, str], T], access: Access, operation: str) -> T:
+    """Run *action* on a connection; once more with a credential if HTTP requires one."""
+    with _own_errors_unwrapped(), failures(access.url), _socket_timeout(access.silence_s):
+        try:
+            return _run_on_client(action, access, operation)
+        except HTTPUnauthorized as error:
+            credential = find_credential(access.url, access.git, access.environ)
+            if credential is None:
+                raise unauthorized(access.url, told=False) from error
+        try:
+            done = _run_on_client(action, access, operation, credential)
+        except HTTPUnauthorized as error:
+            report_credential("reject", credential, access.git, access.environ)
+            raise unauthorized(access.url, told=True) from error
+        report_credential("approve", credential, access.git, access.environ)
+        return done
+
+
+def _run_on_client(
+    action: Callable[[GitClient, str], T],
+    access: Access,
+    operation: str,
+    credential: Credential | None = None,
+) -> T:
+    debug("RAJMAANE", "remote asked", operation=operation, url=access.url.shown)
+    client, path = _open_client(access, operation, credential)
+    with ExitStack() as stack:
+        stack.callback(client.close)
+        if isinstance(client, TraditionalGitClient):
+            _close_connections(stack, client)
+        elif isinstance(client, Urllib3HttpGitClient):
+            _close_responses(stack, client)
+        return action(client, path)
+
+
+def _close_connections(stack: ExitStack, client: TraditionalGitClient) -> None:
+    """Close what *client* opens: dulwich 1.2 does not when the server sends no git protocol."""
+    connect = client._connect  # noqa: SLF001 - what its subclasses are there to override
+
+    def connect_and_remember(
+        cmd: bytes, path: str | bytes, protocol_version: int | None = None
+    ) -> tuple[Protocol, Callable[[], bool], IO[bytes] | None]:
+        made = connect(cmd, path, protocol_version)
+        stack.callback(made[0].close)
+        return made
+
+    client._connect = connect_and_remember  # type: ignore[method-assign]  # noqa: SLF001 (as above)
+
+
+def _close_responses(stack: ExitStack, client: Urllib3HttpGitClient) -> None:
+    """Close the HTTP responses: dulwich does not close those that are errors."""
+    pool = client.pool_manager
+    request = pool.request
+    stack.callback(pool.clear)
+
+    def request_and_remember(method: str, url: str, **options: Any) -> Any:
+        response = request(method, url, **options)
+        stack.callback(response.close)
+        return response
+
+    pool.request = request_and_remember  # type: ignore[method-assign]  # of this one pool
+
+
+def _open_client(
+    access: Access, operation: str, credential: Credential | None
+) -> tuple[GitClient, str]:
+    if access.url.kind == "path":
+        if access.git is None:
+            return LocalGitClient(), access.url.text
+        local = SubprocessGitClient()
+        local.git_command = [access.git]
+        return local, access.url.text
+    return get_transport_and_path(
+        access.url.text,
+        config=_dulwich_config(access.config),
+        operation=operation,
+        username=credential.username if credential else None,
+        password=credential.password if credential else None,
+        ssh_command=_ssh_command(access) if access.url.kind == "ssh" else None,
+    )
+
+
+def _dulwich_config(config: GitConfig) -> ConfigDict:
+    """Return the git settings as dulwich takes them (it reads `http.*`, `core.gitProxy`)."""
+    made = ConfigDict()
+    for setting, values in config.values.items():
+        section, _dot, name = setting.rpartition(".")
+        base, dot, subsection = section.partition(".")
+        # URLs are rewritten already.
+        if base and base != "url":
+            place = (base.encode(), _raw(subsection)) if dot else (base.encode(),)
+            for value in values:
+                made.add(place, name.encode(), _raw(value))
+    return made
+
+
+def _raw(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
+
+
+def _ssh_command(access: Access) -> str:
+    """Return the ssh command as git finds it; git runs it in a shell, dulwich does not."""
+    command = access.environ.get("GIT_SSH_COMMAND") or access.config.get("core.sshcommand")
+    if command:
+        return shlex.join(["sh", "-c", f'{command} "$@"', "ssh"])
+    return shlex.quote(access.environ.get("GIT_SSH") or "ssh")
+
+
+@contextmanager
+def _socket_timeout(silence_s: float) -> Iterator[None]:
+    """Set the default timeout of sockets: dulwich has no setting for its own."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(silence_s)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)
+
+
+def _decode_lines(raw: list[bytes]) -> str:
+    lines = b"".join(raw).decode(errors="replace").replace("\r", "\n").split("\n")
+    return "\n".join(line.strip() for line in lines if line.strip())

@@ -1,0 +1,220 @@
+"""Sign commits as git does, with the programs that git would run.
+
+No passphrase is asked for on the terminal: ssh-agent and gpg-agent hold protected keys.
+Why not dulwich.signature: it knows neither `~/`, `key::` nor keys of an agent, runs
+gpg.ssh.defaultKeyCommand through a shell, checks ssh signatures for a signer called "git", and
+fails with the exception of a process.
+Source: git-config(1) on commit.gpgSign, gpg.* and user.signingKey; ssh-keygen(1), "-Y sign".
+"""
+
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from uwf_git.errors import Refused
+from uwf_git.store.git.program import Ran, find_program, run_program
+from uwf_git.store.store import Store
+
+SIGNATURE_FORMATS = {"openpgp": "gpg", "x509": "gpgsm", "ssh": "ssh-keygen"}
+"""The values of gpg.format, each with its default program."""
+
+_BEGINS = re.compile(rb"-----BEGIN [A-Z ]+-----\n")
+_STATUS_LINE = re.compile(rb"^\[GNUPG:\].*\n?", re.MULTILINE)
+_SIGNED = re.compile(rb"^\[GNUPG:\] SIG_CREATED ", re.MULTILINE)
+
+Sign = Callable[[bytes], bytes]
+
+
+class CannotSign(Refused):
+    """The settings require signed commits, and this one cannot be signed."""
+
+    code = "cannot-sign"
+
+    def __init__(self, store: Store, problem: str, *, fix: str) -> None:
+        super().__init__(
+            f"the commit cannot be signed, as commit.gpgsign requires: {problem}",
+            hint=f"{fix}, or leave commits unsigned with "
+            f"`{git_config(store)} commit.gpgsign false`; then try again: nothing was lost",
+        )
+
+
+class UnfitSetting(Refused):
+    """A git setting about signatures has an invalid value."""
+
+    code = "unfit-setting"
+
+    def __init__(self, store: Store, name: str, problem: str) -> None:
+        super().__init__(
+            f"{name} {problem}", hint=f"change it with `{git_config(store)} {name} …`", setting=name
+        )
+
+
+class _Signer(NamedTuple):
+    """The program and the key to sign with."""
+
+    store: Store
+    environ: Mapping[str, str]
+    program: str
+    key: str
+    """A file or a public key; for gpg any name of a key; "": ask gpg.ssh.defaultKeyCommand."""
+
+
+def git_config(store: Store) -> str:
+    """Return the beginning of the command that changes a setting of *store*."""
+    return f"git -C {shlex.quote(store.path)} config"
+
+
+def build_signer(store: Store, environ: Mapping[str, str], *, committer: bytes) -> Sign:
+    """Return the function that signs a commit's bytes by the settings of *store*.
+
+    Checks the settings as far as possible without signing, so that a step fails before its agent
+    runs.
+
+    Raises:
+        CannotSign: there is no key; the returned function raises it as well.
+        UnfitSetting: a setting is invalid.
+    """
+    name = store.config.get("gpg.format") or "openpgp"
+    if name not in SIGNATURE_FORMATS:
+        raise UnfitSetting(
+            store, "gpg.format", f"cannot be {name[:60]!r}: {', '.join(SIGNATURE_FORMATS)}"
+        )
+    program = get_signature_program(store, environ, name)
+    key = store.config.get("user.signingkey") or ""
+    if name != "ssh":
+        named = key or committer.decode(errors="replace")
+        return partial(_sign_with_gpg, _Signer(store, environ, program, named))
+    if not key:
+        _key_command(store)  # Checked here, run when there is something to sign.
+    elif _literal_key(key) is None:
+        key = expand_path(store, environ, key)
+        if not os.path.isfile(key):
+            raise CannotSign(
+                store,
+                f"user.signingKey names {key}, which is not a file",
+                fix="name the file of your key with "
+                f"`{git_config(store)} user.signingKey ~/.ssh/id_ed25519.pub`",
+            )
+    return partial(_sign_with_ssh, _Signer(store, environ, program, key))
+
+
+def get_signature_program(store: Store, environ: Mapping[str, str], name: str) -> str:
+    """Return the program for signatures of the format *name*.
+
+    Raises:
+        UnfitSetting: there is no such program.
+    """
+    setting = f"gpg.{name}.program"
+    named = store.config.get(setting)
+    if named is None and name == "openpgp":
+        named = store.config.get("gpg.program")
+    wanted = expand_path(store, environ, named) if named and "/" in named else named
+    program = find_program(wanted or SIGNATURE_FORMATS[name], environ)
+    if program is None:
+        raise UnfitSetting(
+            store, setting, f"needs a program, and there is no {wanted or SIGNATURE_FORMATS[name]}"
+        )
+    return program
+
+
+def expand_path(store: Store, environ: Mapping[str, str], path: str) -> str:
+    """Return *path* from a setting of *store* as an absolute path, resolved as git does.
+
+    ``~/`` is the home; a relative path begins in the work tree, or in a bare repository.
+    """
+    home = environ.get("HOME")
+    if home and path.startswith("~/"):
+        return os.path.join(home, path[2:])
+    folder, name = os.path.split(store.path)
+    return os.path.join(folder if name == ".git" else store.path, os.path.expanduser(path))
+
+
+def _literal_key(key: str) -> str | None:
+    """Return the public key that the setting itself holds; None if it names a file."""
+    if key.startswith("key::"):
+        return key.removeprefix("key::")
+    return key if key.startswith("ssh-") else None
+
+
+def _sign_with_gpg(signer: _Signer, payload: bytes) -> bytes:
+    argv = [signer.program, "--status-fd=2", "-bsau", signer.key]
+    ran = run_program(argv, signer.environ, given=payload)
+    # The status line of gpg says whether it has signed; its exit status does not.
+    if not _SIGNED.search(ran.stderr):
+        ran = ran._replace(status=ran.status or 1)
+    words = _STATUS_LINE.sub(b"", ran.stderr)
+    asks = f"echo | {shlex.quote(signer.program)} -u {shlex.quote(signer.key)} -s > /dev/null"
+    unlock = (
+        f"unlock the key in gpg-agent (at a terminal, `{asks}` asks for its passphrase) or name "
+        "another with user.signingKey"
+    )
+    return _signature_of(signer, ran._replace(stderr=words), unlock=unlock)
+
+
+def _sign_with_ssh(signer: _Signer, payload: bytes) -> bytes:
+    key = signer.key or _ask_for_key(signer)
+    literal = _literal_key(key)
+    if literal is None:
+        unlock = f"unlock the key with `ssh-add {shlex.quote(key.removesuffix('.pub'))}`"
+        return _signature_of(signer, _run_ssh(signer, payload, ["-f", key]), unlock=unlock)
+    with tempfile.NamedTemporaryFile(prefix="uwf-key-") as file:
+        file.write(literal.encode(errors="surrogateescape") + b"\n")
+        file.flush()
+        # -U: only the agent can have the private key.
+        ran = _run_ssh(signer, payload, ["-U", "-f", file.name])
+    return _signature_of(signer, ran, unlock="give the key to ssh-agent with `ssh-add`")
+
+
+def _run_ssh(signer: _Signer, payload: bytes, key: list[str]) -> Ran:
+    # Else ssh-keygen opens the terminal to ask for a passphrase.
+    environ = {"SSH_ASKPASS_REQUIRE": "force", **signer.environ}
+    return run_program([signer.program, "-Y", "sign", "-n", "git", *key], environ, given=payload)
+
+
+def _signature_of(signer: _Signer, ran: Ran, *, unlock: str) -> bytes:
+    signature = ran.stdout.replace(b"\r", b"")
+    if ran.status == 0 and _BEGINS.match(signature):
+        return signature
+    said = " ".join(ran.last_line.split())[:300] or f"exit status {ran.status}"
+    program = os.path.basename(signer.program)
+    raise CannotSign(signer.store, f"{program}: {said}", fix=unlock)
+
+
+def _key_command(store: Store) -> list[str]:
+    """Return the words of gpg.ssh.defaultKeyCommand.
+
+    Raises:
+        CannotSign: it is not set.
+        UnfitSetting: its quotes do not match.
+    """
+    command = store.config.get("gpg.ssh.defaultkeycommand")
+    if not command:
+        raise CannotSign(
+            store,
+            "user.signingKey names no key",
+            fix=f"name one with `{git_config(store)} user.signingKey ~/.ssh/id_ed25519.pub`",
+        )
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        problem = f"is not a command: {str(error).lower()}"
+        raise UnfitSetting(store, "gpg.ssh.defaultKeyCommand", problem) from error
+    return words
+
+
+def _ask_for_key(signer: _Signer) -> str:
+    ran = run_program(_key_command(signer.store), signer.environ)
+    first = ran.stdout.decode(errors="surrogateescape").partition("\n")[0].strip()
+    if ran.status == 0 and _literal_key(first) is not None:
+        return first
+    said = " ".join(ran.last_line.split())[:300] or f"exit status {ran.status}"
+    raise CannotSign(
+        signer.store,
+        f"gpg.ssh.defaultKeyCommand prints no key: {said}",
+        fix="give the key to ssh-agent with `ssh-add`, or name it with "
+        f"`{git_config(signer.store)} user.signingKey`",
+    )

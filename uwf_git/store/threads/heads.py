@@ -1,0 +1,191 @@
+"""Thread heads: refs/threads/<id> and refs/archive/<id>, moved by compare-and-swap only.
+
+A thread that has both refs is archived: a crash while it was archived left its active ref.
+Format: FORMAT.md, "Refs".
+"""
+
+from typing import NamedTuple
+
+from uwf_git.debug_log import debug
+from uwf_git.errors import Conflict, Refused, name_some
+from uwf_git.model.thread_id import ThreadId, is_thread_id, parse_thread_prefix
+from uwf_git.store.oid import Oid
+from uwf_git.store.refs.refs import BadRef
+from uwf_git.store.store import Store
+
+ACTIVE = "refs/threads/"
+ARCHIVE = "refs/archive/"
+
+_FULL_LENGTH = 26
+
+
+class Head(NamedTuple):
+    """The newest commit of a thread."""
+
+    thread: ThreadId
+    commit: Oid
+    archived: bool
+
+
+class NoSuchThread(Refused):
+    """The store has no such thread."""
+
+    code = "no-such-thread"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"there is no thread {text}",
+            hint="`uwf thread list --all` shows every thread of this store",
+            thread=text,
+        )
+
+
+class AmbiguousThread(Refused):
+    """Several threads have this prefix."""
+
+    code = "ambiguous-thread"
+
+    def __init__(self, text: str, matches: list[ThreadId]) -> None:
+        super().__init__(
+            f"{len(matches)} threads begin with {text}: {name_some(matches)}",
+            hint="give more of the id",
+            matches=matches,
+        )
+
+
+class ThreadExists(Conflict):
+    """The id of a new thread is taken."""
+
+    code = "thread-exists"
+
+    def __init__(self, thread: ThreadId) -> None:
+        super().__init__(f"there is a thread {thread} already", thread=thread)
+
+
+class HeadMoved(Conflict):
+    """Another process moved the thread in the meantime."""
+
+    code = "head-moved"
+
+    def __init__(self, thread: ThreadId) -> None:
+        super().__init__(
+            f"thread {thread} moved on while this was under way",
+            hint=f"see what happened with `uwf thread show {thread}`, then try again",
+            thread=thread,
+        )
+
+
+def find_head(store: Store, thread: ThreadId) -> Head | None:
+    """Return the head of *thread*, or None if there is no such thread."""
+    # In this order, a thread that is archived in between is found at least once.
+    active = store.refs.find(ACTIVE + thread)
+    archived = store.refs.find(ARCHIVE + thread)
+    if archived is not None:
+        return Head(thread, archived, archived=True)
+    return None if active is None else Head(thread, active, archived=False)
+
+
+def get_head(store: Store, thread: ThreadId) -> Head:
+    """Return the head of *thread*.
+
+    Raises:
+        NoSuchThread: there is no such thread.
+    """
+    head = find_head(store, thread)
+    if head is None:
+        raise NoSuchThread(thread)
+    return head
+
+
+def resolve_thread(store: Store, text: str) -> ThreadId:
+    """Return the thread whose id is *text* or begins with it.
+
+    Raises:
+        NotAThreadId: no id can begin so.
+        NoSuchThread, AmbiguousThread: no thread or several threads begin so.
+    """
+    prefix = parse_thread_prefix(text)
+    if len(prefix) == _FULL_LENGTH:
+        return get_head(store, ThreadId(prefix)).thread
+    # Active first, and without duplicates: a thread may be archived in between.
+    threads = [*list_threads(store, archived=False), *list_threads(store, archived=True)]
+    matches = [thread for thread in dict.fromkeys(threads) if thread.startswith(prefix)]
+    if not matches:
+        raise NoSuchThread(text)
+    if len(matches) > 1:
+        raise AmbiguousThread(text, matches)
+    return matches[0]
+
+
+def list_threads(store: Store, *, archived: bool) -> list[ThreadId]:
+    """List the active (or the archived) threads, newest first: ULIDs sort by time."""
+    names = store.refs.names(ARCHIVE if archived else ACTIVE)
+    threads = [ThreadId(name) for name in reversed(names) if is_thread_id(name)]
+    if archived:
+        return threads
+    # One look-up each: there may be 100,000 archived threads, and few active ones.
+    return [thread for thread in threads if not _is_archived(store, thread)]
+
+
+def _is_archived(store: Store, thread: ThreadId) -> bool:
+    try:
+        return store.refs.find(ARCHIVE + thread) is not None
+    except BadRef:
+        # The ref exists, whatever it holds.
+        return True
+
+
+def create_head(store: Store, thread: ThreadId, commit: Oid) -> Head:
+    """Create the head of a new *thread* at *commit*.
+
+    Raises:
+        ThreadExists: its id is taken.
+    """
+    if store.refs.find(ARCHIVE + thread) is not None or not store.refs.create(
+        ACTIVE + thread, commit
+    ):
+        raise ThreadExists(thread)
+    debug("PJN95M8Q", "thread begun", thread=thread, commit=commit)
+    _note_moved(store, commit)
+    return Head(thread, commit, archived=False)
+
+
+def advance_head(store: Store, head: Head, to: Oid) -> Head:
+    """Move the head of an active thread to *to*; its first parent is the old head.
+
+    Raises:
+        HeadMoved: another process moved it first; nothing has changed.
+    """
+    # A crash can leave the active ref of an archived thread: no step may advance that.
+    if store.refs.find(ARCHIVE + head.thread) is not None or not store.refs.advance(
+        ACTIVE + head.thread, seen=head.commit, to=to
+    ):
+        debug("8TNTN9G3", "head lost", thread=head.thread, seen=head.commit, to=to)
+        raise HeadMoved(head.thread)
+    debug("FSTR1NP8", "head moved", thread=head.thread, seen=head.commit, to=to)
+    _note_moved(store, to)
+    return Head(head.thread, to, archived=False)
+
+
+def archive_head(store: Store, head: Head, to: Oid) -> Head:
+    """End an active thread at *to*: create its archive ref, then remove the active one.
+
+    A crash in between leaves both, and the archive ref counts.
+
+    Raises:
+        HeadMoved: another process moved it first; nothing has changed.
+    """
+    moved = store.refs.move(
+        ACTIVE + head.thread, seen=head.commit, to_name=ARCHIVE + head.thread, to=to
+    )
+    if not moved:
+        debug("SW02V902", "archive lost", thread=head.thread, seen=head.commit, to=to)
+        raise HeadMoved(head.thread)
+    debug("6FDAN8P0", "thread archived", thread=head.thread, seen=head.commit, to=to)
+    _note_moved(store, to)
+    return Head(head.thread, to, archived=True)
+
+
+def _note_moved(store: Store, commit: Oid) -> None:
+    if store.own_transitions is not None:
+        store.own_transitions.note_moved(commit)

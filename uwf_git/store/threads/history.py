@@ -1,0 +1,41 @@
+"""Walk the commits of a thread, newest first, along first parents."""
+
+from collections.abc import Iterator
+
+from uwf_git.model.event_rules import CONTROLS
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+
+def walk_history(store: Store, tip: Oid, *, through_forks: bool = False) -> Iterator[Snapshot]:
+    """Yield the snapshots of a thread from *tip* back to its ``start`` or ``fork`` commit.
+
+    With *through_forks* the walk goes on into the thread that was forked.
+
+    Raises:
+        DamagedCommit, BadMessage: the history is broken there.
+    """
+    oid: Oid | None = tip
+    while oid is not None:
+        snapshot = read_snapshot(store, oid)
+        yield snapshot
+        event = snapshot.record.event
+        if event == "start" or (event == "fork" and not through_forks):
+            return
+        oid = next(iter(snapshot.commit.parents), None)
+
+
+def find_turn_start(store: Store, snapshot: Snapshot) -> Oid:
+    """Return the commit after which the turn that *snapshot* is at began.
+
+    That is the snapshot's own commit, unless it only controlled the thread (``pause``, ``patch``):
+    an agent that is at work meanwhile stays in the same turn.
+    """
+    while snapshot.record.event in CONTROLS and snapshot.commit.parents:
+        before = read_snapshot(store, snapshot.commit.parents[0])
+        if before.record.workflow != snapshot.record.workflow:
+            # A change of the workflow begins another turn.
+            break
+        snapshot = before
+    return snapshot.commit.oid

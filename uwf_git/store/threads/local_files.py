@@ -1,0 +1,55 @@
+"""The work directory and the log of each thread, which stay on this machine.
+
+A work directory is a small file below `<git dir>/uwf-workdirs/`: as a setting in git config, every
+start would rewrite a file that every start reads, and 200 starting threads would wait for its lock.
+"""
+
+import os
+
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.disk.durable import remove_file, replace_file
+from uwf_git.store.store import Store
+
+_FOLDER = "uwf-workdirs"
+
+
+def set_workdir(store: Store, thread: ThreadId, path: str) -> None:
+    """Record that the agents of *thread* run in *path*."""
+    replace_file(_file(store, thread), os.fsencode(path) + b"\n")
+
+
+def find_workdir(store: Store, thread: ThreadId) -> str | None:
+    """Return the work directory of *thread*, or None if this machine has none recorded."""
+    try:
+        with open(_file(store, thread), "rb") as file:
+            return os.fsdecode(file.read().removesuffix(b"\n"))
+    except FileNotFoundError:
+        return None
+
+
+def forget_workdir(store: Store, thread: ThreadId) -> None:
+    """Remove the record of the work directory of *thread*."""
+    remove_file(_file(store, thread))
+
+
+def workdirs_folder(store: Store) -> str:
+    """Return the folder that has one file for each thread."""
+    return os.path.join(store.path, _FOLDER)
+
+
+def _file(store: Store, thread: ThreadId) -> str:
+    return os.path.join(workdirs_folder(store), thread)
+
+
+LOGS = "logs"
+LOG_SUFFIX = ".log"
+
+
+def log_path(store: Store, thread: ThreadId) -> str:
+    """Return the path of the log of *thread*, which need not exist."""
+    return store.local_path(LOGS, thread + LOG_SUFFIX)
+
+
+def forget_log(store: Store, thread: ThreadId) -> None:
+    """Remove the log of *thread*, if it exists."""
+    remove_file(log_path(store, thread))

@@ -1,0 +1,161 @@
+"""Hold a thread, so that one engine at a time works on it.
+
+The lock files of a thread below `<git dir>/uwf/locks/`:
+
+    <id>        held by the engine that takes a step
+    <id>.drive  held by the process that drives the thread, also between steps
+    <id>.stop   held by the process that ends the thread: no step begins
+
+Correctness is left to the compare-and-swap of the ref; the lock avoids agent runs whose result
+would be lost, and names who is at work.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
+from typing import Any
+
+from uwf_git.errors import Conflict
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.disk.held_file import (
+    HeldFile,
+    Holder,
+    describe_holder,
+    find_file_holder,
+    hold_file,
+    this_process,
+)
+from uwf_git.store.store import Store
+
+_PATIENCE_S = 0.25
+
+_STEP, _DRIVE, _STOP = "", ".drive", ".stop"
+
+
+class ThreadBusy(Conflict):
+    """Another process works on the thread."""
+
+    code = "thread-busy"
+
+    def __init__(self, thread: ThreadId, holder: Holder, *, hint: str = "") -> None:
+        who = describe_holder(holder) or "another process works on it"
+        super().__init__(
+            f"thread {thread} is busy ({who})",
+            hint=hint
+            or f"try again when it is done: `uwf thread wait {thread}`; "
+            f"`uwf thread pause {thread}` stops it after this step, --now at once",
+            thread=thread,
+            holder=holder,
+        )
+
+
+class ThreadLock:
+    """A held lock of a thread, which says what its holder does."""
+
+    __slots__ = ("_file", "_holder")
+
+    def __init__(self, file: HeldFile, holder: Holder) -> None:
+        self._file = file
+        self._holder = holder
+
+    def say(self, role: str, agent: str = "") -> None:
+        """Write which role is being played and by which agent, for those who find it held."""
+        self._holder |= {"role": role, "agent": agent}
+        self._file.write(self._holder)
+
+
+@contextmanager
+def lock_thread(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[ThreadLock]:
+    """Hold *thread* while working on it.
+
+    Raises:
+        ThreadBusy: a living process holds it.
+    """
+    with _lock(store, thread, _STEP, since_ms) as lock:
+        yield lock
+
+
+@contextmanager
+def lock_drive(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[ThreadLock]:
+    """Hold the right to drive *thread*, step after step.
+
+    Raises:
+        ThreadBusy: a living process drives it.
+    """
+    with _lock(store, thread, _DRIVE, since_ms) as lock:
+        yield lock
+
+
+@contextmanager
+def lock_stop(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[None]:
+    """Let no step of *thread* begin meanwhile.
+
+    Raises:
+        ThreadBusy: another process does the same.
+    """
+    with _lock(store, thread, _STOP, since_ms):
+        yield
+
+
+@contextmanager
+def lock_briefly(store: Store, thread: ThreadId) -> Iterator[None]:
+    """Hold *thread* for a moment without a named holder, so that others wait for it.
+
+    Raises:
+        ThreadBusy: a living process holds it.
+    """
+    with _hold(store, thread, _STEP, {}):
+        yield
+
+
+@contextmanager
+def _lock(store: Store, thread: ThreadId, suffix: str, since_ms: int) -> Iterator[ThreadLock]:
+    holder = this_process(since_ms) | {"role": "", "agent": ""}
+    with _hold(store, thread, suffix, holder) as file:
+        yield ThreadLock(file, holder)
+
+
+def _hold(
+    store: Store, thread: ThreadId, suffix: str, holder: Holder
+) -> AbstractContextManager[HeldFile]:
+    path = _path(store, thread, suffix)
+    return hold_file(path, holder, patience_s=_PATIENCE_S, busy=partial(ThreadBusy, thread))
+
+
+def find_holder(store: Store, thread: ThreadId) -> dict[str, Any] | None:
+    """Return who takes a step of *thread*, from its lock; None if no process does."""
+    return find_file_holder(_path(store, thread, _STEP))
+
+
+def find_driver(store: Store, thread: ThreadId) -> dict[str, Any] | None:
+    """Return who drives *thread*, from its lock; None if no process does."""
+    return find_file_holder(_path(store, thread, _DRIVE))
+
+
+def is_being_stopped(store: Store, thread: ThreadId) -> bool:
+    """Check whether a process is ending *thread*."""
+    return find_file_holder(_path(store, thread, _STOP)) is not None
+
+
+def check_not_stopped(store: Store, thread: ThreadId) -> None:
+    """Check that no process is ending *thread*.
+
+    Raises:
+        ThreadBusy: one is.
+    """
+    if is_being_stopped(store, thread):
+        raise ThreadBusy(thread, {}, hint="it is being ended; `uwf thread show` says how")
+
+
+def forget_lock(store: Store, thread: ThreadId) -> None:
+    """Remove the lock files of a thread that has ended; the caller holds the one of steps."""
+    # A process that waits for a removed file finds the name gone, and opens the path again.
+    # The file of steps goes last: gc finds by it what a kill in between leaves.
+    for suffix in (_DRIVE, _STOP, _STEP):
+        with suppress(FileNotFoundError):
+            os.unlink(_path(store, thread, suffix))
+
+
+def _path(store: Store, thread: ThreadId, suffix: str) -> str:
+    return store.local_path("locks", thread) + suffix

@@ -1,0 +1,106 @@
+"""Write the commit of a transition: tree, nodes and message, before any ref moves.
+
+The tree holds every node that the thread reaches (its closure). The caller moves the ref
+afterwards (heads.py). Format: FORMAT.md, "The tree of a thread commit".
+"""
+
+from typing import NamedTuple
+
+from dulwich.objects import Blob, ObjectID, Tree
+
+from uwf_git.debug_log import debug
+from uwf_git.model.event_folds import Cause, Standing
+from uwf_git.model.event_rules import apply_event
+from uwf_git.model.node import Node
+from uwf_git.model.thread import Event, ThreadState
+from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.store.nodes.blob import check_node
+from uwf_git.store.nodes.tree import FILE_MODE, TREE_MODE, add_nodes
+from uwf_git.store.objects.commit import CommitDraft, Signing, write_commit
+from uwf_git.store.objects.json_file import encode_json
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.message import build_thread_message
+from uwf_git.store.threads.snapshot import HEAD_FILE, NODES, NOW_FILE, START_FILE, Snapshot
+
+
+class NewCommit(NamedTuple):
+    """A commit of a thread that is ready to be written."""
+
+    record: TransitionRecord
+    said: str
+    """The subject, after the role or the event."""
+
+    present: ThreadState
+    """The content of its now.json."""
+
+    nodes: tuple[Node, ...] = ()
+    """The nodes that it adds."""
+
+    body: str = ""
+
+
+def read_standing(snapshot: Snapshot) -> Standing:
+    """Return where the thread stands at *snapshot*."""
+    return Standing(snapshot.record, snapshot.get_present())
+
+
+def build_next(
+    before: Standing, event: Event, cause: Cause, *, said: str, nodes: tuple[Node, ...] = ()
+) -> NewCommit:
+    """Build the commit of *event*; record and now.json follow from the event's rule."""
+    after = apply_event(before, event, cause)
+    return NewCommit(after.record, said, after.state, nodes)
+
+
+def record_start(store: Store, new: NewCommit, signing: Signing) -> Oid:
+    """Write the first commit of a thread; the record's node is its StartNode."""
+    return _record(store, new, signing, parent=None)
+
+
+def record_next(store: Store, parent: Snapshot, new: NewCommit, signing: Signing) -> Oid:
+    """Write the commit that follows *parent*.
+
+    Raises:
+        NodeCollision: the thread has another payload under an added node's name.
+        DamagedNode: an added node does not fit its type.
+        StoreDamaged: the parent is not a whole thread commit.
+        OSError: the disk refused the write.
+    """
+    return _record(store, new, signing, parent=parent)
+
+
+def _record(store: Store, new: NewCommit, signing: Signing, *, parent: Snapshot | None) -> Oid:
+    objects = store.objects
+    # A node that does not fit its schema cannot be read again: refuse it before the commit.
+    added = [check_node(node) for node in new.nodes]
+    growth = add_nodes(objects, None if parent is None else parent.nodes, added)
+    now = Blob.from_string(encode_json(new.present.as_document()))
+    head = growth.blobs.get(new.record.node)
+    start = head
+    if parent is not None:
+        start = parent.get_entry(START_FILE)
+        head = head or parent.get_entry(HEAD_FILE)
+    draft = CommitDraft(
+        tree=_tree(start=start, head=head, now=now.id, nodes=growth.nodes),
+        parents=() if parent is None else (parent.commit,),
+        message=build_thread_message(new.record, said=new.said, body=new.body),
+        objects=[*growth.objects, now],
+    )
+    commit = write_commit(objects, draft, signing)
+    record = new.record
+    debug("BPASMJSC", "commit written", thread=record.thread, event=record.event, commit=commit)
+    if store.own_transitions is not None:
+        store.own_transitions.note_recorded(commit)
+    return commit
+
+
+def _tree(*, start: ObjectID | None, head: ObjectID | None, now: ObjectID, nodes: ObjectID) -> Tree:
+    tree = Tree()
+    if start is None or head is None:
+        raise ValueError("a thread commit needs a StartNode and a head")  # a bug of the caller
+    tree[START_FILE.encode()] = (FILE_MODE, start)
+    tree[HEAD_FILE.encode()] = (FILE_MODE, head)
+    tree[NOW_FILE.encode()] = (FILE_MODE, now)
+    tree[NODES.encode()] = (TREE_MODE, nodes)
+    return tree

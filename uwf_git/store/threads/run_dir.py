@@ -1,0 +1,139 @@
+"""The run directory of a turn: the agent's output until the turn is recorded.
+
+    <git dir>/uwf/run/<thread>/<commit>/         pid, stdout, stderr, exit (agents/run_files.py)
+    <git dir>/uwf/run/<thread>/<commit>.alive    the lock that the agent holds while it lives
+    <git dir>/uwf/run/<thread>/<commit>.turn     role, AgentConfig hash and name of the agent
+    <git dir>/uwf/run/<thread>/<commit>.stopped  why the agent was stopped from outside
+    <git dir>/uwf/run/<thread>/<commit>.files/   the agent's own files ($UWF_STEP_DIR)
+
+The commit is the one after which the turn began, so a retry never takes up an older attempt.
+"""
+
+import os
+import shutil
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.store.disk.durable import remove_file, replace_file
+from uwf_git.store.disk.file_lock import hold_lock, is_held
+from uwf_git.store.oid import Oid, is_oid
+from uwf_git.store.store import Store
+
+_RUN = "run"
+_ALIVE, _TURN, _STOPPED, _FILES = ".alive", ".turn", ".stopped", ".files"
+
+MAX_REASON = 1000
+"""Characters of a stop reason that are kept."""
+
+
+class RunDir(NamedTuple):
+    """The run directory of one turn, and the files beside it."""
+
+    path: str
+
+    @property
+    def commit(self) -> Oid:
+        """The commit after which the turn began."""
+        return Oid(os.path.basename(self.path))
+
+    @property
+    def alive(self) -> str:
+        """The lock that the agent holds while it lives."""
+        return self.path + _ALIVE
+
+    @property
+    def step_dir(self) -> str:
+        """The folder of the agent's own files."""
+        return self.path + _FILES
+
+    def hold_alive(self) -> AbstractContextManager[int | None]:
+        """Take the lock ``alive`` and yield it; yield None if the agent holds it."""
+        return hold_lock(self.alive, wait=False)
+
+    def is_alive(self) -> bool:
+        """Return whether the agent, or a daemon that it left behind, holds the lock."""
+        return is_held(self.alive)
+
+    def read_turn(self) -> str:
+        """Return what ``begin`` wrote; empty if there is nothing readable."""
+        try:
+            with open(self.path + _TURN, encoding="utf-8") as file:
+                return file.read()
+        except (FileNotFoundError, UnicodeDecodeError):
+            return ""
+
+    def begin(self, turn: str) -> None:
+        """Discard an older run and write *turn*, the words that name the turn."""
+        for folder in (self.path, self.step_dir):
+            shutil.rmtree(folder, ignore_errors=True)
+        remove_file(self.path + _STOPPED)
+        # A power loss ends the agent too, so this file need not survive one.
+        replace_file(self.path + _TURN, turn.encode(), durable=False)
+
+    def read_stop_reason(self) -> str | None:
+        """Return why the agent was stopped from outside; None if it was not."""
+        try:
+            with open(self.path + _STOPPED, encoding="utf-8", errors="replace") as file:
+                return file.read(MAX_REASON).rstrip("\n")
+        except FileNotFoundError:
+            return None
+
+    def write_stop_reason(self, reason: str) -> None:
+        """Write why the agent is being stopped, for the engine that records the run."""
+        told = reason[:MAX_REASON].encode(errors="replace")
+        replace_file(self.path + _STOPPED, told + b"\n", durable=False)
+
+    def remove(self) -> None:
+        """Remove the directory and the files beside it."""
+        for folder in (self.path, self.step_dir):
+            shutil.rmtree(folder, ignore_errors=True)
+        for suffix in (_ALIVE, _TURN, _STOPPED):
+            remove_file(self.path + suffix)
+
+
+def get_run_dir(store: Store, thread: ThreadId, started_after: Oid) -> RunDir:
+    """Return the run directory of the turn that began after a commit; it need not exist."""
+    return RunDir(store.local_path(_RUN, thread, started_after))
+
+
+def runs_folder(store: Store, thread: ThreadId) -> str:
+    """Return the folder of the run directories of *thread*; it need not exist."""
+    return store.local_path(_RUN, thread)
+
+
+def has_runs(store: Store, thread: ThreadId) -> bool:
+    """Return whether *thread* has a folder of run directories; this costs one stat."""
+    return os.path.isdir(runs_folder(store, thread))
+
+
+def list_run_dirs(store: Store, thread: ThreadId) -> list[RunDir]:
+    """List the run directories of *thread*, one for each turn that is not recorded yet."""
+    folder = runs_folder(store, thread)
+    return [RunDir(os.path.join(folder, name)) for name in _list_names(folder) if is_oid(name)]
+
+
+def list_threads_with_runs(store: Store) -> list[ThreadId]:
+    """List the threads that have a folder of run directories, oldest first."""
+    names = sorted(_list_names(store.local_path(_RUN)))
+    threads = [ThreadId(name) for name in names if is_thread_id(name)]
+    return [thread for thread in threads if has_runs(store, thread)]
+
+
+def is_any_alive(store: Store, thread: ThreadId) -> bool:
+    """Return whether an agent, or a daemon that it left behind, holds a run of *thread*."""
+    folder = runs_folder(store, thread)
+    paths = (os.path.join(folder, name) for name in _list_names(folder) if name.endswith(_ALIVE))
+    return any(map(is_held, paths))
+
+
+def remove_runs(store: Store, thread: ThreadId) -> None:
+    """Remove all run directories of *thread*."""
+    shutil.rmtree(runs_folder(store, thread), ignore_errors=True)
+
+
+def _list_names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []

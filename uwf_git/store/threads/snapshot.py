@@ -1,0 +1,191 @@
+"""Read a thread at one of its commits: start.json, head.json, now.json and nodes/.
+
+Each node is checked against its name. Parts are read on demand, so a step costs the same at any
+depth.
+Format: FORMAT.md, "The tree of a thread commit".
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dulwich.objects import ObjectID
+
+from uwf_git.model.builtin import BUILTIN, START, STEP
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.references import find_reference
+from uwf_git.model.thread import NotAPresent, ThreadState
+from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.store.nodes.blob import DamagedNode, identify_node
+from uwf_git.store.nodes.tree import MissingNode, find_node
+from uwf_git.store.objects.commit import (
+    CommitView,
+    DamagedCommit,
+    find_entry,
+    read_commit,
+    read_commit_file,
+)
+from uwf_git.store.objects.message import BadMessage, body_of, subject_of
+from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.message import parse_thread_message
+from uwf_git.store.threads.now_file import parse_now
+
+START_FILE = "start.json"
+HEAD_FILE = "head.json"
+NOW_FILE = "now.json"
+NODES = "nodes"
+
+_MS = 1000
+
+
+class Snapshot(NamedTuple):
+    """A thread at one of its commits."""
+
+    objects: ObjectStore
+    commit: CommitView
+    record: TransitionRecord
+    """What happened, and the status and head node after it."""
+
+    @property
+    def nodes(self) -> ObjectID:
+        """The tree with the nodes."""
+        return self.get_entry(NODES)
+
+    def get_entry(self, name: str) -> ObjectID:
+        """Return the oid of the entry *name* in the commit's tree.
+
+        Raises:
+            DamagedCommit: there is no such entry.
+        """
+        oid = find_entry(self.objects, self.commit, name)
+        if oid is None:
+            raise DamagedCommit(self.commit.oid, f"has no {name}")
+        return oid
+
+    @property
+    def subject(self) -> str:
+        """The first line of the message."""
+        return subject_of(self.commit.message)
+
+    @property
+    def body(self) -> str:
+        """The reason or the question, if there is one."""
+        return body_of(self.commit.message)
+
+    def get_node(self, name: NodeHash) -> Node:
+        """Return the node *name*, checked against its name.
+
+        Raises:
+            MissingNode: the commit does not have it.
+            DamagedNode: its content does not match its name.
+        """
+        node = find_node(self.objects, self.nodes, name)
+        if node is None:
+            raise MissingNode(name)
+        return node
+
+    def recorded_ms(self, node: Node) -> int:
+        """Return when this was recorded; if *node* was made in the same second, when that was.
+
+        git counts in seconds and nodes in milliseconds: otherwise the end of a thread would appear
+        to precede its last step.
+        """
+        recorded_ms = self.commit.time_s * _MS
+        return node.timestamp if 0 <= node.timestamp - recorded_ms < _MS else recorded_ms
+
+    def get_present(self) -> ThreadState:
+        """Return the state of the thread.
+
+        Raises:
+            DamagedCommit: now.json is missing or invalid.
+        """
+        try:
+            return parse_now(read_commit_file(self.objects, self.commit, NOW_FILE)).present
+        except NotAPresent as error:
+            raise DamagedCommit(self.commit.oid, f"has an invalid {NOW_FILE}: {error}") from (error)
+
+    def get_start(self) -> Node:
+        """Return the StartNode.
+
+        Raises:
+            DamagedCommit: start.json is missing or invalid.
+        """
+        content = read_commit_file(self.objects, self.commit, START_FILE)
+        try:
+            node = identify_node(content)
+        except ValueError as error:
+            raise DamagedCommit(
+                self.commit.oid, f"has a {START_FILE} that is not a node: {error}"
+            ) from error
+        if node.type != START:
+            raise DamagedCommit(self.commit.oid, f"has a {START_FILE} that is not a StartNode")
+        return node
+
+    def get_head_node(self) -> Node:
+        """Return the head of the chain: the newest StepNode, or the StartNode."""
+        return self.get_node(self.record.node)
+
+    def walk_chain(self) -> Iterator[Node]:
+        """Yield the chain: StepNodes, newest first, then the StartNode.
+
+        Raises:
+            MissingNode, DamagedNode: the chain is broken there.
+        """
+        name = self.record.node
+        seen: set[NodeHash] = set()
+        while True:
+            node = self.get_node(name)
+            yield node
+            if node.type == START:
+                return
+            seen.add(name)
+            previous = _previous(node)
+            # 64-bit names can be forged: a fetched chain may be a cycle.
+            if previous is None or previous in seen:
+                raise DamagedCommit(
+                    self.commit.oid, f"has {name} in its chain, which is not a step"
+                )
+            name = previous
+
+
+def _previous(node: Node) -> NodeHash | None:
+    if node.type != STEP or not isinstance(node.payload, dict):
+        return None
+    return find_reference(node.payload.get("prev"))
+
+
+def read_snapshot(store: Store, oid: Oid) -> Snapshot:
+    """Read the thread commit *oid*.
+
+    Raises:
+        DamagedCommit, BadMessage: it is not a thread commit.
+    """
+    commit = read_commit(store.objects, oid)
+    try:
+        record = parse_thread_message(commit.message)
+    except BadMessage as error:
+        raise error.of_commit(oid) from error
+    return Snapshot(store.objects, commit, record)
+
+
+def get_typed(snapshot: Snapshot, name: NodeHash, kind: NodeHash) -> Node:
+    """Return the node *name*, which must be of the built-in type *kind*.
+
+    Raises:
+        MissingNode, DamagedNode: it is missing, or of another type.
+    """
+    return check_type(snapshot.get_node(name), kind)
+
+
+def check_type(node: Node, kind: NodeHash) -> Node:
+    """Return *node* if it is of the built-in type *kind*.
+
+    Raises:
+        DamagedNode: it is of another type.
+    """
+    if node.type != kind:
+        title = BUILTIN[kind].payload["title"]
+        raise DamagedNode(node.hash, f"stands in the place of a node of the type {title}")
+    return node
