@@ -30,6 +30,10 @@ GOLDEN = HERE / "golden"
 # Agents of a test get this long to notice that it is over.
 _GRACE_S = 3.0
 
+# Half of a run's time is the file system's where each of 100,000 files is forced to a disk.
+_IN_MEMORY = "/dev/shm"
+_ROOM = 6 << 30
+
 _EXAMPLES = {"uwf": 100, "costly": 25, "nightly": 1000}
 
 
@@ -50,10 +54,22 @@ def pytest_configure(config: pytest.Config) -> None:
     # programs that the tests interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if "PYTEST_DEBUG_TEMPROOT" not in os.environ and _has_room(_IN_MEMORY):
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = _IN_MEMORY
     cache: pytest.Cache | None = getattr(config, "cache", None)
     if cache is not None and sys.dont_write_bytecode:
         _keep_bytecode_in(str(cache.mkdir("bytecode")))
     _register_profiles(cache)
+
+
+def _has_room(folder: str) -> bool:
+    """Tell whether the temporary files of a run and of the one before fit in *folder*."""
+    try:
+        system = os.statvfs(folder)
+    except (OSError, AttributeError):  # not on Linux
+        return False
+    may_run = not system.f_flag & os.ST_NOEXEC and os.access(folder, os.W_OK)
+    return may_run and system.f_bavail * system.f_frsize > _ROOM
 
 
 def _keep_bytecode_in(folder: str) -> None:

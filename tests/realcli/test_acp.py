@@ -114,13 +114,13 @@ def test_long_prompt(agent: Spoken) -> None:
 def test_session_of_an_older_process(agent: Spoken) -> None:
     first = agent.ask({"text": FRONT})
     agent.adapter.close()
-    if agent.vendor is GEMINI:
-        # It says that it can, and finds none; the ladder begins anew then.
-        with pytest.raises(AskFailed) as caught:
-            agent.ask({"text": "Again."}, session=first.session)
-        assert caught.value.kind == "no-session"
-        return
-    second = agent.ask({"text": "Again."}, session=first.session)
+    try:
+        second = agent.ask({"text": "Again."}, session=first.session)
+    except AskFailed as failed:
+        # It says that it can, and mostly finds none: what its end cut short is not saved.
+        if agent.vendor is GEMINI and failed.kind == "no-session":
+            return  # the ladder begins anew then
+        raise
 
     assert (second.session, second.text.strip()) == (first.session, "Again.")
 

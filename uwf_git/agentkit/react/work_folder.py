@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from uwf_git.errors import Refused
 
-# Not files, even if the work folder is the root.
+# Not files, even if the work folder is the root; below `/dev/shm` it may lie itself.
 _NEVER = ("/proc", "/sys", "/dev")
 
 _LONGEST_SHOWN = 200
@@ -40,8 +40,9 @@ class WorkFolder:
             raise ToolFailed("a path is needed, as src/main.py")
         real = os.path.realpath(os.path.join(self.root, path))
         inside = self.root.rstrip("/") + "/"
-        is_special = any(real == each or real.startswith(each + "/") for each in _NEVER)
-        if is_special or not (real == self.root or real.startswith(inside)):
+        is_special = any(f"{real}/".startswith(f"{each}/") for each in _NEVER)
+        is_inside = real == self.root or real.startswith(inside)
+        if not is_inside or (is_special and not self.root.startswith("/dev/shm/")):
             shown = path[:_LONGEST_SHOWN]
             raise ToolFailed(f"{shown} is not in the work directory, {self.root}")
         return tuple(part for part in real[len(self.root) :].split("/") if part)
