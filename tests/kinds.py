@@ -8,11 +8,12 @@ from collections.abc import Collection
 from fnmatch import fnmatchcase
 
 MARKERS = {
-    "quick": "neither slow nor of any kind below; `pytest -m quick` takes less than 30 s",
+    "quick": "of no kind below; `pytest -m quick` takes less than 30 s",
     "slow": "not run by plain pytest, only by .ci/run",
     "browser": "needs a browser; not run by plain pytest, only by .ci/run",
     "crash": "kills a command, cuts the power or fills the disk at every moment",
     "race": "many processes on one store",
+    "verb": "a verb and its command line, in this process, on a store on disk",
     "process": "starts programs, or waits for time limits",
     "hygiene": "house rules, linters, types",
     "realcli": "a real agent program, where one is installed",
@@ -60,6 +61,15 @@ FILES = {
         "test_seal.py",
         "test_transcripts.py",
         "workflows/*",
+    ),
+    "verb": (
+        "cli/agent/*",
+        "cli/cas/*",
+        "cli/remote/*",
+        "cli/test_*",
+        "cli/thread/*",
+        "cli/workflow/*",
+        "commands/*",
     ),
     "hygiene": ("test_hygiene.py",),
     "realcli": ("realcli/*",),

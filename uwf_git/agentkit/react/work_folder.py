@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from uwf_git.errors import Refused
 
-# Not files, even if the work folder is the root; below `/dev/shm` it may lie itself.
-_NEVER = ("/proc", "/sys", "/dev")
+# Not files, even if the work folder is the root. It may lie below one of them, as in `/dev/shm`.
+_NEVER = ("/proc/", "/sys/", "/dev/")
 
 _LONGEST_SHOWN = 200
 
@@ -40,9 +40,10 @@ class WorkFolder:
             raise ToolFailed("a path is needed, as src/main.py")
         real = os.path.realpath(os.path.join(self.root, path))
         inside = self.root.rstrip("/") + "/"
-        is_special = any(f"{real}/".startswith(f"{each}/") for each in _NEVER)
-        is_inside = real == self.root or real.startswith(inside)
-        if not is_inside or (is_special and not self.root.startswith("/dev/shm/")):
+        is_special = any(
+            f"{real}/".startswith(each) and not self.root.startswith(each) for each in _NEVER
+        )
+        if is_special or not (real == self.root or real.startswith(inside)):
             shown = path[:_LONGEST_SHOWN]
             raise ToolFailed(f"{shown} is not in the work directory, {self.root}")
         return tuple(part for part in real[len(self.root) :].split("/") if part)

@@ -1,0 +1,18 @@
+"""git's own gc, run as a store runs it."""
+
+import os
+
+from uwf_git.store.gc.git_gc import run_git_gc
+from uwf_git.store.gc.loose_objects import list_loose_objects
+from uwf_git.store.git.program import find_program
+from uwf_git.store.store import Store
+
+
+def gc(store: Store, *, auto: bool = False, environ: dict[str, str] | None = None) -> None:
+    program = find_program("git", os.environ)
+    assert program is not None
+    run_git_gc(store, program, environ or dict(os.environ), auto=auto)
+
+
+def loose(store: Store) -> list[str]:
+    return [oid.decode() for oid in list_loose_objects(f"{store.path}/objects")]
