@@ -180,9 +180,9 @@ class IndexFile:
         """Record that *ref* keeps the node *name*, which another ref kept before."""
         with self._guarded():
             self._execute(
-                "UPDATE node SET source = (SELECT id FROM source WHERE ref = ?1)"
-                " WHERE name = ?2 AND EXISTS (SELECT 1 FROM source WHERE ref = ?1)",
-                *(ref, _key(name)),
+                "UPDATE node SET source = (SELECT id FROM source WHERE ref = ?)"
+                " WHERE name = ? AND EXISTS (SELECT 1 FROM source WHERE ref = ?)",
+                *(ref, _key(name), ref),
             )
 
     def drop(self, name: NodeHash, ref: str, *, refs: set[str]) -> None:
