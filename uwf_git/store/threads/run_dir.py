@@ -10,7 +10,6 @@ The commit is the one after which the turn began, so a retry never takes up an o
 """
 
 import os
-import shutil
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
@@ -66,7 +65,7 @@ class RunDir(NamedTuple):
     def begin(self, turn: str) -> None:
         """Discard an older run and write *turn*, the words that name the turn."""
         for folder in (self.path, self.step_dir):
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove_folder(folder)
         remove_file(self.path + _STOPPED)
         # A power loss ends the agent too, so this file need not survive one.
         replace_file(self.path + _TURN, turn.encode(), durable=False)
@@ -87,7 +86,7 @@ class RunDir(NamedTuple):
     def remove(self) -> None:
         """Remove the directory and the files beside it."""
         for folder in (self.path, self.step_dir):
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove_folder(folder)
         for suffix in (_ALIVE, _TURN, _STOPPED):
             remove_file(self.path + suffix)
 
@@ -129,7 +128,13 @@ def is_any_alive(store: Store, thread: ThreadId) -> bool:
 
 def remove_runs(store: Store, thread: ThreadId) -> None:
     """Remove all run directories of *thread*."""
-    shutil.rmtree(runs_folder(store, thread), ignore_errors=True)
+    _remove_folder(runs_folder(store, thread))
+
+
+def _remove_folder(path: str) -> None:
+    import shutil  # noqa: PLC0415 (with bz2 and lzma behind it; readers remove nothing)
+
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def _list_names(folder: str) -> list[str]:
