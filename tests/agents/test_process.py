@@ -2,6 +2,7 @@ import fcntl
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -356,6 +357,26 @@ def test_interrupt_ends_the_agent_and_hands_over_what_it_left(
     assert (ran.outcome, ran.exit_code, ran.stdout) == ("interrupted", 143, b"partly\n")
     pids = (tmp_path / "pids").read_text().split()
     assert [pid for pid in pids if lives(int(pid))] == []
+
+
+def test_interrupt_while_it_is_started_ends_the_agent(
+    run: Run, program: Program, lives: Lives, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleeping, started = program("sleep 60"), list[int]()
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **more: Any) -> None:
+            super().__init__(*args, **more)
+            started.append(self.pid)
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(subprocess, "Popen", Interrupted)
+        with pytest.raises(AgentInterrupted) as caught:
+            run(sleeping)
+
+    assert caught.value.run.outcome == "interrupted"
+    assert not lives(started[0])
 
 
 def test_shell_says_nothing_of_an_agent_that_was_stopped(run: Run, program: Program) -> None:

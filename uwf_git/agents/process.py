@@ -16,11 +16,12 @@ import shlex
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from uwf_git.agents.deferred_signals import deferred_signals
 from uwf_git.agents.group import stop_group
 from uwf_git.agents.request import AgentRequest, AgentRun, Listener, RunOutcome
 from uwf_git.agents.run_files import (
@@ -114,9 +115,8 @@ def run_agent(
     _check_workdir(request.workdir)
     with closing(create_run_outputs(request.run_dir)) as outputs:
         started_ms = clock()
-        with _spawned(request, outputs) as (child, ended):
-            outcome = _follow(child, ended, _Watch(request, outputs, listener))
-            debug("CXNQWER0", "agent ended", outcome=outcome, status=child.returncode)
+        child, outcome = _follow(_Watch(request, outputs, listener))
+        debug("CXNQWER0", "agent ended", outcome=outcome, status=child.returncode)
         _check_begun(child, outputs)
         run = AgentRun(
             outcome=outcome,
@@ -131,28 +131,45 @@ def run_agent(
     return run
 
 
-def _follow(child: "subprocess.Popen[bytes]", ended: int, watch: "_Watch") -> RunOutcome:
-    """Watch the process until it has ended, or end it."""
-    grace_s = watch.request.grace_s
-    try:
-        debug("43NSPBK2", "agent begun", program=watch.request.argv[0], group=child.pid)
-        outcome = watch.until_ended(ended)
-        # The shell was killed by a signal, so the agent's status is lost.
-        if outcome == "exited" and child.wait() < 0:
-            outcome = "lost"
+def _follow(watch: "_Watch") -> tuple["subprocess.Popen[bytes]", RunOutcome]:
+    """Start the process and watch it until it has ended, or end it."""
+    child: subprocess.Popen[bytes] | None = None
+    noted: list[int] = []
+    with ExitStack() as stack:
+        try:
+            # Ctrl-C before we know the process would leave it running alone.
+            with deferred_signals(noted):
+                child, ended = stack.enter_context(_spawned(watch.request, watch.outputs))
+            outcome = _watch_until_ended(child, ended, watch, noted)
+        except KeyboardInterrupt:
+            if child is None:
+                raise
+            outcome = "interrupted"
+            with suppress(KeyboardInterrupt):
+                stop_group(child, grace_s=watch.request.grace_s)
+        except BaseException:
+            if child is not None:
+                stop_group(child, grace_s=watch.request.grace_s)
+            raise
         if outcome != "exited":
-            stop_group(child, grace_s=grace_s)
-    except KeyboardInterrupt:
-        outcome = "interrupted"
-        with suppress(KeyboardInterrupt):
-            stop_group(child, grace_s=grace_s)
-    except BaseException:
-        stop_group(child, grace_s=grace_s)
-        raise
+            # Forward the last output; a second Ctrl-C skips this, but keeps the run.
+            with suppress(KeyboardInterrupt):
+                watch.forward()
+    return child, outcome
+
+
+def _watch_until_ended(
+    child: "subprocess.Popen[bytes]", ended: int, watch: "_Watch", noted: list[int]
+) -> RunOutcome:
+    if noted:
+        raise KeyboardInterrupt
+    debug("43NSPBK2", "agent begun", program=watch.request.argv[0], group=child.pid)
+    outcome = watch.until_ended(ended)
+    # The shell was killed by a signal, so the agent's status is lost.
+    if outcome == "exited" and child.wait() < 0:
+        outcome = "lost"
     if outcome != "exited":
-        # Forward the last output; a second Ctrl-C skips this, but keeps the run.
-        with suppress(KeyboardInterrupt):
-            watch.forward()
+        stop_group(child, grace_s=watch.request.grace_s)
     return outcome
 
 
