@@ -1,3 +1,5 @@
+import os
+
 import pytest
 from commands.world import World
 from fresh_store import fresh_store
@@ -5,7 +7,7 @@ from fresh_store import fresh_store
 from uwf_git.commands.caller import Caller, committer_identity
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.signatures.sign import CannotSign
-from uwf_git.store.store import Store
+from uwf_git.store.store import Store, open_store
 
 
 def store_of(**values: str) -> Store:
@@ -34,6 +36,23 @@ def test_user_without_settings_is_named_after_the_account() -> None:
 
 def test_unknown_committer_is_no_error() -> None:
     assert committer_identity(fresh_store(), {}) == b"unknown <unknown@localhost>"
+
+
+def test_identity_and_signature_that_a_conditional_include_sets_are_used(world: World) -> None:
+    home = world.place
+    settings = (
+        "[user]\n\tname = Work\n\temail = w@work\n[commit]\n\tgpgsign\n[gpg]\n\tformat = ssh\n"
+    )
+    (home / "at-work").write_text(settings)
+    (home / ".gitconfig").write_text(
+        f'[user]\n\tname = Private\n[includeIf "gitdir:{world.store.path}"]\n\tpath = at-work\n'
+    )
+    environ = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    store = open_store(world.store.path, environ=environ)
+
+    assert committer_identity(store, environ) == b"Work <w@work>"
+    with pytest.raises(CannotSign):
+        Caller(lambda: 0, environ, "/").check_signing(store)
 
 
 def test_name_that_git_would_refuse_is_cleaned() -> None:

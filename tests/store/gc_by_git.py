@@ -4,7 +4,7 @@ import os
 
 from uwf_git.store.gc.git_gc import run_git_gc
 from uwf_git.store.gc.loose_objects import list_loose_objects
-from uwf_git.store.git.program import find_program
+from uwf_git.store.git.find_program import find_program
 from uwf_git.store.store import Store
 
 

@@ -33,11 +33,15 @@ def load_settings(
 ) -> dict[str, str]:
     """Return the settings of *adapter* for *role*; *words* are those of its command line."""
     # Part of the store, which is imported only when a context is loaded.
-    from uwf_git.store.git.config import read_config_file, read_user_config  # noqa: PLC0415
+    from uwf_git.store.git.config import read_config_file  # noqa: PLC0415
+    from uwf_git.store.git.scopes import add_user_config, read_user_config  # noqa: PLC0415
 
-    config = read_user_config(environ)
-    if environ.get("UWF_REPO"):
-        config = read_config_file(os.path.join(environ["UWF_REPO"], "config")).over(config)
+    git_dir = environ.get("UWF_REPO")
+    if git_dir:
+        own = read_config_file(os.path.join(git_dir, "config"))
+        config = add_user_config(git_dir, own, environ)
+    else:
+        config = read_user_config(environ)
     settings = {"model": environ["UWF_MODEL"]} if environ.get("UWF_MODEL") else {}
     for section in (f"uwf.{adapter}", f"uwf.{adapter}.{role}"):
         for name, values in config.values.items():

@@ -8,7 +8,8 @@ import os
 from collections.abc import Mapping
 
 from uwf_git.errors import BadUsage, Refused
-from uwf_git.store.git.config import read_config_file, read_user_config
+from uwf_git.store.git.config import read_config_file
+from uwf_git.store.git.scopes import read_user_config
 from uwf_git.store.store import NotAStore, Store, create_store, find_git_dir, open_store
 
 

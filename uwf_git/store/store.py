@@ -12,7 +12,8 @@ from uwf_git.debug_log import debug
 from uwf_git.errors import Refused
 from uwf_git.store.disk.durable import make_folder, replace_file
 from uwf_git.store.disk.file_lock import hold_lock
-from uwf_git.store.git.config import GitConfig, read_config_file, read_user_config
+from uwf_git.store.git.config import GitConfig, read_config_file
+from uwf_git.store.git.scopes import add_user_config
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import Refs
@@ -93,11 +94,11 @@ class Store(NamedTuple):
 def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
     """Open the git directory at *path*, or the one of the work tree at *path*.
 
-    Its settings are those of the repository; with *environ*, on top of those of the user and the
-    system.
+    Its settings are those of the repository; with *environ*, all that git has there.
 
     Raises:
         NotAStore: there is no git directory.
+        BadConfig, GitNotAsked: the settings cannot be read.
         UnsupportedRepository: uwf cannot read its format.
     """
     git_dir = find_git_dir(path)
@@ -107,7 +108,7 @@ def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
     config = read_config_file(os.path.join(git_dir, "config"))
     _check_supported(git_dir, config)
     if environ is not None:
-        config = config.over(read_user_config(environ))
+        config = add_user_config(git_dir, config, environ)
     durable = config.get_flag("uwf.fsync", default=True)
     objects = DurableObjects(os.path.join(git_dir, "objects"))
     objects.durable = durable

@@ -23,7 +23,6 @@ from uwf_git.store.git.config import (
     UnfitValue,
     add_config,
     read_config_file,
-    read_user_config,
     remove_config,
     rewrite_config,
     set_config,
@@ -309,41 +308,6 @@ def test_our_settings_lie_over_those_of_others() -> None:
     assert merged.get_all("a.b") == ["2", "1"]
     assert merged.get("c.d") == "3"
     assert (ours.get_all("c.d"), theirs.get_all("a.b")) == ([], ["2"])
-
-
-@pytest.mark.parametrize(
-    ("environ", "order"),
-    [
-        ({"HOME": "H"}, ["xdg", "home"]),
-        ({"HOME": "H", "XDG_CONFIG_HOME": "X"}, ["x", "home"]),
-        ({"HOME": "H", "GIT_CONFIG_GLOBAL": "G"}, ["global"]),
-        ({"HOME": "H", "GIT_CONFIG_SYSTEM": "S"}, ["system", "xdg", "home"]),
-        ({"GIT_CONFIG_GLOBAL": "G", "GIT_CONFIG_SYSTEM": "S"}, ["system", "global"]),
-        ({}, []),
-    ],
-)
-def test_the_settings_of_the_user_are_where_git_finds_them(
-    tmp_path: Path, environ: dict[str, str], order: list[str]
-) -> None:
-    places = {
-        "xdg": "H/.config/git/config",
-        "home": "H/.gitconfig",
-        "x": "X/git/config",
-        "global": "G",
-        "system": "S",
-    }
-    for name, place in places.items():
-        set_config(str(tmp_path / place), "uwf.from", name)
-    there = {name: str(tmp_path / value) for name, value in environ.items()}
-    config = read_user_config({"GIT_CONFIG_NOSYSTEM": "1", **there})
-    assert config.get_all("uwf.from") == order
-
-
-def test_a_broken_file_of_the_user_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "gitconfig"
-    path.write_text("[broken")
-    with pytest.raises(BadConfig, match=str(path)):
-        read_user_config({"GIT_CONFIG_GLOBAL": str(path), "GIT_CONFIG_NOSYSTEM": "1"})
 
 
 def test_a_file_that_git_is_writing_is_waited_for_and_then_named(

@@ -7,7 +7,6 @@ import pytest
 from uwf_git.store.git.program import (
     ProgramFailed,
     Ran,
-    find_program,
     run_listener,
     run_program,
     start_background_program,
@@ -35,16 +34,6 @@ def test_missing_program_is_an_error_that_names_it(tmp_path: Path) -> None:
     missing = str(tmp_path / "none")
     with pytest.raises(ProgramFailed, match="none could not be started"):
         run_program([missing], ENVIRON)
-
-
-def test_program_is_found_on_the_path_that_is_given(tmp_path: Path) -> None:
-    program = tmp_path / "tool"
-    program.write_text("#!/bin/sh\n")
-    assert find_program("tool", {"PATH": str(tmp_path)}) is None
-    program.chmod(0o755)
-    assert find_program("tool", {"PATH": str(tmp_path)}) == str(program)
-    assert find_program(str(program), {}) == str(program)
-    assert find_program("tool", {"PATH": ""}) is None
 
 
 def test_program_that_takes_too_long_is_ended() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 from store.conftest import Git
 
-from uwf_git.store.git.config import read_user_config
 from uwf_git.store.git.program import ProgramFailed
+from uwf_git.store.git.scopes import read_user_config
 from uwf_git.store.git.user_config import set_user_config
 
 

@@ -13,7 +13,8 @@ from uwf_git.cli.session.interrupt_signals import sigterm_as_interrupt
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent.check import CheckRequest, check_agent
 from uwf_git.commands.turn.known_agents import name_agent
-from uwf_git.store.git.config import GitConfig, read_user_config
+from uwf_git.store.git.config import GitConfig
+from uwf_git.store.git.scopes import read_user_config
 from uwf_git.store.store import NotAStore
 
 DEFAULT_TIMEOUT_S = 120

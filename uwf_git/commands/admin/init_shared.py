@@ -14,10 +14,10 @@ from uwf_git.store.git.config import (
     GitConfig,
     add_config,
     read_config_file,
-    read_user_config,
     set_config,
 )
 from uwf_git.store.git.hook_files import check_hooks, install_hooks
+from uwf_git.store.git.scopes import read_user_config
 from uwf_git.store.git.shared_mode import NAME, share_folder, shared_umask
 from uwf_git.store.store import Store, find_git_dir, open_store
 

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from uwf_git.store.gc.git_gc import run_git_gc
 from uwf_git.store.gc.pack_loose import pack_loose
-from uwf_git.store.git.program import find_program
+from uwf_git.store.git.find_program import find_program
 from uwf_git.store.store import Store
 
 Packer = Literal["git", "dulwich"]

@@ -1,13 +1,14 @@
-"""Read and write git config as git does: its files, includes, and which value counts.
+"""Read and write a git config file as git does: its includes, and which value counts.
 
-Conditional includes (``includeIf``) are ignored. A file is changed under git's own lock.
+Conditional includes (``includeIf``) are not followed: scopes.py asks git about them. A file is
+changed under git's own lock.
 Source: git-config(1), "FILES" and "Includes".
 """
 
 import os
 import re
 import stat
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator
 from typing import NamedTuple
 
 from uwf_git.errors import BadUsage, Refused
@@ -28,13 +29,11 @@ __all__ = [
     "add_config",
     "normal_name",
     "read_config_file",
-    "read_user_config",
     "remove_config",
     "rewrite_config",
     "set_config",
 ]
 
-_SYSTEM_CONFIG = "/etc/gitconfig"
 _MOST_INCLUDES = 10
 _TRUE = {"true", "yes", "on"}
 _FALSE = {"false", "no", "off", ""}
@@ -130,27 +129,6 @@ def _read_text(path: str) -> str:
             return file.read()
     except FileNotFoundError:
         return ""
-
-
-def read_user_config(environ: Mapping[str, str]) -> GitConfig:
-    """Read the settings of the system and of the user, where git finds them.
-
-    Raises:
-        BadConfig: one of the files cannot be parsed.
-    """
-    home = environ.get("HOME", "")
-    xdg = environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    paths = [] if environ.get("GIT_CONFIG_NOSYSTEM") else [_SYSTEM_CONFIG]
-    if "GIT_CONFIG_SYSTEM" in environ:
-        paths = [environ["GIT_CONFIG_SYSTEM"]]
-    if "GIT_CONFIG_GLOBAL" in environ:
-        paths.append(environ["GIT_CONFIG_GLOBAL"])
-    elif home:
-        paths += [os.path.join(xdg, "git", "config"), os.path.join(home, ".gitconfig")]
-    config = GitConfig({})
-    for path in paths:
-        config = read_config_file(path).over(config)
-    return config
 
 
 def set_config(path: str, name: str, value: str) -> None:

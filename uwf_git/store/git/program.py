@@ -43,17 +43,6 @@ class Ran(NamedTuple):
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
-def find_program(name: str, environ: Mapping[str, str]) -> str | None:
-    """Return the path of the program *name* on the PATH of *environ*, or None."""
-    if os.path.dirname(name):
-        return name if os.access(name, os.X_OK) else None
-    for folder in environ.get("PATH", os.defpath).split(os.pathsep):
-        path = os.path.join(folder or os.curdir, name)
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return path
-    return None
-
-
 def run_program(
     argv: Sequence[str],
     environ: Mapping[str, str],

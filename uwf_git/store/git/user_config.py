@@ -5,7 +5,8 @@
 
 from collections.abc import Mapping
 
-from uwf_git.store.git.program import ProgramFailed, find_program, run_program
+from uwf_git.store.git.find_program import find_program
+from uwf_git.store.git.program import ProgramFailed, run_program
 
 
 def set_user_config(environ: Mapping[str, str], name: str, value: str) -> None:

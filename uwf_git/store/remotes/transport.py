@@ -29,7 +29,7 @@ from dulwich.refs import Ref
 
 from uwf_git.debug_log import debug
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.git.program import find_program
+from uwf_git.store.git.find_program import find_program
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.remotes.credential import Credential, find_credential, report_credential

@@ -16,7 +16,8 @@ from functools import partial
 from typing import NamedTuple
 
 from uwf_git.errors import Refused
-from uwf_git.store.git.program import Ran, find_program, run_program
+from uwf_git.store.git.find_program import find_program
+from uwf_git.store.git.program import Ran, run_program
 from uwf_git.store.store import Store
 
 SIGNATURE_FORMATS = {"openpgp": "gpg", "x509": "gpgsm", "ssh": "ssh-keygen"}
