@@ -129,7 +129,8 @@ def _guarded(original: Callable[..., object]) -> Callable[..., object]:
 
 def _resolve_here_only(original: Callable[..., object]) -> Callable[..., object]:
     def resolve(host: object, *args: object, **kwargs: object) -> object:
-        if host is not None and not _is_here(host):
+        # git and uwf ask for the domain of this machine, for the address of who set none.
+        if host not in {None, socket.gethostname()} and not _is_here(host):
             pytest.fail(f"a test asked the network for {host!r}")
         return original(host, *args, **kwargs)
 

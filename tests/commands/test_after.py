@@ -5,10 +5,11 @@ import pytest
 from commands.world import World
 from store.due import make_due
 
-from uwf_git.commands.after import follow_up
+from uwf_git.commands.after import follow_up, warn_of_guess
+from uwf_git.commands.caller import committer_identity
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.gc.packing import count_files
-from uwf_git.store.git.config import set_config
+from uwf_git.store.git.config import GitConfig, set_config
 
 
 @pytest.fixture
@@ -60,3 +61,25 @@ def test_transition_is_announced_once(world: World, thread: ThreadId) -> None:
         assert follow_up(world.store, world.caller.environ) is None
 
     assert len(Path(f"{listener}.heard").read_text().splitlines()) == 3
+
+
+def test_a_guessed_committer_is_warned_of_once_in_a_store(world: World) -> None:
+    assert warn_of_guess(world.store, {}) is None  # nothing was written yet
+    world.begun()
+    warning = warn_of_guess(world.store, {})
+    assert warning is not None
+    assert committer_identity(world.store, {}).decode() in warning
+    assert warn_of_guess(world.store, {}) is None
+    world.reopen()
+    world.begun()
+    assert warn_of_guess(world.store, {}) is None
+
+
+@pytest.mark.parametrize(
+    "settings", [{"user.email": ["a@x.y"]}, {"user.useconfigonly": ["true"]}], ids=str
+)
+def test_nobody_is_warned_where_nothing_was_guessed(
+    world: World, settings: dict[str, list[str]]
+) -> None:
+    world.begun()
+    assert warn_of_guess(world.store._replace(config=GitConfig(settings)), {}) is None

@@ -30,14 +30,6 @@ def test_git_config_says_it_next() -> None:
     assert found == b"Config <c@example.com>"
 
 
-def test_user_without_settings_is_named_after_the_account() -> None:
-    assert committer_identity(fresh_store(), {"LOGNAME": "ada"}) == b"ada <ada@localhost>"
-
-
-def test_unknown_committer_is_no_error() -> None:
-    assert committer_identity(fresh_store(), {}) == b"unknown <unknown@localhost>"
-
-
 def test_identity_and_signature_that_a_conditional_include_sets_are_used(world: World) -> None:
     home = world.place
     settings = (

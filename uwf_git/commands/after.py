@@ -1,9 +1,17 @@
-"""What follows a command that wrote: announce its transitions to `uwf.onEvent`, pack the store."""
+"""What follows a command that wrote: announce its transitions to `uwf.onEvent`, pack the store.
 
+And warn, once in a store, of a committer that git guessed.
+"""
+
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 
+from uwf_git.store.disk.durable import read_if_there
+from uwf_git.store.git.identity import NoIdentity, find_committer
 from uwf_git.store.store import Store
+
+_WARNED = "guessed-committers"
 
 
 def follow_up(store: Store, environ: Mapping[str, str]) -> str | None:
@@ -41,3 +49,26 @@ def _pack_if_due(store: Store, environ: Mapping[str, str]) -> None:
 
         if is_gc_due(store):
             start_gc(store, environ)
+
+
+def warn_of_guess(store: Store, environ: Mapping[str, str]) -> str | None:
+    """Return a warning if *store* was changed and the committer is a guess; None ever after.
+
+    The file that remembers it has each guess once, so that each user of a shared store is warned.
+    """
+    if not store.refs.has_changed:
+        return None
+    # Without an identity nothing was committed: what changed was fetched.
+    with suppress(NoIdentity, OSError):
+        committer = find_committer(store.config, environ)
+        line = committer.identity + b"\n"
+        path = store.local_path(_WARNED)
+        if committer.is_guess and line not in read_if_there(path).splitlines(keepends=True):
+            os.makedirs(store.local_path(), exist_ok=True)
+            with open(path, "ab") as file:
+                file.write(line)
+            return (
+                f"git has no address of yours, so commits are by {line.decode().strip()}; set it: "
+                "`git config --global user.email ADDRESS`, and user.name"
+            )
+    return None

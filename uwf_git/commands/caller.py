@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from uwf_git.store.git.identity import clean_identity
+from uwf_git.store.git.identity import find_committer
 from uwf_git.store.objects.commit import Signing
 from uwf_git.store.store import Store
 
@@ -23,18 +23,19 @@ class Caller(NamedTuple):
         """Return who makes a commit, when, and the signer; by default the committer is the author.
 
         Raises:
+            NoIdentity: no identity is set, and git may not guess one.
             CannotSign, UnfitSetting: commits have to be signed, and cannot be.
         """
         committer = committer_identity(store, self.environ)
         return Signing(author or committer, committer, self.now_ms(), self._sign(store, committer))
 
     def check_signing(self, store: Store) -> None:
-        """Check, before an agent is run, that commits can be signed if they have to be.
+        """Check, before an agent is run, that commits can be made, and signed if they have to be.
 
         A locked key is found only by signing.
 
         Raises:
-            CannotSign, UnfitSetting: they cannot be signed.
+            NoIdentity, CannotSign, UnfitSetting: they cannot be made or signed.
         """
         self._sign(store, committer_identity(store, self.environ))
 
@@ -49,10 +50,9 @@ class Caller(NamedTuple):
 
 
 def committer_identity(store: Store, environ: Mapping[str, str]) -> bytes:
-    """Return the committer as git would; without a name, one is made up: no step fails for it."""
-    user = environ.get("USER") or environ.get("LOGNAME") or "unknown"
-    name = environ.get("GIT_COMMITTER_NAME") or store.config.get("user.name") or user
-    email = (
-        environ.get("GIT_COMMITTER_EMAIL") or store.config.get("user.email") or f"{user}@localhost"
-    )
-    return clean_identity(name, email)
+    """Return the committer as git finds it, `name <email>`.
+
+    Raises:
+        NoIdentity: no identity is set, and git may not guess one.
+    """
+    return find_committer(store.config, environ).identity

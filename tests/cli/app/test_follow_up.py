@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +97,13 @@ def test_store_that_was_only_read_is_followed_by_nothing(
 
     assert heard(uwf) == []
     assert capsys.readouterr().err == ""
+
+
+def test_a_committer_that_git_guessed_is_told_once(uwf: Uwf) -> None:
+    environ = {
+        name: value for name, value in os.environ.items() if not name.startswith("GIT_COMMITTER")
+    }
+    thread = uwf.begun()
+    first = uwf("thread", "step", thread, environ=environ)
+    assert "warning: git has no address of yours, so commits are by " in first.err
+    assert "warning" not in uwf("thread", "pause", thread, environ=environ).err

@@ -1,9 +1,9 @@
-"""What follows a command that wrote (commands/after.py); a listener's failure is a note."""
+"""What follows a command that wrote (commands/after.py), with its warnings as notes."""
 
 from collections.abc import Mapping
 
 from uwf_git.cli.output.render import note
-from uwf_git.commands.after import follow_up
+from uwf_git.commands.after import follow_up, warn_of_guess
 from uwf_git.store.store import Store
 
 
@@ -12,6 +12,9 @@ def follow_up_noted(store: Store, environ: Mapping[str, str]) -> None:
 
     The boundary calls it at the end of each command; a drive also calls it after each step.
     """
+    warning = warn_of_guess(store, environ)
+    if warning is not None:
+        note(f"warning: {warning}")
     problem = follow_up(store, environ)
     if problem is not None:
         note(f"note: {problem}")
