@@ -1,8 +1,12 @@
+import io
 import json
 from pathlib import Path
 
+import pytest
 from cli.program import Uwf
 from cli.sharing import clone, make_hub
+
+from uwf_git.store.git.config import set_config
 
 
 def test_what_was_pushed_is_listed(uwf: Uwf) -> None:
@@ -69,3 +73,44 @@ def test_a_missing_remote_is_one_line(uwf: Uwf) -> None:
         ran = uwf(*words)
         assert (ran.status, ran.out) == (1, "")
         assert len(ran.err.splitlines()) == 2
+
+
+def make_project(uwf: Uwf) -> str:
+    """Give the store a work tree and an empty hub, and begin a thread."""
+    thread = uwf.begun()
+    set_config(f"{uwf.session.repo}/config", "core.bare", "false")
+    make_hub(uwf)
+    return thread
+
+
+SENT = "1 thread and 1 workflow, with all prompts and answers, to "
+
+
+def test_first_push_of_a_project_without_a_terminal_needs_yes(uwf: Uwf) -> None:
+    make_project(uwf)
+    ran = uwf("push")
+    assert (ran.status, ran.out) == (2, "")
+    assert "error: the first push from this project's repository to origin" in ran.err
+    assert SENT in ran.err
+    assert "`uwf push --yes origin`" in ran.err
+    pushed = uwf("push", "--yes", "--format", "text")
+    assert pushed.out.count("created") == 2
+    assert SENT in pushed.err
+    again = uwf("push", "--format", "text")
+    assert (again.status, again.out, again.err) == (0, "2 unchanged\n", "")
+
+
+@pytest.mark.parametrize(("answer", "is_pushed"), [("y\n", True), ("n\n", False), ("", False)])
+def test_first_push_of_a_project_asks_at_a_terminal(
+    uwf: Uwf, monkeypatch: pytest.MonkeyPatch, answer: str, *, is_pushed: bool
+) -> None:
+    make_project(uwf)
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+    ran = uwf("push", "--format", "text", stdin_is_tty=True, stderr_is_tty=True)
+    assert SENT in ran.err
+    assert "[y/N] " in ran.err
+    assert ran.out.count("created") == (2 if is_pushed else 0)
+    assert (ran.status == 0) is is_pushed
+    if not is_pushed:
+        assert "error: nothing was pushed" in ran.err
+        assert uwf("push").status == 2

@@ -29,7 +29,7 @@ def test_groups_have_the_verbs_of_the_design() -> None:
         *("thread kill", "thread rm"),
         *("run", "ps", "events", "search"),
         *("verify", "gc", "push", "fetch", "clone"),
-        *("remote", "remote add", "remote list", "remote remove"),
+        *("remote", "remote add", "remote list", "remote remove", "remote repair"),
         "setup",
         *("agent", "agent list", "agent check", "agent trust", "agent untrust", "agent trusted"),
         "mcp",

@@ -9,9 +9,11 @@ from commands.world import World, read_thread
 
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.remote.fast_forward import EndedElsewhere, fast_forward_from_tracking
+from uwf_git.commands.remote.remotes import repair_remotes
 from uwf_git.commands.turn.choose_agent import AgentNotTrusted
 from uwf_git.commands.turn.workdir import WorkdirUnknown
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.remotes.mirror import MirrorStore
 from uwf_git.store.store import open_store
 
 Git = Callable[..., str]
@@ -129,7 +131,7 @@ def test_one_thread_pushed_into_an_empty_repository_is_enough(
 
 
 @pytest.mark.parametrize("words", [["--mirror"], ["--bare", "-c"]])
-def test_what_git_clones_goes_on(
+def test_what_git_clones_goes_on_when_it_is_repaired(
     words: list[str], shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
 ) -> None:
     site, thread = shared
@@ -139,8 +141,22 @@ def test_what_git_clones_goes_on(
         words = [*words, "remote.origin.fetch=+refs/threads/*:refs/threads/*"]
     git("clone", "--quiet", *words, hub, path, cwd=world.place)
     clone = there(world, path)
+    records: list[Callable[[], object]] = [lambda: clone.step(thread), clone.push, clone.fetch]
+    for record in records:
+        with pytest.raises(MirrorStore):
+            record()
+    assert read_thread(clone.world.store, thread) == read_thread(world.store, thread)
+
+    assert repair_remotes(clone.world.store, clone.world.caller, None) == ["origin"]
     clone.step(thread)
-    assert [change.ref for change in clone.push().pushed] == [f"refs/threads/{thread}"]
+    stepped = clone.refs()
+    site.world.begun()
+    site.push()
+    git("fetch", "--quiet", "--prune", "origin", cwd=path)
+    assert clone.refs() == stepped
+    git("push", "--quiet", "origin", cwd=path)
+    assert len(refs_of(hub, "threads")) == 2
+    assert clone.push().pushed == []
     assert [each.event for each in site.fetch().reconciled] == ["moved"]
     assert clone.fetch().failure() is None
     assert git("fsck", "--strict", cwd=path) == ""

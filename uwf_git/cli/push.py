@@ -1,39 +1,101 @@
 """`uwf push`."""
 
+import sys
 from typing import Any
 
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import without_password_prompt
 from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session.streams import write_stderr
+from uwf_git.commands.remote.first_push import FirstPush, find_first_push
 from uwf_git.commands.remote.push import Pushed, push_remote
+from uwf_git.errors import BadUsage, Refused
+
+
+class FirstPushUnconfirmed(BadUsage):
+    """The first push from a project's repository, and no terminal to confirm it at."""
+
+    code = "first-push-unconfirmed"
+
+    def __init__(self, first: FirstPush) -> None:
+        super().__init__(
+            f"the first push from this project's repository to {first.remote.name} would send "
+            f"{_describe(first)}",
+            hint=f"if its readers may see them: `uwf push --yes {first.remote.name}`; else add "
+            "another remote: `uwf remote add NAME URL`",
+            remote=first.remote.name,
+            url=first.url,
+            threads=first.threads,
+            workflows=first.workflows,
+        )
+
+
+class PushNotConfirmed(Refused):
+    """The user did not confirm the push."""
+
+    code = "push-not-confirmed"
+
+    def __init__(self) -> None:
+        super().__init__("nothing was pushed")
 
 
 @verb(
     "uwf push",
     "uwf push origin 01J7K9M2 --format text",
     exits={
-        1: "there is no such remote, it cannot be reached, or it refused something",
+        1: "there is no such remote, it cannot be reached, it or you refused something",
+        2: "it is the first push of a project, without a terminal and --yes",
         4: "the remote has something newer; fetch first. The others are pushed",
         5: "a thread is damaged here; the others are pushed",
     },
 )
 @click.argument("remote", required=False)
 @click.argument("threads", metavar="[THREAD]...", nargs=-1)
-def command(session: Session, remote: str | None, threads: tuple[str, ...]) -> None:
+@click.option("-y", "--yes", is_flag=True, help="Do not ask before a project's first push.")
+def command(
+    session: Session,
+    remote: str | None,
+    threads: tuple[str, ...],
+    yes: bool,  # noqa: FBT001 (click's way)
+) -> None:
     """Push threads and workflows to a remote.
 
     Everything, or the THREADs that are named; one pushed thread is complete there. Only
     fast-forwards: what the remote has and this store does not know is not changed. A thread that
-    was archived here is moved to the archive there. Without REMOTE: the only one, else origin.
+    was archived here is moved to the archive there. Without REMOTE: the only one, else origin; a
+    project's own remotes count only if none was added by `uwf remote add`. The first push out of a
+    project's repository asks at a terminal, and elsewhere needs --yes.
     """
-    pushed = push_remote(session.open_store(), without_password_prompt(session), remote, threads)
+    store = session.open_store()
+    first = find_first_push(store, remote, threads)
+    if first is not None:
+        _announce(session, first, yes=yes)
+    pushed = push_remote(store, without_password_prompt(session), remote, threads)
     emit(session, _document(pushed), text=_text)
     failure = pushed.failure()
     if failure is not None:
         raise failure
+
+
+def _announce(session: Session, first: FirstPush, *, yes: bool) -> None:
+    if not yes and not (session.stdin_is_tty and session.stderr_is_tty):
+        raise FirstPushUnconfirmed(first)
+    note(f"The first push from this project's repository to {first.remote.name} sends")
+    note(f"{_describe(first)}")
+    if yes:
+        return
+    write_stderr("Push them? [y/N] ")
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise PushNotConfirmed
+
+
+def _describe(first: FirstPush) -> str:
+    counts = ((first.threads, "thread"), (first.workflows, "workflow"))
+    sent = [f"{count} {word}{'s' * (count > 1)}" for count, word in counts if count]
+    return f"{' and '.join(sent)}, with all prompts and answers, to {first.url}"
 
 
 def _document(pushed: Pushed) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from uwf_git.store.git.identity import find_committer
 from uwf_git.store.objects.commit import Signing
+from uwf_git.store.remotes.mirror import refuse_mirror
 from uwf_git.store.store import Store
 
 
@@ -23,9 +24,11 @@ class Caller(NamedTuple):
         """Return who makes a commit, when, and the signer; by default the committer is the author.
 
         Raises:
+            MirrorStore: a remote of the store is a mirror.
             NoIdentity: no identity is set, and git may not guess one.
             CannotSign, UnfitSetting: commits have to be signed, and cannot be.
         """
+        refuse_mirror(store.config)
         committer = committer_identity(store, self.environ)
         return Signing(author or committer, committer, self.now_ms(), self._sign(store, committer))
 
@@ -35,8 +38,9 @@ class Caller(NamedTuple):
         A locked key is found only by signing.
 
         Raises:
-            NoIdentity, CannotSign, UnfitSetting: they cannot be made or signed.
+            MirrorStore, NoIdentity, CannotSign, UnfitSetting: they cannot be made or signed.
         """
+        refuse_mirror(store.config)
         self._sign(store, committer_identity(store, self.environ))
 
     def _sign(self, store: Store, committer: bytes) -> Callable[[bytes], bytes] | None:

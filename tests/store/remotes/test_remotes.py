@@ -116,6 +116,31 @@ def test_the_default_is_the_only_one_else_origin(store: Store, tmp_path: Path) -
         choose_remote(store.config, "c")
 
 
+def test_a_project_s_own_remotes_count_only_where_no_other_was_added(
+    store: Store, git: Git, tmp_path: Path
+) -> None:
+    git("remote", "add", "origin", "https://forge.example.com/project", cwd=Path(store.path))
+    assert choose_remote(reopened(store).config, None).name == "origin"
+    added = reopened(store)
+    add_remote(added, "threads", "hub.git", cwd=str(tmp_path))
+    assert choose_remote(added.config, None).name == "threads"
+    assert choose_remote(added.config, "origin").name == "origin"
+    add_remote(added, "backup", "backup.git", cwd=str(tmp_path))
+    with pytest.raises(WhichRemote) as which:
+        choose_remote(added.config, None)
+    assert which.value.facts["known"] == ["backup", "threads"]
+
+
+def test_beside_a_remote_another_name_is_proposed(store: Store, git: Git, tmp_path: Path) -> None:
+    git("remote", "add", "origin", "https://forge.example.com/project", cwd=Path(store.path))
+    for free in ("threads", "hub", "uwf", "threads2", "threads3"):
+        with pytest.raises(RemoteExists) as exists:
+            add_remote(store, "origin", "hub.git", cwd=str(tmp_path))
+        assert f"`uwf remote add {free} URL`" in (exists.value.hint or "")
+        assert "remove" not in (exists.value.hint or "")
+        add_remote(store, free, "hub.git", cwd=str(tmp_path))
+
+
 def test_pushes_may_go_elsewhere_but_to_one_place(store: Store, tmp_path: Path) -> None:
     remote = add_remote(store, "origin", "https://host/x", cwd=str(tmp_path))
     config = f"{store.path}/config"

@@ -24,6 +24,7 @@ from uwf_git.store.objects.walk import Needed, list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.exchange import FetchRequest
 from uwf_git.store.remotes.incoming import Incoming, receive_objects
+from uwf_git.store.remotes.mirror import refuse_mirror
 from uwf_git.store.remotes.remotes import Remote, choose_remote, remote_url
 from uwf_git.store.remotes.thread_sides import Sides
 from uwf_git.store.remotes.tracking import SharedRefs, read_shared, sort_refs, update_tracking
@@ -133,9 +134,11 @@ def fetch_remote(store: Store, caller: Caller, name: str | None) -> Fetched:
     """Fetch from the remote *name*, and fast-forward what is behind it.
 
     Raises:
+        MirrorStore: a remote of the store is a mirror.
         NoSuchRemote, WhichRemote, BadRemoteUrl: there is no remote to fetch from.
         RemoteFailed: it cannot be reached, or breaks off; nothing has changed.
     """
+    refuse_mirror(store.config)
     remote = choose_remote(store.config, name)
     received = _Received(store, remote)
     with receive_objects(store) as incoming:

@@ -28,6 +28,7 @@ from uwf_git.store.objects.walk import Needed, list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.remotes.exchange import PackParcel, Parcel, PushReport
+from uwf_git.store.remotes.mirror import refuse_mirror
 from uwf_git.store.remotes.remotes import Remote, choose_remote, remote_url
 from uwf_git.store.remotes.tracking import (
     SharedRefs,
@@ -154,10 +155,12 @@ def push_remote(
     """Push every thread and workflow to the remote *name*; or only *threads*.
 
     Raises:
+        MirrorStore: a remote of the store is a mirror.
         NoSuchRemote, WhichRemote, BadRemoteUrl, SeveralPushUrls: there is no remote to push to.
         NoSuchThread, AmbiguousThread, NotAThreadId: one of *threads* names no thread.
         RemoteFailed: it cannot be reached, or breaks off.
     """
+    refuse_mirror(store.config)
     remote = choose_remote(store.config, name)
     here = read_shared(store)
     unreadable = list_unreadable(store)

@@ -1,8 +1,10 @@
-"""`uwf remote list|add|remove`: the repositories that this store shares with."""
+"""`uwf remote list|add|remove|repair`: the repositories that this store shares with."""
 
 from typing import Any
 
 from uwf_git.commands.caller import Caller
+from uwf_git.errors import Refused, name_some
+from uwf_git.store.remotes.mirror import list_mirrors
 from uwf_git.store.remotes.remotes import (
     Remote,
     add_remote,
@@ -10,9 +12,23 @@ from uwf_git.store.remotes.remotes import (
     list_remotes,
     remove_remote_settings,
 )
+from uwf_git.store.remotes.repair import repair_remote
 from uwf_git.store.remotes.tracking import forget_tracking, read_shared
 from uwf_git.store.remotes.url import shown_url
-from uwf_git.store.store import Store
+from uwf_git.store.store import Store, open_store
+
+
+class MirrorElsewhere(Refused):
+    """The settings that make a remote a mirror are not in the repository's own config."""
+
+    code = "mirror-elsewhere"
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(
+            f"remote {name_some(names)} is a mirror by settings outside of this repository",
+            hint="git says where: `git config --show-origin --get-regexp '^remote[.]'`",
+            remotes=names,
+        )
 
 
 def list_remote_rows(store: Store) -> list[dict[str, Any]]:
@@ -50,3 +66,24 @@ def remove_remote(store: Store, name: str) -> Remote:
 def add_remote_at(store: Store, caller: Caller, name: str, url: str) -> Remote:
     """Add the repository at *url* as remote *name*; do not connect to it."""
     return add_remote(store, name, url, cwd=caller.cwd)
+
+
+def repair_remotes(store: Store, caller: Caller, name: str | None) -> list[str]:
+    """Make the remote *name*, or every remote that is a mirror, a remote for uwf; return the names.
+
+    Raises:
+        NoSuchRemote: there is none of that name.
+        MirrorElsewhere: it stays a mirror, by settings that are not the repository's.
+    """
+    mirrors = list_mirrors(store.config)
+    if name is not None and name not in mirrors:
+        choose_remote(store.config, name)
+        return []
+    names = mirrors if name is None else [name]
+    for each in names:
+        repair_remote(store, each)
+    left = list_mirrors(open_store(store.path, environ=caller.environ).config)
+    unchanged = [each for each in names if each in left]
+    if unchanged:
+        raise MirrorElsewhere(unchanged)
+    return names

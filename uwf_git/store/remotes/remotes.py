@@ -6,8 +6,10 @@ were never pushed.
 Source: git-config(1), `remote.<name>.*`; git-check-ref-format(1).
 """
 
+import itertools
 import os
 import re
+from collections.abc import Container
 from typing import NamedTuple
 
 from uwf_git.errors import BadUsage, Refused
@@ -21,6 +23,7 @@ SHARED = ("threads", "archive", "workflows")
 """The folders below refs/ that are fetched and pushed."""
 
 _DEFAULT = "origin"
+_OTHER_NAMES = ("threads", "hub", "uwf")
 _URL = ".url"
 # What git-check-ref-format forbids, and surrogates: bytes that are not UTF-8.
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{")
@@ -45,11 +48,12 @@ class RemoteExists(Refused):
 
     code = "remote-exists"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, free: str) -> None:
         super().__init__(
             f"there is a remote {name} already",
-            hint=f"use another name, or remove it first: `uwf remote remove {name}`",
+            hint=f"give this one another name: `uwf remote add {free} URL`",
             remote=name,
+            free=free,
         )
 
 
@@ -146,7 +150,9 @@ def _read(config: GitConfig, name: str) -> Remote:
 
 
 def choose_remote(config: GitConfig, name: str | None) -> Remote:
-    """Return the remote *name*; without a name the only remote, else origin.
+    """Return the remote *name*; without a name the only one, else origin.
+
+    A project's own remotes count only where none was added by `uwf remote add`.
 
     Raises:
         NoSuchRemote, WhichRemote: there is no such remote.
@@ -156,11 +162,18 @@ def choose_remote(config: GitConfig, name: str | None) -> Remote:
         if name not in remotes:
             raise NoSuchRemote(name, list(remotes))
         return remotes[name]
-    if len(remotes) == 1:
-        return next(iter(remotes.values()))
-    if _DEFAULT not in remotes:
-        raise WhichRemote(list(remotes))
-    return remotes[_DEFAULT]
+    added = {each: remote for each, remote in remotes.items() if _is_added(config, remote)}
+    candidates = added or remotes
+    if len(candidates) == 1:
+        return next(iter(candidates.values()))
+    if _DEFAULT not in candidates:
+        raise WhichRemote(list(candidates))
+    return candidates[_DEFAULT]
+
+
+def _is_added(config: GitConfig, remote: Remote) -> bool:
+    fetched = config.get_all(f"remote.{remote.name}.fetch")
+    return any(f":{remote.tracking}" in refspec for refspec in fetched)
 
 
 def remote_url(store: Store, remote: Remote, *, for_push: bool = False) -> RemoteUrl:
@@ -194,7 +207,7 @@ def add_remote(store: Store, name: str, url: str, *, cwd: str) -> Remote:
         raise BadRemoteName(name)
     parsed = parse_remote_url(url, relative_to=cwd)
     written = parsed.text if parsed.kind == "path" else url
-    settings = [("url", written), *_refspecs(name)]
+    settings = [("url", written), *refspecs_of(name)]
 
     def change(text: str) -> str:
         for key, value in settings:
@@ -202,15 +215,23 @@ def add_remote(store: Store, name: str, url: str, *, cwd: str) -> Remote:
         return text
 
     path = _config_path(store)
-    if any(setting.startswith(f"remote.{name}.") for setting in read_config_file(path).values):
-        raise RemoteExists(name)
+    taken = {setting.rpartition(".")[0] for setting in read_config_file(path).values}
+    if f"remote.{name}" in taken:
+        raise RemoteExists(name, free=_find_free_name(taken))
     rewrite_config(path, change)
     for key, value in settings:
         store.config.values.setdefault(f"remote.{name}.{key}", []).append(value)
     return Remote(name, written)
 
 
-def _refspecs(name: str) -> list[tuple[str, str]]:
+def _find_free_name(taken: Container[str]) -> str:
+    numbered = (f"{_OTHER_NAMES[0]}{number}" for number in itertools.count(2))
+    names = itertools.chain(_OTHER_NAMES, numbered)
+    return next(name for name in names if f"remote.{name}" not in taken)
+
+
+def refspecs_of(name: str) -> list[tuple[str, str]]:
+    """Return the settings, by key, by which `git fetch` and `git push` carry what is shared."""
     fetched = [("fetch", f"+refs/{each}/*:{TRACKING}{name}/{each}/*") for each in SHARED]
     return [*fetched, *(("push", f"refs/{each}/*:refs/{each}/*") for each in SHARED)]
 
