@@ -31,6 +31,16 @@ LOCAL_VARIABLES = CONFIG_VARIABLES | {
 }
 
 
-def without_local_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return *environ* for a git process that works on another repository."""
-    return {name: value for name, value in environ.items() if name not in LOCAL_VARIABLES}
+UNSET_LOCAL_VARIABLES = f"unset {' '.join(sorted(LOCAL_VARIABLES))}"
+"""What a shell does before it runs such a git process, where no environment can be passed."""
+
+
+def without_local_variables(
+    environ: Mapping[str, str], *, keep_settings: bool = False
+) -> dict[str, str]:
+    """Return *environ* for a git process that is told which repository it works on.
+
+    With *keep_settings* the settings of the environment hold for it too: it answers for us.
+    """
+    left_out = LOCAL_VARIABLES - CONFIG_VARIABLES if keep_settings else LOCAL_VARIABLES
+    return {name: value for name, value in environ.items() if name not in left_out}

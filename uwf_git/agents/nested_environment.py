@@ -6,6 +6,8 @@ COPILOT_CLI), since it would behave differently, and the variables of a git hook
 
 from collections.abc import Mapping, Sequence
 
+from uwf_git.git_environment import LOCAL_VARIABLES
+
 _ALLOWED = (
     "HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM",
     "NO_COLOR", "TMPDIR", "TMP", "TEMP", "XDG_*", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK",
@@ -21,12 +23,6 @@ _NEVER = frozenset({
     "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "COPILOT_CLI", "COPILOT_RUN_APP",
     "COPILOT_AGENT_SESSION_ID", "GEMINI_CLI", "QWEN_CODE", "CURSOR_AGENT", "CURSOR_TRACE_ID",
     "OPENCODE", "OPENCODE_PID", "GOOSE_TERMINAL", "AGENT",
-    # `git rev-parse --local-env-vars`
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_COUNT", "GIT_OBJECT_DIRECTORY", "GIT_DIR", "GIT_WORK_TREE",
-    "GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE", "GIT_INDEX_FILE", "GIT_NO_REPLACE_OBJECTS",
-    "GIT_REPLACE_REF_BASE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_COMMON_DIR",
-    "GIT_QUARANTINE_PATH",
 })  # fmt: skip
 
 # Keys for our own model calls; the program has its own.
@@ -50,4 +46,6 @@ def allowed_environment(environ: Mapping[str, str], *, more: Sequence[str]) -> d
 
 
 def _is_excluded(name: str) -> bool:
-    return name in _NEVER or (name.startswith("UWF_") and name.endswith(_OUR_SECRETS))
+    return name in _NEVER | LOCAL_VARIABLES or (
+        name.startswith("UWF_") and name.endswith(_OUR_SECRETS)
+    )

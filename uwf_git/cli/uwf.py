@@ -114,9 +114,7 @@ REMOTE = LazyGroup(
         "add": LazyCommand("uwf_git.cli.remote.add:command", "Add a remote"),
         "list": LazyCommand("uwf_git.cli.remote.list:command", "List the remotes"),
         "remove": LazyCommand("uwf_git.cli.remote.remove:command", "Remove a remote"),
-        "repair": LazyCommand(
-            "uwf_git.cli.remote.repair:command", "Make a mirror safe to use"
-        ),
+        "repair": LazyCommand("uwf_git.cli.remote.repair:command", "Make a mirror safe to use"),
     },
     help_text="Name the repositories that this store shares with.\n\n"
     "They are in its git config, so `git fetch` and `git push` know them as well.",

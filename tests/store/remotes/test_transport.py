@@ -57,6 +57,44 @@ def test_a_ref_is_created_moved_and_deleted(hub: Store, story: Story) -> None:
     assert hub.refs.find(REF) is None
 
 
+@pytest.mark.parametrize("kind", ["path", "ssh"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("GIT_DIR", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
+        *("GIT_NAMESPACE", "GIT_QUARANTINE_PATH", "GIT_CONFIG_PARAMETERS"),
+    ],
+)
+def test_local_variables_of_git_do_not_reach_the_git_of_the_remote(  # noqa: PLR0913, PLR0917 (fixtures)
+    hub: Store, story: Story, git: Git, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
+) -> None:
+    ssh = Path(hub.path).parent / "ssh"
+    ssh.write_text('#!/bin/sh\nwhile [ "$1" != host ]; do shift; done\nexec sh -c "$2"\n')
+    ssh.chmod(0o755)
+    elsewhere = create_store(str(Path(hub.path).parent / "elsewhere.git")).path
+    value = {
+        "GIT_DIR": elsewhere,
+        "GIT_COMMON_DIR": elsewhere,
+        "GIT_NAMESPACE": "spaced",
+        "GIT_CONFIG_PARAMETERS": "'receive.unpackLimit'='bad'",
+    }.get(name, f"{elsewhere}/objects")
+    text = f"host:{hub.path}" if kind == "ssh" else hub.path
+    environ = {**os.environ, "GIT_SSH_COMMAND": str(ssh), name: value}
+    with monkeypatch.context() as hook:
+        hook.setenv(name, value)
+        url = parse_remote_url(text, relative_to="/")
+        needed = list_new_objects(story.store.objects, story.head.commit, set())
+        parcel = Parcel({REF: story.head.commit}, list(needed))
+        sent = send_pack(
+            Access(url, GitConfig({}), environ), story.store.objects, lambda _refs: parcel
+        )
+    assert sent.statuses == {REF: None}
+    assert git("fsck", "--strict", cwd=Path(hub.path)) == ""
+    assert hub.refs.find(REF) == story.head.commit
+    assert git("cat-file", "-t", story.head.commit, cwd=Path(hub.path)) == "commit\n"
+    assert git("count-objects", cwd=Path(elsewhere)).startswith("0 objects")
+
+
 def test_nothing_to_change_sends_nothing(hub: Store, story: Story) -> None:
     assert send(hub, story, {}) == PushReport({}, "")
 

@@ -7,6 +7,7 @@ runs no hooks and lets deletions through.
 
 from uwf_git.commands.receive.rules import RefUpdate, check_received
 from uwf_git.commands.remote.push_batches import FELL_WITH_OTHERS, REF_MOVED
+from uwf_git.git_environment import without_local_variables
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.remotes.exchange import PackParcel, PushReport
 from uwf_git.store.remotes.incoming import copy_objects, receive_objects
@@ -27,7 +28,7 @@ def push_locally(
         OSError: the store could not be written.
     """
     del atomic  # The push is judged as a whole in any case.
-    there = open_store(access.url.text, environ=access.environ)
+    there = open_store(access.url.text, environ=without_local_variables(access.environ))
     refs = {f"refs/{kind}/{name}": oid for kind, name, oid in read_shared(there).rows()}
     parcel = pack(refs)
     updates = [RefUpdate(name, refs.get(name), new) for name, new in parcel.changes.items()]

@@ -9,30 +9,11 @@ import os
 import re
 from collections.abc import Mapping
 
+from uwf_git.git_environment import without_local_variables
 from uwf_git.store.gc.lock import GcRuns
 from uwf_git.store.gc.policy import find_expiry, read_gc_limits
 from uwf_git.store.git.program import ProgramFailed, run_program
 from uwf_git.store.store import Store
-
-# Variables that would make git use another repository (`git rev-parse --local-env-vars`); a hook,
-# which may call this, has them set.
-_LOCAL_VARIABLES = (
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_CONFIG",
-    "GIT_CONFIG_COUNT",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_DIR",
-    "GIT_GRAFT_FILE",
-    "GIT_INDEX_FILE",
-    "GIT_NAMESPACE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_PREFIX",
-    "GIT_QUARANTINE_PATH",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_SHALLOW_FILE",
-    "GIT_WORK_TREE",
-)
 
 _SETTINGS = {
     # pack_refs.py packs refs, and when killed leaves no packed-refs.lock.
@@ -75,10 +56,9 @@ def run_git_gc(store: Store, git: str, environ: Mapping[str, str], *, auto: bool
     settings["gc.autoPackLimit"] = str(limits.packs)
     overrides = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     argv = [git, f"--git-dir={store.path}", *overrides, "gc", "--quiet", _expiry(store)]
-    clean = {name: value for name, value in environ.items() if name not in _LOCAL_VARIABLES}
-    ran = run_program(
-        [*argv, *(["--auto"] if auto else [])], clean | {"LC_ALL": "C"}, cwd=store.path
-    )
+    # A hook, which may call this, has variables set that would make git use another repository.
+    clean = without_local_variables(environ) | {"LC_ALL": "C"}
+    ran = run_program([*argv, *(["--auto"] if auto else [])], clean, cwd=store.path)
     if match := _RUNS.search(ran.stderr):
         raise GcRuns({"pid": int(match[2]), "host": match[1].decode(errors="replace")})
     if ran.status != 0:

@@ -133,8 +133,7 @@ def _ask_git(why: str, git_dir: str, environ: Mapping[str, str]) -> GitConfig:
     git = find_program("git", environ)
     if git is None:
         raise GitNotAsked(why, "there is no git on the PATH", hint="install git")
-    settings = {name: environ[name] for name in CONFIG_VARIABLES if name in environ}
-    child = without_local_variables(environ) | settings
+    child = without_local_variables(environ, keep_settings=True)
     argv = [git, f"--git-dir={git_dir}", "config", "--list", "-z"]
     try:
         ran = run_program(argv, child, timeout_s=_LONGEST_S)

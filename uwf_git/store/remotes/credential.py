@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from uwf_git.store.git.program import run_program
+from uwf_git.git_environment import without_local_variables
+from uwf_git.store.git.program import Ran, run_program
 from uwf_git.store.remotes.url import RemoteUrl
 
 
@@ -32,7 +33,7 @@ def find_credential(
     """
     if git is None:
         return None
-    ran = run_program([git, "credential", "fill"], environ, given=_describe(url).encode())
+    ran = _run(git, "fill", environ, _describe(url))
     if ran.status != 0:
         return None
     description = ran.stdout.decode(errors="replace")
@@ -50,7 +51,12 @@ def report_credential(
 ) -> None:
     """Report to git's helpers whether the server accepted *credential*."""
     if git is not None:
-        run_program([git, "credential", verdict], environ, given=credential.description.encode())
+        _run(git, verdict, environ, credential.description)
+
+
+def _run(git: str, verb: str, environ: Mapping[str, str], description: str) -> Ran:
+    child = without_local_variables(environ, keep_settings=True)
+    return run_program([git, "credential", verb], child, given=description.encode())
 
 
 def _describe(url: RemoteUrl) -> str:

@@ -28,6 +28,7 @@ from dulwich.protocol import ZERO_SHA, Protocol
 from dulwich.refs import Ref
 
 from uwf_git.debug_log import debug
+from uwf_git.git_environment import UNSET_LOCAL_VARIABLES
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.find_program import find_program
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
@@ -290,7 +291,8 @@ def _open_client(
         if access.git is None:
             return LocalGitClient(), access.url.text
         local = SubprocessGitClient()
-        local.git_command = [access.git]
+        # dulwich passes on the environment of this process.
+        local.git_command = ["sh", "-c", f'{UNSET_LOCAL_VARIABLES}; exec "$@"', "sh", access.git]
         return local, access.url.text
     return get_transport_and_path(
         access.url.text,
@@ -322,10 +324,12 @@ def _raw(text: str) -> bytes:
 
 def _ssh_command(access: Access) -> str:
     """Return the ssh command as git finds it; git runs it in a shell, dulwich does not."""
-    command = access.environ.get("GIT_SSH_COMMAND") or access.config.get("core.sshcommand")
-    if command:
-        return shlex.join(["sh", "-c", f'{command} "$@"', "ssh"])
-    return shlex.quote(access.environ.get("GIT_SSH") or "ssh")
+    command = (
+        access.environ.get("GIT_SSH_COMMAND")
+        or access.config.get("core.sshcommand")
+        or shlex.quote(access.environ.get("GIT_SSH") or "ssh")
+    )
+    return shlex.join(["sh", "-c", f'{UNSET_LOCAL_VARIABLES}; {command} "$@"', "ssh"])
 
 
 @contextmanager
