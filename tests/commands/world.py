@@ -98,9 +98,17 @@ class World:
         return self.start(workflow=self.put(source).workflow)
 
     def step(
-        self, thread: str, play: Player = content_player, *, workdir: str | None = None, **said: Any
+        self,
+        thread: str,
+        play: Player = content_player,
+        *,
+        command: str | None = None,
+        workdir: str | None = None,
+        **said: Any,
     ) -> ThreadResult:
-        """Take a step; further keywords choose the agent."""
+        """Take a step; *command* and further keywords choose the agent."""
+        if command is not None:
+            said["agents"] = (command,)
         request = StepRequest(thread, play, Choice(**said), workdir)
         return step_thread(self.store, self.caller, request)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from uwf_git.cli.app.agent_option import agents_option
 from uwf_git.cli.app.limit_options import limit_options
 from uwf_git.cli.app.parameters import prompt_options
 from uwf_git.cli.app.verb import verb
@@ -18,9 +19,7 @@ from uwf_git.cli.thread.driving import (
     drive_options,
 )
 from uwf_git.cli.thread.start import (
-    agents_option,
     note_found,
-    text_agents,
     workdir_option,
 )
 from uwf_git.cli.workflow.argument import name_workflow
@@ -36,7 +35,7 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 )
 @click.argument("workflow")
 @prompt_options(required=True)
-@agents_option
+@agents_option("The agent of a role, or of every role; may be repeated.")
 @workdir_option
 @limit_options
 @drive_options
@@ -67,7 +66,7 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
         StartRequest(
             workflow,
             prompt,
-            text_agents(agents),
+            agents,
             session.agent,
             workdir,
             needs_agents=True,

@@ -36,7 +36,7 @@ from uwf_git.library.outcomes import (
 from uwf_git.library.place import Place
 from uwf_git.library.players import RolePlayer
 from uwf_git.library.sources import WorkflowSource, read_source
-from uwf_git.library.starting import new_task_id, put_if_source, to_agent_words
+from uwf_git.library.starting import AgentsByRole, new_task_id, put_if_source, to_agent_words
 from uwf_git.library.status import TaskState, TaskStatus, read_status
 from uwf_git.store.store import Store
 
@@ -122,13 +122,14 @@ class TaskHandle:
     def step(
         self,
         *,
-        agent: str | None = None,
+        agent: AgentsByRole | str | None = None,
         workdir: str | os.PathLike[str] | None = None,
         trust: bool = False,
     ) -> TaskStep:
         """Take the next step.
 
-        *agent* plays this step (``CMD``, or ``ROLE=CMD``). *workdir* is where agents run from now
+        *agent* plays this step: a command, or as the *agents* of ``start`` for the role whose turn
+        it is. *workdir* is where agents run from now
         on; a task from another store needs it once. *trust* lets the task's own agent commands run
         here.
 
@@ -150,7 +151,7 @@ class TaskHandle:
         until: str | None = None,
         max_steps: int | None = None,
         wait: bool = False,
-        agent: str | None = None,
+        agent: AgentsByRole | str | None = None,
         trust: bool = False,
         on_step: OnStep | None = None,
     ) -> TaskRun:
@@ -323,11 +324,14 @@ class TaskHandle:
         self,
         *,
         workflow: WorkflowSource | None = None,
-        agents: Mapping[str, str] | str | None = None,
+        agents: AgentsByRole | str | None = None,
         limits: Limits | None = None,
         reason: str = "",
     ) -> None:
         """Change the workflow, the agents or the limits for the rest of the task.
+
+        *agents* are as for ``start``. What they do not name stays:
+        ``{"reviewer": {"timeout": 60}}`` keeps the command, and None removes a setting.
 
         Raises:
             Refused: there is no such workflow, role or limit, or the workflow lacks the role at
@@ -380,8 +384,8 @@ class TaskHandle:
                     raise KeyboardInterrupt(error.message) from error
                 raise
 
-    def _choice(self, agent: str | None, *, trust: bool) -> Choice:
-        return Choice(agent, self._place.agent, trust)
+    def _choice(self, agent: AgentsByRole | str | None, *, trust: bool) -> Choice:
+        return Choice(to_agent_words(agent), self._place.agent, trust)
 
     def _watcher(self, store: Store, on_step: OnStep | None) -> Watcher:
         def step(stepped: ThreadResult) -> None:

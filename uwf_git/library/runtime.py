@@ -18,7 +18,7 @@ from uwf_git.library.outcomes import TaskRun, TaskStep
 from uwf_git.library.place import Place, read_environ, read_system_clock_ms
 from uwf_git.library.players import PlayerFunction
 from uwf_git.library.sources import WorkflowSource
-from uwf_git.library.starting import TaskRequest, put_source, start_task
+from uwf_git.library.starting import AgentsByRole, TaskRequest, put_source, start_task
 from uwf_git.library.status import TaskStatus
 from uwf_git.store.discover import find_store
 from uwf_git.store.threads.heads import resolve_thread
@@ -122,15 +122,16 @@ class TaskRuntime:
         workflow: WorkflowSource,
         prompt: str,
         *,
-        agents: Mapping[str, str] | str | None = None,
+        agents: AgentsByRole | str | None = None,
         limits: Limits | None = None,
         workdir: str | os.PathLike[str] | None = None,
     ) -> TaskHandle:
         """Start a task; nothing runs before it is stepped or run.
 
         *workflow* is a name or a hash, or anything that ``put`` accepts, which is put first.
-        *agents* is a command for every role, or commands by role. *workdir* is where the agents
-        run, by default the runtime's directory.
+        *agents* is a command for every role; or, by role, commands or settings such as
+        ``{"command": "uwf-claude", "timeout": 60, "env": {"LANG": "C"}}``. *workdir* is where the
+        agents run, by default the runtime's directory.
 
         Raises:
             Refused: there is no such workflow, role, limit or directory, or the prompt is empty.

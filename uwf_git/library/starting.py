@@ -1,11 +1,13 @@
 """Start a task: register its workflow, bind its agents, make its id."""
 
+import json
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.workflow.find import find_workflow
+from uwf_git.errors import BadUsage
 from uwf_git.library.limits import Limits, to_limit_names
 from uwf_git.library.place import Place
 from uwf_git.library.players import PREFIX
@@ -16,8 +18,24 @@ from uwf_git.model.thread_id import ThreadId
 if TYPE_CHECKING:
     from uwf_git.commands.workflow.put import PutWorkflow
 
+AgentsByRole = Mapping[str, str | Mapping[str, Any]]
+"""A command by role, or settings: ``{"command": …, "protocol": …, "timeout": s, "env": {…}}``."""
+
 _RANDOM_BITS = 80
 _ULID_BITS = 130
+
+
+class BadSettings(BadUsage):
+    """The settings of an agent are no JSON."""
+
+    code = "bad-settings"
+
+    def __init__(self, role: str, problem: str) -> None:
+        super().__init__(
+            f"the agent of {role} cannot be written as JSON: {problem}",
+            hint='give a command, or a dict such as {"command": "uwf-claude", "timeout": 60}',
+            role=role,
+        )
 
 
 class TaskRequest(NamedTuple):
@@ -25,7 +43,7 @@ class TaskRequest(NamedTuple):
 
     workflow: WorkflowSource
     prompt: str
-    agents: Mapping[str, str] | str | None
+    agents: AgentsByRole | str | None
     limits: Limits | None
     workdir: str | None
 
@@ -67,13 +85,27 @@ def put_source(place: Place, workflow: WorkflowSource) -> "PutWorkflow":
         return put_workflow(store, place.caller, text, path=path)
 
 
-def to_agent_words(agents: Mapping[str, str] | str | None) -> tuple[str, ...]:
-    """Return agents as `--agent` takes them: a command for every role, or ROLE=CMD for some."""
+def to_agent_words(agents: AgentsByRole | str | None) -> tuple[str, ...]:
+    """Return agents as `--agent` takes them: a command for every role, or ROLE=… for some.
+
+    Raises:
+        BadSettings: settings cannot be written as JSON.
+    """
     if agents is None:
         return ()
     if isinstance(agents, str):
         return (agents,)
-    return tuple(f"{role}={command}" for role, command in agents.items())
+    return tuple(
+        f"{role}={agent if isinstance(agent, str) else _write_settings(role, agent)}"
+        for role, agent in agents.items()
+    )
+
+
+def _write_settings(role: str, settings: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(dict(settings), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise BadSettings(role, str(error)) from None
 
 
 def new_task_id(place: Place) -> ThreadId:

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from cli.program import Uwf
 from commands.world import DEMO
@@ -15,6 +17,7 @@ def test_amended_thread_is_reported_with_its_rules(uwf: Uwf) -> None:
         "head",
         "status",
         "agents",
+        "agentSettings",
         "limits",
     ]
     assert (ran["workflowName"], ran["status"]) == ("demo", "ready")
@@ -92,3 +95,18 @@ def test_text_is_for_people(uwf: Uwf) -> None:
     assert ran.status == 0
     assert not ran.out.startswith("{")
     assert "maxSteps" in ran.out
+
+
+def test_settings_that_are_not_named_stay(uwf: Uwf) -> None:
+    agent = uwf.agent()
+    settings = {"command": agent, "timeout": 60, "env": {"A": "1", "B": "2"}}
+    thread = uwf.begun(json.dumps(settings))
+
+    amended = uwf.json(
+        "thread", "amend", thread, "--agent", 'checker={"timeout": 90, "env": {"A": null}}'
+    )
+
+    assert amended["agents"] == {"checker": agent}
+    assert amended["agentSettings"] == {"checker": {"timeout": 90, "env": {"B": "2"}}}
+    read = uwf("thread", "read", thread).out
+    assert '"timeout": 90' in read

@@ -94,3 +94,31 @@ def test_wrong_usage_is_reported_and_run_nothing(
     assert (ran.status, ran.out) == (status, "")
     assert said in ran.err.splitlines()[0]
     assert uwf.json("thread", "show", thread)["depth"] == 0
+
+
+def test_agents_of_several_roles_play_a_run_of_roles_that_nobody_is_bound_to(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file())
+    started = uwf("thread", "start", "demo", "-p", "x")
+    thread = json.loads(started.out)["thread"]
+    writer, checker = uwf.agent(name="one"), uwf.agent(name="two")
+
+    uwf.json(
+        "thread", "run", thread, "--agent", f"checker={checker}", "--agent", f"writer={writer}"
+    )
+
+    steps = uwf.json("thread", "show", thread, "--full")["steps"]
+    assert [(step["role"], step["agent"]) for step in steps] == [
+        ("writer", writer),
+        ("checker", checker),
+    ]
+
+
+@pytest.mark.parametrize("more", [(), ("--background",)])
+def test_agent_of_a_missing_role_is_refused_before_the_run(more: tuple[str, ...], uwf: Uwf) -> None:
+    thread = uwf.begun()
+
+    ran = uwf("thread", "run", thread, "--agent", "writer=x", "--agent", "editor=x", *more)
+
+    assert (ran.status, ran.out) == (1, "")
+    assert "workflow demo has no role editor" in ran.err
+    assert uwf.json("thread", "show", thread)["depth"] == 0

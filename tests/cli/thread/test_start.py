@@ -3,8 +3,6 @@ import json
 import pytest
 from cli.program import Uwf
 
-from uwf_git.cli.thread.start import text_agents
-
 
 @pytest.fixture(autouse=True)
 def demo(uwf: Uwf) -> None:
@@ -12,7 +10,7 @@ def demo(uwf: Uwf) -> None:
 
 
 def test_start_prints_workflow_and_thread(uwf: Uwf) -> None:
-    ran = uwf("thread", "start", "demo", "-p", "Do it.", "--agent", "x")
+    ran = uwf("thread", "start", "demo", "-p", "Do it.", "--agent", uwf.agent())
 
     assert list(json.loads(ran.out)) == ["workflow", "thread"]
     assert (ran.status, ran.err) == (0, "")
@@ -85,5 +83,17 @@ def test_wrong_usage_is_reported_and_begin_nothing(
     assert uwf.json("thread", "list") == []
 
 
-def test_agents_that_are_text_are_given_back() -> None:
-    assert text_agents(("a", "b=日本")) == ("a", "b=日本")
+def test_settings_of_an_agent_are_bound(uwf: Uwf) -> None:
+    agent = uwf.agent()
+    settings = {"command": agent, "protocol": "flags", "timeout": 60, "env": {"LANG": "C"}}
+    file = uwf.file(f"command: {agent}\ntimeout: 5\n", name="writer.yaml")
+
+    thread = uwf.json(
+        "thread", "start", "demo", "-p", "x",
+        "--agent", f"checker={json.dumps(settings)}", "--agent", f"writer=@{file}",
+    )["thread"]  # fmt: skip
+
+    shown = uwf.json("thread", "show", thread)
+    assert shown["agents"] == {"writer": agent, "checker": agent}
+    del settings["command"]
+    assert shown["agentSettings"] == {"writer": {"timeout": 5}, "checker": settings}

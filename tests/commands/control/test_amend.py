@@ -21,11 +21,12 @@ from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
-from uwf_git.commands.turn.bind_roles import NoSuchRole
 from uwf_git.commands.turn.limits import BadLimit, LimitReached
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
+from uwf_git.commands.turn.typed_agents import CommandUnnamed, NoSuchRole
 from uwf_git.commands.workflow.find import WorkflowRemoved
 from uwf_git.commands.workflow.versions import remove_workflow
+from uwf_git.model.definition.agent_settings import BadAgent
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import get_head
@@ -480,3 +481,54 @@ def test_time_is_written_as_people_say_it(world: World) -> None:
     said = "amend: maxExecutionTime is 1 h 30 min; maxTokens is 10"
     assert world.snapshot(thread).subject == said
     assert "- **maxExecutionTime**: 1 h 30 min\n" in read_thread(world.store, thread)
+
+
+def settings_of(world: World, thread: str) -> dict[str, Any]:
+    settings: dict[str, Any] = show_thread(world.store, thread)["agentSettings"]
+    return settings
+
+
+def test_agent_keeps_the_settings_that_are_not_named(world: World) -> None:
+    world.put()
+    thread = world.start('{"command": "uwf-x", "timeout": 60, "env": {"A": "1", "B": "2"}}')
+
+    amend(world, thread, "checker=uwf-y")
+    amend(world, thread, 'writer={"timeout": null, "protocol": "flags", "env": {"A": null}}')
+
+    assert agents_of(world, thread) == {"writer": "uwf-x", "checker": "uwf-y"}
+    assert settings_of(world, thread) == {
+        "writer": {"protocol": "flags", "env": {"B": "2"}},
+        "checker": {"timeout": 60, "env": {"A": "1", "B": "2"}},
+    }
+    assert is_trusted(world.store, {"command": "uwf-x", "protocol": "flags", "env": {"B": "2"}})
+    assert troubles(world) == []
+    with pytest.raises(AlreadySo):
+        amend(world, thread, 'checker={"timeout": 60}')
+
+
+def test_settings_stay_through_a_fork_and_another_workflow(world: World) -> None:
+    world.put(LONGER)
+    world.put()
+    thread = world.start('{"command": "uwf-x", "timeout": 60}')
+    world.step(thread)
+    fork = world.new_id()
+    fork_thread(world.store, world.caller, ForkRequest(thread), thread=fork)
+
+    amend(world, fork, 'editor={"command": "uwf-e", "timeout": 1}', workflow="longer")
+
+    assert settings_of(world, fork) == {
+        "writer": {"timeout": 60},
+        "checker": {"timeout": 60},
+        "editor": {"timeout": 1},
+    }
+    assert troubles(world) == []
+
+
+def test_settings_for_a_role_without_an_agent_need_a_command(world: World) -> None:
+    world.put()
+    thread = world.start("writer=w")
+
+    with pytest.raises(CommandUnnamed, match="role checker has no agent"):
+        amend(world, thread, '{"timeout": 1}')
+    with pytest.raises(BadAgent, match="--agent checker is no agent: timout: unknown key"):
+        amend(world, thread, 'checker={"timout": null}')

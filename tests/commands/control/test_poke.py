@@ -12,6 +12,7 @@ from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.turn.typed_agents import RoleNotNext
 from uwf_git.commands.workflow.put import put_workflow
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive
 
@@ -206,3 +207,15 @@ moderator:
         poke_thread(world.store, world.caller, thread)
 
     assert world.snapshot(thread).commit.oid == before
+
+
+def test_poke_for_the_agent_of_another_role_takes_nothing_back(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    before = world.snapshot(thread).commit.oid
+
+    with pytest.raises(RoleNotNext, match=r"role checker is not next in .* turn of writer"):
+        poke_thread(world.store, world.caller, thread, agents=("checker=mine",))
+
+    assert world.snapshot(thread).commit.oid == before
+    assert poke_thread(world.store, world.caller, thread, agents=("writer=mine",)).depth == 0

@@ -19,10 +19,10 @@ from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, d
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import StepRequest, TurnInterrupted
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
-from uwf_git.commands.turn.bind_roles import NoSuchRole
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, ThreadResult, Turn
+from uwf_git.commands.turn.typed_agents import NoSuchRole
 from uwf_git.debug_log import switch_off, switch_on
 from uwf_git.errors import UwfError
 from uwf_git.model.thread import Waiting
@@ -476,7 +476,7 @@ def test_agent_of_the_drive_plays_its_roles(role: str, world: World, drive: Driv
         played.append((turn.role, turn.agent.payload["command"]))
         return content_player(turn)
 
-    drive(world.begun(), play, choice=Choice(f"{role}=mine"))
+    drive(world.begun(), play, choice=Choice((f"{role}=mine",)))
 
     assert (role, "mine") in played
     assert len({command for _, command in played}) == 2

@@ -12,7 +12,7 @@ from uwf_git.commands.lifecycle.start import (
     StartRequest,
     start_thread,
 )
-from uwf_git.commands.turn.bind_roles import NoSuchRole
+from uwf_git.commands.turn.typed_agents import NoSuchRole
 from uwf_git.commands.turn.workdir import NotADirectory
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config

@@ -242,7 +242,7 @@ def test_library_needs_neither_a_disk_nor_a_process(clock: Any, thread_ids: Any)
     store, caller = fresh_store(), Caller(clock, {}, "/")
     put_workflow(store, caller, DEMO.encode())
     started = start_thread(store, caller, StartRequest("demo", "x"), thread=thread_ids())
-    request = StepRequest(started.thread, content_player, Choice(command="library"))
+    request = StepRequest(started.thread, content_player, Choice(("library",)))
 
     stepped = [step_thread(store, caller, request) for _ in range(3)]
 
@@ -257,7 +257,7 @@ def test_same_calls_give_the_same_commits_anywhere(clock: Any, thread_ids: Any) 
         put_workflow(store, caller, DEMO.encode())
         thread = ThreadId("01J00000000000000000000001")
         start_thread(store, caller, StartRequest("demo", "x"), thread=thread)
-        step_thread(store, caller, StepRequest(thread, content_player, Choice(command="library")))
+        step_thread(store, caller, StepRequest(thread, content_player, Choice(("library",))))
         return store.refs.find(f"refs/threads/{thread}")
 
     assert tip() == tip() is not None

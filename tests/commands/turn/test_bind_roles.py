@@ -1,10 +1,14 @@
 """Binding roles to agents; test_thread_start.py tests what a thread begins with."""
 
+import json
+from typing import Any
+
 import pytest
 from commands.world import DEMO, World
 
 from uwf_git.agents.command_line import BadCommand
-from uwf_git.commands.turn.bind_roles import Bound, NoSuchRole, bind_roles, bind_typed
+from uwf_git.commands.turn.bind_roles import Bound, bind_roles, bind_typed
+from uwf_git.commands.turn.typed_agents import NoSuchRole
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.workflow import Workflow
 
@@ -35,21 +39,69 @@ def test_default_of_the_caller_may_run_where_it_plays(world: World) -> None:
     assert only_written.typed == [{"command": "w"}]
 
 
+def typed(world: World, workflow: Workflow, *texts: str, **how: Any) -> Bound:
+    return bind_typed(world.store, workflow, texts, find_base=how.pop("find_base", {}.get), **how)
+
+
 def test_typed_agents_are_those_of_no_other_role(world: World) -> None:
     workflow = demo(world, "defaultAgent: written\n")
 
-    assert bind_typed(workflow, ("checker=c",)).agents == {"checker": {"command": "c"}}
-    assert bind_typed(workflow, ("checker=c", "all")).agents == {
+    assert typed(world, workflow, "checker=c").agents == {"checker": {"command": "c"}}
+    assert typed(world, workflow, "checker=c", "all").agents == {
         "writer": {"command": "all"},
         "checker": {"command": "c"},
     }
-    assert bind_typed(workflow, ()) == Bound({}, [])
+    assert typed(world, workflow) == Bound({}, [])
 
 
 def test_words_that_mean_nothing_are_reported(world: World) -> None:
     workflow = demo(world)
 
     with pytest.raises(NoSuchRole, match="workflow demo has no role editor"):
-        bind_typed(workflow, ("editor=x",))
+        typed(world, workflow, "editor=x")
     with pytest.raises(BadCommand):
         bind_roles(world.store, workflow, default="'x")
+
+
+def test_settings_are_bound_like_a_command(world: World) -> None:
+    config = {"command": "uwf-x", "protocol": "flags", "timeout": 60, "env": {"LANG": "C"}}
+
+    bound = bind_roles(world.store, demo(world), typed=(f"checker={json.dumps(config)}",))
+
+    assert bound == Bound({"checker": config}, [config])
+
+
+def test_settings_without_a_command_change_what_the_workflow_says(world: World) -> None:
+    workflow = demo(world, "defaultAgent: {command: written, retries: 2}\n")
+
+    bound = bind_roles(world.store, workflow, typed=('checker={"timeout": 5}',))
+
+    assert bound.agents["checker"] == {"command": "written", "retries": 2, "timeout": 5}
+    assert bound.agents["writer"] == {"command": "written", "retries": 2}
+    # `put` trusts the agents of a workflow; this one came by the same hands.
+    assert bound.typed == [bound.agents["checker"]]
+    with_command = bind_roles(world.store, workflow, typed=('{"command": "mine", "timeout": 5}',))
+    assert with_command.agents["writer"] == {"command": "mine", "timeout": 5}
+
+
+def test_settings_for_one_role_are_laid_over_the_command_for_all(world: World) -> None:
+    bound = bind_roles(world.store, demo(world), typed=('checker={"timeout": 5}', "all"))
+
+    assert bound.agents == {
+        "writer": {"command": "all"},
+        "checker": {"command": "all", "timeout": 5},
+    }
+
+
+def test_settings_over_a_foreign_agent_do_not_let_it_run(world: World) -> None:
+    foreign = {"command": "theirs", "env": {"LD_PRELOAD": "evil.so"}}
+    workflow = demo(world)
+
+    def bound(text: str) -> Bound:
+        return typed(world, workflow, text, find_base={"checker": foreign}.get, keeps=True)
+
+    assert bound('checker={"timeout": 5}') == Bound({"checker": {**foreign, "timeout": 5}}, [])
+    assert bound("checker=mine") == Bound({"checker": {**foreign, "command": "mine"}}, [])
+    mine = {"command": "mine"}
+    cleared = 'checker={"command": "mine", "env": {"LD_PRELOAD": null}}'
+    assert bound(cleared) == Bound({"checker": mine}, [mine])

@@ -11,6 +11,7 @@ from commands.world import DEMO, World, content_player
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.choose_agent import AgentNotTrusted, Choice, NoAgent, choose_agent
 from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.turn.typed_agents import NoSuchRole, RoleNotNext
 from uwf_git.commands.turn.workdir import WorkdirUnknown
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config
@@ -55,8 +56,51 @@ def test_agent_of_the_step_may_name_its_role(world: World) -> None:
     thread = world.begun()
 
     assert played_by(world, thread, command="writer=mine") == "mine"
-    # It is the checker's turn now, and the command line names no agent for it.
-    assert played_by(world, thread, command="writer=mine") == "nobody"
+    with pytest.raises(RoleNotNext, match=r"writer is not next .* the turn of checker"):
+        world.step(thread, command="writer=mine")
+    assert world.snapshot(thread).record.depth == 1
+
+
+def test_step_takes_several_agents_and_refuses_those_of_other_roles(world: World) -> None:
+    thread = world.begun()
+
+    assert played_by(world, thread, agents=("all", "writer=mine")) == "mine"
+    with pytest.raises(RoleNotNext, match="role writer is not next"):
+        world.step(thread, agents=("checker=mine", "writer=mine"))
+    with pytest.raises(NoSuchRole, match="no role editor"):
+        world.step(thread, agents=("checker=mine", "editor=mine"))
+
+
+def test_role_that_nobody_is_bound_to_is_known(world: World) -> None:
+    world.put()
+    thread = unbound_thread(world)
+
+    assert played_by(world, thread, command="writer=mine") == "mine"
+
+
+def test_agent_for_a_role_is_refused_where_the_thread_ends(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    world.step(thread)
+
+    with pytest.raises(RoleNotNext, match="the workflow is at its end"):
+        world.step(thread, command="writer=mine")
+
+    assert world.snapshot(thread).record.status == "ready"
+
+
+def test_settings_of_the_step_change_the_bound_agent(world: World) -> None:
+    thread = world.begun()
+    agents: list[dict[str, Any]] = []
+
+    def play(turn: Turn) -> Played:
+        agents.append(turn.agent.payload)
+        return content_player(turn)
+
+    world.step(thread, play, command='writer={"timeout": 7}')
+    world.step(thread, play, command='{"command": "mine", "env": {"A": "b"}}')
+
+    assert agents == [{"command": "nobody", "timeout": 7}, {"command": "mine", "env": {"A": "b"}}]
 
 
 def test_binding_beats_every_default(world: World) -> None:
@@ -164,6 +208,15 @@ def test_command_of_one_s_own_needs_no_trust(fetched: tuple[World, ThreadId]) ->
         world.step(thread)
 
 
+def test_settings_of_one_s_own_do_not_let_a_foreign_command_run(
+    fetched: tuple[World, ThreadId],
+) -> None:
+    world, thread = fetched
+
+    with pytest.raises(AgentNotTrusted, match="from-the-workflow"):
+        world.step(thread, command='{"timeout": 9}', workdir=str(world.place))
+
+
 def test_fetched_thread_asks_for_a_work_directory_once(fetched: tuple[World, ThreadId]) -> None:
     world, thread = fetched
 
@@ -221,7 +274,7 @@ def test_choosing_changes_nothing(world: World) -> None:
         snapshot,
         snapshot.get_present(),
         role="writer",
-        choice=Choice(command="another"),
+        choice=Choice(("another",)),
     )
 
     assert node.payload == {"command": "another"}

@@ -4,13 +4,13 @@ from typing import Any
 
 import click
 
+from uwf_git.cli.app.agent_option import agents_option
 from uwf_git.cli.app.limit_options import limit_options
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.start import text_agents
 from uwf_git.cli.thread.steered import reason_option
 from uwf_git.cli.workflow.argument import name_workflow
 from uwf_git.commands.control.amend import AmendRequest, amend_thread
@@ -19,6 +19,7 @@ from uwf_git.commands.control.change_rules import Amended
 
 @verb(
     "uwf thread amend 01J7K9M2 --agent reviewer=uwf-claude -m 'the other one is too kind'",
+    """uwf thread amend 01J7K9M2 --agent 'reviewer={"timeout": 600}'""",
     "uwf thread amend 01J7K9M2 --max-steps 40 --max-execution-time 2h",
     "uwf thread amend 01J7K9M2 --max-cost none",
     "uwf thread amend 01J7K9M2 --workflow solve-issue",
@@ -34,12 +35,9 @@ from uwf_git.commands.control.change_rules import Amended
     help="The workflow to continue with: a name, a hash, or a YAML file, which is registered "
     "first.",
 )
-@click.option(
-    "--agent",
-    "agents",
-    multiple=True,
-    metavar="[ROLE=]CMD",
-    help="The agent of a role, or of every role, from now on; may be repeated.",
+@agents_option(
+    "The agent of a role, or of every role, from now on; may be repeated. What it does not name "
+    "stays: '{\"timeout\": 60}' keeps the command, and null removes a setting."
 )
 @limit_options
 @reason_option
@@ -59,11 +57,11 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     agents and limits stay, and new roles are bound as at a start. `none` removes a limit, and so
     does `--no-max-steps` and the like.
     """
-    reason, typed = text_argument(message, "the message"), text_agents(agents)
+    reason = text_argument(message, "the message")
     store = session.open_store()
     if workflow is not None:
         workflow = name_workflow(session, text_argument(workflow, "--workflow"))
-    request = AmendRequest(thread, workflow, typed, limits, reason, session.agent)
+    request = AmendRequest(thread, workflow, agents, limits, reason, session.agent)
     amended = amend_thread(store, caller_of(session), request)
     note_amended(amended)
     emit(session, amended_document(amended))
@@ -78,6 +76,7 @@ def amended_document(amended: Amended) -> dict[str, Any]:
         "head": amended.head,
         "status": amended.status,
         "agents": dict(amended.agents),
+        "agentSettings": {role: dict(each) for role, each in amended.settings.items()},
         "limits": dict(amended.limits),
     }
 

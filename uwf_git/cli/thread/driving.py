@@ -112,7 +112,7 @@ class Driving(NamedTuple):
 
     thread: str
     how: DriveOptions
-    agent: str | None = None
+    agents: tuple[str, ...] = ()
     workdir: str | None = None
     max_steps: int | None = None
     """How many steps this drive may take."""
@@ -130,7 +130,7 @@ def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
         return
     how = driving.how
     progress = Progress(session, store, stream=how.stream, timestamps=how.timestamps)
-    choice = Choice(driving.agent, session.agent, how.trust)
+    choice = Choice(driving.agents, session.agent, how.trust)
     step = StepRequest(driving.thread, progress.play, choice, driving.workdir)
     # Report the start before the first step.
     follow_up_noted(store, session.environ)
@@ -161,16 +161,14 @@ def _start(session: Session, store: Store, driving: Driving) -> None:
         return [sys.executable, "-P", "-m", "uwf_git", "thread", "run", thread, *_words(driving)]
 
     how = driving.how
-    driver = start_driver(
-        store, caller_of(session), DriverRequest(driving.thread, argv, how.until, how.wait)
-    )
+    request = DriverRequest(driving.thread, argv, how.until, how.wait, driving.agents)
+    driver = start_driver(store, caller_of(session), request)
     emit(session, driver._asdict())
 
 
 def _words(driving: Driving) -> list[str]:
     words = ["--timestamps", "--format=text", *driving.how.words()]
-    if driving.agent is not None:
-        words.append(f"--agent={driving.agent}")
+    words += [f"--agent={agent}" for agent in driving.agents]
     if driving.workdir is not None:
         words.append(f"--workdir={driving.workdir}")
     if driving.max_steps is not None:

@@ -7,7 +7,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.session.caller import terminal_caller
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.steered import emit_steered, hint_option
-from uwf_git.cli.thread.stepping import Stepping, check_stepping, step_options, take_step
+from uwf_git.cli.thread.stepping import Stepping, step_options, take_step
 from uwf_git.commands.control.poke import poke_thread
 
 
@@ -38,9 +38,8 @@ def command(
     The old answer stays in the history, and its cost in the usage; files on disk are not restored.
     """
     hint = text_argument(message, "the message")
-    check_stepping(stepping)
     store = session.open_store()
-    poked = poke_thread(store, terminal_caller(session), thread, hint=hint)
+    poked = poke_thread(store, terminal_caller(session), thread, hint=hint, agents=stepping.agents)
     if no_step:
         emit_steered(session, poked)
     else:

@@ -2,7 +2,7 @@
 
 import click
 
-from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.agent_option import agents_option
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.driving import (
@@ -17,13 +17,12 @@ from uwf_git.cli.thread.driving import (
 @verb(
     "uwf thread run 01J7K9M2",
     "uwf thread run 01J7K9M2 --until reviewer",
+    "uwf thread run 01J7K9M2 --agent developer=uwf-cursor --agent reviewer=uwf-claude",
     "uwf thread run 01J7K9M2 --max-steps 3 --wait --background",
     exits=DRIVE_EXITS,
 )
 @click.argument("thread")
-@click.option(
-    "--agent", metavar="[ROLE=]CMD", help="The agent of the role, or of every role, for this run."
-)
+@agents_option("The agent of a role, or of every role, for this run; may be repeated.")
 @click.option("--workdir", metavar="PATH", help="Where the agents of this thread run from now on.")
 @click.option(
     "--max-steps",
@@ -38,7 +37,7 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     session: Session,
     *,
     thread: str,
-    agent: str | None,
+    agents: tuple[str, ...],
     workdir: str | None,
     max_steps: int | None,
     how: DriveOptions,
@@ -53,7 +52,5 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     output so far; so does closing the terminal, unless it runs in the background. Another run
     continues from there.
     """
-    if agent is not None:
-        text_argument(agent, "--agent")
     store = session.open_store()
-    drive_and_tell(session, store, Driving(thread, how, agent, workdir, max_steps))
+    drive_and_tell(session, store, Driving(thread, how, agents, workdir, max_steps))

@@ -4,8 +4,9 @@ from typing import Any
 
 import click
 
+from uwf_git.cli.app.agent_option import agents_option
 from uwf_git.cli.app.limit_options import limit_options
-from uwf_git.cli.app.parameters import prompt_options, text_argument
+from uwf_git.cli.app.parameters import prompt_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import caller_of
@@ -14,13 +15,6 @@ from uwf_git.cli.workflow.local import note_local
 from uwf_git.commands.lifecycle.start import Started, StartRequest, start_thread
 
 # `uwf run` starts a thread as well.
-agents_option = click.option(
-    "--agent",
-    "agents",
-    multiple=True,
-    metavar="[ROLE=]CMD",
-    help="The agent of a role, or of every role; may be repeated.",
-)
 workdir_option = click.option(
     "--workdir", metavar="PATH", help="Where the agents run.  [default: the current directory]"
 )
@@ -29,11 +23,13 @@ workdir_option = click.option(
 @verb(
     "uwf thread start solve-issue -p 'Fix the login bug of issue 42'",
     "uwf thread start solve-issue --prompt-file issue.md --agent developer=uwf-cursor",
+    """uwf thread start develop -p x --agent 'coder={"command": "dev", "protocol": "flags"}'""",
+    "uwf thread start solve-issue -p x --agent developer=@developer.yaml",
     exits={1: "there is no such workflow or role"},
 )
 @click.argument("workflow")
 @prompt_options(required=True)
-@agents_option
+@agents_option("The agent of a role, or of every role; may be repeated.")
 @workdir_option
 @limit_options
 def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
@@ -53,11 +49,16 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     The agents of the roles are fixed now: --agent, else the workflow's agentOverrides, else its
     defaultAgent, else $UWF_AGENT, else the setting uwf.agent. Limits that are not given are those
     of the workflow's config; `none` is no limit.
+
+    An agent is called as `CMD THREAD`, or with the protocol `flags` as `CMD -t THREAD -r ROLE`, and
+    then prints the meta alone. Its settings are given in place of CMD, as JSON or in a YAML file:
+    command, protocol, timeout (seconds), retries, backoff (seconds), env. Settings without a
+    command change the agent that the role has anyway.
     """
     request = StartRequest(
         workflow,
         prompt,
-        text_agents(agents),
+        agents,
         session.agent,
         workdir,
         limits=limits,
@@ -72,15 +73,6 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     note_found(started)
     note_unbound(started)
     emit(session, {"workflow": started.workflow, "thread": started.thread})
-
-
-def text_agents(agents: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the values of ``--agent`` if they are text, since they are stored.
-
-    Raises:
-        NotText: one is not.
-    """
-    return tuple(text_argument(agent, "--agent") for agent in agents)
 
 
 def note_found(started: Started) -> None:

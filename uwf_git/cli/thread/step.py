@@ -4,7 +4,7 @@ import click
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.stepping import Stepping, check_stepping, step_options, take_step
+from uwf_git.cli.thread.stepping import Stepping, step_options, take_step
 
 
 @verb(
@@ -26,6 +26,5 @@ def command(session: Session, thread: str, stepping: Stepping) -> None:
 
     The agent's log is printed to standard error while it runs.
     """
-    check_stepping(stepping)
     store = session.open_store()
     take_step(session, store, thread, stepping)

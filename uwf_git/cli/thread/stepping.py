@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.agent_option import agents_option
 from uwf_git.cli.output.agent_log import forwarded_log
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.caller import terminal_caller
@@ -21,7 +21,7 @@ from uwf_git.store.store import Store
 class Stepping(NamedTuple):
     """The options of a step."""
 
-    agent: str | None
+    agents: tuple[str, ...]
     workdir: str | None
     trust: bool
 
@@ -30,9 +30,9 @@ def step_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument ``stepping: Stepping`` to a verb, from the options of a step."""
 
     def with_stepping(
-        *args: Any, agent: str | None, workdir: str | None, trust: bool, **others: Any
+        *args: Any, agents: tuple[str, ...], workdir: str | None, trust: bool, **others: Any
     ) -> Any:
-        return function(*args, stepping=Stepping(agent, workdir, trust), **others)
+        return function(*args, stepping=Stepping(agents, workdir, trust), **others)
 
     wrapped: Callable[..., Any] = update_wrapper(with_stepping, function)
     for option in (
@@ -44,26 +44,16 @@ def step_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--workdir", metavar="PATH", help="Where the agents of this thread run from now on."
         ),
-        click.option("--agent", metavar="[ROLE=]CMD", help="The agent of this step."),
+        agents_option("The agent of this step; may be repeated, and ROLE must be next."),
     ):
         wrapped = option(wrapped)
     return wrapped
 
 
-def check_stepping(stepping: Stepping) -> None:
-    """Check that the options can be stored.
-
-    Raises:
-        NotText: one is not UTF-8.
-    """
-    if stepping.agent is not None:
-        text_argument(stepping.agent, "--agent")
-
-
 def take_step(session: Session, store: Store, thread: str, stepping: Stepping) -> None:
     """Take the next step of *thread*, and print its result."""
     with sigterm_as_interrupt(), forwarded_log() as forward:
-        choice = Choice(stepping.agent, session.agent, stepping.trust)
+        choice = Choice(stepping.agents, session.agent, stepping.trust)
         request = StepRequest(thread, agent_player(forward), choice, stepping.workdir)
         stepped = step_thread(store, terminal_caller(session), request)
     emit(

@@ -18,17 +18,17 @@ from uwf_git.commands.control.change_rules import (
     steer_between_steps,
 )
 from uwf_git.commands.control.steer import steer_thread
-from uwf_git.commands.turn.bind_roles import bind_typed
+from uwf_git.commands.turn.bind_roles import Bound, bind_typed
 from uwf_git.commands.turn.limits import check_asked
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.errors import BadUsage, Refused
-from uwf_git.model.builtin import BUILTIN_NODES
+from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN_NODES
 from uwf_git.model.limit import render_limit
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.record import NewCommit
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.snapshot import Snapshot, get_typed
 from uwf_git.store.trust import is_trusted, trust_agents
 
 
@@ -65,7 +65,7 @@ class AmendRequest(NamedTuple):
     """A name or a hash."""
 
     agents: tuple[str, ...] = ()
-    """``CMD`` for every role, or ``ROLE=CMD`` for one."""
+    """``CMD`` or settings for every role, or ``ROLE=…`` for one; the rest of an agent stays."""
 
     limits: Mapping[str, Any] = MappingProxyType({})
     """By their names in the StartNode; None removes one."""
@@ -83,7 +83,7 @@ def amend_thread(store: Store, caller: Caller, request: AmendRequest) -> Amended
     Raises:
         NothingToAmend: the request is empty.
         AlreadySo: the thread has these rules already.
-        BadLimit, NoSuchRole, BadCommand: the request is wrong.
+        BadLimit, NoSuchRole, BadCommand, BadAgent, CommandUnnamed: the request is wrong.
         NoSuchWorkflow, WorkflowRemoved, AmbiguousNode, BadLocalWorkflow: no workflow matches.
         PositionGone: the new workflow lacks the role at which the thread stands or waits.
         ThreadBusy, AgentLeftRunning: the workflow changes and a step is under way.
@@ -117,7 +117,7 @@ def _build(
     found: FoundWorkflow | None,
 ) -> tuple[NewCommit, Amended]:
     change = _rules_now(snapshot) if found is None else _moved(store, snapshot, request, found)
-    typed = bind_typed(change.workflow, request.agents)
+    typed = _bind_typed(store, snapshot, request, change)
     said = [change.said] if change.said else []
     change = change._replace(
         said="; ".join([*said, *describe_agents(typed.agents), *_describe_limits(request.limits)]),
@@ -133,6 +133,30 @@ def _build(
         raise AlreadySo(snapshot.record.thread)
     trust_agents(store, change.trusted)
     return new, amended
+
+
+def _bind_typed(
+    store: Store, snapshot: Snapshot, request: AmendRequest, change: RuleChange
+) -> Bound:
+    """Return the agents that were typed; they keep the settings that were not named."""
+    binding = snapshot.get_present().binding
+
+    def find_base(role: str) -> dict[str, Any] | None:
+        if role in change.agents:
+            return dict(change.agents[role])
+        if role not in binding:
+            return None
+        payload: dict[str, Any] = get_typed(snapshot, binding[role], AGENT_CONFIG).payload
+        return payload
+
+    return bind_typed(
+        store,
+        change.workflow,
+        request.agents,
+        find_base=find_base,
+        own=change.trusted,
+        keeps=True,
+    )
 
 
 def _changes_nothing(snapshot: Snapshot, new: NewCommit) -> bool:

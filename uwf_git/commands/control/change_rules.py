@@ -15,7 +15,7 @@ from uwf_git.commands.control.steer import BuildCommit, build_signalled, record_
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.turn.active_thread import read_active
 from uwf_git.commands.turn.bind_roles import Bound, bind_roles
-from uwf_git.commands.turn.choose_agent import build_agent
+from uwf_git.commands.turn.choose_agent import build_agent, settings_by_role
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Cause
@@ -89,6 +89,9 @@ class Amended(NamedTuple):
     unbound: tuple[str, ...]
     """The roles that have no agent yet."""
 
+    settings: Mapping[str, Mapping[str, Any]] = _NOTHING
+    """What the agents of these roles have besides their command, where there is any."""
+
 
 def build_rule_change(
     caller: Caller, snapshot: Snapshot, change: RuleChange
@@ -129,6 +132,7 @@ def build_rule_change(
         agents={role: agent.payload["command"] for role, agent in agents.items()},
         limits=new.present.limits,
         unbound=tuple(role for role in workflow.roles if role not in new.present.binding),
+        settings=settings_by_role({role: agent.payload for role, agent in agents.items()}),
     )
     return new, amended
 

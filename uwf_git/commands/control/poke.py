@@ -9,6 +9,7 @@ from uwf_git.commands.control.change_rules import PositionGone, steer_between_st
 from uwf_git.commands.control.steer import build_signalled
 from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.commands.turn.typed_agents import check_next
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.signal import build_signal
@@ -24,10 +25,16 @@ _AGAIN = (
 )
 
 
-def poke_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> ThreadResult:
+def poke_thread(
+    store: Store, caller: Caller, text: str, *, hint: str = "", agents: tuple[str, ...] = ()
+) -> ThreadResult:
     """Take the newest step of a thread back; *hint* goes into the next prompt of its role.
 
+    *agents* are the values of ``--agent`` for the step that follows.
+
     Raises:
+        RoleNotNext: *agents* names another role than that of the step.
+        What ``read_typed`` raises.
         WrongStatus: the thread is paused, has no step, or its newest step is taken back already.
         PositionGone: the workflow no longer has the role at which the thread stood before.
         ThreadBusy: a step is under way, or a process drives the thread.
@@ -39,7 +46,11 @@ def poke_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> T
         driver = find_driver(store, thread)
         if driver is not None:
             raise ThreadBusy(thread, driver)
-        return _build(store, caller, snapshot, hint)
+        new = _build(store, caller, snapshot, hint)
+        workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
+        role = snapshot.get_head_node().payload["role"]
+        check_next(thread, workflow, agents, role=role)
+        return new
 
     return steer_between_steps(store, caller, text, build)
 

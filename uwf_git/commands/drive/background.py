@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from uwf_git.agents.detach import Detached, DetachRequest, spawn_detached
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.drive.drive_thread import check_until
+from uwf_git.commands.drive.drive_thread import check_roles
 from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, read_active
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, BadUsage, Conflict, Refused, StoreDamaged
@@ -76,6 +76,9 @@ class DriverRequest(NamedTuple):
 
     until: str | None = None
     wait: bool = False
+    agents: Sequence[str] = ()
+    """Values of ``--agent``, which *argv* has as well."""
+
     sleep: Callable[[float], None] = time.sleep
 
 
@@ -85,13 +88,14 @@ def start_driver(store: Store, caller: Caller, request: DriverRequest) -> Driver
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread is meant.
         ThreadBusy: another process drives it or takes a step.
-        ThreadNotReady, NoSuchRole: no step can be taken, or *until* is no role.
+        ThreadNotReady, NoSuchRole: no step can be taken, or *until* or an agent
+            is for no role.
         NotDetached, DriverEnded: the driver did not start, or ended at once.
     """
     head, snapshot = read_active(store, request.thread)
     _check_free(store, head.thread)
     _check_ready(snapshot, now_ms=caller.now_ms(), wait=request.wait)
-    check_until(snapshot, request.until)
+    check_roles(snapshot, request.until, request.agents)
     log = log_path(store, head.thread)
     begun = os.path.getsize(log) if os.path.exists(log) else 0
     environment = {**caller.environ, "UWF_REPO": store.path}

@@ -6,7 +6,7 @@ Source: seed 000 section 3; seed 003's `run`.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
@@ -14,10 +14,10 @@ from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, TurnInterrupted, step_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
-from uwf_git.commands.turn.bind_roles import NoSuchRole
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.retries import RetryRules
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn, build_thread_result
+from uwf_git.commands.turn.typed_agents import NoSuchRole, read_typed
 from uwf_git.debug_log import debug
 from uwf_git.engine.subject import first_line
 from uwf_git.model.thread import Status, Waiting
@@ -127,7 +127,7 @@ def drive_thread(
     """Step the thread until it ends, or there is another reason to stop.
 
     Raises:
-        NoSuchRole: *until* is not a role of the workflow.
+        NoSuchRole: *until* or an agent of the request is for no role of the workflow.
         ThreadBusy: another process drives it or takes a step.
         TurnInterrupted: Ctrl-C; the attempt was recorded, and another drive can go on.
         LimitReached, ThreadNotReady: not even one step can be taken.
@@ -143,21 +143,23 @@ def hold_drive(
 ) -> Iterator["Drive"]:
     """Hold the thread's drive lock and yield the drive that ``drive_thread`` runs."""
     head, snapshot = read_active(store, request.step.thread)
-    check_until(snapshot, request.until)
+    check_roles(snapshot, request.until, request.step.choice.agents)
     with lock_drive(store, head.thread, since_ms=caller.now_ms()) as lock:
         step = request.step._replace(thread=head.thread, is_driven=True)
         yield Drive(store, caller, request._replace(step=step), watcher, lock)
 
 
-def check_until(snapshot: Snapshot, role: str | None) -> None:
-    """Check that *role* is a role of the thread's workflow.
+def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) -> None:
+    """Check that *until* and the values of ``--agent`` name roles of the thread's workflow.
 
     Raises:
-        NoSuchRole
+        NoSuchRole: one of them does not.
+        BadCommand, BadYaml, BadAgent: an agent is invalid.
     """
     workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
-    if role is not None and role not in workflow.roles:
-        raise NoSuchRole(role, workflow)
+    if until is not None and until not in workflow.roles:
+        raise NoSuchRole(until, workflow)
+    read_typed(workflow, agents)
 
 
 class Drive:

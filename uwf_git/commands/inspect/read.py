@@ -58,7 +58,7 @@ def _view(signal: dict[str, Any], snapshot: Snapshot, commands: Commands) -> dic
     if workflow is not None:
         view["workflow"] = f"{snapshot.record.workflow_name} {workflow}"
     for role, agent in signal.get("agentBinding", {}).items():
-        view[f"agent of {role}"] = commands.get(agent)
+        view[f"agent of {role}"] = commands.describe(agent)
     limits = signal.get("limits", {})
     return view | {name: render_limit(name, value) for name, value in limits.items()}
 

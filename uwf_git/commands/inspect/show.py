@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from uwf_git.commands.agent_run.activity import may_be_active
 from uwf_git.commands.inspect.step_view import (
-    get_command,
     view_attempt,
     view_error,
     view_step,
     view_steps,
 )
-from uwf_git.model.references import reference
+from uwf_git.commands.turn.choose_agent import settings_by_role
+from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.thread import ENDED, ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import START
@@ -21,7 +21,7 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head, resolve_thread
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 
 if TYPE_CHECKING:
     from uwf_git.commands.agent_run.running import Running
@@ -61,7 +61,7 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
         "endTime": updated_at if record.status in ENDED else None,
         "error": view_error(snapshot, present.last_attempt),
         **_view_account(present),
-        "agents": _agents(snapshot, present),
+        **_view_agents(snapshot, present),
         "workdir": find_workdir(store, head.thread),
         "commit": head.commit,
         "said": snapshot.subject,
@@ -156,7 +156,13 @@ def _find_reason(store: Store, snapshot: Snapshot) -> str:
     return ""
 
 
-def _agents(snapshot: Snapshot, present: ThreadState) -> dict[str, str]:
+def _view_agents(snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
+    """Return the command of each role's agent, and what else it was bound with."""
+    agents = {
+        role: get_typed(snapshot, agent, AGENT_CONFIG).payload
+        for role, agent in present.binding.items()
+    }
     return {
-        role: get_command(snapshot, reference(agent)) for role, agent in present.binding.items()
+        "agents": {role: agent["command"] for role, agent in agents.items()},
+        "agentSettings": settings_by_role(agents),
     }

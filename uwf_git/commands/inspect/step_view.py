@@ -3,6 +3,7 @@
 Keys are only ever added. A document is never the stored payload, so that the format may change.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -107,6 +108,14 @@ class Commands:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._known: dict[NodeHash | None, str] = {}
+
+    def describe(self, ref: Any) -> str:
+        """Return the command that a reference points at, or all settings if there are more."""
+        target = find_reference(ref)
+        if target is None:
+            return ""
+        agent = get_typed(self._snapshot, target, AGENT_CONFIG).payload
+        return self.get(ref) if len(agent) == 1 else json.dumps(agent, ensure_ascii=False)
 
     def get(self, ref: Any) -> str:
         """Return the command that a reference points at, as ``get_command``."""

@@ -5,9 +5,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.turn.bind_roles import NoSuchRole, bind_roles
+from uwf_git.commands.turn.bind_roles import bind_roles
 from uwf_git.commands.turn.choose_agent import NoAgent, build_agent
 from uwf_git.commands.turn.limits import choose_limits
+from uwf_git.commands.turn.typed_agents import NoSuchRole
 from uwf_git.commands.turn.workdir import existing_directory
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.engine.subject import first_line
@@ -43,7 +44,7 @@ class StartRequest(NamedTuple):
 
     prompt: str
     agents: tuple[str, ...] = ()
-    """``CMD`` for every role, or ``ROLE=CMD`` for one."""
+    """``CMD`` or settings for every role, or ``ROLE=…`` for one."""
 
     default_agent: str | None = None
     """$UWF_AGENT: the default of this process, before the configured one."""
@@ -85,7 +86,8 @@ def start_thread(
         NoSuchWorkflow, WorkflowRemoved, AmbiguousNode: no workflow matches, or several do.
         BadLocalWorkflow: the project's file of that name has problems.
         NoAgent: the request needs an agent for every role, and one has none.
-        EmptyPrompt, NoSuchRole, BadCommand, NotADirectory, BadLimit: the request is wrong.
+        EmptyPrompt, NoSuchRole, BadCommand, BadAgent, CommandUnnamed, NotADirectory, BadLimit: the
+            request is wrong.
         ThreadExists: the id is taken.
     """
     if not request.prompt.strip():

@@ -20,6 +20,7 @@ from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.limits import check_limits
 from uwf_git.commands.turn.retries import read_retry
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn, build_thread_result
+from uwf_git.commands.turn.typed_agents import check_next
 from uwf_git.commands.turn.workdir import choose_workdir
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, Conflict, UwfError
@@ -136,6 +137,7 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
         EndedElsewhere: the thread has ended at a remote, without the commits made here.
         WorkKept: another process took the step meanwhile; the agent's work is kept as a commit.
         NoAgent, AgentNotTrusted, WorkdirUnknown: an option is missing.
+        NoSuchRole, RoleNotNext, BadCommand, BadAgent, CommandUnnamed: ``--agent`` is wrong.
         CannotSign, UnfitSetting: the settings ask for a signature that cannot be made; work that
             an agent has finished is recorded by the next step.
         TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded.
@@ -151,6 +153,8 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
         if not is_steppable(snapshot, snapshot.get_present(), now_ms=caller.now_ms()):
             raise ThreadNotReady(snapshot)
         now = _decide(snapshot)
+        if not request.is_driven:
+            check_next(thread, now.workflow, request.choice.agents, role=now.role)
         if now.role == END:
             return end_thread(store, caller, seen, event="end")._replace(said="completed")
         check_limits(thread, now.present)

@@ -3,31 +3,15 @@
 Source: DESIGN 4.
 """
 
-import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
 from uwf_git.commands.turn.choose_agent import CONFIG_NAME
-from uwf_git.errors import Refused
+from uwf_git.commands.turn.typed_agents import lay_over, read_typed
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store
-
-_ROLE_WORD = re.compile(r"[^\s/=\"'\\]+")
-
-
-class NoSuchRole(Refused):
-    """`--agent ROLE=CMD` names a role that the workflow does not have."""
-
-    code = "no-such-role"
-
-    def __init__(self, role: str, workflow: Workflow) -> None:
-        super().__init__(
-            f"workflow {workflow.name} has no role {role}",
-            hint=f"its roles are {', '.join(workflow.roles)}",
-            role=role,
-            roles=list(workflow.roles),
-        )
+from uwf_git.store.trust import is_trusted
 
 
 class Bound(NamedTuple):
@@ -45,49 +29,52 @@ def bind_roles(
 ) -> Bound:
     """Return the agent of each role of *workflow* that has one.
 
-    *typed* is ``CMD`` for every role, or ``ROLE=CMD`` for one; *default* comes before the
-    configured agent.
+    *typed* are values of ``--agent``: a command or settings, for every role or for one; *default*
+    comes before the configured agent.
 
     Raises:
-        NoSuchRole: *typed* names a role that the workflow does not have.
-        BadCommand: a command cannot be split into words.
+        What ``read_typed`` and ``lay_over`` raise.
+        BadCommand: the configured command cannot be split into words.
     """
     command = default or store.config.get(CONFIG_NAME)
     configured = {"command": command} if command else None
     for_all = workflow.default_agent or configured
     binding = dict.fromkeys(workflow.roles, for_all)
     binding |= {role: agent for role, agent in workflow.agent_overrides.items() if role in binding}
-    said = bind_typed(workflow, typed)
-    binding |= said.agents
-    if configured and configured in binding.values():
+    bases = {role: agent for role, agent in binding.items() if agent is not None}
+    own = [] if configured is None else [configured]
+    said = bind_typed(store, workflow, typed, find_base=bases.get, own=own)
+    agents = bases | said.agents
+    if configured and configured in agents.values():
         split_command(configured["command"])
         said.typed.append(configured)
-    agents = {role: agent for role, agent in binding.items() if agent is not None}
-    return Bound(agents, said.typed)
+    return Bound({role: agents[role] for role in workflow.roles if role in agents}, said.typed)
 
 
-def bind_typed(workflow: Workflow, typed: Iterable[str]) -> Bound:
-    """Return the agents that were typed, without defaults."""
+def bind_typed(  # noqa: PLR0913 (the last three are keyword-only)
+    store: Store,
+    workflow: Workflow,
+    typed: Iterable[str],
+    *,
+    find_base: Callable[[str], dict[str, Any] | None],
+    own: Iterable[dict[str, Any]] = (),
+    keeps: bool = False,
+) -> Bound:
+    """Return the agents of the roles for which one was typed; *find_base* returns those before.
+
+    The agents *own* may run here though the store does not say so. *keeps* is as in ``lay_over``.
+    """
+    asked, may_run = read_typed(workflow, typed), list(own)
     agents: dict[str, dict[str, Any]] = {}
     said: list[dict[str, Any]] = []
-    # ``CMD`` for every role first, so that ``ROLE=CMD`` overrides it.
-    for text in sorted(typed, key=lambda each: _split_role(each, workflow)[0] or ""):
-        role, command = _split_role(text, workflow)
-        split_command(command)
-        agent = {"command": command}
-        said.append(agent)
-        agents |= dict.fromkeys(workflow.roles if role is None else [role], agent)
+    for role in workflow.roles:
+        mine = [each for each in asked if each.is_for(role)]
+        if not mine:
+            continue
+        base = find_base(role)
+        is_fit = base is None or base in may_run or is_trusted(store, base)
+        laid = lay_over(role, base, mine, may_run=is_fit, keeps=keeps)
+        agents[role] = laid.agent
+        if laid.is_own and laid.agent not in said:
+            said.append(laid.agent)
     return Bound(agents, said)
-
-
-def _split_role(text: str, workflow: Workflow) -> tuple[str | None, str]:
-    """Read ``ROLE=CMD`` or ``CMD``; a command may contain ``=`` as well."""
-    word, equals, command = text.partition("=")
-    if not equals:
-        return None, text
-    if word in workflow.roles:
-        return word, command
-    if _ROLE_WORD.fullmatch(word):
-        # No command begins like this (only a shell reads NAME=VALUE first): a role was meant.
-        raise NoSuchRole(word, workflow)
-    return None, text

@@ -4,15 +4,18 @@ A command that only came with a fetched thread does not run until it is trusted 
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
+from uwf_git.commands.turn.typed_agents import TypedAgent, lay_over, read_typed
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.snapshot import Snapshot, get_typed
 from uwf_git.store.trust import is_trusted
@@ -57,8 +60,8 @@ class AgentNotTrusted(Refused):
 class Choice(NamedTuple):
     """The options of a step that choose its agent."""
 
-    command: str | None = None
-    """``--agent``: this command (``CMD``, or ``ROLE=CMD``), for this step only."""
+    agents: tuple[str, ...] = ()
+    """Values of ``--agent``, for this step or drive only: ``[ROLE=]CMD`` or settings."""
 
     default: str | None = None
     """$UWF_AGENT: the default agent, before the configured one."""
@@ -75,24 +78,49 @@ def choose_agent(
     Raises:
         NoAgent: no agent is bound, and there is no default.
         AgentNotTrusted: its command came from elsewhere.
+        What ``read_typed`` and ``lay_over`` raise.
         MissingNode, DamagedNode: the bound agent cannot be read.
     """
-    own = _command_for(role, choice.command, present)
-    if own is None and role not in present.binding:
-        own = choice.default or store.config.get(CONFIG_NAME) or None
-        if own is None:
-            raise NoAgent(role)
-    if own is not None:
-        debug("PFC8BH1W", "agent named here", role=role, agent=agent_name(own))
-        # Typed or configured here, so it may run here.
-        return build_agent({"command": own}, timestamp=snapshot.commit.time_s * 1000)
-    node = get_typed(snapshot, present.binding[role], AGENT_CONFIG)
-    is_fit = choice.trust or is_person(node) or is_trusted(store, node.payload)
+    typed = _read_typed(snapshot, present, role, choice)
+    node, may_run = None, True
+    if not any("command" in each.settings for each in typed):
+        node, may_run = _find_bound(store, snapshot, present, role=role, choice=choice)
+    if typed:
+        base = None if node is None else node.payload
+        laid = lay_over(role, base, typed, may_run=may_run, keeps=False)
+        node = build_agent(laid.agent, timestamp=snapshot.commit.time_s * 1000)
+        may_run = laid.is_own
+    if node is None:
+        raise NoAgent(role)
+    may_run = may_run or choice.trust or is_person(node)
     agent = agent_name(node.payload["command"])
-    debug("6MNHY3VE", "agent bound", role=role, agent=agent, node=node.hash, may_run=is_fit)
-    if not is_fit:
+    debug("6MNHY3VE", "agent chosen", role=role, agent=agent, node=node.hash, may_run=may_run)
+    if not may_run:
         raise AgentNotTrusted(snapshot.record.thread, role, node.payload)
     return node
+
+
+def _read_typed(
+    snapshot: Snapshot, present: ThreadState, role: str, choice: Choice
+) -> list[TypedAgent]:
+    if not choice.agents:
+        return []
+    workflow = parse_workflow(snapshot.get_node(present.workflow))
+    return [each for each in read_typed(workflow, choice.agents) if each.is_for(role)]
+
+
+def _find_bound(
+    store: Store, snapshot: Snapshot, present: ThreadState, *, role: str, choice: Choice
+) -> tuple[Node | None, bool]:
+    """Return the agent of *role* without ``--agent``, and whether it may run here."""
+    if role in present.binding:
+        node = get_typed(snapshot, present.binding[role], AGENT_CONFIG)
+        return node, is_trusted(store, node.payload)
+    default = choice.default or store.config.get(CONFIG_NAME) or None
+    if default is None:
+        return None, True
+    # Configured here, so it may run here.
+    return build_agent({"command": default}, timestamp=snapshot.commit.time_s * 1000), True
 
 
 def is_person(agent: Node) -> bool:
@@ -100,14 +128,15 @@ def is_person(agent: Node) -> bool:
     return bool(agent.payload["command"].strip() == PERSON)
 
 
-def _command_for(role: str, text: str | None, present: ThreadState) -> str | None:
-    """Return the command of ``--agent`` for *role*: ``CMD``, or ``ROLE=CMD`` of this role."""
-    word, equals, command = (text or "").partition("=")
-    if equals and (word == role or word in present.binding):
-        return command if word == role else None
-    return text
-
-
 def build_agent(payload: dict[str, Any], *, timestamp: int) -> Node:
     """Build an AgentConfig node."""
     return build_node(AGENT_CONFIG, payload, timestamp=timestamp)
+
+
+def settings_by_role(agents: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return what AgentConfig payloads have besides the command; roles without any are absent."""
+    settings = {
+        role: {name: value for name, value in agent.items() if name != "command"}
+        for role, agent in agents.items()
+    }
+    return {role: each for role, each in settings.items() if each}

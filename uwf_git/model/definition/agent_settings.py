@@ -1,0 +1,72 @@
+"""Agent settings that are typed: a JSON merge patch (RFC 7396) of an AgentConfig payload.
+
+A setting that is not named stays as it is, and null removes one. Source: seed 001 (``env`` and
+``timeout`` of an agent); the rules of the fields are those of a workflow file (agents.py).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from uwf_git.errors import Refused
+from uwf_git.model.definition.agents import read_agent
+from uwf_git.model.definition.findings import Findings, InvalidWorkflow
+from uwf_git.model.problem import Problem
+from uwf_git.model.yaml.document import YamlDocument
+from uwf_git.model.yaml.reader import parse_yaml
+
+# Any command does: it stands where none is named, since only the other settings change.
+_UNNAMED = "-"
+
+
+class BadAgent(Refused):
+    """The settings of an agent are invalid."""
+
+    code = "bad-agent"
+
+    def __init__(self, source: str, problems: Sequence[Problem]) -> None:
+        first = problems[0]
+        where = f"{first.path}: " if first.path else ""
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        super().__init__(
+            f"{source} is no agent: {where}{first.message}{more}",
+            hint='write a command, or settings such as {"command": "uwf-claude", "protocol": '
+            '"flags", "timeout": 60, "env": {"LANG": "C"}}',
+            source=source,
+            problems=[problem.as_document() for problem in problems],
+        )
+
+
+def read_agent_settings(source: bytes | str, *, name: str) -> dict[str, Any]:
+    """Read a command, or the settings of an agent, from YAML or JSON; *name* is for errors.
+
+    Raises:
+        BadYaml: it is not YAML.
+        BadAgent: it has problems; the error lists all of them.
+    """
+    document = parse_yaml(source)
+    findings = Findings(document)
+    agent = read_agent(findings, (), _without_removals(findings, document))
+    try:
+        findings.raise_if_any()
+    except InvalidWorkflow as error:
+        raise BadAgent(name, error.problems) from None
+    named = document.value if isinstance(document.value, dict) else {"command": ""}
+    settings = dict(named)
+    if agent is not None and "command" in settings:
+        settings["command"] = agent.command
+    return settings
+
+
+def _without_removals(findings: Findings, document: YamlDocument) -> Any:
+    """Return the settings without those that are null, as ``read_agent`` takes them."""
+    value = document.value
+    if not isinstance(value, dict):
+        return value
+    if value.get("command", "") is None:
+        findings.add(("command",), "an agent needs a command, so null cannot remove it")
+    kept = dict(value)
+    if kept.get("command") is None:
+        kept["command"] = _UNNAMED
+    if isinstance(kept.get("env"), dict):
+        kept["env"] = {name: text for name, text in kept["env"].items() if text is not None}
+    return kept
