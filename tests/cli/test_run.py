@@ -35,6 +35,17 @@ def test_run_without_an_agent_does_not_begin(uwf: Uwf) -> None:
     assert uwf.json("thread", "list", "--all") == []
 
 
+def test_run_whose_agent_is_not_found_does_not_begin(uwf: Uwf) -> None:
+    agent = uwf.agent()
+
+    ran = uwf("run", uwf.file(), "-p", "x", "--agent", agent, "--agent", "checker=no-such-program")
+
+    assert (ran.status, ran.out) == (1, "")
+    assert "no thread was made: agent command 'no-such-program' is not on the PATH" in ran.err
+    assert "it would play checker" in ran.err
+    assert uwf.json("thread", "list", "--all") == []
+
+
 def test_registered_workflow_is_run_by_its_name(uwf: Uwf) -> None:
     uwf.json("workflow", "put", uwf.file())
 

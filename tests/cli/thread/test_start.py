@@ -97,3 +97,11 @@ def test_settings_of_an_agent_are_bound(uwf: Uwf) -> None:
     assert shown["agents"] == {"writer": agent, "checker": agent}
     del settings["command"]
     assert shown["agentSettings"] == {"writer": {"timeout": 5}, "checker": settings}
+
+
+def test_agent_that_is_not_found_here_is_noted(uwf: Uwf) -> None:
+    ran = uwf("thread", "start", "demo", "-p", "x", "--agent", "checker=no-such-program")
+
+    assert ran.status == 0
+    assert "'no-such-program' is not on the PATH, and is to play checker; " in ran.err
+    assert uwf.json("thread", "list")[0]["status"] == "ready"

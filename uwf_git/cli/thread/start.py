@@ -72,6 +72,7 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     )
     note_found(started)
     note_unbound(started)
+    _note_missing(started)
     emit(session, {"workflow": started.workflow, "thread": started.thread})
 
 
@@ -87,4 +88,13 @@ def note_unbound(started: Started) -> None:
         note(
             f"note: no agent is bound to {', '.join(started.unbound)}; give one with "
             "`uwf thread step --agent CMD`, or a default with `uwf config set agent CMD`"
+        )
+
+
+def _note_missing(started: Started) -> None:
+    """Note which agents are not found here: a step would fail, unless it runs elsewhere."""
+    for roles, error in started.missing:
+        note(
+            f"note: {error.message}, and is to play {', '.join(roles)}; unless the thread runs "
+            f"elsewhere, `uwf thread amend {started.thread} --agent {roles[0]}=CMD` names another"
         )

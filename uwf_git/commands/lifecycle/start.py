@@ -7,6 +7,11 @@ from typing import Any, NamedTuple
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.bind_roles import bind_roles
 from uwf_git.commands.turn.choose_agent import NoAgent, build_agent
+from uwf_git.commands.turn.find_programs import (
+    AgentMissing,
+    MissingProgram,
+    find_missing_programs,
+)
 from uwf_git.commands.turn.limits import choose_limits
 from uwf_git.commands.turn.typed_agents import NoSuchRole
 from uwf_git.commands.turn.workdir import existing_directory
@@ -53,7 +58,10 @@ class StartRequest(NamedTuple):
     """Where its agents run; None: the caller's directory."""
 
     needs_agents: bool = False
-    """Refuse a role without an agent; True when the thread is run at once."""
+    """Refuse a role without an agent, or whose program is not found here.
+
+    True when the thread is run at once.
+    """
 
     until: str | None = None
     """A role that the workflow must have: where a run at once is to stop."""
@@ -76,6 +84,9 @@ class Started(NamedTuple):
     found: FoundWorkflow
     """The workflow that the name meant; perhaps a file of the project."""
 
+    missing: tuple[MissingProgram, ...] = ()
+    """The programs of its agents that are not found here."""
+
 
 def start_thread(
     store: Store, caller: Caller, request: StartRequest, *, thread: ThreadId
@@ -86,6 +97,7 @@ def start_thread(
         NoSuchWorkflow, WorkflowRemoved, AmbiguousNode: no workflow matches, or several do.
         BadLocalWorkflow: the project's file of that name has problems.
         NoAgent: the request needs an agent for every role, and one has none.
+        AgentMissing: the request needs them, and the program of one is not found.
         EmptyPrompt, NoSuchRole, BadCommand, BadAgent, CommandUnnamed, NotADirectory, BadLimit: the
             request is wrong.
         ThreadExists: the id is taken.
@@ -102,6 +114,9 @@ def start_thread(
     unbound = tuple(role for role in found.workflow.roles if role not in bound.agents)
     if unbound and request.needs_agents:
         raise NoAgent(", ".join(unbound))
+    missing = find_missing_programs(bound.agents, caller.environ, workdir)
+    if missing and request.needs_agents:
+        raise AgentMissing(missing[0])
     agents = {role: build_agent(agent, timestamp=now) for role, agent in bound.agents.items()}
     start = _start_node(found.workflow, request._replace(limits=limits), agents, now)
     trust_agents(store, bound.typed)
@@ -109,7 +124,7 @@ def start_thread(
     # Before the ref: a kill in between must not leave a thread without its work directory.
     set_workdir(store, thread, workdir)
     create_head(store, thread, record_start(store, new, caller.signing(store)))
-    return Started(found.workflow.hash, thread, unbound, found)
+    return Started(found.workflow.hash, thread, unbound, found, tuple(missing))
 
 
 def _start_node(

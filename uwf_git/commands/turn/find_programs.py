@@ -1,0 +1,64 @@
+"""Look for the programs of agents before a thread is made; nothing runs."""
+
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from uwf_git.agents.command_line import (
+    ProgramMissing,
+    build_search_path,
+    resolve_program,
+    split_command,
+)
+from uwf_git.commands.turn.choose_agent import PERSON
+from uwf_git.errors import Refused
+
+
+class MissingProgram(NamedTuple):
+    """A program that cannot be started here, and the roles that it would play."""
+
+    roles: tuple[str, ...]
+    error: ProgramMissing
+
+
+class AgentMissing(Refused):
+    """The program of an agent cannot be started on this machine, and the thread is to run now."""
+
+    code = "agent-missing"
+
+    def __init__(self, missing: MissingProgram) -> None:
+        super().__init__(
+            f"no thread was made: {missing.error.message}; it would play "
+            f"{', '.join(missing.roles)}",
+            hint=missing.error.hint,
+            roles=list(missing.roles),
+            **missing.error.facts,
+        )
+
+
+def find_missing_programs(
+    agents: Mapping[str, dict[str, Any]], environ: Mapping[str, str], workdir: str
+) -> list[MissingProgram]:
+    """Return the programs of *agents*, by role, that a step in *workdir* would not find."""
+    missing: dict[str, MissingProgram] = {}
+    for role, agent in agents.items():
+        error = _find_problem(agent, environ, workdir)
+        if error is not None:
+            before = missing[error.message].roles if error.message in missing else ()
+            missing[error.message] = MissingProgram((*before, role), error)
+    return list(missing.values())
+
+
+def _find_problem(
+    agent: dict[str, Any], environ: Mapping[str, str], workdir: str
+) -> ProgramMissing | None:
+    command = agent["command"]
+    if command.strip() == PERSON:
+        return None
+    own: dict[str, str] = agent.get("env", {})
+    path = build_search_path(own.get("PATH", environ.get("PATH", os.defpath)))
+    try:
+        resolve_program(split_command(command)[0], path=path, workdir=workdir)
+    except ProgramMissing as error:
+        return error
+    return None
