@@ -100,6 +100,7 @@ def test_event_is_reported_whole() -> None:
         "workflow": "31PY5YAKWQ9YD",
         "workflowName": "demo",
         "forkedFrom": None,
+        "parentThread": None,
         "commit": COMMIT,
         "subject": "step: said",
         "reason": None,

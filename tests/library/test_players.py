@@ -11,6 +11,7 @@ from uwf_git import (
     AgentFailed,
     PlayerResult,
     Refused,
+    TaskFilter,
     TaskHandle,
     TaskRuntime,
 )
@@ -44,6 +45,27 @@ def test_function_gets_the_context_of_its_turn(runtime: TaskRuntime, task: TaskH
     )
     assert [step.role for step in context.steps] == ["writer", "checker"]
     assert context.steps[0].meta == {"text": "Do it. (1)"}
+
+
+def test_player_that_starts_a_task_names_itself_as_the_parent(store: str) -> None:
+    children: list[TaskHandle] = []
+
+    def delegate(context: AgentContext) -> Mapping[str, Any]:
+        assert context.start.parent_thread is None
+        children.append(runtime.start(DEMO, "A part.", agents="x", parent=context.thread_id))
+        return {"text": children[0].task_id}
+
+    runtime = TaskRuntime(store, players={"writer": delegate})
+    task = runtime.start(DEMO, "Do it.", agents={"checker": {"command": "x", "timeout": 9}})
+    task.step()
+
+    child = children[0].query()
+    assert (child.parent_task_id, child.task_depth) == (task.task_id, 1)
+    assert (task.query().parent_task_id, task.query().task_depth) == (None, 0)
+    assert runtime.list(TaskFilter(parent=task.task_id)) == tuple(children)
+    assert task.query().document["agentSettings"] == {"checker": {"timeout": 9}}
+    task.amend(agents={"checker": {"env": {"A": "b"}}})
+    assert task.query().document["agentSettings"] == {"checker": {"timeout": 9, "env": {"A": "b"}}}
 
 
 def test_binding_names_the_player(task: TaskHandle) -> None:

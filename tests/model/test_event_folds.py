@@ -199,6 +199,16 @@ def test_fork_begins_without_failures_wait_and_pause() -> None:
     assert (forked.record.thread[-1], forked.record.forked_from) == ("2", THREAD)
 
 
+def test_parent_thread_stays_but_for_a_fork() -> None:
+    parent = ThreadId("01J00000000000000000000009")
+    child = at(FULL)
+    child = child._replace(record=child.record._replace(parent_thread=parent))
+
+    assert after(child, "end").record.parent_thread == parent
+    other = ThreadId("01J00000000000000000000002")
+    assert after(child, "fork", thread=other).record.parent_thread is None
+
+
 @pytest.mark.parametrize(("event", "status"), [("end", "completed"), ("kill", "killed")])
 def test_end_changes_the_status_only(event: Event, status: Status) -> None:
     assert status_and_state(after(at(FULL), event)) == (status, FULL)

@@ -195,6 +195,7 @@ def tell_record(record: TransitionRecord) -> dict[str, Any]:
         "workflow": record.workflow,
         "workflowName": record.workflow_name,
         "forkedFrom": record.forked_from,
+        "parentThread": record.parent_thread,
     }
 
 

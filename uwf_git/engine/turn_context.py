@@ -57,6 +57,12 @@ class Start:
 
     initial_state: dict[str, Any]
 
+    depth: int = 0
+    """How deep the thread is nested: 0, or one more than that of its parent thread."""
+
+    parent_thread: str | None = None
+    """The thread whose agent started this one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
@@ -182,6 +188,8 @@ def _parse_start(part: "_Fields") -> Start:
         hash=part.text("hash"),
         timestamp=part.number("timestamp"),
         initial_state=part.find_object("initialState") or {},
+        depth=part.find_number("depth") or 0,
+        parent_thread=part.find_text("parentThread"),
     )
 
 
@@ -230,6 +238,9 @@ class _Fields:
         if not isinstance(value, int) or isinstance(value, bool):
             raise BadContext(self._at(name), "is not a whole number")
         return value
+
+    def find_number(self, name: str) -> int | None:
+        return None if self._value.get(name) is None else self.number(name)
 
     def find_object(self, name: str) -> dict[str, Any] | None:
         value = self._value.get(name)

@@ -47,6 +47,9 @@ class TaskFilter:
     before: int | None = None
     """Only those that last changed before this time."""
 
+    parent: str | None = None
+    """Only those that agents of this task started, ended ones as well."""
+
     offset: int = 0
     limit: int | None = None
 
@@ -117,7 +120,7 @@ class TaskRuntime:
         """
         return put_source(self._place, workflow)
 
-    def start(
+    def start(  # noqa: PLR0913 (keyword-only, and each has a default)
         self,
         workflow: WorkflowSource,
         prompt: str,
@@ -125,19 +128,21 @@ class TaskRuntime:
         agents: AgentsByRole | str | None = None,
         limits: Limits | None = None,
         workdir: str | os.PathLike[str] | None = None,
+        parent: str | None = None,
     ) -> TaskHandle:
         """Start a task; nothing runs before it is stepped or run.
 
         *workflow* is a name or a hash, or anything that ``put`` accepts, which is put first.
         *agents* is a command for every role; or, by role, commands or settings such as
         ``{"command": "uwf-claude", "timeout": 60, "env": {"LANG": "C"}}``. *workdir* is where the
-        agents run, by default the runtime's directory.
+        agents run, by default the runtime's directory. *parent* is the task whose agent starts it,
+        by default that of $UWF_THREAD_ID; a player names its ``context.thread_id``.
 
         Raises:
             Refused: there is no such workflow, role, limit or directory, or the prompt is empty.
         """
         where = None if workdir is None else os.fspath(workdir)
-        request = TaskRequest(workflow, prompt, agents, limits, where)
+        request = TaskRequest(workflow, prompt, agents, limits, where, parent)
         return TaskHandle(self._place, start_task(self._place, request))
 
     def task(self, task_id: str) -> TaskHandle:
@@ -223,5 +228,6 @@ def build_list_request(wanted: TaskFilter) -> ListRequest:
         after_ms=wanted.after,
         before_ms=wanted.before,
         offset=wanted.offset,
+        parent=wanted.parent,
         limit=wanted.limit,
     )

@@ -46,6 +46,8 @@ class TaskRequest(NamedTuple):
     agents: AgentsByRole | str | None
     limits: Limits | None
     workdir: str | None
+    parent: str | None = None
+    """The task whose agent starts it."""
 
 
 def start_task(place: Place, request: TaskRequest) -> ThreadId:
@@ -59,6 +61,7 @@ def start_task(place: Place, request: TaskRequest) -> ThreadId:
         place.agent,
         request.workdir,
         limits=to_limit_names(request.limits),
+        parent=request.parent,
     )
     with place.writing() as store:
         return start_thread(store, place.caller, start, thread=new_task_id(place)).thread

@@ -40,6 +40,12 @@ class TaskStatus:
     depth: int
     """How many steps there are."""
 
+    parent_task_id: str | None
+    """The task whose agent started this one."""
+
+    task_depth: int
+    """How deep the task is nested: 0, or one more than that of its parent."""
+
     head: str
     """The hash of the newest step."""
 
@@ -73,6 +79,8 @@ def read_status(document: dict[str, Any]) -> TaskStatus:
         current_node=document["currentNode"],
         current_iteration=document["currentIteration"],
         depth=document["depth"],
+        parent_task_id=document["parentThread"],
+        task_depth=document["threadDepth"],
         head=document["head"],
         state=document["state"],
         start_time=document["startTime"],

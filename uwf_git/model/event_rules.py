@@ -205,15 +205,24 @@ def apply_event(before: Standing, event: Event, cause: Cause = _NO_CAUSE) -> Sta
         depth=state.depth,
         workflow=state.workflow,
         workflow_name=cause.workflow_name or before.record.workflow_name,
+        parent_thread=None if event == "fork" else before.record.parent_thread,
         **{name: value if carries(event, name) else None for name, value in carried.items()},  # type: ignore[arg-type]  # each has its field's type
     )
     return Standing(record, state)
 
 
 def begin_thread(
-    thread: ThreadId, start: Node, name: str, *, initial_state: Mapping[str, object] | None
+    thread: ThreadId,
+    start: Node,
+    name: str,
+    *,
+    initial_state: Mapping[str, object] | None,
+    parent: ThreadId | None = None,
 ) -> Standing:
-    """Return where a new thread stands; *name* and *initial_state* are its workflow's."""
+    """Return where a new thread stands; *name* and *initial_state* are its workflow's.
+
+    *parent* is the thread whose agent starts it.
+    """
     state = folds.begin_state(start, initial_state)
     record = TransitionRecord(
         thread=thread,
@@ -223,6 +232,7 @@ def begin_thread(
         depth=0,
         workflow=state.workflow,
         workflow_name=name,
+        parent_thread=parent,
     )
     return Standing(record, state)
 

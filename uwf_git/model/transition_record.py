@@ -36,3 +36,6 @@ class TransitionRecord(NamedTuple):
 
     signal: NodeHash | None = None
     """The Signal node of an event that steers the thread."""
+
+    parent_thread: ThreadId | None = None
+    """The thread whose agent started this one; a fork drops it."""

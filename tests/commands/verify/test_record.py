@@ -88,6 +88,7 @@ def test_stories_of_threads_that_were_steered_are_right(story: list[TransitionRe
         (FORK, {"forked_from": None}, "fork has no Uwf-Forked-From"),
         (STEP, {"forked_from": OTHER}, "step has a Uwf-Forked-From"),
         (END, {"forked_from": OTHER}, "end has a Uwf-Forked-From"),
+        (STEP, {"parent_thread": THREAD}, "Uwf-Parent-Thread is the thread itself"),
         (STEP, {"thread": OTHER}, f"Uwf-Thread is {OTHER}, and this is the history of {THREAD}"),
     ],
 )
@@ -117,6 +118,16 @@ def test_impossible_record_is_reported(
         (PAUSE, POKE, "Uwf-Event is poke, after the thread was paused"),
         (PAUSE, STEP._replace(depth=2), "is ready after step, and the thread was paused"),
         (STEP, POKE._replace(depth=1), "Uwf-Depth is 1, and must be 0 after 1"),
+        (
+            STEP,
+            END._replace(parent_thread=OTHER),
+            f"Uwf-Parent-Thread is {OTHER}, and was absent",
+        ),
+        (
+            STEP._replace(parent_thread=OTHER),
+            FORK._replace(parent_thread=OTHER),
+            f"Uwf-Parent-Thread is {OTHER}, and a fork has none",
+        ),
         (STEP, FORK._replace(depth=0), "Uwf-Depth is 0, and must be 1 after 1"),
     ],
 )
@@ -124,6 +135,13 @@ def test_record_that_cannot_follow_is_reported(
     before: TransitionRecord, record: TransitionRecord, told: str
 ) -> None:
     assert any(told in each for each in check_next(before, record))
+
+
+def test_commit_of_an_older_uwf_may_lack_the_parent_thread() -> None:
+    before = STEP._replace(parent_thread=OTHER)
+
+    assert list(check_next(before, END._replace(parent_thread=OTHER))) == []
+    assert list(check_next(before, END)) == []
 
 
 def test_history_begins_with_a_start() -> None:

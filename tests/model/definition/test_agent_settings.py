@@ -3,7 +3,6 @@
 import pytest
 
 from uwf_git.model.definition.agent_settings import BadAgent, read_agent_settings
-from uwf_git.model.yaml.bad_yaml import BadYaml
 
 
 def test_command_alone_and_settings_are_read() -> None:
@@ -47,5 +46,6 @@ def test_problems_are_listed(text: str, problem: str) -> None:
 
 
 def test_what_is_not_yaml_is_refused() -> None:
-    with pytest.raises(BadYaml):
-        read_agent_settings('{"command": "a", "command": "b"}', name="f")
+    for text in ('{"command": "a", "command": "b"}', '{"command": "a"', b"\xff"):
+        with pytest.raises(BadAgent, match="f is no agent: "):
+            read_agent_settings(text, name="f")

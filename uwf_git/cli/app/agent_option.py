@@ -23,7 +23,7 @@ def agents_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[...
 
     Raises:
         NotText: one is not UTF-8.
-        InputUnreadable, InputTooLarge, BadYaml, BadAgent: a file cannot be used.
+        InputUnreadable, InputTooLarge, BadAgent: a file cannot be used.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -34,6 +34,7 @@ class NoTimeBetween(BadUsage):
 @verb(
     "uwf thread list",
     "uwf thread list --all --workflow solve-issue --status completed --status killed",
+    "uwf thread list --children 01J7K9M2",
     "uwf thread list --all --after 7d --before 2026-11-01 --offset 50 --limit 50",
 )
 @click.option("--all", "archived", is_flag=True, help="Archived threads as well.")
@@ -54,6 +55,12 @@ class NoTimeBetween(BadUsage):
 )
 @click.option(
     "--before", type=MOMENT, metavar="WHEN", help="Only threads whose last event was before."
+)
+@click.option(
+    "--children",
+    "parent",
+    metavar="THREAD",
+    help="Only threads that agents of this thread started, ended ones as well.",
 )
 @limit_option(default=_DEFAULT_LIMIT)
 @click.option(
@@ -92,6 +99,7 @@ def _request(session: Session, asked: dict[str, Any]) -> ListRequest:
         frozenset(asked["statuses"]),
         None if after is None else after.at(now_ms),
         None if before is None else before.at(now_ms),
+        parent=asked["parent"],
     )
     after_ms, before_ms = request.after_ms, request.before_ms
     if after_ms is not None and before_ms is not None and after_ms >= before_ms:

@@ -38,6 +38,7 @@ def _text(document: dict[str, Any]) -> str:
         "because": document.get("reason"),
         "told": document.get("hint"),
         "head": document["head"],
+        "parent": _parent(document),
         "prompt": document["prompt"],
         "steps": document["depth"],
         "newest": document["said"],
@@ -56,6 +57,12 @@ def _text(document: dict[str, Any]) -> str:
     if "question" in document:
         lines += ["", *_question(document["question"])]
     return "\n".join(lines)
+
+
+def _parent(document: dict[str, Any]) -> str | None:
+    """Return the thread whose agent started this one."""
+    parent = document["parentThread"]
+    return None if parent is None else f"{parent} (an agent of it started this thread)"
 
 
 def describe_status(document: dict[str, Any]) -> str:

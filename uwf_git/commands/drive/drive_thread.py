@@ -154,7 +154,7 @@ def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) ->
 
     Raises:
         NoSuchRole: one of them does not.
-        BadCommand, BadYaml, BadAgent: an agent is invalid.
+        BadCommand, BadAgent: an agent is invalid.
     """
     workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
     if until is not None and until not in workflow.roles:

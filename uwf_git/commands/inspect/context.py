@@ -63,6 +63,8 @@ def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str
             "hash": start.hash,
             "prompt": start.payload["prompt"],
             "timestamp": start.timestamp,
+            "depth": snapshot.get_nesting(),
+            "parentThread": snapshot.record.parent_thread,
         },
         "steps": view_steps(snapshot),
         "head": snapshot.record.node,

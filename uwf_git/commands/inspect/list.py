@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread import ENDED
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.thread_id import ThreadId, is_thread_id, parse_thread_prefix
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import find_head, list_threads
+from uwf_git.store.threads.heads import find_head, list_threads, resolve_thread
 from uwf_git.store.threads.lock import find_driver, find_holder
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
@@ -43,15 +43,26 @@ class ListRequest(NamedTuple):
     offset: int = 0
     """How many rows to skip."""
 
+    parent: str | None = None
+    """Only those that agents of this thread started, ended ones as well: an id or a prefix."""
+
     limit: int | None = None
 
 
 def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]:
     """List the threads that *request* selects, newest first.
 
-    A status that only ended threads have includes the archived ones.
+    A status that only ended threads have includes the archived ones, and so does a parent.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: the parent is no thread, or several.
     """
     archived = request.archived or bool(request.statuses & ENDED)
+    if request.parent is not None:
+        # A child may be here without its parent, whose whole id is enough.
+        parent = parse_thread_prefix(request.parent)
+        known = parent if is_thread_id(parent) else resolve_thread(store, parent)
+        request, archived = request._replace(parent=known), True
     rows = (_row(store, thread) for thread in walk_threads(store, archived=archived))
     wanted = (row for row in rows if row is not None and _is_wanted(row, request))
     end = None if request.limit is None else request.offset + request.limit
@@ -87,6 +98,7 @@ def _row(store: Store, thread: ThreadId) -> dict[str, Any] | None:
         "head": record.node,
         "lastUpdateTime": snapshot.commit.time_s * 1000,
         "said": snapshot.subject,
+        **({} if record.parent_thread is None else {"parentThread": record.parent_thread}),
         **waits,
     }
 
@@ -120,6 +132,8 @@ def _status(store: Store, record: TransitionRecord) -> str:
 
 def _is_wanted(row: dict[str, Any], request: ListRequest) -> bool:
     if request.statuses and row["status"] not in request.statuses:
+        return False
+    if request.parent is not None and row.get("parentThread") != request.parent:
         return False
     if request.workflow is not None and request.workflow not in {
         row.get("workflow"),

@@ -92,10 +92,16 @@ def render_thread(store: Store, text: str, *, last: int | None = None) -> Iterat
             f"**{tip.record.status}**",
             count_steps(tip.record.depth),
             f"started {render_time(start.timestamp)}",
+            *_name_parent(tip),
         ),
         prompt,
         _entries(story, tip),
     )
+
+
+def _name_parent(tip: Snapshot) -> tuple[str, ...]:
+    parent = tip.record.parent_thread
+    return () if parent is None else (f"by an agent of thread `{parent}`",)
 
 
 def _entries(story: list[Snapshot], tip: Snapshot) -> Iterator[ThreadEntry]:

@@ -53,6 +53,8 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
         "status": status,
         "head": record.node,
         "depth": record.depth,
+        "parentThread": record.parent_thread,
+        "threadDepth": snapshot.get_nesting(),
         "prompt": start.payload["prompt"],
         "currentNode": None if present.role == START else present.role,
         "currentIteration": present.visits.get(present.role, 0),

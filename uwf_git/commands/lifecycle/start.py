@@ -23,13 +23,17 @@ from uwf_git.model.event_rules import begin_thread
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import create_head
+from uwf_git.store.threads.heads import create_head, find_head, get_head, resolve_thread
 from uwf_git.store.threads.local_files import set_workdir
 from uwf_git.store.threads.record import NewCommit, record_start
+from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.store.trust import trust_agents
+
+THREAD_VARIABLE = "UWF_THREAD_ID"
+"""What an agent's environment says about the thread that it plays in."""
 
 
 class EmptyPrompt(Refused):
@@ -66,11 +70,21 @@ class StartRequest(NamedTuple):
     until: str | None = None
     """A role that the workflow must have: where a run at once is to stop."""
 
+    parent: str | None = None
+    """The thread whose agent starts it; None: that of $UWF_THREAD_ID, if this store has it."""
+
     limits: Mapping[str, Any] = MappingProxyType({})
     """The thread's limits, by their names in the StartNode (``maxSteps``, …).
 
     They come before those of the workflow's ``config``; None removes one of those.
     """
+
+
+class _Parent(NamedTuple):
+    """The thread whose agent starts another one."""
+
+    thread: ThreadId
+    nesting: int
 
 
 class Started(NamedTuple):
@@ -100,6 +114,7 @@ def start_thread(
         AgentMissing: the request needs them, and the program of one is not found.
         EmptyPrompt, NoSuchRole, BadCommand, BadAgent, CommandUnnamed, NotADirectory, BadLimit: the
             request is wrong.
+        NoSuchThread, AmbiguousThread, NotAThreadId: the request names no parent, or several.
         ThreadExists: the id is taken.
     """
     if not request.prompt.strip():
@@ -118,32 +133,61 @@ def start_thread(
     if missing and request.needs_agents:
         raise AgentMissing(missing[0])
     agents = {role: build_agent(agent, timestamp=now) for role, agent in bound.agents.items()}
-    start = _start_node(found.workflow, request._replace(limits=limits), agents, now)
+    parent = _find_parent(store, caller, request.parent)
+    more = limits if parent is None else {**limits, "depth": parent.nesting + 1}
+    start = _start_node(found.workflow, request.prompt, agents, more, timestamp=now)
     trust_agents(store, bound.typed)
-    new = _build(thread, found, start, agents)
+    new = _build(thread, found, start, agents, parent=None if parent is None else parent.thread)
     # Before the ref: a kill in between must not leave a thread without its work directory.
     set_workdir(store, thread, workdir)
     create_head(store, thread, record_start(store, new, caller.signing(store)))
     return Started(found.workflow.hash, thread, unbound, found, tuple(missing))
 
 
+def _find_parent(store: Store, caller: Caller, named: str | None) -> _Parent | None:
+    """Return the thread whose agent this process is, if the store has it.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: *named* names no thread, or several.
+    """
+    text = caller.environ.get(THREAD_VARIABLE, "") if named is None else named
+    if named is None and not (is_thread_id(text) and find_head(store, ThreadId(text))):
+        # The agent of a thread of another store: its id means nothing in this one.
+        return None
+    thread = resolve_thread(store, text)
+    snapshot = read_snapshot(store, get_head(store, thread).commit)
+    return _Parent(thread, snapshot.get_nesting())
+
+
 def _start_node(
-    workflow: Workflow, request: StartRequest, agents: dict[str, Node], now: int
+    workflow: Workflow,
+    prompt: str,
+    agents: dict[str, Node],
+    more: Mapping[str, Any],
+    *,
+    timestamp: int,
 ) -> Node:
     payload: dict[str, Any] = {
         "workflow": reference(workflow.hash),
-        "prompt": request.prompt,
+        "prompt": prompt,
         "agentBinding": {role: reference(agent.hash) for role, agent in agents.items()},
-        **request.limits,
+        **more,
     }
-    return build_node(START, payload, timestamp=now)
+    return build_node(START, payload, timestamp=timestamp)
 
 
 def _build(
-    thread: ThreadId, found: FoundWorkflow, start: Node, agents: dict[str, Node]
+    thread: ThreadId,
+    found: FoundWorkflow,
+    start: Node,
+    agents: dict[str, Node],
+    *,
+    parent: ThreadId | None,
 ) -> NewCommit:
     workflow = found.workflow
-    begun = begin_thread(thread, start, workflow.name, initial_state=workflow.initial_state)
+    begun = begin_thread(
+        thread, start, workflow.name, initial_state=workflow.initial_state, parent=parent
+    )
     return NewCommit(
         begun.record,
         said=first_line(start.payload["prompt"]),

@@ -84,7 +84,7 @@ def read_typed(workflow: Workflow, texts: Iterable[str]) -> list[TypedAgent]:
     Raises:
         NoSuchRole: one names a role that the workflow does not have.
         BadCommand: a command cannot be split into words.
-        BadYaml, BadAgent: settings are invalid.
+        BadAgent: settings are invalid.
     """
     typed = [_read(text, workflow) for text in texts]
     return sorted(typed, key=lambda each: each.role or "")

@@ -263,6 +263,11 @@ class CommitChecks:
                 f"Uwf-Workflow is {record.workflow}, and start.json names another",
                 node=start.hash,
             )
+        depth = start.payload.get("depth", 0)
+        if bool(depth) != (record.parent_thread is not None):
+            parent = record.parent_thread or "absent"
+            message = f"Uwf-Parent-Thread is {parent}, and start.json has depth {depth}"
+            yield site.finding(message, node=start.hash)
         name = workflow.payload["name"]
         if record.workflow_name != name:
             message = f"Uwf-Workflow-Name is {record.workflow_name!r}, and its name is {name!r}"

@@ -21,6 +21,8 @@ def check_alone(record: TransitionRecord, thread: ThreadId | None) -> Iterator[s
         yield f"Uwf-Status is {record.status}, and {event} leads to {_or(rule.leads_to.split())}"
     if record.forked_from == record.thread:
         yield "Uwf-Forked-From is the thread itself"
+    if record.parent_thread == record.thread:
+        yield "Uwf-Parent-Thread is the thread itself"
     if not rule.is_written:
         return
     for field, trailer in CARRIED.items():
@@ -52,6 +54,11 @@ def check_next(before: TransitionRecord, record: TransitionRecord) -> Iterator[s
         yield f"Uwf-Depth is {record.depth}, and must be {depth} after {before.depth}"
     if not rule.may_move_head and record.node != before.node:
         yield f"Uwf-Node is {record.node}, and {event} leaves it at {before.node}"
+    # An older uwf leaves the trailer out of the commits that it adds; it never changes one.
+    known = {None} if event == "fork" else {None, before.parent_thread}
+    if record.parent_thread not in known:
+        was = "a fork has none" if event == "fork" else f"was {before.parent_thread or 'absent'}"
+        yield f"Uwf-Parent-Thread is {record.parent_thread}, and {was}"
     if not rule.changes_workflow:
         if record.workflow != before.workflow:
             yield f"Uwf-Workflow is {record.workflow}, and {event} leaves it at {before.workflow}"

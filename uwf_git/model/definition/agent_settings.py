@@ -11,6 +11,7 @@ from uwf_git.errors import Refused
 from uwf_git.model.definition.agents import read_agent
 from uwf_git.model.definition.findings import Findings, InvalidWorkflow
 from uwf_git.model.problem import Problem
+from uwf_git.model.yaml.bad_yaml import BadYaml
 from uwf_git.model.yaml.document import YamlDocument
 from uwf_git.model.yaml.reader import parse_yaml
 
@@ -40,10 +41,12 @@ def read_agent_settings(source: bytes | str, *, name: str) -> dict[str, Any]:
     """Read a command, or the settings of an agent, from YAML or JSON; *name* is for errors.
 
     Raises:
-        BadYaml: it is not YAML.
-        BadAgent: it has problems; the error lists all of them.
+        BadAgent: it is not YAML, or has problems; the error lists all of them.
     """
-    document = parse_yaml(source)
+    try:
+        document = parse_yaml(source)
+    except BadYaml as error:
+        raise BadAgent(name, [Problem("", error.message)]) from None
     findings = Findings(document)
     agent = read_agent(findings, (), _without_removals(findings, document))
     try:

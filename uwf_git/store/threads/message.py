@@ -10,6 +10,7 @@ from uwf_git.model.transition_record import FORMAT, TransitionRecord
 from uwf_git.store.objects.message import BadMessage, build_message, parse_trailers
 
 _FORKED_FROM = "Uwf-Forked-From"
+_PARENT = "Uwf-Parent-Thread"
 _LONGEST_NUMBER = 15
 
 
@@ -41,12 +42,14 @@ def parse_thread_message(message: bytes) -> TransitionRecord:
         attempt=_natural(trailers, "Uwf-Attempt") if "Uwf-Attempt" in trailers else None,
         forked_from=_thread(trailers[_FORKED_FROM]) if _FORKED_FROM in trailers else None,
         signal=_node(trailers, "Uwf-Signal") if "Uwf-Signal" in trailers else None,
+        parent_thread=_thread(trailers[_PARENT]) if _PARENT in trailers else None,
     )
 
 
 def _build_trailers(record: TransitionRecord) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str | int | None]] = [
         ("Uwf-Thread", record.thread),
+        (_PARENT, record.parent_thread),
         ("Uwf-Event", record.event),
         ("Uwf-Status", record.status),
         ("Uwf-Node", record.node),

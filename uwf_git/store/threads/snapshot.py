@@ -123,6 +123,17 @@ class Snapshot(NamedTuple):
             raise DamagedCommit(self.commit.oid, f"has a {START_FILE} that is not a StartNode")
         return node
 
+    def get_nesting(self) -> int:
+        """Return how deep the thread is nested: 0, or one more than that of its parent thread.
+
+        Raises:
+            DamagedCommit: start.json is missing or invalid.
+        """
+        if self.record.parent_thread is None:
+            # A fork of a nested thread has its StartNode, and no parent.
+            return 0
+        return int(self.get_start().payload.get("depth", 0))
+
     def get_head_node(self) -> Node:
         """Return the head of the chain: the newest StepNode, or the StartNode."""
         return self.get_node(self.record.node)
