@@ -78,11 +78,21 @@ def test_agent_of_one_step_plays_that_step_only(
 ) -> None:
     agent = program("""echo '{"meta": {"text": "by a program"}}'""")
 
-    task.step(agent=f"writer={agent}")
+    task.step(agent={"writer": {"command": agent, "timeout": 30}})
 
     document = task.query().document
     assert document["step"]["meta"] == {"text": "by a program"}
     assert document["agents"]["writer"] == "python:writer"
+
+
+def test_agents_of_several_roles_play_one_run(
+    task: TaskHandle, program: Callable[..., str]
+) -> None:
+    agent = program("""echo '{"meta": {"text": "by a program", "ok": true}}'""")
+
+    run = task.run(agent={"writer": agent, "checker": {"command": agent}})
+
+    assert (run.stopped, run.steps) == ("end", 2)
 
 
 def test_workdir_of_a_step_lasts(

@@ -161,6 +161,7 @@ class TaskHandle:
         agent has used up its retries, at a limit, after *max_steps*, and after a step of the role
         *until*. With *wait* it sleeps until the usage limits that agents hit are over. *on_step*
         is called after each step, in this Python thread; an exception from it ends the run.
+        *agent* plays this run: a command, or as the *agents* of ``start``.
 
         Raises:
             Refused: no step can be taken, or there is no role *until*.

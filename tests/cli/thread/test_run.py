@@ -56,7 +56,8 @@ def test_agents_and_directory_of_the_run_reach_a_driver_in_the_background(uwf: U
     (uwf.place / "sub dir").mkdir()
     thread = uwf.begun("no-such-agent")
     mine = uwf.agent(f"pwd >where; {ANSWER}", name="mine")
-    words = ["--agent", mine, "--workdir", "sub dir", "--max-steps", "1", "--stream", "--trust"]
+    words = ["--agent", f"writer={mine}", "--agent", "checker=another", "--workdir", "sub dir"]
+    words += ["--max-steps", "1", "--stream", "--trust"]
 
     driver = uwf.json("thread", "run", thread, "--background", *words)
     [rest] = uwf.json("thread", "wait", thread, "--timeout", "30")

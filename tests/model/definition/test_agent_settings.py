@@ -17,6 +17,12 @@ def test_command_alone_and_settings_are_read() -> None:
     assert read_agent_settings(text, name="f") == settings
 
 
+def test_json_may_have_what_yaml_has_not() -> None:
+    text = '{\t"command":\t"c \\ud83d\\ude00"}'
+
+    assert read_agent_settings(text, name="f") == {"command": "c \U0001f600"}
+
+
 def test_null_stays_to_remove_a_setting() -> None:
     text = "{timeout: null, env: {A: null, B: b}}"
 

@@ -7,8 +7,21 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.session.caller import terminal_caller
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.steered import emit_steered, hint_option
-from uwf_git.cli.thread.stepping import Stepping, step_options, take_step
+from uwf_git.cli.thread.stepping import NOT_GIVEN, Stepping, step_options, take_step
 from uwf_git.commands.control.poke import poke_thread
+from uwf_git.errors import BadUsage
+
+
+class NoStepToTake(BadUsage):
+    """An option of the step was given with --no-step."""
+
+    code = "no-step-to-take"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "--agent, --workdir and --trust are for the step, and --no-step takes none",
+            hint="leave out --no-step, or give them to `uwf thread step`",
+        )
 
 
 @verb(
@@ -38,6 +51,8 @@ def command(
     The old answer stays in the history, and its cost in the usage; files on disk are not restored.
     """
     hint = text_argument(message, "the message")
+    if no_step and stepping != NOT_GIVEN:
+        raise NoStepToTake
     store = session.open_store()
     poked = poke_thread(store, terminal_caller(session), thread, hint=hint, agents=stepping.agents)
     if no_step:

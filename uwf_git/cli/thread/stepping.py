@@ -26,6 +26,9 @@ class Stepping(NamedTuple):
     trust: bool
 
 
+NOT_GIVEN = Stepping((), None, trust=False)
+
+
 def step_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument ``stepping: Stepping`` to a verb, from the options of a step."""
 

@@ -13,6 +13,7 @@ from uwf_git.model.definition.findings import Findings, InvalidWorkflow
 from uwf_git.model.problem import Problem
 from uwf_git.model.yaml.bad_yaml import BadYaml
 from uwf_git.model.yaml.document import YamlDocument
+from uwf_git.model.yaml.include import IncludedNotJson, json_as_yaml
 from uwf_git.model.yaml.reader import parse_yaml
 
 # Any command does: it stands where none is named, since only the other settings change.
@@ -44,7 +45,7 @@ def read_agent_settings(source: bytes | str, *, name: str) -> dict[str, Any]:
         BadAgent: it is not YAML, or has problems; the error lists all of them.
     """
     try:
-        document = parse_yaml(source)
+        document = parse_yaml(_as_yaml(source))
     except BadYaml as error:
         raise BadAgent(name, [Problem("", error.message)]) from None
     findings = Findings(document)
@@ -58,6 +59,15 @@ def read_agent_settings(source: bytes | str, *, name: str) -> dict[str, Any]:
     if agent is not None and "command" in settings:
         settings["command"] = agent.command
     return settings
+
+
+def _as_yaml(source: bytes | str) -> bytes | str:
+    """Return *source*; if it is JSON, in the words of YAML, which has no surrogate pairs."""
+    content = source if isinstance(source, bytes) else source.encode(errors="surrogatepass")
+    try:
+        return json_as_yaml(content)
+    except IncludedNotJson:
+        return source
 
 
 def _without_removals(findings: Findings, document: YamlDocument) -> Any:
