@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli.program import ANSWER, Uwf
+from commands.world import DEMO
 
 
 def test_file_is_registered_started_and_driven_to_its_end(uwf: Uwf) -> None:
@@ -44,6 +45,17 @@ def test_run_whose_agent_is_not_found_does_not_begin(uwf: Uwf) -> None:
     assert "no thread was made: agent command 'no-such-program' is not on the PATH" in ran.err
     assert "it would play checker" in ran.err
     assert uwf.json("thread", "list", "--all") == []
+
+
+def test_command_from_elsewhere_is_shown_though_it_is_not_found_here(uwf: Uwf) -> None:
+    local = uwf.place / ".workflows"
+    local.mkdir()
+    (local / "demo.yaml").write_text(f"{DEMO}defaultAgent: ./theirs\n")
+
+    ran = uwf("run", "demo", "-p", "x")
+
+    assert ran.status == 1
+    assert "role writer would run a command that came from elsewhere: ./theirs" in ran.err
 
 
 def test_registered_workflow_is_run_by_its_name(uwf: Uwf) -> None:

@@ -72,6 +72,7 @@ def test_transition_is_announced_in_full(
             "workflow": snapshot.record.workflow,
             "workflowName": "demo",
             "forkedFrom": None,
+            "parentThread": None,
             "commit": snapshot.commit.oid,
             "subject": snapshot.subject,
             "time": snapshot.commit.time_s * 1000,

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.turn.bind_roles import bind_roles
+from uwf_git.commands.turn.bind_roles import Bound, bind_roles
 from uwf_git.commands.turn.choose_agent import NoAgent, build_agent
 from uwf_git.commands.turn.find_programs import (
     AgentMissing,
@@ -30,7 +30,7 @@ from uwf_git.store.threads.heads import create_head, find_head, get_head, resolv
 from uwf_git.store.threads.local_files import set_workdir
 from uwf_git.store.threads.record import NewCommit, record_start
 from uwf_git.store.threads.snapshot import read_snapshot
-from uwf_git.store.trust import trust_agents
+from uwf_git.store.trust import is_trusted, trust_agents
 
 THREAD_VARIABLE = "UWF_THREAD_ID"
 """What an agent's environment says about the thread that it plays in."""
@@ -129,7 +129,7 @@ def start_thread(
     unbound = tuple(role for role in found.workflow.roles if role not in bound.agents)
     if unbound and request.needs_agents:
         raise NoAgent(", ".join(unbound))
-    missing = find_missing_programs(bound.agents, caller.environ, workdir)
+    missing = _find_missing(store, caller, bound, workdir)
     if missing and request.needs_agents:
         raise AgentMissing(missing[0])
     agents = {role: build_agent(agent, timestamp=now) for role, agent in bound.agents.items()}
@@ -141,7 +141,22 @@ def start_thread(
     # Before the ref: a kill in between must not leave a thread without its work directory.
     set_workdir(store, thread, workdir)
     create_head(store, thread, record_start(store, new, caller.signing(store)))
-    return Started(found.workflow.hash, thread, unbound, found, tuple(missing))
+    return Started(found.workflow.hash, thread, unbound, found, missing)
+
+
+def _find_missing(
+    store: Store, caller: Caller, bound: Bound, workdir: str
+) -> tuple[MissingProgram, ...]:
+    """Return the programs that are not found here, of the agents that may run here.
+
+    An agent from elsewhere is shown and refused at its turn, found or not.
+    """
+    may_run = {
+        role: agent
+        for role, agent in bound.agents.items()
+        if agent in bound.typed or is_trusted(store, agent)
+    }
+    return tuple(find_missing_programs(may_run, caller.environ, workdir))
 
 
 def _find_parent(store: Store, caller: Caller, named: str | None) -> _Parent | None:
