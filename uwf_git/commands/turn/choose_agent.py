@@ -94,7 +94,10 @@ def choose_agent(
         raise NoAgent(role)
     may_run = may_run or choice.trust or is_person(node)
     agent = agent_name(node.payload["command"])
-    debug("6MNHY3VE", "agent chosen", role=role, agent=agent, node=node.hash, may_run=may_run)
+    if typed:
+        debug("PFC8BH1W", "agent named here", role=role, agent=agent, may_run=may_run)
+    else:
+        debug("6MNHY3VE", "agent bound", role=role, agent=agent, node=node.hash, may_run=may_run)
     if not may_run:
         raise AgentNotTrusted(snapshot.record.thread, role, node.payload)
     return node
