@@ -333,6 +333,13 @@ def test_engine_killed_while_the_agent_runs_costs_no_second_run(
     assert (runs(world), world.snapshot(slow).record.depth) == (1, 1)
 
 
+def finish(world: World, thread: ThreadId) -> None:
+    """Let the orphaned agent finish."""
+    (world.place / "go").touch()
+    run = Path(world.store.local_path("run", thread))
+    wait_for(lambda: list(run.glob("*/exit")), "the agent never ended")
+
+
 def test_work_that_was_finished_after_the_engine_died_is_taken(
     world: World, slow: ThreadId
 ) -> None:
@@ -382,17 +389,15 @@ def test_work_that_a_push_overtook_while_its_engine_was_dead_is_kept_and_named(
     assert runs(world) == 2
 
 
-def test_work_of_another_agent_that_a_push_overtook_is_left_alone(
+def test_work_that_a_push_overtook_is_kept_whichever_agent_is_named_now(
     world: World, overtaken: ThreadId
 ) -> None:
-    start = world.snapshot(overtaken).commit.parents[0]
-    stdout = Path(world.store.local_path("run", overtaken), start, "stdout")
-    answer = stdout.read_bytes()
+    with pytest.raises(WorkKept):
+        step(world, overtaken, command="mine")
 
-    world.step(overtaken, command="mine")
-
-    assert stdout.read_bytes() == answer
-    assert list_preserved(world.store, overtaken) == []
+    (kept,) = list_preserved(world.store, overtaken)
+    assert read_snapshot(world.store, kept).record.agent == "agent"
+    assert runs(world) == 1
 
 
 def test_engine_killed_before_the_commit_costs_no_second_run(world: World, slow: ThreadId) -> None:
@@ -435,16 +440,20 @@ def test_other_agent_does_not_run_beside_one_that_still_works(world: World, slow
     assert caught.value.message.endswith("another agent at work: agent")
 
 
-def test_result_of_one_agent_is_not_taken_for_another_s(world: World, slow: ThreadId) -> None:
+def test_finished_work_is_recorded_as_its_own_agent_s_though_another_is_named(
+    world: World, slow: ThreadId
+) -> None:
     kill_while_agent_runs(world, slow)
-    (world.place / "go").touch()
-    run = Path(world.store.local_path("run", slow))
-    wait_for(lambda: list(run.glob("*/exit")), "the agent never ended")
+    finish(world, slow)
 
     other = world.program("""echo '{"meta": {"text": "the other"}}'""", name="other")
     step(world, slow, command=other)
 
-    assert world.snapshot(slow).get_head_node().payload["meta"] == {"text": "the other"}
+    snapshot = world.snapshot(slow)
+    assert (snapshot.record.role, snapshot.record.agent) == ("writer", "agent")
+    assert snapshot.get_head_node().payload["meta"] == {"text": "x", "ok": True}
+    assert runs(world) == 1
+    assert verify(world.store, []).troubles == ()
 
 
 def test_interrupt_stops_the_agent_and_records_the_try(world: World, slow: ThreadId) -> None:

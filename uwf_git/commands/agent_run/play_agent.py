@@ -34,7 +34,7 @@ from uwf_git.agents.run_files import (
 from uwf_git.commands.agent_run.mask import mask_played, masked_listener
 from uwf_git.commands.agent_run.max_running import running_slot
 from uwf_git.commands.agent_run.orphaned_run import wait_for_orphan
-from uwf_git.commands.agent_run.runs import describe_turn
+from uwf_git.commands.agent_run.runs import describe_turn, find_player, is_finished, is_run_of
 from uwf_git.commands.agent_run.step_dir import read_step_dir
 from uwf_git.commands.turn.limits import tell_cut_short
 from uwf_git.commands.turn.turn import Played, Player, Turn
@@ -61,6 +61,21 @@ class OtherAgentRuns(Conflict):
             "take its result",
             thread=thread,
             agent=other,
+        )
+
+
+class OtherAgentFinished(Conflict):
+    """A finished run waits to be recorded, and it is not the turn's agent who ran."""
+
+    code = "other-agent-finished"
+
+    def __init__(self, thread: ThreadId, other: str, run_dir: str) -> None:
+        super().__init__(
+            f"thread {thread} has unrecorded work of another agent, {other}, in {run_dir}",
+            hint="step with that --agent to record it; `rm -r` of the folder gives it up",
+            thread=thread,
+            agent=other,
+            run_dir=run_dir,
         )
 
 
@@ -127,13 +142,20 @@ def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
 
 
 def _check_same_agent(turn: Turn, *, is_alive: bool) -> None:
-    """Let only the turn that began a run take it up; discard the ended run of another agent."""
-    ours, found = describe_turn(turn), turn.run_dir.read_turn()
-    if found == ours:
+    """Let only the turn that began a run take it up, and never discard a finished run.
+
+    A step takes up the turn of a run whatever it would choose itself (left_work.py), so this
+    refuses only a choice by hand, and runs of older versions that do not name their agent.
+    """
+    if is_run_of(turn):
         return
+    run = turn.run_dir
+    other = find_player(run)[1] or "unknown"
     if is_alive:
-        raise OtherAgentRuns(turn.thread, found.split(" ", 2)[-1] or "unknown")
-    turn.run_dir.begin(ours)
+        raise OtherAgentRuns(turn.thread, other)
+    if is_finished(run):
+        raise OtherAgentFinished(turn.thread, other, run.path)
+    run.begin(describe_turn(turn))
 
 
 def _request(turn: Turn, kept_fds: tuple[int, ...]) -> AgentRequest:

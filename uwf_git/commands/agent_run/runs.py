@@ -1,9 +1,14 @@
 """The runs of a thread that are not recorded yet: who plays them, which have finished."""
 
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
 from uwf_git.agents.command_line import agent_name
 from uwf_git.agents.run_files import RunAlive, RunFinished, RunState, read_run_state
 from uwf_git.commands.turn.turn import Turn
 from uwf_git.engine.subject import first_line
+from uwf_git.model.node_hash import NodeHash, is_node_hash
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
@@ -40,18 +45,46 @@ def forget_run(store: Store, thread: ThreadId, started_after: Oid) -> None:
         remove_runs(store, thread)
 
 
+class BegunTurn(NamedTuple):
+    """The turn of a run, as its directory names it."""
+
+    role: str
+    agent: NodeHash
+    """The name of its AgentConfig."""
+
+    program: str
+    payload: Mapping[str, Any] | None
+    """The payload of its AgentConfig; None: the run was begun by an older version."""
+
+
 def describe_turn(turn: Turn) -> str:
-    """Return the words by which the run directory names a turn."""
-    command = turn.agent.payload["command"]
-    return f"{turn.role} {turn.agent.hash} {first_line(agent_name(command))}"
+    """Return the text by which the run directory names a turn: one line, and the agent as JSON."""
+    payload = turn.agent.payload
+    line = f"{turn.role} {turn.agent.hash} {first_line(agent_name(payload['command']))}"
+    return f"{line}\n{json.dumps(payload)}\n"
+
+
+def read_begun_turn(run: RunDir) -> BegunTurn | None:
+    """Return which turn a run belongs to; None if there is none, or it is not readable."""
+    line, _, document = run.read_turn().partition("\n")
+    role, _, rest = line.partition(" ")
+    name, _, program = rest.partition(" ")
+    if not role or not is_node_hash(name):
+        return None
+    try:
+        payload = json.loads(document) if document else None
+    except ValueError:
+        payload = None
+    return BegunTurn(role, NodeHash(name), program, payload if isinstance(payload, dict) else None)
 
 
 def is_run_of(turn: Turn) -> bool:
     """Return whether the run in the directory of *turn* was begun by such a turn."""
-    return turn.run_dir.read_turn() == describe_turn(turn)
+    begun = read_begun_turn(turn.run_dir)
+    return begun is not None and (begun.role, begun.agent) == (turn.role, turn.agent.hash)
 
 
 def find_player(run: RunDir) -> tuple[str | None, str | None]:
     """Return role and agent name of a run, each None if it is unknown."""
-    role, _, rest = run.read_turn().partition(" ")
-    return role or None, rest.partition(" ")[2] or None
+    begun = read_begun_turn(run)
+    return (None, None) if begun is None else (begun.role, begun.program or None)

@@ -1,16 +1,19 @@
 """`uwf thread kill`: end a thread and archive it; a running agent is stopped first.
 
-No step can begin meanwhile. The engine of a stopped agent, if alive, records the agent's output.
+No step can begin meanwhile. What a stopped agent printed is recorded first, and so is what the
+agent of a dead engine has finished.
 """
 
 from contextlib import suppress
 
 from uwf_git.commands.agent_run.check_idle import check_nothing_runs
+from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.stop_agent import lock_stopped
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import MOST_TRIES
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.step.end_thread import end_thread
+from uwf_git.commands.step.left_work import record_before_end
 from uwf_git.commands.turn.active_thread import read_active
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.store.store import Store
@@ -40,5 +43,7 @@ def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") ->
             seen = read_active(store, thread)
             check_nothing_runs(store, seen[1])
             with suppress(HeadMoved):
+                if record_before_end(store, caller, seen, agent_player(None)):
+                    seen = read_active(store, thread)
                 return end_thread(store, caller, seen, event="kill", body=reason)
         raise HeadMoved(thread)

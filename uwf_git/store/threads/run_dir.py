@@ -2,7 +2,7 @@
 
     <git dir>/uwf/run/<thread>/<commit>/         pid, stdout, stderr, exit (agents/run_files.py)
     <git dir>/uwf/run/<thread>/<commit>.alive    the lock that the agent holds while it lives
-    <git dir>/uwf/run/<thread>/<commit>.turn     role, AgentConfig hash and name of the agent
+    <git dir>/uwf/run/<thread>/<commit>.turn     role, AgentConfig hash and name of the agent; AgentConfig
     <git dir>/uwf/run/<thread>/<commit>.stopped  why the agent was stopped from outside
     <git dir>/uwf/run/<thread>/<commit>.files/   the agent's own files ($UWF_STEP_DIR)
 

@@ -1,0 +1,205 @@
+"""Work of a dead engine is recorded where it was begun, whatever steered the thread since."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands.world import World, says
+
+from uwf_git.agents.run_files import EXIT, PID, STDERR, STDOUT
+from uwf_git.commands.agent_run.play_agent import OtherAgentFinished, agent_player
+from uwf_git.commands.agent_run.runs import describe_turn
+from uwf_git.commands.control.amend import AmendRequest, amend_thread
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, WorkKept, step_thread
+from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.verify.verify import verify
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.preserved import list_preserved
+from uwf_git.store.threads.run_dir import list_run_dirs
+from uwf_git.store.threads.snapshot import read_snapshot
+
+ROUTED = """
+name: routed
+roles:
+  writer: {outputSchema: {type: object, required: [text]}}
+  checker: {outputSchema: {type: object, required: [text]}}
+moderator:
+  - {from: $START, to: $END, when: state.stop = true}
+  - {from: $START, to: checker, when: state.check = true}
+  - {from: $START, to: writer}
+  - {from: writer, to: $END}
+  - {from: checker, to: $END}
+"""
+ANSWER = b'{"meta": {"text": "paid for", "ok": true}}'
+
+
+@pytest.fixture
+def thread(world: World) -> ThreadId:
+    return world.start(workflow=world.put(ROUTED).workflow)
+
+
+class EngineDied(BaseException):
+    """The engine is killed after its agent has finished."""
+
+
+def leave(
+    world: World,
+    thread: ThreadId,
+    *,
+    status: str = "0",
+    agent: str | None = None,
+    old: bool = False,
+) -> None:
+    """Take a step whose engine dies when its agent has finished."""
+
+    def play(turn: Turn) -> Played:
+        text = describe_turn(turn)
+        turn.run_dir.begin(text.partition("\n")[0] if old else text)
+        run = Path(turn.run_dir.path)
+        run.mkdir()
+        for name, content in (
+            (PID, b"1\n"),
+            (STDOUT, ANSWER),
+            (STDERR, b""),
+            (EXIT, f"{status}\n".encode()),
+        ):
+            (run / name).write_bytes(content)
+        raise EngineDied
+
+    with pytest.raises(EngineDied):
+        world.step(thread, play, command=agent)
+
+
+def step(world: World, thread: ThreadId, **choice: Any) -> Any:
+    request = StepRequest(thread, agent_player(None), Choice(**choice))
+    return step_thread(world.store, world.caller, request)
+
+
+def patch(world: World, thread: ThreadId, state: dict[str, Any]) -> None:
+    patch_thread(world.store, world.caller, thread, state)
+
+
+STEERED: dict[str, Callable[[World, ThreadId], object]] = {
+    "to another role": lambda world, thread: patch(world, thread, {"check": True}),
+    "to the end": lambda world, thread: patch(world, thread, {"stop": True}),
+    "to another agent": lambda world, thread: amend_thread(
+        world.store, world.caller, AmendRequest(thread, agents=("writer=other",))
+    ),
+    "to a person": lambda world, thread: amend_thread(
+        world.store, world.caller, AmendRequest(thread, agents=("writer=human",))
+    ),
+}
+
+
+@pytest.mark.parametrize("how", STEERED)
+def test_finished_work_is_recorded_though_the_thread_was_steered(
+    how: str, world: World, thread: ThreadId
+) -> None:
+    leave(world, thread)
+    STEERED[how](world, thread)
+
+    stepped = step(world, thread)
+
+    assert (stepped.role, stepped.depth) == ("writer", 1)
+    snapshot = world.snapshot(thread)
+    assert snapshot.record.agent == "nobody"
+    assert snapshot.get_head_node().payload["meta"]["text"] == "paid for"
+    assert list_run_dirs(world.store, thread) == []
+    assert verify(world.store, []).troubles == ()
+
+
+def test_agent_that_was_named_for_one_step_is_known_to_the_next_engine(
+    world: World, thread: ThreadId
+) -> None:
+    leave(world, thread, agent="/opt/uwf-x --key")
+
+    step(world, thread)
+
+    agent = world.snapshot(thread).get_head_node().payload["agent"]["$ref"]
+    command = world.snapshot(thread).get_node(agent).payload["command"]
+    assert command == "/opt/uwf-x --key"
+
+
+def test_failed_run_is_a_failed_try_though_the_route_changed(
+    world: World, thread: ThreadId
+) -> None:
+    leave(world, thread, status="7")
+    patch(world, thread, {"check": True})
+
+    with pytest.raises(TurnFailed, match="writer failed"):
+        step(world, thread)
+
+    assert world.snapshot(thread).record.role == "writer"
+
+
+def test_work_after_which_the_thread_was_moved_is_kept_though_it_was_routed_otherwise(
+    world: World, thread: ThreadId
+) -> None:
+    patch(world, thread, {"check": True})
+    leave(world, thread)
+    patch(world, thread, {"check": False})
+    ref, here = f"refs/threads/{thread}", world.snapshot(thread).commit.oid
+    # As a plain `git push` into this store does, without the lock.
+    elsewhere = step_elsewhere(world, thread)
+    assert world.store.refs.find(ref) == elsewhere != here
+
+    with pytest.raises(WorkKept) as caught:
+        step(world, thread)
+
+    (kept,) = list_preserved(world.store, thread)
+    assert kept == caught.value.facts["commit"]
+    assert read_snapshot(world.store, kept).record.role == "checker"
+
+
+def step_elsewhere(world: World, thread: ThreadId) -> str:
+    """Take a step without the thread's run directory, as another clone does."""
+    runs = Path(world.store.local_path("run", thread))
+    aside = runs.with_name("aside")
+    runs.rename(aside)
+    world.step(thread, says({"text": "elsewhere"}))
+    aside.rename(runs)
+    return world.snapshot(thread).commit.oid
+
+
+def test_kill_records_finished_work_first(world: World, thread: ThreadId) -> None:
+    leave(world, thread)
+    patch(world, thread, {"check": True})
+
+    kill_thread(world.store, world.caller, thread, reason="enough")
+
+    snapshot = world.snapshot(thread)
+    assert (snapshot.record.status, snapshot.record.depth) == ("killed", 1)
+    assert snapshot.get_head_node().payload["meta"]["text"] == "paid for"
+    assert verify(world.store, []).troubles == ()
+
+
+def test_work_that_a_poke_overtook_is_kept_and_named(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    leave(world, thread)
+    poke_thread(world.store, world.caller, thread)
+
+    with pytest.raises(WorkKept, match="while checker was at work"):
+        step(world, thread)
+
+    assert len(list_preserved(world.store, thread)) == 1
+    assert world.step(thread).role == "writer"
+
+
+def test_finished_run_that_does_not_name_its_agent_is_never_discarded(
+    world: World, thread: ThreadId
+) -> None:
+    leave(world, thread, agent="adhoc", old=True)
+    (run,) = list_run_dirs(world.store, thread)
+
+    with pytest.raises(OtherAgentFinished) as caught:
+        step(world, thread)
+
+    assert run.path in caught.value.message
+    assert Path(run.path, STDOUT).read_bytes() == ANSWER
+    assert step(world, thread, agents=("adhoc",)).depth == 1

@@ -1,0 +1,141 @@
+"""Record a played turn: write its commit, move the ref, forget its run directory.
+
+If the thread was only steered meanwhile (pause, patch), the turn is recorded on top of that. If it
+moved otherwise, a finished step is kept as a commit of its own.
+"""
+
+from uwf_git.agents.command_line import agent_name
+from uwf_git.commands.agent_run.runs import forget_run
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.step.transitions import build_attempt, build_step
+from uwf_git.commands.turn.turn import Played, ThreadResult, Turn, build_thread_result
+from uwf_git.errors import AgentFailed, Conflict
+from uwf_git.model.event_rules import CONTROLS
+from uwf_git.model.thread import Status
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git.identity import agent_identity
+from uwf_git.store.oid import Oid
+from uwf_git.store.threads.heads import Head, HeadMoved, advance_head, find_head
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.preserved import preserve_commit
+from uwf_git.store.threads.record import NewCommit, record_next
+from uwf_git.store.threads.snapshot import read_snapshot
+
+_NEXT = {
+    "ready": "nothing was lost: `uwf thread step {thread}` tries again; "
+    "`uwf thread show {thread}` has its output",
+    "failed": "nothing was lost: `uwf thread retry {thread}` lets it be tried again; "
+    "`uwf thread show {thread}` has its output",
+    "waiting": "it can be tried again when the limit ends: `uwf thread run {thread} --wait` sleeps "
+    "until then",
+    "paused": "the thread is paused: `uwf thread resume {thread}` lets it go on",
+}
+
+
+class TurnFailed(AgentFailed):
+    """The agent failed, or its output does not fit the role."""
+
+    code = "turn-failed"
+
+    def __init__(self, turn: Turn, played: Played, status: Status) -> None:
+        from uwf_git.commands.turn.known_agents import (  # noqa: PLC0415 (start-up time; only a failure needs it)
+            tell_adapter,
+        )
+
+        error = dict(played.error or {})
+        command = turn.agent.payload["command"]
+        hint = tell_adapter(command) or played.hint
+        super().__init__(
+            f"{turn.role} failed ({agent_name(command)}): {error.get('message')}",
+            hint=hint or _NEXT.get(status, _NEXT["ready"]).format(thread=turn.thread),
+            thread=turn.thread,
+            role=turn.role,
+            agent=agent_name(command),
+            attempt=turn.attempt,
+            kind=error.get("kind"),
+            status=status,
+        )
+
+
+class TurnInterrupted(TurnFailed):
+    """Ctrl-C came while the agent ran; the attempt is recorded like any other."""
+
+    code = "interrupted"
+    exit_status = 130
+
+
+class WorkKept(Conflict):
+    """Another clone moved the thread while the agent ran; the agent's work is kept."""
+
+    code = "work-kept"
+
+    def __init__(self, thread: ThreadId, role: str, commit: Oid) -> None:
+        super().__init__(
+            f"thread {thread} moved on while {role} was at work; the finished step is kept as "
+            f"commit {commit}",
+            hint=f"go on from it in a thread of its own with `uwf thread fork {thread} --at "
+            f"{commit}`; `uwf thread show {thread}` shows where the thread is now",
+            thread=thread,
+            role=role,
+            commit=commit,
+        )
+
+
+def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> ThreadResult:
+    """Record what *turn* came to, after *head*.
+
+    Raises:
+        TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded.
+        WorkKept: another process moved the thread; the finished step is kept as a commit.
+        HeadMoved: another process moved the thread, and the agent had failed.
+    """
+    while True:
+        new = build_turn(turn, played)
+        program = agent_name(turn.agent.payload["command"])
+        signing = caller.signing(turn.store, author=agent_identity(turn.role, program))
+        commit = record_next(turn.store, turn.snapshot, new, signing)
+        try:
+            advance_head(turn.store, head, commit)
+            break
+        except HeadMoved as moved:
+            steered = _find_steered(turn, head)
+            if steered is None:
+                if played.reply is None:
+                    raise
+                preserve_commit(turn.store, turn.thread, commit)
+                forget_run(turn.store, turn.thread, turn.started_after)
+                raise WorkKept(turn.thread, turn.role, commit) from moved
+            head, turn = steered
+    forget_run(turn.store, turn.thread, turn.started_after)
+    if played.reply is None:
+        is_interrupted = (played.error or {}).get("kind") == "interrupted"
+        raise (TurnInterrupted if is_interrupted else TurnFailed)(turn, played, new.record.status)
+    return build_thread_result(new.record, said=new.said)
+
+
+def _find_steered(turn: Turn, seen: Head) -> tuple[Head, Turn] | None:
+    """Return the turn on top of the current head if the thread was only steered since *seen*.
+
+    A pause or a patch takes no lock, and a running agent works on. None: anything else happened.
+    """
+    head = find_head(turn.store, turn.thread)
+    if head is None or head.archived or head.commit == seen.commit:
+        return None
+    for snapshot in walk_history(turn.store, head.commit):
+        if snapshot.commit.oid == seen.commit:
+            break
+        if snapshot.record.event not in CONTROLS:
+            return None
+    else:
+        return None
+    now = read_snapshot(turn.store, head.commit)
+    if now.record.workflow != turn.snapshot.record.workflow:
+        return None
+    return head, turn._replace(snapshot=now, present=now.get_present())
+
+
+def build_turn(turn: Turn, played: Played) -> NewCommit:
+    """Build the commit of a turn; its first node is the StepNode or the Attempt."""
+    if played.reply is None:
+        return build_attempt(turn, played)
+    return build_step(turn, played, played.reply)
