@@ -27,6 +27,8 @@ NAMES = {
     "ATTEMPT": "3QJHZ0TBHJ5VG",
     "TRACE": "A7DPBAHX8CK19",
     "SIGNAL": "4SFSX2E9TQJ9B",
+    "STEP_2": "7VRJV7D419VPM",
+    "AGENT_EXEC_CONTEXT": "09XJBB8N39DVK",
 }
 
 _numbers = itertools.count()
@@ -121,7 +123,9 @@ FULL: dict[str, dict[str, Any]] = {
         "agentBinding": {"developer": ref()},
         "limits": {"maxSteps": None, "maxCost": 1},
     },
+    "AGENT_EXEC_CONTEXT": {"env": {"LANG": "C.UTF-8"}},
 }
+FULL["STEP_2"] = {**FULL["STEP"], "stderr": ref(), "execContext": ref()}
 NEEDED = {
     "ROLE": "name description",
     "MODERATOR": "graph",
@@ -132,6 +136,8 @@ NEEDED = {
     "ATTEMPT": "role agent attempt error",
     "TRACE": "events",
     "SIGNAL": "action",
+    "STEP_2": "role meta content agent prev",
+    "AGENT_EXEC_CONTEXT": "env",
 }
 
 

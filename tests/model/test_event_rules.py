@@ -54,7 +54,7 @@ def test_each_row_is_made_of_known_words(event: Event) -> None:
 
 def test_groups_of_events_are_read_from_the_table() -> None:
     assert {"step", "answer"} == STEPS
-    assert {"pause", "resume", "patch", "amend"} == CONTROLS
+    assert {"pause", "resume", "retry", "patch", "amend"} == CONTROLS
     assert {event_of(action) for action in get_args(Action)} == {
         event for event in RULES if carries(event, "signal")
     }

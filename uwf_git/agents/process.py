@@ -28,7 +28,6 @@ from uwf_git.agents.run_files import (
     EXIT,
     PID,
     STDERR,
-    STDERR_TAIL_BYTES,
     RunDirUnusable,
     RunOutputs,
     create_run_outputs,
@@ -122,7 +121,7 @@ def run_agent(
             outcome=outcome,
             exit_code=child.returncode if child.returncode >= 0 else None,
             stdout=outputs.stdout.read(0, request.max_output_bytes),
-            stderr=outputs.stderr.read_tail(STDERR_TAIL_BYTES),
+            stderr=outputs.stderr.read_tail(request.max_log_bytes),
             started_ms=started_ms,
             duration_ms=max(0, clock() - started_ms),
         )

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 RunOutcome = Literal["exited", "timed-out", "too-much-output", "interrupted", "lost"]
 
 DEFAULT_MAX_OUTPUT_BYTES = 16 * 1024 * 1024
+DEFAULT_MAX_LOG_BYTES = 64 * 1024
 DEFAULT_GRACE_S = 5.0
 
 
@@ -53,6 +54,9 @@ class AgentRequest(NamedTuple):
 
     max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES
     """The limit for stdout, and for stderr."""
+
+    max_log_bytes: int = DEFAULT_MAX_LOG_BYTES
+    """How much of the end of stderr is returned."""
 
     kept_fds: tuple[int, ...] = ()
     """Descriptors that the agent inherits, such as the lock that it holds while it lives."""

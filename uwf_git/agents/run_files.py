@@ -19,8 +19,6 @@ EXIT = "exit"
 STDOUT = "stdout"
 STDERR = "stderr"
 
-STDERR_TAIL_BYTES = 64 * 1024
-
 # The newline tells a status that was written whole from a file that was only just created.
 _STATUS = re.compile(rb"([0-9]{1,3})\n")
 
@@ -87,7 +85,7 @@ def read_run_state(run_dir: str, *, alive_is_held: bool) -> RunState:
     return RunLost() if (Path(run_dir) / PID).exists() else RunNotStarted()
 
 
-def read_run_result(run_dir: str, *, max_output_bytes: int) -> AgentRun:
+def read_run_result(run_dir: str, *, max_output_bytes: int, max_log_bytes: int) -> AgentRun:
     """Return what a run left in *run_dir*, also if another engine started it.
 
     Raises:
@@ -102,7 +100,7 @@ def read_run_result(run_dir: str, *, max_output_bytes: int) -> AgentRun:
         with (place / STDOUT).open("rb") as file:
             stdout = file.read(max_output_bytes + 1)
         with (place / STDERR).open("rb") as file:
-            stderr = OutputFile(file.fileno()).read_tail(STDERR_TAIL_BYTES)
+            stderr = OutputFile(file.fileno()).read_tail(max_log_bytes)
     except OSError as error:
         raise RunDirUnusable(run_dir, f"{error.filename}: {error.strerror}") from error
     is_too_much = len(stdout) > max_output_bytes

@@ -52,6 +52,11 @@ def find_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def is_secret_name(name: str) -> bool:
+    """Check whether variables of this name usually hold secrets."""
+    return _NAME.search(name) is not None
+
+
 def mask(text: str, secrets: Sequence[str]) -> str:
     """Return *text* with each of *secrets* replaced, as it is, in JSON, or in a URL."""
     spans = sorted(span for form in _forms(secrets) for span in _occurrences(text, form))

@@ -147,26 +147,35 @@ _START = _record(
     f"initialState {' '.join(_LIMITS)} parent depth entry",
 )
 
-_STEP = _record(
-    "StepNode",
-    {
-        "role": _TEXT,
-        "meta": {},
-        "content": _REF,
-        "agent": _REF,
-        "prev": _REF,
-        "raw": _REF,
-        "prompt": _REF,
-        "rung": _TEXT,
-        "session": _TEXT,
-        "trace": _REF,
-        "state": _OBJECT,
-        "usage": _OBJECT,
-        "startedAt": _NATURAL,
-        "durationMs": _NATURAL,
-        "branches": {"type": "array", "items": _REF},
-    },
-    "raw prompt rung session trace state usage startedAt durationMs branches",
+_STEP_FIELDS: dict[str, Any] = {
+    "role": _TEXT,
+    "meta": {},
+    "content": _REF,
+    "agent": _REF,
+    "prev": _REF,
+    "raw": _REF,
+    "prompt": _REF,
+    "rung": _TEXT,
+    "session": _TEXT,
+    "trace": _REF,
+    "state": _OBJECT,
+    "usage": _OBJECT,
+    "startedAt": _NATURAL,
+    "durationMs": _NATURAL,
+    "branches": {"type": "array", "items": _REF},
+}
+_STEP_OPTIONAL = "raw prompt rung session trace state usage startedAt durationMs branches"
+_STEP = _record("StepNode", _STEP_FIELDS, _STEP_OPTIONAL)
+
+# Written only where there is something to keep; every other step is still a StepNode.
+_STEP_2 = _record(
+    "StepNode2",
+    {**_STEP_FIELDS, "stderr": _REF, "execContext": _REF},
+    f"{_STEP_OPTIONAL} stderr execContext",
+)
+
+_AGENT_EXEC_CONTEXT = _record(
+    "AgentExecContext", {"env": {"type": "object", "additionalProperties": _TEXT}}
 )
 
 _ATTEMPT = _record(
@@ -239,6 +248,8 @@ _STEP_NODE = _schema_node(_STEP)
 _ATTEMPT_NODE = _schema_node(_ATTEMPT)
 _TRACE_NODE = _schema_node(_TRACE)
 _SIGNAL_NODE = _schema_node(_SIGNAL)
+_STEP_2_NODE = _schema_node(_STEP_2)
+_AGENT_EXEC_CONTEXT_NODE = _schema_node(_AGENT_EXEC_CONTEXT)
 
 TEXT: NodeHash = _TEXT_NODE.hash
 BYTES: NodeHash = _BYTES_NODE.hash
@@ -251,6 +262,11 @@ STEP: NodeHash = _STEP_NODE.hash
 ATTEMPT: NodeHash = _ATTEMPT_NODE.hash
 TRACE: NodeHash = _TRACE_NODE.hash
 SIGNAL: NodeHash = _SIGNAL_NODE.hash
+STEP_2: NodeHash = _STEP_2_NODE.hash
+AGENT_EXEC_CONTEXT: NodeHash = _AGENT_EXEC_CONTEXT_NODE.hash
+
+STEP_TYPES: frozenset[NodeHash] = frozenset({STEP, STEP_2})
+"""The types of a step; each has the fields of the one before."""
 
 BUILTIN_NODES: tuple[Node, ...] = (
     META_NODE,
@@ -265,6 +281,8 @@ BUILTIN_NODES: tuple[Node, ...] = (
     _ATTEMPT_NODE,
     _TRACE_NODE,
     _SIGNAL_NODE,
+    _STEP_2_NODE,
+    _AGENT_EXEC_CONTEXT_NODE,
 )
 """The meta-schema first, then the schema nodes."""
 

@@ -100,8 +100,12 @@ def after_step(before: Standing, cause: Cause) -> After:
 
 
 def after_attempt(before: Standing, cause: Cause) -> After:
-    """Count the attempt; without retries left the thread has failed."""
+    """Count the attempt; without retries left the thread has failed.
+
+    A failed thread that was tried again stays failed.
+    """
     state, attempt = before.state, cause.payload
+    had_failed = (state.paused_from or before.record.status) == "failed"
     until = find_wait_end(attempt)
     is_failure = counts_as_failure(attempt)
     tried = _add_spent(state, attempt)._replace(
@@ -112,7 +116,8 @@ def after_attempt(before: Standing, cause: Cause) -> After:
     )
     if until is not None:
         return _within_pause("waiting", tried)
-    return _within_pause("failed" if is_failure and not cause.has_retries else "ready", tried)
+    has_failed = had_failed or (is_failure and not cause.has_retries)
+    return _within_pause("failed" if has_failed else "ready", tried)
 
 
 def after_wait(before: Standing, cause: Cause) -> After:

@@ -80,15 +80,15 @@ RULES: Mapping[Event, EventRule] = {
     ),
     # The events of a turn.
     "step": EventRule(
-        after="ready waiting paused", leads_to="ready paused", fold=folds.after_step,
+        after="ready failed waiting paused", leads_to="ready paused", fold=folds.after_step,
         carries="role agent", steps=1, person="never",
     ),
     "attempt": EventRule(
-        after="ready waiting paused", leads_to=_GOES_ON, fold=folds.after_attempt,
+        after="ready failed waiting paused", leads_to=_GOES_ON, fold=folds.after_attempt,
         carries="role agent attempt", person="never",
     ),
     "wait": EventRule(
-        after="ready waiting", leads_to="waiting", fold=folds.after_wait,
+        after="ready failed waiting", leads_to="waiting", fold=folds.after_wait,
         carries="role", person="never",
     ),
     "answer": EventRule(
@@ -106,7 +106,7 @@ RULES: Mapping[Event, EventRule] = {
     ),
     "retry": EventRule(
         after="failed", leads_to="ready", fold=folds.after_retry,
-        carries="signal",
+        carries="signal", leaves_turn=True,
     ),
     "patch": EventRule(
         after=_GOES_ON, leads_to=_GOES_ON, fold=folds.after_patch,

@@ -15,7 +15,7 @@ def test_text_is_a_table(cas: Callable[..., Ran]) -> None:
     lines = cas("bootstrap", "--format", "text").out.splitlines()
 
     assert lines[:3] == [
-        "NAME           HASH",
-        f"(meta-schema)  {META}",
-        f"Text           {TEXT}",
+        "NAME              HASH",
+        f"(meta-schema)     {META}",
+        f"Text              {TEXT}",
     ]

@@ -20,7 +20,7 @@ from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
+from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.limits import BadLimit, LimitReached
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.commands.turn.typed_agents import CommandUnnamed, NoSuchRole
@@ -229,15 +229,12 @@ def _tip(world: World, thread: str) -> Oid:
     return get_head(world.store, ThreadId(thread)).commit
 
 
-def test_failing_agent_is_replaced_and_the_thread_retried(world: World) -> None:
+def test_failing_agent_is_replaced_and_the_step_tried_again(world: World) -> None:
     thread = world.begun()
     with pytest.raises(Exception, match="failed"):
         world.step(thread, fails())
 
     assert amend(world, thread, "writer=better").status == "failed"
-    with pytest.raises(ThreadNotReady):
-        world.step(thread)
-    world.retry(thread)
 
     assert world.step(thread).status == "ready"
     assert troubles(world) == []

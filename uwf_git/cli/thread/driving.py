@@ -31,7 +31,7 @@ from uwf_git.store.store import Store
 
 DRIVE_EXITS = {
     1: "it cannot be driven, or was killed",
-    3: "an agent failed, and its retries are used up: `uwf thread retry`",
+    3: "an agent failed, with its retries if it has any: `uwf thread retry`",
     4: "another process works on the thread",
 }
 

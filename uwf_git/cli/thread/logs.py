@@ -45,8 +45,8 @@ def command(session: Session, thread: str, last: int | None, follow: bool) -> No
     """Show what was logged while a thread was at work.
 
     The output of its driver in the background, and the log (standard error) of the running agent.
-    Without either, the log of the last agent that failed. The log of a step that succeeded is not
-    kept.
+    Without either, the newest log that a failed attempt or a step keeps; `uwf thread read --logs`
+    has all of them. `uwf.keepLogs` says how much of a step's log is kept.
 
     A header on standard error names each source. Keys are masked; terminal controls are escaped.
     """

@@ -13,17 +13,18 @@ _AT_ONCE = 64 * 1024
 """Characters per write: a long thread is written while it is read."""
 
 
-@verb("uwf thread read 01J7K9M2", "uwf thread read 01J7K9M2 > thread.md")
+@verb("uwf thread read 01J7K9M2", "uwf thread read 01J7K9M2 --logs > thread.md")
 @click.argument("thread")
 @click.option("--last", type=Count(), metavar="N", help="Only the newest N events.")
-def command(session: Session, thread: str, last: int | None) -> None:
+@click.option("--logs", is_flag=True, help="With the logs that steps keep (`uwf.keepLogs`).")
+def command(session: Session, thread: str, last: int | None, logs: bool) -> None:  # noqa: FBT001 (click passes flags so)
     """Print a thread as readable text.
 
     Markdown: the task, then every step with its agent, its meta and its text; failed attempts and
     the end as well.
     """
     waiting = ""
-    for piece in render_thread(session.open_store(), thread, last=last):
+    for piece in render_thread(session.open_store(), thread, last=last, logs=logs):
         waiting += visible_block(piece)
         if len(waiting) > _AT_ONCE:
             write_stdout(waiting)

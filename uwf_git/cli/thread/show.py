@@ -52,7 +52,7 @@ def _text(document: dict[str, Any]) -> str:
         lines.append(f"{'error':10}{document['attempts']}. try: {document['error']['message']}")
     for number, step in enumerate(steps, document["depth"] - len(steps) + 1):
         if step is not None:
-            lines += ["", f"{number}. {step['role']} {step['hash']}"]
+            lines += ["", f"{number}. {step['role']} {step['hash']}{_after_attempts(step)}"]
             lines += [*_meta(step["meta"]), *_behind(step)]
     if "question" in document:
         lines += ["", *_question(document["question"])]
@@ -129,8 +129,20 @@ def _meta(meta: Any) -> list[str]:
 
 def _behind(step: dict[str, Any]) -> list[str]:
     """List the other nodes of the step; `json-cas get` prints them."""
-    names = ("prompt", "trace", "rung")
-    return [f"   {name:8}{step[name]}" for name in names if step.get(name) is not None]
+    names = {
+        "prompt": "prompt",
+        "trace": "trace",
+        "log": "log",
+        "env": "execContext",
+        "rung": "rung",
+    }
+    told = {name: step[field] for name, field in names.items() if step.get(field) is not None}
+    return [f"   {name:8}{value}" for name, value in told.items()]
+
+
+def _after_attempts(step: dict[str, Any]) -> str:
+    failed = step.get("failedAttempts")
+    return f", after {_count(failed, 'failed attempt', 'failed attempts')}" if failed else ""
 
 
 def _short(value: Any) -> str:

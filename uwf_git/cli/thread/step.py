@@ -22,7 +22,7 @@ def command(session: Session, thread: str, stepping: Stepping) -> None:
     """Run one step of a thread.
 
     The moderator chooses the next role, that role's agent runs, and its result becomes one commit.
-    If the moderator says END, the thread is archived instead.
+    If the moderator says END, the thread is archived instead. A step that failed is tried again.
 
     The agent's log is printed to standard error while it runs.
     """

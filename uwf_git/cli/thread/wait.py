@@ -20,7 +20,7 @@ _STATUSES = (("failed", 3), ("killed", 1))
     exits={
         0: "all have stopped, and none failed or was killed",
         1: "one was killed, or does not exist",
-        3: "an agent failed, and its retries are used up",
+        3: "an agent failed, with its retries if it has any",
         4: "the timeout is over, and one is still running",
     },
 )

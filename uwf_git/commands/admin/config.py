@@ -10,6 +10,7 @@ from typing import NamedTuple
 from uwf_git.agents.command_line import split_command
 from uwf_git.commands.receive.limits import MAX_BLOB_SIZE, RECEIVE_TIMEOUT, read_receive_limits
 from uwf_git.commands.turn.choose_agent import CONFIG_NAME
+from uwf_git.commands.turn.keep import KEEP_LOGS, RECORD_ENV, read_keep_rules
 from uwf_git.commands.turn.retries import BACKOFF, RETRIES, read_retry
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.store.git.config import GitConfig, normal_name, set_config
@@ -22,6 +23,8 @@ SETTINGS: dict[str, str] = {
     "uwf.maxRunning": "how many agents may run at once on this machine (0 or unset is no limit)",
     "uwf.retries": "how often a failed agent is tried again (0 unless set)",
     "uwf.backoff": "seconds before the first retry; each later retry waits longer (1 unless set)",
+    KEEP_LOGS: "how much of the log of a step that went well is kept (64k unless set, 0 is none)",
+    RECORD_ENV: "the variables of an agent's environment that its step keeps, masked: LANG NODE_*",
     "uwf.maxBlobSize": "the largest blob that a push may bring (32m unless set, 0 is no limit)",
     "uwf.receiveTimeout": "seconds that the check of a push may take (600 unless set)",
     "uwf.onReceive": "the command that a shared store runs for each pushed transition",
@@ -30,7 +33,7 @@ SETTINGS: dict[str, str] = {
 
 _COMMANDS = {CONFIG_NAME, "uwf.onReceive", "uwf.onEvent"}
 _FLAGS = {"uwf.store", "uwf.fsync"}
-_NUMBERS = {"uwf.maxRunning", RETRIES, BACKOFF, MAX_BLOB_SIZE, RECEIVE_TIMEOUT}
+_NUMBERS = {"uwf.maxRunning", RETRIES, BACKOFF, KEEP_LOGS, MAX_BLOB_SIZE, RECEIVE_TIMEOUT}
 _FLAG_VALUES = {"true", "false", "yes", "no", "on", "off", "1", "0"}
 
 
@@ -96,8 +99,8 @@ def set_setting(store: Store, name: str, value: str) -> Setting:
     """Set *name* in the store's own config; `git config --global` sets it for all stores.
 
     Raises:
-        NoSuchSetting, BadValue, BadReceiveLimit, BadMaxRunning, BadRetrySetting, BadCommand: no
-            such setting exists, or it cannot have this value.
+        NoSuchSetting, BadValue, BadReceiveLimit, BadMaxRunning, BadRetrySetting, BadKeepSetting,
+            BadCommand: no such setting exists, or it cannot have this value.
         RefLocked: another process holds the lock of the config.
     """
     full = full_name(name)
@@ -118,6 +121,8 @@ def _check_number(name: str, config: GitConfig) -> None:
         read_receive_limits(config)
     elif name in {RETRIES, BACKOFF}:
         read_retry(config, {})
+    elif name == KEEP_LOGS:
+        read_keep_rules(config)
     else:
         from uwf_git.commands.agent_run.max_running import (  # noqa: PLC0415 (20 ms to import, for one number)
             read_max_running,

@@ -4,7 +4,9 @@ A run stays in its run directory until the ref has moved, so a killed engine lea
 work to the next one.
 """
 
+import json
 import os
+from collections.abc import Mapping
 
 from uwf_git.agents.command_line import (
     ProgramMissing,
@@ -16,6 +18,7 @@ from uwf_git.agents.command_line import (
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, run_agent
 from uwf_git.agents.reply import BadReply, parse_reply
 from uwf_git.agents.request import (
+    DEFAULT_MAX_LOG_BYTES,
     DEFAULT_MAX_OUTPUT_BYTES,
     AgentRequest,
     AgentRun,
@@ -36,6 +39,7 @@ from uwf_git.commands.agent_run.max_running import running_slot
 from uwf_git.commands.agent_run.orphaned_run import wait_for_orphan
 from uwf_git.commands.agent_run.runs import describe_turn, find_player, is_finished, is_run_of
 from uwf_git.commands.agent_run.step_dir import read_step_dir
+from uwf_git.commands.turn.keep import record_env
 from uwf_git.commands.turn.limits import tell_cut_short
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.limits import find_time_left_s
@@ -108,11 +112,28 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
     try:
         with masked_listener(listener, environ) as masked:
             run = _run(turn, masked)
+        run = run._replace(stderr=_cut_to_lines(run.stderr, _max_log_bytes(turn)))
     except (ProgramMissing, SpawnFailed) as error:
         return _failed_to_start(turn, error)
     left = read_step_dir(turn.run_dir.step_dir)
     played = _read_run(run, turn.agent.payload.get("protocol", "positional"))
-    return mask_played(_explain(turn, run, played._replace(left=left)), environ)
+    played = played._replace(left=left, env=_read_env(turn))
+    return mask_played(_explain(turn, run, played), environ)
+
+
+def _write_env(turn: Turn, environment: Mapping[str, str]) -> None:
+    """Write the variables to record beside the run: another engine may record it."""
+    if turn.keep.env:
+        turn.run_dir.write_env(json.dumps(record_env(environment, turn.keep.env)))
+
+
+def _read_env(turn: Turn) -> dict[str, str] | None:
+    text = turn.run_dir.read_env()
+    try:
+        env = json.loads(text) if text else None
+    except ValueError:
+        return None
+    return env if isinstance(env, dict) else None
 
 
 def _run(turn: Turn, listener: Listener) -> AgentRun:
@@ -130,15 +151,35 @@ def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
             _check_same_agent(turn, is_alive=alive is None)
             found = read_run_state(run.path, alive_is_held=alive is None)
             if isinstance(found, RunFinished | RunLost):
-                return read_run_result(run.path, max_output_bytes=DEFAULT_MAX_OUTPUT_BYTES)
+                return _read_result(turn)
             if not isinstance(found, RunAlive):
                 kept = () if alive is None else (alive,)
                 with running_slot(turn, listener) as slot:
-                    return run_agent(_request(turn, (*kept, *slot)), listener)
+                    request = _request(turn, (*kept, *slot))
+                    _write_env(turn, request.environment)
+                    return run_agent(request, listener)
         outcome = wait_for_orphan(run, listener, timeout_s=_timeout_s(turn))
         if outcome is not None:
-            result = read_run_result(run.path, max_output_bytes=DEFAULT_MAX_OUTPUT_BYTES)
-            return result._replace(outcome=outcome)
+            return _read_result(turn)._replace(outcome=outcome)
+
+
+def _read_result(turn: Turn) -> AgentRun:
+    return read_run_result(
+        turn.run_dir.path,
+        max_output_bytes=DEFAULT_MAX_OUTPUT_BYTES,
+        max_log_bytes=_max_log_bytes(turn),
+    )
+
+
+def _max_log_bytes(turn: Turn) -> int:
+    """Return how much of the log is read: what a failed try has always kept, or more."""
+    return max(DEFAULT_MAX_LOG_BYTES, turn.keep.log_bytes)
+
+
+def _cut_to_lines(log: bytes, most_bytes: int) -> bytes:
+    """Return a log without its first line if that was cut: half a secret could not be masked."""
+    is_cut = len(log) >= most_bytes
+    return log[log.find(b"\n") + 1 :] if is_cut else log
 
 
 def _check_same_agent(turn: Turn, *, is_alive: bool) -> None:
@@ -175,6 +216,7 @@ def _request(turn: Turn, kept_fds: tuple[int, ...]) -> AgentRequest:
         workdir=turn.workdir,
         run_dir=turn.run_dir.path,
         timeout_s=_timeout_s(turn),
+        max_log_bytes=_max_log_bytes(turn),
         kept_fds=kept_fds,
     )
 

@@ -20,9 +20,7 @@ from uwf_git.store.threads.lock import ThreadBusy, find_driver
 from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
-_AGAIN = (
-    "`uwf thread step {thread}` takes it again; after `uwf thread retry {thread}` if that failed"
-)
+_AGAIN = "`uwf thread step {thread}` takes it again"
 
 
 def poke_thread(

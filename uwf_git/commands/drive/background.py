@@ -122,7 +122,7 @@ def _check_ready(snapshot: Snapshot, *, now_ms: int, wait: bool) -> None:
     present = snapshot.get_present()
     sleeps = wait and present.waiting is not None and present.waiting.until is not None
     if not (sleeps and snapshot.record.status == "waiting") and not is_steppable(
-        snapshot, present, now_ms=now_ms
+        snapshot, present, now_ms=now_ms, is_driven=True
     ):
         raise ThreadNotReady(snapshot)
 

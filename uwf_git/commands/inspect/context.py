@@ -12,6 +12,7 @@ from uwf_git.commands.turn.decide import decide_next
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import Refused
+from uwf_git.model.event_rules import CONTROLS, STEPS
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.transition import END
 from uwf_git.model.workflow import Workflow, parse_role, parse_workflow
@@ -30,6 +31,24 @@ class NotItsTurn(Refused):
         super().__init__(f"thread {thread} {problem}", hint=hint, thread=thread)
 
 
+class NoTurnThere(Refused):
+    """The commit is neither a step nor a failed attempt."""
+
+    code = "no-turn-there"
+
+    def __init__(self, thread: str, commit: str, event: str) -> None:
+        super().__init__(
+            f"commit {commit} of thread {thread} is a {event}, and no agent was given anything",
+            hint=f"name a step by its number or its hash: `uwf thread show {thread} --full`",
+            thread=thread,
+            commit=commit,
+            event=event,
+        )
+
+
+_MS = 1000
+
+
 def load_thread_context(repo: str, thread: str, *, role: str | None = None) -> dict[str, Any]:
     """Return a turn's context, as ``get_context``, from the store at *repo*; the kit calls it."""
     return get_context(open_store(repo), thread, role=role)
@@ -46,13 +65,46 @@ def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str
     snapshot = read_snapshot(store, head.commit)
     if head.archived:
         raise ThreadNotActive(snapshot)
+    return _build_context(store, snapshot, role)
+
+
+def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
+    """Return the context that the agent of a step, or of a failed attempt, was given.
+
+    *taken* is the commit of the step or attempt.
+
+    Raises:
+        NoTurnThere: the commit is neither.
+        StoreDamaged: the commits before it cannot be read.
+    """
+    record = taken.record
+    if record.event not in STEPS and record.event != "attempt":
+        raise NoTurnThere(record.thread, taken.commit.oid, record.event)
+    started_ms = _find_start_ms(taken)
+    before = read_snapshot(store, taken.commit.parents[0])
+    # A patch that came while the agent worked was not in its context.
+    while before.record.event in CONTROLS and before.commit.time_s * _MS > started_ms:
+        before = read_snapshot(store, before.commit.parents[0])
+    return _build_context(store, before, record.role)
+
+
+def _find_start_ms(taken: Snapshot) -> int:
+    name = taken.record.node
+    if taken.record.event == "attempt":
+        name = taken.get_present().last_attempt or name
+    node = taken.get_node(name)
+    started_ms: int = node.payload.get("startedAt", node.timestamp)
+    return started_ms
+
+
+def _build_context(store: Store, snapshot: Snapshot, role: str | None) -> dict[str, Any]:
     present = snapshot.get_present()
     workflow = parse_workflow(snapshot.get_node(present.workflow))
     role = role or decide_next(snapshot, present, workflow)
     _check_role(snapshot, workflow, role)
     start = snapshot.get_start()
     document: dict[str, Any] = {
-        "thread": head.thread,
+        "thread": snapshot.record.thread,
         "workflow": {
             "hash": workflow.hash,
             "name": workflow.name,
@@ -74,7 +126,7 @@ def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str
         "lastError": _last_error(snapshot, present),
         "state": dict(present.state),
         "hint": present.hint or None,
-        "workdir": find_workdir(store, head.thread),
+        "workdir": find_workdir(store, snapshot.record.thread),
     }
     return document
 
@@ -108,4 +160,9 @@ def _last_error(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | No
 
 def get_prompt(store: Store, text: str, *, role: str | None = None) -> str:
     """Return the prompt of a turn of *role*, as ``get_context``."""
-    return build_prompt(parse_context(get_context(store, text, role=role)))
+    return render_prompt(get_context(store, text, role=role))
+
+
+def render_prompt(context: dict[str, Any]) -> str:
+    """Return the prompt that the document of a context leads to."""
+    return build_prompt(parse_context(context))

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from uwf_git.commands.inspect.failed_attempts import count_all_failed_attempts
 from uwf_git.commands.inspect.step_view import Commands, get_text
 from uwf_git.engine.alignment import align
 from uwf_git.engine.structural_diff import diff_values, render_path
 from uwf_git.engine.text_diff import diff_texts
-from uwf_git.model.builtin import STEP
+from uwf_git.model.builtin import STEP, STEP_TYPES
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.objects.commit import read_commit
@@ -46,8 +47,8 @@ def part_chains(one: Snapshot, other: Snapshot) -> Divergence:
     while newest[0].hash != newest[1].hash:
         # Walk the longer chain, or both if they have the same length.
         going = [side for side in (0, 1) if depths[side] == max(depths)]
-        if any(newest[side].type != STEP for side in going):
-            going = [side for side in (0, 1) if newest[side].type == STEP]
+        if any(newest[side].type not in STEP_TYPES for side in going):
+            going = [side for side in (0, 1) if newest[side].type in STEP_TYPES]
         if not going:
             return _parted(parts, None, 0)
         for side in going:
@@ -101,6 +102,9 @@ class _Side(NamedTuple):
     first: int
     """The number of the first of these."""
 
+    failed: dict[NodeHash, int]
+    """How many attempts failed before a step."""
+
     def find(self, at: int | None) -> "_Turn | None":
         """Return the step at an index of *steps*; None for None."""
         if at is None:
@@ -127,6 +131,7 @@ class _Turn(NamedTuple):
             "hash": self.node.hash,
             "agent": self.side.commands.get(payload.get("agent")),
             "timestamp": self.node.timestamp,
+            "failedAttempts": self.side.failed.get(self.node.hash, 0),
         }
 
 
@@ -143,8 +148,9 @@ def diff_threads(store: Store, one: str, other: str) -> dict[str, Any]:
     tips = [read_snapshot(store, head.commit) for head in heads]
     parted = part_chains(tips[0], tips[1])
     first = parted.depth + 1
-    a = _Side("a", heads[0], tips[0], Commands(tips[0]), parted.one, first)
-    b = _Side("b", heads[1], tips[1], Commands(tips[1]), parted.other, first)
+    failed = [count_all_failed_attempts(store, head.commit, after=parted.node) for head in heads]
+    a = _Side("a", heads[0], tips[0], Commands(tips[0]), parted.one, first, failed[0])
+    b = _Side("b", heads[1], tips[1], Commands(tips[1]), parted.other, first, failed[1])
     states = [dict(tip.get_present().state) for tip in tips]
     return {
         "a": _view_thread(a),
@@ -180,7 +186,7 @@ def _view_common(store: Store, a: _Side, b: _Side, parted: Divergence) -> dict[s
     return {
         "depth": parted.depth,
         "hash": parted.node,
-        "role": node.payload["role"] if node.type == STEP else None,
+        "role": node.payload["role"] if node.type in STEP_TYPES else None,
         "thread": thread,
         "commit": commit,
     }

@@ -2,7 +2,7 @@
 
 background driver   <git dir>/uwf/logs/<thread>.log, until the thread is removed
 running agent       the run directory of its step, until the step is recorded
-failed agent        its Attempt node
+ended agent         its Attempt node; its step, if that keeps its log
 """
 
 import os
@@ -16,7 +16,7 @@ from uwf_git.commands.agent_run.running import is_at_work
 from uwf_git.commands.agent_run.runs import find_player
 from uwf_git.commands.inspect.growing_file import GrowingFile
 from uwf_git.commands.inspect.log_lines import CONTEXT_BYTES, LogLines
-from uwf_git.commands.inspect.step_view import view_attempt
+from uwf_git.commands.inspect.step_view import get_text, view_attempt
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head, resolve_thread
@@ -60,7 +60,7 @@ class LogPiece(NamedTuple):
 def read_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
     """Yield the logs of a thread's background driver and running agent.
 
-    If it has neither, yield the log of the last failed attempt.
+    If it has neither, yield the log of the newest agent that failed, or whose step kept its log.
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: the request names no thread, or several.
@@ -69,7 +69,7 @@ def read_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
     thread = get_head(store, resolve_thread(store, request.thread)).thread
     with closing(_Tails(store, thread, request)) as tails:
         if tails.are_empty:
-            yield from _read_last_attempt(store, thread, request)
+            yield from _read_last_log(store, thread, request)
         yield from tails.read_new()
         yield from tails.end()
 
@@ -79,7 +79,7 @@ def follow_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
     thread = get_head(store, resolve_thread(store, request.thread)).thread
     with closing(_Tails(store, thread, request)) as tails:
         if tails.are_empty:
-            yield from _read_last_attempt(store, thread, request)
+            yield from _read_last_log(store, thread, request)
         busy_at = time.monotonic()
         while True:
             # Checked first: lines from before the check are read below.
@@ -209,15 +209,23 @@ def _patience_s(store: Store, thread: ThreadId) -> float:
     return _PATIENCE_S if find_status(store, thread) == "ready" else 0
 
 
-def _read_last_attempt(store: Store, thread: ThreadId, request: LogRequest) -> Iterator[LogPiece]:
-    """Yield the log of the last failed attempt, from its Attempt node."""
+def _read_last_log(store: Store, thread: ThreadId, request: LogRequest) -> Iterator[LogPiece]:
+    """Yield the newest log that a failed attempt or a step keeps."""
     for snapshot in walk_history(store, get_head(store, thread).commit):
-        if snapshot.record.event != "attempt":
+        record = snapshot.record
+        if record.event == "attempt":
+            view = view_attempt(snapshot, snapshot.get_present().last_attempt) or {}
+            log = str(view.get("stderr", ""))
+            source = f"{record.role}, attempt {record.attempt}, failed"
+        elif record.event == "step":
+            log = get_text(snapshot, snapshot.get_head_node().payload.get("stderr"))
+            source = f"{record.role}, step {record.depth}"
+            if not log:
+                continue
+        else:
             continue
-        view = view_attempt(snapshot, snapshot.get_present().last_attempt) or {}
         lines = LogLines(request.secrets)
-        log = [*lines.add(str(view.get("stderr", "")).encode()), *lines.end()]
-        source = f"{snapshot.record.role}, attempt {snapshot.record.attempt}, failed"
-        first = 0 if request.last is None else max(0, len(log) - request.last)
-        yield LogPiece(source, log[first:])
+        shown = [*lines.add(log.encode()), *lines.end()]
+        first = 0 if request.last is None else max(0, len(shown) - request.last)
+        yield LogPiece(source, shown[first:])
         return

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
+from uwf_git.commands.inspect.failed_attempts import count_failed_attempts
 from uwf_git.commands.inspect.step_view import Commands, get_text
 from uwf_git.engine.markdown import ThreadEntry, fence_text, inline_text, render_document
 from uwf_git.engine.subject import count_steps, first_line
@@ -67,8 +68,12 @@ _LONGEST_TITLE = 100
 _MS = 1000
 
 
-def render_thread(store: Store, text: str, *, last: int | None = None) -> Iterator[str]:
+def render_thread(
+    store: Store, text: str, *, last: int | None = None, logs: bool = False
+) -> Iterator[str]:
     """Yield the thread that *text* names, or its *last* events, as Markdown, piece by piece.
+
+    *logs* adds the logs that steps keep; those of failed attempts are always there.
 
     Each step is read when it is yielded: all of them could be more than memory holds.
 
@@ -95,7 +100,7 @@ def render_thread(store: Store, text: str, *, last: int | None = None) -> Iterat
             *_name_parent(tip),
         ),
         prompt,
-        _entries(story, tip),
+        _entries(_Reader(store, tip, Commands(tip), logs), story),
     )
 
 
@@ -104,13 +109,24 @@ def _name_parent(tip: Snapshot) -> tuple[str, ...]:
     return () if parent is None else (f"by an agent of thread `{parent}`",)
 
 
-def _entries(story: list[Snapshot], tip: Snapshot) -> Iterator[ThreadEntry]:
+class _Reader(NamedTuple):
+    """What the entries of a thread are read from."""
+
+    store: Store
+    tip: Snapshot
+    """It holds all nodes of the thread."""
+
+    commands: Commands
+    logs: bool
+    """Whether entries of steps have their logs."""
+
+
+def _entries(reader: _Reader, story: list[Snapshot]) -> Iterator[ThreadEntry]:
     """Yield the entries of *story* (newest first), oldest first; *story* is emptied."""
-    commands = Commands(tip)
     taken_back = set(_taken_back(story))
     while story:
         snapshot = story.pop()
-        entry = _entry(snapshot, tip, commands)
+        entry = _entry(reader, snapshot)
         is_back = snapshot.commit.oid in taken_back
         yield entry._replace(title=f"{entry.title} (taken back)") if is_back else entry
 
@@ -126,40 +142,44 @@ def _taken_back(story: list[Snapshot]) -> Iterator[Oid]:
             yield snapshot.commit.oid
 
 
-def _entry(snapshot: Snapshot, tip: Snapshot, commands: Commands) -> ThreadEntry:
+def _entry(reader: _Reader, snapshot: Snapshot) -> ThreadEntry:
     event = snapshot.record.event
     if event in STEPS:
-        return _step(snapshot, tip, commands)
+        return _step(reader, snapshot)
     if event == "attempt":
-        return _attempt(snapshot, tip)
+        return _attempt(snapshot, reader.tip)
     facts = (render_time(snapshot.commit.time_s * _MS), _author(snapshot))
     if event in CONTROL_EVENTS:
-        return describe_control(snapshot, tip, commands, facts=facts)
+        return describe_control(snapshot, reader.tip, reader.commands, facts=facts)
     said = snapshot.subject.partition(": ")[2]
     title = _capital(f"forked {said}" if event == "fork" else said or event)
     return ThreadEntry(title=title, facts=facts, text=snapshot.body)
 
 
-def _step(snapshot: Snapshot, tip: Snapshot, commands: Commands) -> ThreadEntry:
+def _step(reader: _Reader, snapshot: Snapshot) -> ThreadEntry:
+    tip = reader.tip
     step = get_typed(tip, snapshot.record.node, STEP)
     payload = step.payload
     said = snapshot.subject.partition(": ")[2]
     content = _content(get_text(tip, payload["content"]), payload["meta"])
     note = f"Note: {snapshot.body}" if snapshot.body else ""
+    log = get_text(tip, payload.get("stderr")) if reader.logs else ""
+    log = f"Its log:\n\n{fence_text(log)}" if log else ""
     # A subject that is only the meta is left out: the meta follows.
     title = "" if not said or said.startswith("{") else f": {said}"
     return ThreadEntry(
         title=f"{snapshot.record.depth}. {payload['role']}{title}",
         facts=(
-            inline_text(agent_name(commands.get(payload["agent"]))),
+            inline_text(agent_name(reader.commands.get(payload["agent"]))),
             # Only the commit names the person, and holds their note.
             _author(snapshot) if snapshot.record.event == "answer" else "",
             render_time(step.timestamp),
             _duration(payload),
+            _after_attempts(count_failed_attempts(reader.store, snapshot)),
             f"`{step.hash}`",
         ),
         meta=payload["meta"],
-        text="\n\n".join(part for part in (content, note) if part),
+        text="\n\n".join(part for part in (content, note, log) if part),
     )
 
 
@@ -204,6 +224,10 @@ def _is_only(meta: Any, content: str) -> bool:
 def _author(snapshot: Snapshot) -> str:
     name = snapshot.commit.author.decode(errors="replace").partition(" <")[0]
     return "" if name == "unknown" else inline_text(name)
+
+
+def _after_attempts(count: int) -> str:
+    return f"after {count} failed attempt{'s' if count > 1 else ''}" if count else ""
 
 
 def _duration(payload: dict[str, Any]) -> str:

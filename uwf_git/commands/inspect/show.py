@@ -6,6 +6,7 @@ Source: seed 000 section 1.4; the names are those of seed 004's TaskHandle.
 from typing import TYPE_CHECKING, Any
 
 from uwf_git.commands.agent_run.activity import may_be_active
+from uwf_git.commands.inspect.failed_attempts import count_all_failed_attempts
 from uwf_git.commands.inspect.step_view import (
     view_attempt,
     view_error,
@@ -70,7 +71,10 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
     }
     document |= _view_now(store, snapshot, present, running)
     if full:
-        document["steps"] = view_steps(snapshot)
+        failed = count_all_failed_attempts(store, head.commit)
+        document["steps"] = [
+            {**view, "failedAttempts": failed.get(view["hash"], 0)} for view in view_steps(snapshot)
+        ]
     else:
         document["step"] = view_step(snapshot, newest) if record.depth else None
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)

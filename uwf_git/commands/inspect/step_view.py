@@ -4,7 +4,7 @@ Keys are only ever added. A document is never the stored payload, so that the fo
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, STEP
@@ -14,7 +14,8 @@ from uwf_git.model.references import find_reference
 from uwf_git.store.threads.snapshot import Snapshot, check_type, get_typed
 
 _COPIED = ("startedAt", "durationMs", "usage", "session", "rung", "state")
-_REFERRED = ("prompt", "trace")
+_REFERRED = {"prompt": "prompt", "trace": "trace", "log": "stderr", "execContext": "execContext"}
+"""The nodes of a step that a view only names; an attempt's log is in its view."""
 
 
 def view_step(snapshot: Snapshot, step: Node) -> dict[str, Any]:
@@ -37,12 +38,13 @@ def _view_step(snapshot: Snapshot, step: Node, commands: "Commands") -> dict[str
         "timestamp": step.timestamp,
     }
     view |= {name: payload[name] for name in _COPIED if name in payload}
-    return view | _name_referred(payload)
+    return view | _name_referred(payload, _REFERRED)
 
 
-def _name_referred(payload: Mapping[str, Any]) -> dict[str, Any]:
+def _name_referred(payload: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     # Only the names: a prompt may have a hundred pages, and `json-cas get` prints it.
-    return {name: find_reference(payload[name]) for name in _REFERRED if name in payload}
+    fields = {name: _REFERRED[name] for name in names}
+    return {name: find_reference(payload[at]) for name, at in fields.items() if at in payload}
 
 
 def view_steps(snapshot: Snapshot) -> list[dict[str, Any]]:
@@ -75,7 +77,7 @@ def view_attempt(snapshot: Snapshot, name: NodeHash | None) -> dict[str, Any] | 
     }
     copied = ("exitCode", "resetAt", *_COPIED)
     view |= {name: payload[name] for name in copied if name in payload}
-    return view | _name_referred(payload)
+    return view | _name_referred(payload, ("prompt", "trace"))
 
 
 def view_error(snapshot: Snapshot, attempt: NodeHash | None) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.workdir import existing_directory
 from uwf_git.engine.subject import count_steps
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.builtin import STEP
+from uwf_git.model.builtin import STEP_TYPES
 from uwf_git.model.crockford import fold
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import STEPS
@@ -138,7 +138,7 @@ def _find_step_of(tip: Snapshot, role: str) -> tuple[Node | None, list[str]]:
     """Return the newest step of *role*; if there is none, the roles that have taken steps."""
     acted: dict[str, None] = {}
     for node in tip.walk_chain():
-        if node.type != STEP:
+        if node.type not in STEP_TYPES:
             break
         if node.payload["role"] == role:
             return node, []

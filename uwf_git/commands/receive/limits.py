@@ -3,12 +3,12 @@
 An invalid value is an error, never ignored: the owner relies on the limit.
 """
 
-import re
 import sys
 from typing import NamedTuple
 
 from uwf_git.errors import Refused
 from uwf_git.store.git.config import GitConfig
+from uwf_git.store.git.config_size import parse_size
 from uwf_git.store.objects.limited import DEFAULT_BLOB_BYTES
 
 MAX_BLOB_SIZE = "uwf.maxBlobSize"
@@ -16,9 +16,6 @@ RECEIVE_TIMEOUT = "uwf.receiveTimeout"
 
 _DEFAULT_TIMEOUT_S = 600
 _LONGEST_TIMEOUT_S = 24 * 3600
-
-_NUMBER = re.compile(r"([0-9]{1,15})([kmg]?)", re.IGNORECASE)
-_FACTORS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 
 class BadReceiveLimit(Refused):
@@ -58,7 +55,7 @@ def _read(config: GitConfig, name: str, default: int) -> int:
     value = config.get(name)
     if value is None:
         return default
-    match = _NUMBER.fullmatch(value)
-    if match is None:
+    size = parse_size(value)
+    if size is None:
         raise BadReceiveLimit(name, value)
-    return int(match[1]) * _FACTORS[match[2].lower()]
+    return size

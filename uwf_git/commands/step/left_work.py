@@ -20,6 +20,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept, build_turn, record_turn
 from uwf_git.commands.turn.check_meta import check_reply
 from uwf_git.commands.turn.choose_agent import Choice, build_agent, choose_agent
+from uwf_git.commands.turn.keep import read_keep_rules
 from uwf_git.commands.turn.retries import read_retry
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.errors import UwfError
@@ -68,10 +69,18 @@ def _rebuild_turn(store: Store, caller: Caller, snapshot: Snapshot, base: Oid) -
     workflow = parse_workflow(snapshot.get_node(present.workflow))
     if begun is None or agent is None or begun.role not in workflow.roles:
         return None
-    retry = read_retry(store.config, agent.payload)
-    # It has run, or runs: its work directory was chosen when it began.
     return Turn(
-        store, snapshot, present, base, begun.role, agent, caller.environ, caller.cwd, retry
+        store,
+        snapshot,
+        present,
+        base,
+        begun.role,
+        agent,
+        caller.environ,
+        # It has run, or runs: its work directory was chosen when it began.
+        caller.cwd,
+        retry=read_retry(store.config, agent.payload),
+        keep=read_keep_rules(store.config),
     )
 
 

@@ -24,8 +24,8 @@ from uwf_git.store.threads.snapshot import read_snapshot
 _NEXT = {
     "ready": "nothing was lost: `uwf thread step {thread}` tries again; "
     "`uwf thread show {thread}` has its output",
-    "failed": "nothing was lost: `uwf thread retry {thread}` lets it be tried again; "
-    "`uwf thread show {thread}` has its output",
+    "failed": "nothing was lost: `uwf thread step {thread}` tries again, and `uwf thread retry "
+    "{thread}` lets a run go on; `uwf thread show {thread}` has its output",
     "waiting": "it can be tried again when the limit ends: `uwf thread run {thread} --wait` sleeps "
     "until then",
     "paused": "the thread is paused: `uwf thread resume {thread}` lets it go on",

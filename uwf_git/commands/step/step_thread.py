@@ -21,6 +21,7 @@ from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, re
 from uwf_git.commands.turn.check_meta import check_reply
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, is_person
 from uwf_git.commands.turn.decide import decide_next
+from uwf_git.commands.turn.keep import read_keep_rules
 from uwf_git.commands.turn.limits import check_limits
 from uwf_git.commands.turn.retries import read_retry
 from uwf_git.commands.turn.turn import Player, ThreadResult, Turn
@@ -87,7 +88,8 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
         seen = read_active(store, thread)
         head, snapshot = seen
         keep_overtaken_work(store, caller, seen, request.play)
-        if not is_steppable(snapshot, snapshot.get_present(), now_ms=caller.now_ms()):
+        present = snapshot.get_present()
+        if not is_steppable(snapshot, present, now_ms=caller.now_ms(), is_driven=request.is_driven):
             raise ThreadNotReady(snapshot)
         begun = find_begun_turn(store, caller, snapshot, choice=request.choice)
         if begun is not None:
@@ -108,7 +110,7 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
             trust_agents(store, [agent.payload])
         workdir = choose_workdir(store, thread, caller.cwd, named=request.workdir)
         caller.check_signing(store)
-        # Reads the retry settings: a bad one must fail before the agent runs.
+        # Reads settings: a bad one must fail before the agent runs.
         turn = _begin_turn(store, caller, now, agent, workdir)
         lock.say(turn.role, agent_name(agent.payload["command"]))
         played = check_reply(turn, now.workflow, request.play(turn))
@@ -145,4 +147,5 @@ def _begin_turn(store: Store, caller: Caller, now: _Next, agent: Node, workdir: 
         caller.environ,
         workdir,
         retry=read_retry(store.config, agent.payload),
+        keep=read_keep_rules(store.config),
     )

@@ -11,7 +11,16 @@ from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.turn import Played, StepFiles, ThreadResult, Turn, build_thread_result
 from uwf_git.engine.subject import describe_step
-from uwf_git.model.builtin import ATTEMPT, BUILTIN, BYTES, STEP, TEXT, TRACE
+from uwf_git.model.builtin import (
+    AGENT_EXEC_CONTEXT,
+    ATTEMPT,
+    BUILTIN,
+    BYTES,
+    STEP,
+    STEP_2,
+    TEXT,
+    TRACE,
+)
 from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import reference
@@ -22,6 +31,9 @@ from uwf_git.store.threads.heads import Head, advance_head
 from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
 from uwf_git.store.threads.snapshot import Snapshot
 
+_SINCE_STEP_2 = frozenset({"stderr", "execContext"})
+"""The fields that a StepNode does not have, and a StepNode2 has."""
+
 
 def build_step(turn: Turn, played: Played, reply: AgentReply) -> NewCommit:
     """Build the commit of a turn that succeeded.
@@ -31,7 +43,7 @@ def build_step(turn: Turn, played: Played, reply: AgentReply) -> NewCommit:
     """
     now = played.started_ms + played.duration_ms
     times = {"startedAt": played.started_ms, "durationMs": played.duration_ms}
-    left = _left_nodes(played.left, now)
+    left = _left_nodes(played.left, now) | _kept_nodes(turn, played, now)
     return _build_step(turn, "step", _step_nodes(turn, reply, left, times, now), reply)
 
 
@@ -82,7 +94,23 @@ def _step_nodes(
         "usage": reply.usage,
     }
     payload |= {name: value for name, value in optional.items() if value}
-    return [build_node(STEP, payload | times, timestamp=now_ms), *content]
+    is_second = not _SINCE_STEP_2.isdisjoint(payload)
+    # A thread that began before StepNode2 existed does not have its type yet.
+    types = [BUILTIN[STEP_2], BUILTIN[AGENT_EXEC_CONTEXT]] if is_second else []
+    step = build_node(STEP_2 if is_second else STEP, payload | times, timestamp=now_ms)
+    return [step, *content, *types]
+
+
+def _kept_nodes(turn: Turn, played: Played, timestamp: int) -> dict[str, list[Node]]:
+    """Build the nodes of the agent's log and environment, by the field that refers to each."""
+    found: dict[str, list[Node]] = {}
+    log = played.stderr[-turn.keep.log_bytes :] if turn.keep.log_bytes else b""
+    if log.strip():
+        found["stderr"] = _text_nodes(log.decode(errors="replace"), None, timestamp)
+    if played.env:
+        env = {"env": dict(played.env)}
+        found["execContext"] = [build_node(AGENT_EXEC_CONTEXT, env, timestamp=timestamp)]
+    return found
 
 
 def build_attempt(turn: Turn, played: Played) -> NewCommit:

@@ -66,10 +66,11 @@ def _account(snapshot: Snapshot, present: ThreadState) -> tuple[str, str]:
         return "is paused", f"`uwf thread resume {thread}` lets it go on"
     if status == "failed":
         hint = (
-            f"`uwf thread show {thread}` tells why; `uwf thread retry {thread}` has it try again, "
-            "and with -m tells the agent something"
+            f"`uwf thread show {thread}` tells why; `uwf thread retry {thread}` lets a run go on, "
+            f"and with -m tells the agent something; `uwf thread step {thread}` tries once more"
         )
-        return "has failed: its agent's retries are used up", hint
+        often = f", after {present.failures} failed attempts" if present.failures > 1 else ""
+        return f"has failed{often}", hint
     if status == "waiting" and waiting is not None and waiting.until is not None:
         hint = (
             f"`uwf thread run {thread} --wait` sleeps until then; "
@@ -86,8 +87,13 @@ def _account(snapshot: Snapshot, present: ThreadState) -> tuple[str, str]:
     return f"is {status}, not ready", f"see why with `uwf thread show {thread}`"
 
 
-def is_steppable(snapshot: Snapshot, present: ThreadState, *, now_ms: int) -> bool:
-    """Check whether a step can be taken: ready, or the limit it waits for has ended."""
+def is_steppable(snapshot: Snapshot, present: ThreadState, *, now_ms: int, is_driven: bool) -> bool:
+    """Check whether a step can be taken: ready, or the limit it waits for has ended.
+
+    A failed thread is tried again by whoever steps it by hand, and never by a drive.
+    """
+    if snapshot.record.status == "failed":
+        return not is_driven
     if snapshot.record.status == "waiting" and present.waiting is not None:
         until = present.waiting.until
         return until is not None and until <= now_ms

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from uwf_git.agents.reply import AgentReply
+from uwf_git.commands.turn.keep import KeepRules
 from uwf_git.commands.turn.retries import RetryRules
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
@@ -32,6 +33,7 @@ class Turn(NamedTuple):
     environ: Mapping[str, str]
     workdir: str
     retry: RetryRules = RetryRules(0, 0)
+    keep: KeepRules = KeepRules()
 
     @property
     def thread(self) -> ThreadId:
@@ -82,6 +84,9 @@ class Played(NamedTuple):
     stdout: bytes = b""
     stderr: bytes = b""
     left: StepFiles = StepFiles()
+    env: Mapping[str, str] | None = None
+    """The variables of the agent's environment that are recorded, masked."""
+
     is_stopped: bool = False
     """The agent was stopped from outside (a pause, a kill)."""
 

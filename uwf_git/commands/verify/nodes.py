@@ -12,6 +12,7 @@ from uwf_git.commands.verify.payloads import PayloadCheck, PayloadChecks, Payloa
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import (
     AGENT_CONFIG,
+    AGENT_EXEC_CONTEXT,
     ATTEMPT,
     BUILTIN,
     BYTES,
@@ -21,6 +22,7 @@ from uwf_git.model.builtin import (
     SIGNAL,
     START,
     STEP,
+    STEP_2,
     TEXT,
     TRACE,
     WORKFLOW,
@@ -36,14 +38,16 @@ from uwf_git.store.nodes.folders import NodeFileChange, NodeFolders, object_id
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.objects.objects import ObjectStore, get_blob
 
+_STEP_FIELDS = {
+    "content": TEXT,
+    "raw": BYTES,
+    "prompt": TEXT,
+    "trace": TRACE,
+    "agent": AGENT_CONFIG,
+}
 _FIELDS: dict[NodeHash, dict[str, NodeHash]] = {
-    STEP: {
-        "content": TEXT,
-        "raw": BYTES,
-        "prompt": TEXT,
-        "trace": TRACE,
-        "agent": AGENT_CONFIG,
-    },
+    STEP: _STEP_FIELDS,
+    STEP_2: {**_STEP_FIELDS, "stderr": TEXT, "execContext": AGENT_EXEC_CONTEXT},
     ATTEMPT: {
         "content": TEXT,
         "raw": BYTES,

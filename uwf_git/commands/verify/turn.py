@@ -9,7 +9,7 @@ from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.nodes import NodeChecks
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, ROLE, SIGNAL, STEP, WORKFLOW
+from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, ROLE, SIGNAL, STEP_TYPES, WORKFLOW
 from uwf_git.model.event_rules import event_of
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
@@ -30,7 +30,7 @@ def check_step(
         step = nodes.get(site, record.node)
     except StoreDamaged:
         return None  # reported for the commit that added it
-    if step.type != STEP:
+    if step.type not in STEP_TYPES:
         yield site.finding(f"Uwf-Node is {step.hash}, which is no StepNode", node=step.hash)
         return None
     prev = find_reference(step.payload["prev"])

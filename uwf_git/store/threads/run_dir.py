@@ -2,8 +2,9 @@
 
     <git dir>/uwf/run/<thread>/<commit>/         pid, stdout, stderr, exit (agents/run_files.py)
     <git dir>/uwf/run/<thread>/<commit>.alive    the lock that the agent holds while it lives
-    <git dir>/uwf/run/<thread>/<commit>.turn     role, AgentConfig hash and name of the agent; AgentConfig
+    <git dir>/uwf/run/<thread>/<commit>.turn     role; hash, name and AgentConfig of the agent
     <git dir>/uwf/run/<thread>/<commit>.stopped  why the agent was stopped from outside
+    <git dir>/uwf/run/<thread>/<commit>.env      variables of the agent to be recorded, masked
     <git dir>/uwf/run/<thread>/<commit>.files/   the agent's own files ($UWF_STEP_DIR)
 
 The commit is the one after which the turn began, so a retry never takes up an older attempt.
@@ -20,7 +21,7 @@ from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.store import Store
 
 _RUN = "run"
-_ALIVE, _TURN, _STOPPED, _FILES = ".alive", ".turn", ".stopped", ".files"
+_ALIVE, _TURN, _STOPPED, _FILES, _ENV = ".alive", ".turn", ".stopped", ".files", ".env"
 
 MAX_REASON = 1000
 """Characters of a stop reason that are kept."""
@@ -56,19 +57,24 @@ class RunDir(NamedTuple):
 
     def read_turn(self) -> str:
         """Return what ``begin`` wrote; empty if there is nothing readable."""
-        try:
-            with open(self.path + _TURN, encoding="utf-8") as file:
-                return file.read()
-        except (FileNotFoundError, UnicodeDecodeError):
-            return ""
+        return _read_text(self.path + _TURN)
 
     def begin(self, turn: str) -> None:
         """Discard an older run and write *turn*, the words that name the turn."""
         for folder in (self.path, self.step_dir):
             _remove_folder(folder)
-        remove_file(self.path + _STOPPED)
+        for suffix in (_STOPPED, _ENV):
+            remove_file(self.path + suffix)
         # A power loss ends the agent too, so this file need not survive one.
         replace_file(self.path + _TURN, turn.encode(), durable=False)
+
+    def write_env(self, document: str) -> None:
+        """Write the variables of the agent that are to be recorded."""
+        replace_file(self.path + _ENV, document.encode(errors="replace"), durable=False)
+
+    def read_env(self) -> str:
+        """Return what ``write_env`` wrote; empty if there is nothing readable."""
+        return _read_text(self.path + _ENV)
 
     def read_stop_reason(self) -> str | None:
         """Return why the agent was stopped from outside; None if it was not."""
@@ -87,8 +93,16 @@ class RunDir(NamedTuple):
         """Remove the directory and the files beside it."""
         for folder in (self.path, self.step_dir):
             _remove_folder(folder)
-        for suffix in (_ALIVE, _TURN, _STOPPED):
+        for suffix in (_ALIVE, _TURN, _STOPPED, _ENV):
             remove_file(self.path + suffix)
+
+
+def _read_text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return ""
 
 
 def get_run_dir(store: Store, thread: ThreadId, started_after: Oid) -> RunDir:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dulwich.objects import ObjectID
 
-from uwf_git.model.builtin import BUILTIN, START, STEP
+from uwf_git.model.builtin import BUILTIN, START, STEP, STEP_TYPES
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
@@ -162,7 +162,7 @@ class Snapshot(NamedTuple):
 
 
 def _previous(node: Node) -> NodeHash | None:
-    if node.type != STEP or not isinstance(node.payload, dict):
+    if node.type not in STEP_TYPES or not isinstance(node.payload, dict):
         return None
     return find_reference(node.payload.get("prev"))
 
@@ -191,12 +191,12 @@ def get_typed(snapshot: Snapshot, name: NodeHash, kind: NodeHash) -> Node:
 
 
 def check_type(node: Node, kind: NodeHash) -> Node:
-    """Return *node* if it is of the built-in type *kind*.
+    """Return *node* if it is of the built-in type *kind*; StepNode stands for its later versions.
 
     Raises:
         DamagedNode: it is of another type.
     """
-    if node.type != kind:
+    if node.type not in (STEP_TYPES if kind == STEP else {kind}):
         title = BUILTIN[kind].payload["title"]
         raise DamagedNode(node.hash, f"stands in the place of a node of the type {title}")
     return node

@@ -1,0 +1,195 @@
+"""What a step keeps besides its result: the end of its agent's log, and named variables."""
+
+from typing import Any, cast
+
+import pytest
+from commands.forging import messages
+from commands.world import World, says
+
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.inspect.diff import diff_threads
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.inspect.step_view import view_step
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.step.record_turn import build_turn
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.model.builtin import AGENT_EXEC_CONTEXT, STEP, STEP_2
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git.config import set_config
+
+ANSWER = """echo '{"meta": {"text": "x", "ok": true}}'"""
+
+
+def configure(world: World, name: str, value: str) -> None:
+    set_config(f"{world.store.path}/config", name, value)
+    world.reopen()
+
+
+def stepped(world: World, script: str) -> tuple[ThreadId, Node]:
+    """Take a step by a program; return its node."""
+    thread = world.start(world.program(script + ANSWER), workflow=world.put().workflow)
+    world.step(thread, agent_player(None))
+    assert messages(world) == []
+    return thread, world.snapshot(thread).get_head_node()
+
+
+def referred(world: World, thread: ThreadId, step: Node, field: str) -> Node:
+    return world.snapshot(thread).get_node(NodeHash(step.payload[field]["$ref"]))
+
+
+def test_step_without_anything_to_keep_is_as_it_always_was(world: World) -> None:
+    thread, step = stepped(world, "")
+
+    assert step.type == STEP
+    snapshot = world.snapshot(thread)
+    before = snapshot.commit.parents[0]
+    names = world_nodes(world, snapshot.commit.oid) - world_nodes(world, before)
+    # The step and its content; the agent and all schemas were there.
+    assert len(names) == 2
+
+
+def world_nodes(world: World, commit: str) -> set[str]:
+    import subprocess  # noqa: PLC0415 (git is asked here only)
+
+    listed = subprocess.run(
+        ["git", "-C", world.store.path, "ls-tree", "-r", "--name-only", commit, "nodes/"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return set(listed.stdout.split())
+
+
+def test_log_of_a_step_that_went_well_is_kept(world: World) -> None:
+    thread, step = stepped(world, "echo '12 passed' >&2; ")
+
+    assert step.type == STEP_2
+    assert referred(world, thread, step, "stderr").payload == "12 passed\n"
+    assert view_step(world.snapshot(thread), step)["log"] == step.payload["stderr"]["$ref"]
+
+
+def test_only_the_end_of_a_log_is_kept_as_the_setting_says(world: World) -> None:
+    configure(world, "uwf.keepLogs", "10")
+
+    thread, step = stepped(world, "echo 'a long beginning, the end' >&2; ")
+
+    assert referred(world, thread, step, "stderr").payload == ", the end\n"
+
+
+def test_setting_of_0_keeps_no_log(world: World) -> None:
+    configure(world, "uwf.keepLogs", "0")
+
+    _, step = stepped(world, "echo '12 passed' >&2; ")
+
+    assert step.type == STEP
+
+
+def test_more_of_a_log_than_a_failed_try_keeps_can_be_kept(world: World) -> None:
+    configure(world, "uwf.keepLogs", "1m")
+
+    thread, step = stepped(world, "yes 'a line' | head -c 200000 >&2; ")
+
+    assert len(referred(world, thread, step, "stderr").payload) == 200000
+
+
+def test_secret_that_the_limit_cuts_in_two_is_not_kept_by_half(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "sk-" + "0123456789" * 4
+    monkeypatch.setitem(cast("dict[str, str]", world.caller.environ), "MY_API_KEY", secret)
+    # The last 64 KiB begin in the middle of the secret.
+    script = f"echo {secret} >&2; yes 'a line' | head -c {65536 - 20} >&2; "
+
+    thread, step = stepped(world, script)
+
+    log = referred(world, thread, step, "stderr").payload
+    assert log.startswith("a line\n")
+    assert "0123456789" not in log
+
+
+def test_variables_that_the_setting_names_are_kept_masked(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environ = cast("dict[str, str]", world.caller.environ)
+    monkeypatch.setitem(environ, "MY_API_KEY", "sk-0123456789")
+    monkeypatch.setitem(environ, "MY_LEVEL", "high")
+    configure(world, "uwf.recordEnv", "MY_* UWF_ROLE")
+
+    thread, step = stepped(world, "")
+
+    kept = referred(world, thread, step, "execContext")
+    assert (step.type, kept.type) == (STEP_2, AGENT_EXEC_CONTEXT)
+    assert kept.payload == {
+        "env": {"MY_API_KEY": "[masked]", "MY_LEVEL": "high", "UWF_ROLE": "writer"}
+    }
+    assert view_step(world.snapshot(thread), step)["execContext"] == kept.hash
+
+
+def test_setting_that_names_no_variable_of_the_agent_keeps_nothing(world: World) -> None:
+    configure(world, "uwf.recordEnv", "NO_SUCH_VARIABLE")
+
+    assert stepped(world, "")[1].type == STEP
+
+
+def test_thread_of_before_gets_the_schemas_with_its_first_such_step(world: World) -> None:
+    thread = world.begun()
+    added: list[set[NodeHash]] = []
+
+    def play(turn: Turn) -> Played:
+        for stderr in (b"", b"a log"):
+            played = says({"text": "x"})(turn)._replace(stderr=stderr)
+            added.append({node.hash for node in build_turn(turn, played).nodes})
+        return says({"text": "x"})(turn)
+
+    world.step(thread, play)
+
+    schemas = {STEP_2, AGENT_EXEC_CONTEXT}
+    assert schemas.isdisjoint(added[0])
+    assert schemas <= added[1]
+
+
+def test_steps_of_both_kinds_are_one_chain(world: World) -> None:
+    """Shown, forked, compared and checked like every step."""
+    thread, _ = stepped(world, "echo x >&2; ")
+    world.step(thread, says({"ok": False}))
+    world.step(thread, agent_player(None))
+
+    snapshot = world.snapshot(thread)
+    assert [node.type for node in snapshot.walk_chain()][:3] == [STEP_2, STEP, STEP_2]
+    steps = show_thread(world.store, thread, full=True)["steps"]
+    assert [step["role"] for step in steps] == ["writer", "checker", "writer"]
+    request = ForkRequest(thread, from_role="writer")
+    fork = fork_thread(world.store, world.caller, request, thread=world.new_id())
+    assert fork.depth == 2
+    assert diff_threads(world.store, thread, fork.thread)["common"]["depth"] == 2
+    assert messages(world) == []
+
+
+def test_failed_attempts_before_a_step_are_counted(world: World) -> None:
+    """By every step of a failed thread: it simply tries again."""
+    thread = world.begun()
+
+    def fails_twice(turn: Turn) -> Played:
+        if turn.attempt <= 2:
+            error = {"kind": "exited", "message": "exit status 7"}
+            return Played(None, 0, 0, error=error)
+        return says({"text": "x"})(turn)
+
+    for _ in range(2):
+        with pytest.raises(TurnFailed):
+            world.step(thread, fails_twice)
+        assert world.snapshot(thread).record.status == "failed"
+    assert world.step(thread, fails_twice).status == "ready"
+    world.step(thread)
+
+    def counts(document: dict[str, Any]) -> list[int]:
+        return [step["failedAttempts"] for step in document["steps"]]
+
+    assert counts(show_thread(world.store, thread, full=True)) == [2, 0]
+    other = world.start()
+    world.step(other)
+    compared = diff_threads(world.store, thread, other)["steps"]
+    assert compared[0]["a"]["failedAttempts"] == 2
+    assert compared[0]["b"]["failedAttempts"] == 0
+    assert messages(world) == []

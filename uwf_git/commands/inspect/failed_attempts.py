@@ -1,0 +1,43 @@
+"""How often a step failed before it succeeded, from the commits of its thread."""
+
+from uwf_git.model.event_rules import STEPS
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+
+def count_failed_attempts(store: Store, step: Snapshot) -> int:
+    """Return how many attempts failed before the step of a commit.
+
+    Raises:
+        StoreDamaged: the commit before it cannot be read.
+    """
+    return read_snapshot(store, step.commit.parents[0]).get_present().attempts
+
+
+def count_all_failed_attempts(
+    store: Store, tip: Oid, *, after: NodeHash | None = None
+) -> dict[NodeHash, int]:
+    """Return how many attempts failed before each step of a thread, by the step's node.
+
+    With *after*, only of the steps after that one. Steps without failed attempts are left out, and
+    so are attempts before a poke.
+
+    Raises:
+        StoreDamaged: the history cannot be read.
+    """
+    counts: dict[NodeHash, int] = {}
+    step: NodeHash | None = None
+    for snapshot in walk_history(store, tip, through_forks=True):
+        event = snapshot.record.event
+        if event in STEPS:
+            step = snapshot.record.node
+            if step == after:
+                break
+        elif event == "poke":
+            step = None
+        elif event == "attempt" and step is not None:
+            counts[step] = counts.get(step, 0) + 1
+    return counts
