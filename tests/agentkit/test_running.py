@@ -109,20 +109,20 @@ def test_result_that_could_not_be_printed_is_a_failure(tmp_path: Path, agent: Ag
 
 
 def test_text_becomes_a_result(context: MakeContext) -> None:
-    result = complete(lambda _: "---\napproved: true\n---\nFine.", context())
+    result = complete(lambda _: "---\napproved: true\n---\nFine.", context(), {})
 
-    assert result == AgentResult({"approved": True}, "Fine.")
+    assert result == AgentResult({"approved": True}, "Fine.", rung="front-matter")
 
 
 def test_result_is_left_as_it_is(context: MakeContext) -> None:
     result = AgentResult({"anything": 1}, "x", session="s")
 
-    assert complete(lambda _: result, context()) is result
+    assert complete(lambda _: result, context(), {}) is result
 
 
 def test_text_without_fields_is_refused(context: MakeContext) -> None:
     with pytest.raises(NoMeta):
-        complete(lambda _: "Fine.", context())
+        complete(lambda _: "Fine.", context(), {})
 
 
 def test_other_values_are_refused(context: MakeContext) -> None:
@@ -130,7 +130,7 @@ def test_other_values_are_refused(context: MakeContext) -> None:
         return None
 
     with pytest.raises(TypeError, match="str or an AgentResult, not NoneType"):
-        complete(forgot, context())  # type: ignore[arg-type]  # what an author might do
+        complete(forgot, context(), {})  # type: ignore[arg-type]  # what an author might do
 
 
 def test_collector_waits_while_an_agent_works_and_no_longer() -> None:

@@ -20,7 +20,9 @@ as a command, it plays any role whose schema asks for ``words``::
         sys.exit(main())
 
 A function that calls a model may return the model's text: ``build_prompt`` asks for the role's
-fields in front matter, and ``create_agent`` extracts them.
+fields in front matter, and ``create_agent`` extracts them, or lets the configured extractor do it.
+``spawn_cli`` runs another program with a prompt, ``extract`` reads a value out of a text. The step
+keeps the prompt and a trace: ``record_prompt`` and ``trace`` add what the kit cannot know.
 
 Importing the kit opens no store and is cheap; the store is opened when the context is loaded.
 '''
@@ -35,9 +37,10 @@ from uwf_git.agentkit.context import (
 from uwf_git.agentkit.extraction.extract import Extracted, NoMeta, extract_meta
 from uwf_git.agentkit.llm.extractor_settings import extract
 from uwf_git.agentkit.loading import load_context
+from uwf_git.agentkit.programs.spawn_cli import spawn_cli
+from uwf_git.agentkit.recording import build_prompt, record_prompt, trace
 from uwf_git.agentkit.result import AgentResult, print_result
 from uwf_git.agentkit.running import create_agent
-from uwf_git.engine.prompt import build_prompt
 
 __all__ = [
     "AgentContext",
@@ -54,4 +57,7 @@ __all__ = [
     "load_context",
     "parse_context",
     "print_result",
+    "record_prompt",
+    "spawn_cli",
+    "trace",
 ]

@@ -10,16 +10,24 @@ import gc
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO
 
 from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.extraction.extract import NoMeta, extract_meta
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.extraction.extract import NoMeta
+from uwf_git.agentkit.extraction.ladder import (
+    Fallbacks,
+    describe_failure,
+    extract_with_fallbacks,
+)
+from uwf_git.agentkit.llm.extractor_settings import find_extractor
 from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.result import AgentResult, print_result
+from uwf_git.agentkit.step_files import open_trace, write_failure, write_prompt
 from uwf_git.agents.one_line import on_one_line
+from uwf_git.engine.prompt import build_prompt as assemble_prompt
 from uwf_git.errors import UwfError
 
 AgentFunction = Callable[[AgentContext], str | AgentResult]
@@ -38,33 +46,66 @@ def create_agent(function: AgentFunction) -> Callable[[], int]:
     """Make the ``main`` of an agent from a function of its context.
 
     The function returns an ``AgentResult``, or a text with the fields in the form that the prompt
-    asks for. An exception becomes one line on stderr and exit status 1; with UWF_DEBUG in the
-    environment, also a traceback.
+    asks for; a configured extractor (``uwf.extractor.model``) reads a text without them. An
+    exception becomes one line on stderr and exit status 1; with UWF_DEBUG in the environment, also
+    a traceback. The step keeps the prompt of the turn, or the one that the function records.
     """
 
     def main() -> int:
         return run_as_agent(
-            lambda: complete(function, load_context(os.environ, sys.argv[1:])),
+            lambda: complete(function, load_context(os.environ, sys.argv[1:]), os.environ),
             is_debug=bool(os.environ.get("UWF_DEBUG")),
         )
 
     return main
 
 
-def complete(function: AgentFunction, context: AgentContext) -> AgentResult:
+def complete(
+    function: AgentFunction, context: AgentContext, environ: Mapping[str, str]
+) -> AgentResult:
     """Call *function*; extract the result from a text.
 
+    The prompt of the turn, the trace, and why there is no result are written to the step's files.
+
     Raises:
-        NoMeta: the text has no fields that fit the role.
+        AskFailed, NoMeta: there is no answer, or it has no fields that fit the role.
         TypeError: the function returned something else.
     """
-    answer = function(context)
-    if isinstance(answer, AgentResult):
-        return answer
-    if isinstance(answer, str):
-        found = extract_meta(answer, context.current_role.output_schema)
-        return AgentResult(found.meta, found.content)
+    step_dir = environ.get("UWF_STEP_DIR") or None
+    if step_dir is not None:
+        # Before the function, which may record another one.
+        write_prompt(step_dir, assemble_prompt(context))
+    try:
+        answer = function(context)
+        if isinstance(answer, AgentResult):
+            return answer
+        if isinstance(answer, str):
+            return _extract(answer, context, environ)
+    except (AskFailed, NoMeta) as failure:
+        write_failure(step_dir, describe_failure(failure))
+        raise
     raise TypeError(f"an agent returns a str or an AgentResult, not {type(answer).__name__}")
+
+
+class _Said:
+    """An ``Adapter`` whose one answer is the text of an author's function."""
+
+    name, takes_schema, resumes = "agent", False, False
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def ask(self, _question: AdapterQuestion) -> AdapterAnswer:
+        """Return the text."""
+        return AdapterAnswer(text=self._text)
+
+
+def _extract(text: str, context: AgentContext, environ: Mapping[str, str]) -> AgentResult:
+    with open_trace(environ.get("UWF_TRACE")) as note:
+        rungs = Fallbacks(
+            find_extractor=lambda: find_extractor(environ, context.current_role.name), note=note
+        )
+        return extract_with_fallbacks(_Said(text), context, AdapterQuestion(prompt=""), rungs)
 
 
 def run_as_agent(produce: Callable[[], AgentResult], *, is_debug: bool) -> int:

@@ -9,8 +9,9 @@ import pytest
 from agentkit.adapters.replay import FRONT, end
 from agentkit.conftest import Turn
 
-from uwf_git.agentkit.adapters.cli import ADAPTER, build, parse
+from uwf_git.agentkit.adapters.cli import ADAPTER, build
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.programs.command_call import parse_output as parse
 from uwf_git.errors import BadUsage
 
 LONGEST = 131_071

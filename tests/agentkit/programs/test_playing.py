@@ -8,7 +8,8 @@ from agentkit.conftest import MakeContext, Ran, Turn
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.extraction.extract import NoMeta
-from uwf_git.agentkit.programs.playing import build_question, describe_failure
+from uwf_git.agentkit.extraction.ladder import describe_failure
+from uwf_git.agentkit.programs.playing import build_question
 from uwf_git.errors import BadUsage
 
 # An adapter whose program is a shell script; it tells its session on the first line.

@@ -185,3 +185,12 @@ class _Climb:
         if misfit:
             return f"{problem}; the extractor's fields: {misfit}"
         return self._result(answer.structured, first.text, "extractor", first)
+
+
+def describe_failure(failure: AskFailed | NoMeta) -> dict[str, Any]:
+    """Return what the engine records about a failure besides its message."""
+    if isinstance(failure, NoMeta):
+        return {"kind": failure.code, "usage": dict(failure.usage)}
+    usage = {} if failure.partial is None else dict(failure.partial.usage)
+    reset = {name: at for name, at in failure.facts.items() if name == "resetAt"}
+    return {"kind": failure.kind, "usage": usage, **reset}

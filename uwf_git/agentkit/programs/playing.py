@@ -13,7 +13,12 @@ from uwf_git.agentkit.arguments import parse_arguments
 from uwf_git.agentkit.context import AgentContext, Step
 from uwf_git.agentkit.extraction.adapter import Adapter, AdapterQuestion, AskFailed
 from uwf_git.agentkit.extraction.extract import NoMeta
-from uwf_git.agentkit.extraction.ladder import Extractor, Fallbacks, extract_with_fallbacks
+from uwf_git.agentkit.extraction.ladder import (
+    Extractor,
+    Fallbacks,
+    describe_failure,
+    extract_with_fallbacks,
+)
 from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
@@ -128,15 +133,6 @@ def build_question(
         timeout_s=parse_seconds(settings, "timeout"),
         silence_s=parse_seconds(settings, "silence"),
     )
-
-
-def describe_failure(failure: AskFailed | NoMeta) -> dict[str, Any]:
-    """Return what the engine records about a failure besides its message."""
-    if isinstance(failure, NoMeta):
-        return {"kind": failure.code, "usage": dict(failure.usage)}
-    usage = {} if failure.partial is None else dict(failure.partial.usage)
-    reset = {name: at for name, at in failure.facts.items() if name == "resetAt"}
-    return {"kind": failure.kind, "usage": usage, **reset}
 
 
 def _find_extractor(environ: Mapping[str, str], role: str) -> Extractor | None:
