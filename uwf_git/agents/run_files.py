@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from uwf_git.agents.output_file import OutputFile, create_output
-from uwf_git.agents.request import AgentRun
+from uwf_git.agents.request import DEFAULT_MAX_LOG_BYTES, AgentRun
 from uwf_git.errors import AgentFailed, Refused
 
 PID = "pid"
@@ -85,7 +85,9 @@ def read_run_state(run_dir: str, *, alive_is_held: bool) -> RunState:
     return RunLost() if (Path(run_dir) / PID).exists() else RunNotStarted()
 
 
-def read_run_result(run_dir: str, *, max_output_bytes: int, max_log_bytes: int) -> AgentRun:
+def read_run_result(
+    run_dir: str, *, max_output_bytes: int, max_log_bytes: int = DEFAULT_MAX_LOG_BYTES
+) -> AgentRun:
     """Return what a run left in *run_dir*, also if another engine started it.
 
     Raises:

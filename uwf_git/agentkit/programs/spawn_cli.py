@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection, Sequence
 
-from uwf_git.agentkit.extraction.adapter import AdapterQuestion, AskFailed
+from uwf_git.agentkit.extraction.adapter import Adapter, AdapterQuestion, AskFailed
 from uwf_git.agentkit.recording import record_prompt, trace
 
 
@@ -29,20 +29,8 @@ def spawn_cli(
         AskFailed: it cannot be started, failed, was stopped or printed nothing; ``kind`` says
             which, and ``partial`` has what it had printed.
     """
-    # Programs cost 10 ms to import, and most agents start none.
-    from uwf_git.agentkit.programs.command_adapter import CommandAdapter  # noqa: PLC0415 (see above)
-    from uwf_git.agentkit.programs.command_call import build_call, parse_output  # noqa: PLC0415 (see above)
-    from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES  # noqa: PLC0415 (see above)
-
     record_prompt(prompt)
     name = os.path.basename(argv[0])
-    adapter = CommandAdapter(
-        name=name,
-        programs=(),
-        build=lambda question, folder: build_call(argv, question.prompt, folder),
-        parse=parse_output,
-        environ=(*PROVIDER_VARIABLES, *env),
-    )
     question = AdapterQuestion(
         prompt=prompt,
         step_dir=os.environ.get("UWF_STEP_DIR") or None,
@@ -52,9 +40,24 @@ def spawn_cli(
     )
     call = {"type": "tool", "name": name, "input": {"argv": list(argv)}}
     try:
-        answer = adapter.ask(question)
+        answer = _build_adapter(name, argv, env).ask(question)
     except AskFailed as failure:
         trace({**call, "output": failure.message, "ok": False})
         raise
     trace({**call, "output": answer.text, "ok": True})
     return answer.text
+
+
+def _build_adapter(name: str, argv: Sequence[str], env: Collection[str]) -> Adapter:
+    # Programs cost 10 ms to import, and most agents start none.
+    from uwf_git.agentkit.programs.command_adapter import CommandAdapter  # noqa: PLC0415 (see above)
+    from uwf_git.agentkit.programs.command_call import build_call, parse_output  # noqa: PLC0415 (see above)
+    from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES  # noqa: PLC0415 (see above)
+
+    return CommandAdapter(
+        name=name,
+        programs=(),
+        build=lambda question, folder: build_call(argv, question.prompt, folder),
+        parse=parse_output,
+        environ=(*PROVIDER_VARIABLES, *env),
+    )

@@ -29,13 +29,17 @@ def count_all_failed_attempts(
         StoreDamaged: the history cannot be read.
     """
     counts: dict[NodeHash, int] = {}
+    seen: set[NodeHash] = set()
     step: NodeHash | None = None
     for snapshot in walk_history(store, tip, through_forks=True):
         event = snapshot.record.event
         if event in STEPS:
-            step = snapshot.record.node
-            if step == after:
+            node = snapshot.record.node
+            if node == after:
                 break
+            # After a poke an equal step has the same node; the newest is the one that counts.
+            step = None if node in seen else node
+            seen.add(node)
         elif event == "poke":
             step = None
         elif event == "attempt" and step is not None:

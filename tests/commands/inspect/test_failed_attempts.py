@@ -1,0 +1,64 @@
+"""How often a step failed before it succeeded, as its thread's commits tell."""
+
+import pytest
+from commands.world import World, fails
+
+from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.inspect.failed_attempts import (
+    count_all_failed_attempts,
+    count_failed_attempts,
+)
+from uwf_git.commands.inspect.read import render_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.thread_id import ThreadId
+
+
+def step_after(world: World, thread: ThreadId, failures: int) -> NodeHash:
+    """Take a step that first fails some times; return its node."""
+    for _ in range(failures):
+        with pytest.raises(TurnFailed):
+            world.step(thread, fails())
+    return world.step(thread).head
+
+
+def counts(world: World, thread: ThreadId) -> dict[NodeHash, int]:
+    return count_all_failed_attempts(world.store, world.snapshot(thread).commit.oid)
+
+
+def test_attempts_are_those_since_the_step_before(world: World) -> None:
+    thread = world.begun()
+    first = step_after(world, thread, 2)
+    assert count_failed_attempts(world.store, world.snapshot(thread)) == 2
+    second = step_after(world, thread, 1)
+
+    assert counts(world, thread) == {first: 2, second: 1}
+    tip = world.snapshot(thread).commit.oid
+    assert count_all_failed_attempts(world.store, tip, after=first) == {second: 1}
+    text = "".join(render_thread(world.store, thread))
+    assert text.count("after 2 failed attempts") == text.count("after 1 failed attempt ") == 1
+
+
+def test_attempts_before_a_poke_are_not_those_of_the_step_after_it(world: World) -> None:
+    thread = world.begun()
+    step_after(world, thread, 1)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    poke_thread(world.store, world.caller, thread)
+
+    again = step_after(world, thread, 0)
+
+    assert counts(world, thread).get(again, 0) == count_failed_attempts(
+        world.store, world.snapshot(thread)
+    )
+
+
+def test_fork_counts_what_it_shares_with_its_origin(world: World) -> None:
+    thread = world.begun()
+    first = step_after(world, thread, 1)
+    request = ForkRequest(thread)
+    fork = fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    second = step_after(world, fork, 2)
+
+    assert counts(world, fork) == {first: 1, second: 2}
