@@ -105,12 +105,13 @@ def test_workdir_of_a_step_lasts(
     assert task.query().document["workdir"] == str(place)
 
 
-def test_failing_agent_raises_its_error(failed: TaskHandle) -> None:
+def test_failed_task_is_not_run_and_its_step_is_tried_again(failed: TaskHandle) -> None:
     status = failed.query()
 
     assert (status.status, status.error) == ("failed", "exit status 1")
     with pytest.raises(Refused, match="has failed"):
-        failed.step()
+        failed.run()
+    assert failed.step().status == "ready"
 
 
 def test_failed_task_is_retried_with_the_hint(failed: TaskHandle) -> None:

@@ -135,7 +135,7 @@ class TaskHandle:
 
         Raises:
             AgentFailed: the agent failed; the attempt is recorded with its output.
-            Refused: the task is paused, waiting, failed, ended or at a limit, or no trusted agent
+            Refused: the task is paused, waiting, ended or at a limit, or no trusted agent
                 plays the role.
             Conflict: another process works on the task.
             KeyboardInterrupt: Ctrl-C; the attempt is recorded.
