@@ -34,7 +34,7 @@ class EventRule(NamedTuple):
     """The statuses that it may lead to; *fold* says which one."""
 
     fold: Fold | None
-    """What it does to status and now.json; None: it begins a thread, or is not written yet."""
+    """What it does to status and now.json; None: it begins a thread."""
 
     carries: str = ""
     """The fields of the record that it sets, of ``CARRIED``; all others of these are empty."""
@@ -52,15 +52,10 @@ class EventRule(NamedTuple):
     """A running agent goes on, and its result is recorded on top."""
 
     changes_workflow: bool = False
-    parents: Literal["none", "one", "some"] = "one"
-    may_merge: bool = False
-    """Branches meet: another blob of the same node may take a node's place."""
+    parents: int = 1
 
     tells: Literal["start", "progress", "complete", "error"] = "progress"
     """Which ``workflow:`` event programs that watch are told."""
-
-    is_written: bool = True
-    """False: reserved; no version writes it, and its head and its other fields are not checked."""
 
     @property
     def has_node(self) -> bool:
@@ -70,13 +65,13 @@ class EventRule(NamedTuple):
     @property
     def may_move_head(self) -> bool:
         """Whether ``Uwf-Node`` may differ from that of the commit before."""
-        return self.steps != 0 or not self.is_written
+        return self.steps != 0
 
 
 RULES: Mapping[Event, EventRule] = {
     "start": EventRule(
         after="", leads_to="ready", fold=None,
-        parents="none", tells="start",
+        parents=0, tells="start",
     ),
     # The events of a turn.
     "step": EventRule(
@@ -124,15 +119,6 @@ RULES: Mapping[Event, EventRule] = {
     "fork": EventRule(
         after=_ANY, leads_to="ready", fold=folds.after_fork,
         carries="forked_from", keeps_pause=False, tells="start",
-    ),
-    # Reserved for threads of several branches.
-    "split": EventRule(
-        after=_NOT_ENDED, leads_to=_ANY, fold=None,
-        may_merge=True, is_written=False,
-    ),
-    "join": EventRule(
-        after=_NOT_ENDED, leads_to=_ANY, fold=None,
-        parents="some", may_merge=True, is_written=False,
     ),
     # The thread ends.
     "end": EventRule(

@@ -11,12 +11,10 @@ from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference, reference
 from uwf_git.model.transition import START
 
-Status = Literal[
-    "ready", "waiting", "paused", "failed", "split", "completed", "killed"
-]  # fmt: skip
+Status = Literal["ready", "waiting", "paused", "failed", "completed", "killed"]
 Event = Literal[
     "start", "step", "attempt", "wait", "answer", "pause", "resume", "retry", "patch", "amend",
-    "poke", "fork", "split", "join", "end", "kill",
+    "poke", "fork", "end", "kill",
 ]  # fmt: skip
 
 STATUSES: tuple[str, ...] = get_args(Status)

@@ -1,6 +1,7 @@
 """The rules as a whole, on a store and its objects; hostile clients are in interop/."""
 
 import pytest
+from commands.forging import forge, says, tip_of
 from commands.world import World, fails
 from fresh_store import fresh_store
 
@@ -96,6 +97,18 @@ def test_damaged_ref_of_the_store_is_a_refusal(world: World) -> None:
     (told,) = check_received(world.store, [RefUpdate(f"refs/threads/{thread}", None, tip)])
 
     assert "does not hold an object id" in told.message
+
+
+@pytest.mark.parametrize("event", ["split", "join"])
+def test_event_that_no_version_writes_is_a_refusal(world: World, event: str) -> None:
+    thread = world.begun()
+    world.step(thread)
+    ref = f"refs/threads/{thread}"
+    forge(world.store, ref, {-1: says("Uwf-Event: step", f"Uwf-Event: {event}")})
+
+    told = check_received(empty(world.store), [RefUpdate(ref, None, tip_of(world.store, ref))])
+
+    assert f"has an unknown event: '{event}'" in told[0].message
 
 
 def test_blob_above_the_limit_is_a_refusal(world: World) -> None:

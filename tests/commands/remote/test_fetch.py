@@ -1,12 +1,15 @@
+import os
 from pathlib import Path
 
 import pytest
+from commands.forging import forge, says
 from commands.sharing import Site, another, refs_of
 from commands.world import DEMO, World
 
 from uwf_git.commands.remote.fetch import RefsRefused, SidesDiverged, ThreadsBusy
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.remotes.remotes import WhichRemote
+from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import lock_thread
 
 
@@ -93,6 +96,23 @@ def test_what_is_wrong_is_tracked_and_not_taken_over(
     assert site.find(f"threads/{good}") is not None
     # It stays wrong, and is reported every time.
     assert isinstance(site.fetch().failure(), RefsRefused)
+
+
+def test_event_that_no_version_writes_is_not_taken_over(
+    sites: tuple[Site, Site, ThreadId], hub: Path
+) -> None:
+    site, other, thread = sites
+    other.step(thread)
+    other.push()
+    before = site.find(f"threads/{thread}")
+    there = open_store(str(hub), environ=os.environ)
+    forge(there, f"refs/threads/{thread}", {-1: says("Uwf-Event: step", "Uwf-Event: split")})
+
+    failure = site.fetch().failure()
+
+    assert isinstance(failure, RefsRefused)
+    assert "has an unknown event: 'split'" in failure.message
+    assert site.find(f"threads/{thread}") == before
 
 
 def test_a_thread_that_was_never_seen_before_comes_from_a_known_one(

@@ -74,15 +74,11 @@ def test_added_nodes_are_fine_and_removed_ones_are_reported(store: Store) -> Non
     assert told(large, small, may_lose=True) == []
 
 
-def test_node_in_another_file_is_reported_where_nothing_merges(store: Store) -> None:
+def test_node_in_another_file_is_reported(store: Store) -> None:
     one, other = nodes_of(store, NOTE), nodes_of(store, NOTE._replace(timestamp=7))
 
-    def told(*, may_merge: bool) -> list[str]:
-        growth = AllowedChange(one, may_merge=may_merge)
-        found = TreeChecks(store).check_nodes(SITE._replace(nodes=other), growth)
-        return [each.message for each in found]
+    found = TreeChecks(store).check_nodes(SITE._replace(nodes=other), AllowedChange(one))
 
-    assert told(may_merge=False) == [
+    assert [each.message for each in found] == [
         f"node {NOTE.hash} was replaced: a node keeps the file it had first"
     ]
-    assert told(may_merge=True) == []

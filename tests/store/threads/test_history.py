@@ -54,7 +54,7 @@ def test_only_first_parents_are_followed(store: Store, clock: Callable[[], int])
     story = Story(store, clock)
     other = Story(store, clock, OTHER)
     before = story.snapshot
-    merged = NewCommit(before.record._replace(event="join"), "joined", before.get_present())
+    merged = NewCommit(before.record._replace(event="pause"), "merged", before.get_present())
     oid = record_next(store, before, merged, signed(clock()))
     commit = store.objects[ObjectID(oid.encode())]
     assert isinstance(commit, Commit)
@@ -64,7 +64,7 @@ def test_only_first_parents_are_followed(store: Store, clock: Callable[[], int])
         (each.record.event, each.record.thread)
         for each in walk_history(store, Oid(commit.id.decode()))
     ]
-    assert events == [("join", THREAD), ("start", THREAD)]
+    assert events == [("pause", THREAD), ("start", THREAD)]
 
 
 def test_a_thread_of_thousands_is_not_read_before_it_is_asked_for(

@@ -30,7 +30,7 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE, object_id
 from uwf_git.store.nodes.tree import MissingNode
-from uwf_git.store.objects.commit import CommitView, read_commit
+from uwf_git.store.objects.commit import CommitView
 from uwf_git.store.objects.message import BadMessage
 from uwf_git.store.objects.objects import get_blob
 from uwf_git.store.objects.strict_commit import read_strict_commit
@@ -147,7 +147,7 @@ class CommitChecks:
     def _check_files(self, site: Location, before: Point | None, point: Point) -> Iterator[Finding]:
         files, record = point.files, point.record
         if site.nodes:
-            yield from self._trees.check_nodes(site, self._growth(before, record))
+            yield from self._trees.check_nodes(site, self._growth(before))
         start = before.files.get(START_FILE) if before is not None else None
         if start is not None and files.get(START_FILE, start) != start:
             yield site.finding("start.json is another than in the commit before")
@@ -168,28 +168,21 @@ class CommitChecks:
             )
 
     @staticmethod
-    def _growth(before: Point | None, record: TransitionRecord | None) -> AllowedChange:
+    def _growth(before: Point | None) -> AllowedChange:
         if before is None:
             return AllowedChange(None)
-        may_merge = record is not None and RULES[record.event].may_merge
         is_young = before.record is not None and before.record.event == "start"
-        return AllowedChange(before.files.get(NODES), may_merge=may_merge, keep_before=is_young)
+        return AllowedChange(before.files.get(NODES), keep_before=is_young)
 
-    def _check_parents(
-        self, site: Location, before: Point | None, point: Point
-    ) -> Iterator[Finding]:
+    @staticmethod
+    def _check_parents(site: Location, before: Point | None, point: Point) -> Iterator[Finding]:
         view, record = point.view, point.record
         problem = None if record is None else check_parents(record.event, len(view.parents))
         if problem is not None:
             yield site.finding(problem)
-        times = [] if before is None else [before.view.time_s]
-        for other in view.parents[1:]:
-            try:
-                times.append(read_commit(self._trees.objects, other).time_s)
-            except StoreDamaged as error:
-                yield site.finding(error.message, hint=error.hint)
-        if times and view.time_s < max(times):
-            yield site.finding(f"its date, {view.time_s}, is before that of a parent, {max(times)}")
+        if before is not None and view.time_s < before.view.time_s:
+            parent = before.view.time_s
+            yield site.finding(f"its date, {view.time_s}, is before that of its parent, {parent}")
 
     @staticmethod
     def _check_origin(
@@ -210,8 +203,6 @@ class CommitChecks:
         if event == "start":
             state = yield from self._check_start(site, record)
             return [] if state is None else [Standing(record, state)]
-        if not RULES[event].is_written:
-            return []
         standing = None if before is None else before.standing
         cause = Cause(role=record.role)
         if event in STEPS:

@@ -23,8 +23,6 @@ def check_alone(record: TransitionRecord, thread: ThreadId | None) -> Iterator[s
         yield "Uwf-Forked-From is the thread itself"
     if record.parent_thread == record.thread:
         yield "Uwf-Parent-Thread is the thread itself"
-    if not rule.is_written:
-        return
     for field, trailer in CARRIED.items():
         is_there = getattr(record, field) is not None
         if is_there != carries(event, field):
@@ -69,11 +67,8 @@ def check_next(before: TransitionRecord, record: TransitionRecord) -> Iterator[s
 def check_parents(event: Event, count: int) -> str | None:
     """Return what is wrong with the number of parents of a commit of this event; None if right."""
     wanted = RULES[event].parents
-    if wanted == "none":
-        return None if count == 0 else f"{event} has {count} parents, and may have none"
-    if wanted == "some":
-        return None if count else f"{event} has no parent"
-    return None if count == 1 else f"{event} has {count} parents, and must have one"
+    told = "must have one" if wanted else "may have none"
+    return None if count == wanted else f"{event} has {count} parents, and {told}"
 
 
 def check_person(before: Standing, event: Event) -> Iterator[str]:

@@ -30,9 +30,6 @@ class AllowedChange(NamedTuple):
     may_lose: bool = False
     """Nodes may go away, as from one version of a workflow to the next."""
 
-    may_merge: bool = False
-    """Another blob of the same node may take its place, as where branches meet."""
-
     keep_before: bool = False
     """Many threads share the folders before: cache them."""
 
@@ -100,7 +97,7 @@ class TreeChecks:
                     hint=_LOST.format(commit=site.commit),
                     node=change.name,
                 )
-            elif change.kind == "replaced" and not growth.may_merge:
+            elif change.kind == "replaced":
                 yield site.finding(
                     f"node {change.name} was replaced: a node keeps the file it had first",
                     hint=_LOST.format(commit=site.commit),
