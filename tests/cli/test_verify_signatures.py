@@ -83,14 +83,15 @@ def test_forged_step_is_a_problem(signing: Uwf, git: Git) -> None:
     forged = git("hash-object", "-t", "commit", "-w", "--stdin", stdin=raw, cwd=repository).strip()
     git("update-ref", ref, forged, cwd=repository)
 
-    assert signing("verify", thread).status == 0
+    assert len(json.loads(signing("verify", thread).out)["problems"]) == 1
     ran = signing("verify", "--signatures", thread)
 
     assert ran.status == 5
-    (problem,) = json.loads(ran.out)["problems"]
+    said, problem = json.loads(ran.out)["problems"]
+    assert said["message"].startswith("its subject says 'What never was said.', ")
     assert (problem["commit"], problem["ref"]) == (forged, ref)
     assert problem["message"].startswith(f"commit {forged} has a signature that is bad: ")
-    assert ran.err.startswith("error: 1 problem was found\n")
+    assert ran.err.startswith("error: 2 problems were found\n")
 
 
 def test_each_commit_is_reported_once_for_all_its_refs(signing: Uwf, git: Git) -> None:

@@ -76,6 +76,15 @@ def says(old: str, new: str) -> Change:
     return change
 
 
+def run_by(name: bytes) -> Change:
+    """Change the committer; a step's words and author stay true."""
+
+    def change(commit: Commit) -> None:
+        commit.committer = name
+
+    return change
+
+
 def holds(store: Store, path: str, content: bytes | None, *, mode: int = FILE) -> Change:
     """Put a file at *path* of the tree, or remove it."""
     blob = None if content is None else add(store, Blob.from_string(content))

@@ -95,7 +95,7 @@ def take_apart(store: Store, oid: Oid) -> Forge:
         for entry in entries
         if entry.path is not None and entry.mode is not None and entry.sha is not None
     }
-    return Forge(store.objects, files, list(view.parents), view.message)
+    return Forge(store.objects, files, list(view.parents), view.message, author=view.author)
 
 
 def path_of(name: str) -> str:

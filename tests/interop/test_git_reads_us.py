@@ -57,8 +57,8 @@ def test_git_tells_the_story_of_a_thread(store: Store, git: Git) -> None:
     told = git("log", "--format=%an <%ae> %s", REFS[0], cwd=Path(store.path))
     assert told.splitlines() == [
         "C O Mitter <committer@example.com> end: completed",
-        "checker <uwf-mock@uwf> checker: --- Uwf-Status: completed ümläut",
-        "C O Mitter <committer@example.com> writer: failed: exit status 1",
+        'checker <uwf-mock@uwf> checker: {"ok": true}',
+        "writer <uwf-mock@uwf> writer: attempt 1 failed: exit status 1",
         "writer <uwf-mock@uwf> writer: An old silent pond",
         "C O Mitter <committer@example.com> start: Write a haiku.",
     ]

@@ -9,6 +9,7 @@ from typing import Any
 from dulwich.objects import ObjectID
 from workflow_file import SOUND, read
 
+from uwf_git.engine.subject import describe_step
 from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, START, STEP, TEXT
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.node import Node, build_node
@@ -98,7 +99,11 @@ class Story:
         step = build_node(STEP, payload, timestamp=now)
         cause = Cause(step, role, "uwf-mock")
         transition = build_next(
-            read_standing(before), "step", cause, said=text, nodes=(step, content)
+            read_standing(before),
+            "step",
+            cause,
+            said=describe_step(step.payload["meta"], text),
+            nodes=(step, content),
         )._replace(body=body)
         signing = signed(now, author=agent_identity(role, "uwf-mock"))
         return record_next(self.store, before, transition, signing)
@@ -107,19 +112,27 @@ class Story:
         """Record a failed try."""
         now = self.clock()
         before, present = self.snapshot, self.snapshot.get_present()
-        payload = {
+        stderr = build_node(TEXT, body, timestamp=now)
+        payload: dict[str, Any] = {
             "role": "writer",
             "agent": reference(AGENT.hash),
             "attempt": present.attempts + 1,
             "error": {"kind": "exit", "message": message},
         }
+        if body:
+            payload["stderr"] = reference(stderr.hash)
         node = build_node(ATTEMPT, payload, timestamp=now)
         cause = Cause(node, "writer", "uwf-mock")
-        said = f"failed: {message}"
+        said = f"attempt {present.attempts + 1} failed: {message}"
         transition = build_next(
-            read_standing(before), "attempt", cause, said=said, nodes=(node,)
+            read_standing(before),
+            "attempt",
+            cause,
+            said=said,
+            nodes=(node, *([stderr] if body else [])),
         )._replace(body=body)
-        commit = record_next(self.store, before, transition, signed(now))
+        signing = signed(now, author=agent_identity("writer", "uwf-mock"))
+        commit = record_next(self.store, before, transition, signing)
         self.head = advance_head(self.store, self.head, commit)
         return self.head
 
@@ -143,7 +156,7 @@ def tell_small_story(store: Store, clock: Callable[[], int]) -> Story:
     story = Story(store, clock)
     story.step(usage={"tokens": 5}, state={"round": 1})
     story.attempt(body="Traceback:\n\n  no such file\n")
-    story.step("checker", "---\nUwf-Status: completed\r\nümläut", body="Because.\n\nTwice.")
+    story.step("checker", "---\nUwf-Status: completed\r\nümläut")
     story.end()
     return story
 

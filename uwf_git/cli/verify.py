@@ -57,6 +57,8 @@ def command(
     checked. Every commit and every node is read again: nodes against their names and schemas,
     references, each step against the one before, what commits say against what they hold, and
     now.json against the history. Nothing is changed.
+
+    The names of people, their notes, and when all this was are proved by signatures alone.
     """
     store = session.open_store()
     verified = verify(store, list(refs))
@@ -83,6 +85,7 @@ def _document(verified: VerifyResult) -> dict[str, Any]:
         "checked": verified.checked._asdict(),
         "problems": [_problem(each) for each in verified.troubles],
         "notes": [_problem(each) for each in verified.notes],
+        "unsigned": verified.unsigned,
     }
 
 
@@ -106,7 +109,7 @@ def _text(document: dict[str, Any], width: int | None) -> str:
 def _findings(document: dict[str, Any]) -> str:
     if not document["problems"]:
         counts = [f"{count} {_noun(name, count)}" for name, count in document["checked"].items()]
-        return f"ok: {', '.join(counts)}"
+        return f"ok: {', '.join(counts)}{_unsigned(document['unsigned'])}"
     lines: list[str] = []
     for each in document["problems"]:
         lines.append(one_line(": ".join(filter(None, (each["ref"], each["message"])))))
@@ -114,6 +117,13 @@ def _findings(document: dict[str, Any]) -> str:
             lines.append(f"  in: {one_line(where)}")
         lines.append(f"  hint: {one_line(each['hint'])}")
     return "\n".join(lines)
+
+
+def _unsigned(count: int) -> str:
+    if not count:
+        return ""
+    some, them = ("1 commit is", "it") if count == 1 else (f"{count} commits are", "them")
+    return f"; {some} not signed: only a signature proves who made {them}"
 
 
 def _noun(name: str, count: int) -> str:

@@ -244,7 +244,7 @@ def test_failed_try_that_names_no_attempt_is_reported(store: Store, story: Story
 
 def test_date_before_the_parents_is_reported(store: Store, story: Story) -> None:
     def earlier(commit: Commit) -> None:
-        commit.commit_time = 5
+        commit.commit_time = commit.author_time = 5
 
     oids = forge(store, REF, {2: earlier})
 

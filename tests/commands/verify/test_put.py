@@ -31,7 +31,7 @@ def found(store: Store, *, known: Oid | None = None, may_lose: bool = False) -> 
             yield put.site.finding("it is strange")
 
     trees = TreeChecks(store)
-    rules = PutRules(NODES_REF, {"nodes": RAW_TREE_MODE}, may_lose=may_lose, judge=judge)
+    rules = PutRules(NODES_REF, "cas", {"nodes": RAW_TREE_MODE}, may_lose=may_lose, judge=judge)
     troubles = list(check_puts(trees, rules, tip_of(store, NODES_REF), known=known))
     return troubles + list(trees.nodes.finish())
 
@@ -77,7 +77,7 @@ def test_each_thing_that_git_or_uwf_would_not_write_is_reported(
 ) -> None:
     def strange(commit: Commit) -> None:
         commit.parents = [*commit.parents, *commit.parents]
-        commit.commit_time = 1
+        commit.commit_time = commit.author_time = 1
 
     change = also(
         strange,

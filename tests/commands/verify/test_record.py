@@ -23,7 +23,7 @@ FORK = STEP._replace(event="fork", role=None, agent=None, thread=OTHER, forked_f
 PAUSE = STEP._replace(event="pause", status="paused", role=None, agent=None, signal=A)
 RESUME = PAUSE._replace(event="resume", status="ready")
 WAIT = STEP._replace(event="wait", status="waiting", agent=None)
-ANSWER = STEP._replace(event="answer", node=A, depth=2)
+ANSWER = STEP._replace(event="answer", node=A, depth=2, agent="human")
 FAILED = ATTEMPT._replace(status="failed")
 RETRY = RESUME._replace(event="retry")
 AMEND = RESUME._replace(event="amend", workflow=A, workflow_name="other")

@@ -215,11 +215,15 @@ def test_step_of_an_agent_is_no_answer_of_a_person(world: World) -> None:
     asked = read_standing(world.snapshot(thread))
 
     for event in ("step", "attempt", "wait", "end", "resume"):
-        assert list(check_person(asked, event)) == [
+        assert list(check_person(asked, asked.record._replace(event=event))) == [
             f"Uwf-Event is {event}, and the thread waited for a person"
         ]
     limited = asked._replace(state=asked.state._replace(waiting=Waiting("writer", SOON_MS)))
-    assert list(check_person(limited, "answer")) == [
+    answer, step = (asked.record._replace(event=event) for event in ("answer", "step"))
+    assert list(check_person(limited, answer)) == [
         "Uwf-Event is answer, and the thread did not wait for a person"
     ]
-    assert list(check_person(asked, "answer")) == list(check_person(limited, "step")) == []
+    assert list(check_person(asked, answer)) == list(check_person(limited, step)) == []
+    assert list(check_person(asked, answer._replace(role="checker"))) == [
+        "Uwf-Role is 'checker', and the thread waited for 'writer'"
+    ]

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable
 
 import pytest
-from commands.forging import add, commits_of, forge, holds, place, says, tip_of
+from commands.forging import add, commits_of, forge, holds, place, run_by, says, tip_of
 from dulwich.objects import Commit, ObjectID
 from store.story import THREAD, Story, signed, tell_small_story
 
@@ -79,7 +79,7 @@ def test_only_what_is_not_known_is_looked_at(store: Store, story: Story) -> None
 
 def test_history_without_the_known_commit_is_reported(store: Store, story: Story) -> None:
     before = story.head.commit
-    oids = forge(store, REF, {1: says("writer: one", "writer: uno")})
+    oids = forge(store, REF, {1: run_by(b"Mallory <m@x>")})
 
     assert told(store, oids[-1], known=before) == [
         f"{oids[-1]} does not descend from {before}, where {REF} was"

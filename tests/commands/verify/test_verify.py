@@ -13,6 +13,7 @@ from commands.forging import (
     messages,
     place,
     points,
+    run_by,
     says,
     tip_of,
     troubles,
@@ -280,7 +281,7 @@ def test_rewritten_history_is_detected_by_the_tracking_refs(world: World, thread
     world.store.refs.create(tracking, before)
     assert messages(world) == []
 
-    oids = forge(world.store, ACTIVE + thread, {1: says("writer: ", "writer: forged ")})
+    oids = forge(world.store, ACTIVE + thread, {1: run_by(b"Mallory <m@x>")})
 
     (found,) = troubles(world)
     assert found.message == (

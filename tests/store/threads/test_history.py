@@ -22,8 +22,8 @@ def test_history_is_newest_first(store: Store, clock: Callable[[], int]) -> None
     told = [each.subject for each in walk_history(store, story.head.commit)]
     assert told == [
         "end: completed",
-        "checker: --- Uwf-Status: completed ümläut",
-        "writer: failed: exit status 1",
+        'checker: {"ok": true}',
+        "writer: attempt 1 failed: exit status 1",
         "writer: An old silent pond",
         "start: Write a haiku.",
     ]

@@ -17,7 +17,7 @@ def test_a_snapshot_says_what_happened(store: Store, clock: Callable[[], int]) -
     story.attempt("exit status 3", body="Because.\n\n  Twice.")
     snapshot = story.snapshot
     assert (snapshot.record.event, snapshot.record.attempt) == ("attempt", 1)
-    assert snapshot.subject == "writer: failed: exit status 3"
+    assert snapshot.subject == "writer: attempt 1 failed: exit status 3"
     assert snapshot.body == "Because.\n\n  Twice."
 
 

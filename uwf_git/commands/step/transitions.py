@@ -26,6 +26,7 @@ from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import reference
 from uwf_git.model.thread import Event
 from uwf_git.model.workflow import parse_role, parse_workflow
+from uwf_git.store.objects.message import LONGEST_QUOTE
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, advance_head
 from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
@@ -61,7 +62,8 @@ def _build_step(turn: Turn, event: Event, nodes: list[Node], reply: AgentReply) 
         Standing(turn.snapshot.record, turn.present),
         event,
         _cause(turn, nodes[0]),
-        said=describe_step(reply.meta, reply.content),
+        # The meta as it is stored: canonical numbers may look different.
+        said=describe_step(nodes[0].payload["meta"], reply.content),
         nodes=(*nodes, turn.agent),
     )
 
@@ -148,7 +150,7 @@ def build_attempt(turn: Turn, played: Played) -> NewCommit:
         said=f"attempt {turn.attempt} failed: {error['message']}",
         nodes=(attempt, *nodes, turn.agent),
     )
-    return new._replace(body=played.stderr.decode(errors="replace")[-2000:])
+    return new._replace(body=played.stderr.decode(errors="replace")[-LONGEST_QUOTE:])
 
 
 def _cause(turn: Turn, node: Node) -> Cause:
@@ -176,10 +178,6 @@ def _text_nodes(text: str, raw: bytes | None, timestamp: int) -> list[Node]:
     return nodes
 
 
-_LONGEST_BODY = 2_000
-"""The most of the question that the commit shows; the Role node has all of it."""
-
-
 def wait_for_person(
     store: Store, caller: Caller, seen: tuple[Head, Snapshot], *, role: str, agent: Node
 ) -> ThreadResult:
@@ -197,7 +195,7 @@ def wait_for_person(
         Cause(role=role),
         said="waits for a person",
         nodes=(agent,),
-    )._replace(body=(asked.system_prompt or asked.description)[:_LONGEST_BODY])
+    )._replace(body=(asked.system_prompt or asked.description)[:LONGEST_QUOTE])
     commit = record_next(store, snapshot, new, caller.signing(store))
     advance_head(store, head, commit)
     return build_thread_result(new.record, said=new.said)

@@ -18,7 +18,8 @@ from uwf_git.commands.verify.transition import (
     check_status,
 )
 from uwf_git.commands.verify.tree import NODES, AllowedChange, TreeChecks
-from uwf_git.commands.verify.turn import check_attempt, check_signal, check_step
+from uwf_git.commands.verify.turn import check_attempt, check_signal, check_step, check_wait
+from uwf_git.commands.verify.wording import check_wording
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN, START, WORKFLOW
 from uwf_git.model.event_folds import Cause, Standing, begin_state
@@ -33,7 +34,7 @@ from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.objects.commit import CommitView
 from uwf_git.store.objects.message import BadMessage
 from uwf_git.store.objects.objects import get_blob
-from uwf_git.store.objects.strict_commit import read_strict_commit
+from uwf_git.store.objects.strict_commit import StrictCommit, read_strict_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.message import parse_thread_message
 from uwf_git.store.threads.now_file import NowFile, parse_now
@@ -54,12 +55,17 @@ _REWRITE = (
 class Point(NamedTuple):
     """A commit of a thread, as far as it can be read."""
 
-    view: CommitView
+    commit: StrictCommit
     record: TransitionRecord | None
     files: Mapping[str, bytes]
     """The top of its tree: the 20 bytes of each id."""
 
     now: NowFile | None
+
+    @property
+    def view(self) -> CommitView:
+        """The commit as read."""
+        return self.commit.view
 
     @property
     def standing(self) -> Standing | None:
@@ -93,6 +99,7 @@ class CommitChecks:
         self.before = point = yield from self._read(oid)
         if point is None:
             return
+        self._trees.count(point.commit)
         site = Location(self._ref, oid, point.files.get(NODES, b""))
         yield from self._check_files(site, before, point)
         yield from self._check_parents(site, before, point)
@@ -113,6 +120,9 @@ class CommitChecks:
         yield from (site.finding(each) for each in wrong)
         yield from self._check_origin(site, before, record)
         yield from folding.findings
+        if point.commit.problem is None:
+            last_attempt = None if point.now is None else point.now.present.last_attempt
+            yield from check_wording(self._nodes, site, point.commit, record, last_attempt)
         yield from _check_now(site, point, record, folding.after)
 
     def _read(self, oid: Oid) -> Generator[Finding, None, Point | None]:
@@ -142,7 +152,7 @@ class CommitChecks:
                 yield site.finding(error.message, hint=error.hint)
             except NotAPresent as error:
                 yield site.finding(f"the commit has an invalid now.json: {error}")
-        return Point(commit.view, record, files, now)
+        return Point(commit, record, files, now)
 
     def _check_files(self, site: Location, before: Point | None, point: Point) -> Iterator[Finding]:
         files, record = point.files, point.record
@@ -213,6 +223,8 @@ class CommitChecks:
             cause = cause._replace(
                 node=(yield from check_attempt(self._nodes, site, record, now.present))
             )
+        elif event == "wait":
+            yield from check_wait(self._nodes, site, record)
         elif carries(event, "signal"):
             cause = cause._replace(node=(yield from check_signal(self._nodes, site, record)))
         is_known = cause.node is not None or not RULES[event].has_node
@@ -281,7 +293,7 @@ def _check_status(
     before: Point | None, record: TransitionRecord, after: list[Standing]
 ) -> Iterator[str]:
     if before is not None and before.standing is not None:
-        yield from check_person(before.standing, record.event)
+        yield from check_person(before.standing, record)
     if after:
         yield from check_status(record, {each.record.status for each in after})
 

@@ -195,6 +195,20 @@ class NodeChecks:
             self._shared[name] = node
         return node
 
+    def get_text(self, site: Location, name: NodeHash) -> str:
+        """Return the text of a Text node of the commit; it is read again.
+
+        Raises:
+            StoreDamaged: it is missing, damaged or no text; that is reported elsewhere.
+        """
+        blob = self.find(site, name)
+        if blob is None:
+            raise MissingNode(name)
+        text = decode_node(name, get_blob(self._objects, object_id(blob))).payload
+        if not isinstance(text, str):
+            raise MissingNode(name)
+        return text
+
     def read(self, site: Location, name: NodeHash, blob: bytes) -> Known:
         """Read the node *name* from its blob, or raise ``StoreDamaged`` if it does not match."""
         known = self._known.get(blob)

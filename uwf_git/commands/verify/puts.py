@@ -10,6 +10,7 @@ from typing import NamedTuple
 from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.history import walk_back
 from uwf_git.commands.verify.tree import NODES, AllowedChange, TreeChecks
+from uwf_git.commands.verify.wording import find_author_problem, find_subject_problem
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.nodes.folders import RAW_TREE_MODE, TreeEntry
@@ -39,6 +40,9 @@ class PutRules(NamedTuple):
     """The rules for the commits of one ref."""
 
     ref: str
+    who: str
+    """The beginning of every subject."""
+
     top: Mapping[str, bytes]
     """The entries at the top of the tree: name to mode."""
 
@@ -73,13 +77,16 @@ def check_puts(
     time_s = 0
     for oid in reversed(history.commits):
         site = Location(ref, oid)
-        trees.commits += 1
         try:
             commit = read_strict_commit(trees.objects, oid)
         except StoreDamaged as error:
             yield site.finding(error.message, hint=error.hint)
             continue
+        trees.count(commit)
         yield from _check_commit(site, commit, time_s)
+        problem = find_author_problem(commit) or find_subject_problem(commit, rules.who)
+        if problem is not None:
+            yield site.finding(problem, hint=_BY_HAND)
         time_s = commit.view.time_s
         tree = bytes.fromhex(commit.view.tree.decode())
         others: dict[bytes, TreeEntry] = {}
@@ -131,7 +138,9 @@ def _nodes_of(trees: TreeChecks, oid: Oid) -> bytes | None:
     return None if entry is None else entry[1]
 
 
-_RULES = PutRules(NODES_REF, {NODES: RAW_TREE_MODE}, may_lose=False, judge=lambda _put: iter(()))
+_RULES = PutRules(
+    NODES_REF, "cas", {NODES: RAW_TREE_MODE}, may_lose=False, judge=lambda _put: iter(())
+)
 
 
 def check_put_nodes(store: Store, tip: Oid, *, known: Oid | None = None) -> Iterator[Finding]:

@@ -86,7 +86,6 @@ class ThreadChecks:
             is_first = has_beginning and oid == oldest
             yield from commits.check(oid, owners[-1], is_first=is_first)
             self._seen.add(oid)
-            self._trees.commits += 1
         yield from _check_status(claim, commits.before)
 
     def finish(self) -> Iterator[Finding]:

@@ -11,6 +11,9 @@ from uwf_git.model.thread import Event
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
 
+# The command of a role that a person plays.
+_PERSON = "human"
+
 
 def check_alone(record: TransitionRecord, thread: ThreadId | None) -> Iterator[str]:
     """List what is wrong with a record by itself; it must be of *thread* if that is known."""
@@ -28,6 +31,8 @@ def check_alone(record: TransitionRecord, thread: ThreadId | None) -> Iterator[s
         if is_there != carries(event, field):
             article = "an" if trailer == CARRIED["attempt"] else "a"
             yield f"{event} {f'has {article}' if is_there else 'has no'} {trailer}"
+    if event == "answer" and record.agent not in {None, _PERSON}:
+        yield f"Uwf-Agent is {record.agent!r}, and an answer is that of {_PERSON!r}"
 
 
 def check_first(record: TransitionRecord) -> Iterator[str]:
@@ -71,15 +76,18 @@ def check_parents(event: Event, count: int) -> str | None:
     return None if count == wanted else f"{event} has {count} parents, and {told}"
 
 
-def check_person(before: Standing, event: Event) -> Iterator[str]:
-    """List what is wrong with *event* where a person's answer is awaited, or is not."""
+def check_person(before: Standing, record: TransitionRecord) -> Iterator[str]:
+    """List what is wrong with *record* where a person's answer is awaited, or is not."""
     waiting = before.state.waiting
     is_awaited = waiting is not None and waiting.until is None
+    event = record.event
     person = RULES[event].person
     if person == "never" and before.record.status == "waiting" and is_awaited:
         yield f"Uwf-Event is {event}, and the thread waited for a person"
     if person == "only" and not is_awaited:
         yield f"Uwf-Event is {event}, and the thread did not wait for a person"
+    elif person == "only" and waiting is not None and record.role != waiting.role:
+        yield f"Uwf-Role is {record.role!r}, and the thread waited for {waiting.role!r}"
 
 
 def check_status(record: TransitionRecord, expected: Collection[str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.nodes import NodeChecks
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.nodes.folders import NodeFolders, TreeEntry
+from uwf_git.store.objects.strict_commit import StrictCommit
 from uwf_git.store.store import Store
 
 NODES = "nodes"
@@ -43,6 +44,13 @@ class TreeChecks:
         self.nodes = NodeChecks(store.objects, self.folders)
         self.commits = 0
         """The number of checked commits."""
+        self.unsigned = 0
+        """How many of them have no signature."""
+
+    def count(self, commit: StrictCommit) -> None:
+        """Count a checked commit."""
+        self.commits += 1
+        self.unsigned += not commit.is_signed
 
     def open_top(
         self,

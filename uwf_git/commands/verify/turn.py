@@ -75,6 +75,13 @@ def check_attempt(
     return None
 
 
+def check_wait(nodes: NodeChecks, site: Location, record: TransitionRecord) -> Iterator[Finding]:
+    """Check that the role that waits for a person is one of the workflow."""
+    workflow = _get_if_there(nodes, site, {"$ref": record.workflow}, WORKFLOW)
+    if workflow is not None and record.role not in workflow.payload["roles"]:
+        yield site.finding(f"Uwf-Role is {record.role!r}, which is no role of the workflow")
+
+
 def check_signal(
     nodes: NodeChecks, site: Location, record: TransitionRecord
 ) -> Generator[Finding, None, Node | None]:

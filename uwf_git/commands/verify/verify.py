@@ -55,13 +55,16 @@ class VerifyResult(NamedTuple):
     targets: tuple[Target, ...]
     """The refs that were checked."""
 
+    unsigned: int = 0
+    """How many of the checked commits have no signature: nothing proves who made them."""
+
 
 def verify(store: Store, texts: list[str]) -> VerifyResult:
     """Check the refs that *texts* name (see ``find_targets``), or the whole store."""
     targets = find_targets(store, texts)
     run = _Run(store, targets)
     troubles = tuple(islice(run.check(), MOST_TOLD))
-    return VerifyResult(run.checked(), troubles, tuple(run.notes), tuple(targets))
+    return VerifyResult(run.checked(), troubles, tuple(run.notes), tuple(targets), run.unsigned)
 
 
 class _Run:
@@ -77,6 +80,10 @@ class _Run:
         threads = {each.name for each in self._targets if each.kind in {"active", "archive"}}
         workflows = sum(each.kind == "workflow" for each in self._targets)
         return Counts(len(threads), workflows, self._trees.commits, self._trees.nodes.count)
+
+    @property
+    def unsigned(self) -> int:
+        return self._trees.unsigned
 
     def check(self) -> Iterator[Finding]:
         for target in self._targets:

@@ -15,6 +15,7 @@ from uwf_git.model.node_hash import NodeHash, is_node_hash
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE
 from uwf_git.store.objects.commit import read_commit
+from uwf_git.store.objects.message import subject_of
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.workflows.registry import PUT, REMOVE, ROLLBACK, WORKFLOWS
@@ -51,6 +52,7 @@ def check_workflow_in(
 
     rules = PutRules(
         WORKFLOWS + name,
+        name,
         _TOP,
         may_lose=True,
         judge=_Versions(trees, name, known).judge,
@@ -131,3 +133,6 @@ def _judge(trees: TreeChecks, name: str, put: Put) -> Iterator[Finding]:
         )
     if put.files.get(HEAD_FILE, blob) != blob:
         yield site.finding(f"head.json is not the file of node {workflow}", node=workflow)
+    subject = subject_of(put.view.message)
+    if not subject.endswith(f" {workflow}"):
+        yield site.finding(f"its subject is {subject!r}, and must end with {workflow}")

@@ -14,7 +14,10 @@ from uwf_git.errors import StoreDamaged
 from uwf_git.model.transition_record import FORMAT
 
 _HINT = "see it with `git log`; another copy of this store may have it whole: `git fetch`"
-_LONGEST_SUBJECT = 200
+LONGEST_SUBJECT = 200
+LONGEST_QUOTE = 2_000
+"""The most of a text that a body quotes, in characters."""
+
 _TRAILER = re.compile(r"(Uwf-[A-Z][A-Za-z-]*): ([\x21-\x7e]+)")
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _SAFE = "/:@!$&'()*+,;=[]{}|^~<>?#\"\\`"
@@ -47,13 +50,23 @@ def build_message(
     All texts may hold any characters. An empty *who* becomes ``uwf``: git finds no trailers under
     an empty subject.
     """
-    subject = f"{_one_line(who) or 'uwf'}: {_one_line(said)}"[:_LONGEST_SUBJECT].rstrip()
-    lines = [subject, ""]
-    text = _indented(body)
+    lines = [build_subject(who, said), ""]
+    text = build_body(body)
     if text:
-        lines += [*text, ""]
+        lines += [text, ""]
     lines += [f"{name}: {quote(value, safe=_SAFE, errors='replace')}" for name, value in trailers]
     return ("\n".join(lines) + "\n").encode(errors="replace")
+
+
+def build_subject(who: str, said: str) -> str:
+    """Return the subject ``<who>: <said>``."""
+    return f"{one_line(who) or 'uwf'}: {one_line(said)}"[:LONGEST_SUBJECT].rstrip()
+
+
+def build_body(text: str) -> str:
+    """Return *text* as a body: every line indented, since git finds trailers at column 0."""
+    lines = [_printable(line).rstrip() for line in _LINE_ENDS.split(text)]
+    return "\n".join("    " + line if line else "" for line in lines).strip("\n")
 
 
 def parse_trailers(message: bytes) -> dict[str, str]:
@@ -95,21 +108,17 @@ def subject_of(message: bytes) -> str:
 
 def body_of(message: bytes) -> str:
     """Return the body of a commit's message without its indentation; "" if it has none."""
-    paragraphs = message.decode(errors="replace").split("\n\n")[1:-1]
-    lines = "\n\n".join(paragraphs).split("\n")
-    return "\n".join(line.removeprefix("    ") for line in lines)
+    return "\n".join(line.removeprefix("    ") for line in raw_body_of(message).split("\n"))
 
 
-def _one_line(text: str) -> str:
+def raw_body_of(message: bytes) -> str:
+    """Return the body of a commit's message as it is written; "" if it has none."""
+    return "\n\n".join(message.decode(errors="replace").split("\n\n")[1:-1])
+
+
+def one_line(text: str) -> str:
     """Return *text* as one printable line, as a subject must be."""
     return " ".join(_printable(text).split())
-
-
-def _indented(body: str) -> list[str]:
-    """Return the lines of *body*, indented: at column 0 git finds trailers and scissors."""
-    lines = [_printable(line).rstrip() for line in _LINE_ENDS.split(body)]
-    text = "\n".join("    " + line if line else "" for line in lines).strip("\n")
-    return text.split("\n") if text else []
 
 
 def _printable(text: str) -> str:

@@ -34,12 +34,27 @@ _MESSAGE = re.compile(
 )
 
 
+class Person(NamedTuple):
+    """An author or a committer, as written."""
+
+    identity: bytes
+    """``name <email>``."""
+
+    date: bytes
+    """Seconds since 1970, and the time zone."""
+
+
 class StrictCommit(NamedTuple):
     """A commit, checked by the rules of git and of FORMAT.md."""
 
     view: CommitView
     problem: str | None
     """A violation that `read_commit` accepts; None if there is none."""
+
+    author: Person
+    committer: Person
+    is_signed: bool
+    """It has a signature, good or bad."""
 
 
 def read_strict_commit(objects: ObjectStore, oid: Oid) -> StrictCommit:
@@ -57,13 +72,20 @@ def read_strict_commit(objects: ObjectStore, oid: Oid) -> StrictCommit:
     else:
         problem = None
         view = build_view(oid, found)
-    if problem is None and _ENCODING.search(content, 0, len(content) - len(view.message)):
+    header = content[: len(content) - len(view.message)]
+    if problem is None and _ENCODING.search(header):
         problem = "declares another encoding than UTF-8"
     if problem is None and view.time_s >= _END_OF_TIME_S:
         problem = f"has the date {view.time_s}, which git's commit-graph cannot hold"
     if problem is None and _MESSAGE.fullmatch(view.message) is None:
         problem = "has a line between subject and trailers that git may read as something else"
-    return StrictCommit(view, problem)
+    author, committer = (_person(line) for _who, line in _NAMES.findall(header)[:2])
+    return StrictCommit(view, problem, author, committer, is_signed=b"\ngpgsig" in header)
+
+
+def _person(line: bytes) -> Person:
+    identity, bracket, date = line.rpartition(b">")
+    return Person(identity + bracket, date.strip())
 
 
 def _header_problem(headers: bytes) -> str:
