@@ -31,7 +31,7 @@ from store.test_chain_cycles import step as chained
 from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.verify.verify import Counts, verify
+from uwf_git.commands.verify.verify import Counts, VerifyResult, verify
 from uwf_git.errors import AgentFailed
 from uwf_git.model.builtin import STEP, TEXT
 from uwf_git.model.crockford import encode_u64
@@ -62,7 +62,7 @@ def memory() -> Store:
 
 
 def test_empty_store_is_clean(store: Store) -> None:
-    assert verify(store, []) == (Counts(0, 0, 0, 0), (), (), ())
+    assert verify(store, []) == VerifyResult(Counts(0, 0, 0, 0), (), (), (), unsigned=0)
 
 
 def test_store_that_was_worked_with_is_clean(world: World) -> None:

@@ -73,6 +73,7 @@ _TEXT_START = b"---\n"
 _ID_BYTES = 20
 _MOST_KNOWN_BYTES = 16 * 1024 * 1024
 _MOST_SHARED = 1000
+_LONGEST_KEPT = 4000
 # The approximate overhead of a node beside its content.
 _KNOWN_BYTES = 500
 
@@ -81,7 +82,7 @@ class Known(NamedTuple):
     """A node that was read and matches its name."""
 
     node: Node
-    """A Text node has no payload here; it is not needed again."""
+    """A long text has no payload here; it is seldom needed again."""
 
     references: tuple[NodeHash, ...] | None
     """The references of its payload; None: to be collected in the limited fork."""
@@ -171,7 +172,7 @@ class NodeChecks:
         return self._folders.find(site.nodes, name)
 
     def get(self, site: Location, name: NodeHash) -> Node:
-        """Return the node *name* of the commit; a Text node without its payload.
+        """Return the node *name* of the commit; a long text without its payload.
 
         Raises:
             StoreDamaged: it is missing or damaged; that is reported for the commit that added it.
@@ -196,18 +197,18 @@ class NodeChecks:
         return node
 
     def get_text(self, site: Location, name: NodeHash) -> str:
-        """Return the text of a Text node of the commit; it is read again.
+        """Return the text of a Text node of the commit; a long one is read again.
 
         Raises:
-            StoreDamaged: it is missing, damaged or no text; that is reported elsewhere.
+            StoreDamaged: it is missing or damaged; that is reported elsewhere.
         """
         blob = self.find(site, name)
         if blob is None:
             raise MissingNode(name)
-        text = decode_node(name, get_blob(self._objects, object_id(blob))).payload
-        if not isinstance(text, str):
-            raise MissingNode(name)
-        return text
+        text = self.read(site, name, blob).node.payload
+        if text is None:
+            text = decode_node(name, get_blob(self._objects, object_id(blob))).payload
+        return str(text)
 
     def read(self, site: Location, name: NodeHash, blob: bytes) -> Known:
         """Read the node *name* from its blob, or raise ``StoreDamaged`` if it does not match."""
@@ -217,7 +218,8 @@ class NodeChecks:
         content = get_blob(self._objects, object_id(blob))
         node = decode_node(name, content)
         is_text = node.type == TEXT
-        kept = node._replace(payload=None) if is_text else node
+        is_long = is_text and len(content) > _LONGEST_KEPT
+        kept = node._replace(payload=None) if is_long else node
         is_text_file = content.startswith(_TEXT_START)
         try:
             known = Known(kept, self._references(site, node), is_text_file)
@@ -225,7 +227,7 @@ class NodeChecks:
             # Without its type its references are unknown. The missing type is reported here;
             # another commit may have it.
             return Known(kept, (), is_text_file)
-        self._remember(blob, known, _KNOWN_BYTES if is_text else _KNOWN_BYTES + len(content))
+        self._remember(blob, known, _KNOWN_BYTES + (0 if is_long else len(content)))
         return known
 
     def _remember(self, blob: bytes, known: Known, size_bytes: int) -> None:

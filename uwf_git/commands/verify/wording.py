@@ -13,11 +13,11 @@ from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.nodes import NodeChecks
 from uwf_git.engine.subject import list_quotes, render_meta
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import ATTEMPT, SIGNAL, START, STEP
+from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, ROLE, SIGNAL, START, STEP, WORKFLOW
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.references import find_reference
+from uwf_git.model.references import find_reference, reference
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.git.identity import agent_identity
 from uwf_git.store.objects.message import (
@@ -102,10 +102,10 @@ def _check(nodes: NodeChecks, wording: Wording) -> Iterator[Finding]:
     if wording.record.event in _PLAYED:
         if node is None:
             return  # reported for its trailers
-        agent = find_reference(node.payload["agent"])
-        if agent is not None:
-            command = nodes.get_shared(wording.site, agent).payload["command"]
-            expected = agent_identity(wording.who, agent_name(command))
+        agent = _get(nodes, wording.site, node.payload["agent"], AGENT_CONFIG)
+        if agent is None:
+            return  # reported for the node
+        expected = agent_identity(wording.who, agent_name(agent["command"]))
     problem = find_author_problem(commit, expected)
     if problem is not None:
         yield wording.finding(problem)
@@ -170,7 +170,7 @@ def _quotes(nodes: NodeChecks, wording: Wording, node: Node) -> bool:
         told = f"{failed}: {payload['error']['message']}"
         return len(failed) <= _LONGEST_WORDING and wording.is_said(told)
     if node.type == START:
-        return any(map(wording.is_said, [*list_quotes(payload["prompt"]), ""]))
+        return any(map(wording.is_said, list(list_quotes(payload["prompt"])) or [""]))
     quotes = [quote for quote in list_quotes(payload.get("reason", "")) if quote]
     return not quotes or any(map(wording.is_said, quotes))
 
@@ -178,11 +178,8 @@ def _quotes(nodes: NodeChecks, wording: Wording, node: Node) -> bool:
 def _quotes_step(nodes: NodeChecks, wording: Wording, step: dict[str, Any]) -> bool:
     """Check whether the subject quotes the meta or the content of a step, the cheapest first."""
     meta = step["meta"]
-    texts = (
-        [value for value in meta.values() if isinstance(value, str)]
-        if isinstance(meta, dict)
-        else []
-    )
+    values = meta.values() if isinstance(meta, dict) else ()
+    texts = [value for value in values if isinstance(value, str)]
     if any(wording.is_said(quote) for text in texts for quote in list_quotes(text)):
         return True
     rendered = render_meta(meta)
@@ -208,16 +205,24 @@ def _plain_number(found: re.Match[str]) -> str:
     return repr(float(found[0]))
 
 
+def _get(nodes: NodeChecks, site: Location, target: Any, kind: NodeHash) -> Any:
+    """Return the payload of the node that *target* refers to; None if it is of another type."""
+    name = find_reference(target)
+    node = None if name is None else nodes.get_shared(site, name)
+    return node.payload if node is not None and node.type == kind else None
+
+
 def _find_body(nodes: NodeChecks, wording: Wording) -> str | None:
     """Return the text that is the body; None if no node has it."""
     record, site, node = wording.record, wording.site, wording.node
     if record.event in _NOTED:
         return None
     if record.event == "wait":
-        workflow = nodes.get_shared(site, record.workflow).payload
-        role = find_reference(workflow["roles"].get(record.role))
-        asked = {} if role is None else nodes.get_shared(site, role).payload
-        return str(asked.get("systemPrompt") or asked.get("description", ""))[:LONGEST_QUOTE]
+        workflow = _get(nodes, site, reference(record.workflow), WORKFLOW) or {"roles": {}}
+        role = _get(nodes, site, workflow["roles"].get(record.role), ROLE)
+        if role is None:
+            return None  # reported for the role
+        return str(role.get("systemPrompt") or role.get("description", ""))[:LONGEST_QUOTE]
     if node is None:
         return "" if record.event == "end" else None
     if node.type == ATTEMPT:
