@@ -4,8 +4,9 @@ import json
 
 import pytest
 from cli.program import Uwf
-from commands.forging import forge, says
+from commands.forging import forge, run_by, says
 
+from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, open_store
 
 
@@ -82,3 +83,21 @@ def test_name_of_nothing_is_refused(name: str, uwf: Uwf, thread: str) -> None:
 
     assert (ran.status, ran.out) == (1, "")
     assert ran.err.startswith(f"error: there is no thread, workflow or ref {name}")
+
+
+def test_divergence_alone_is_a_note(store: Store, uwf: Uwf, thread: str) -> None:
+    ref = f"refs/threads/{thread}"
+    set_config(f"{store.path}/config", "remote.origin.url", "/nowhere")
+    before = store.refs.find(ref)
+    assert before is not None
+    store.refs.create(f"refs/uwf/remotes/origin/threads/{thread}", before)
+    (now,) = forge(store, ref, {-1: run_by(b"Mallory <m@x>")})[-1:]
+
+    ran = uwf("verify", "--format", "text")
+
+    assert ran.status == 0
+    assert ran.out.startswith("ok: ")
+    assert ran.err.startswith(f"note: {ref} has diverged: it is at {now}, and remote origin had it")
+    assert uwf("thread", "list", "--format", "text").out.count("ready, diverged") == 1
+    shown = uwf("thread", "show", thread, "--format", "text").out
+    assert f"diverged  origin had it at {before}; `uwf thread fork {thread} --at {now}`" in shown

@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fresh_store import fresh_store
 from interop.conftest import ACTIVE, ENDED
-from store.story import WORKFLOW, Story
+from store.story import THREAD, WORKFLOW, Story
 
+from uwf_git.commands.verify.verify import verify
 from uwf_git.model.closure import walk_closure
 from uwf_git.store.lookup.cas_nodes import list_nodes
 from uwf_git.store.lookup.lookup import NodeLookup
 from uwf_git.store.objects.commit import read_commit_file
+from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import get_head, list_threads
 from uwf_git.store.threads.history import walk_history
@@ -184,3 +187,31 @@ def test_git_moves_a_thread_from_where_we_put_it(
     assert store.refs.create(REFS[2], seen.commit)
     git("update-ref", REFS[2], f"{REFS[2]}~", seen.commit, cwd=Path(store.path))
     assert get_head(store, ACTIVE).commit != seen.commit
+
+
+def test_hint_for_a_broken_file_gives_the_object_back(
+    clock: Callable[[], int], git: Git, tmp_path: Path
+) -> None:
+    """git never overwrites an object's file: fetching again leaves the broken one."""
+    store = fresh_store()
+    Story(store, clock).step()
+    hub = str(tmp_path / "hub.git")
+    git("clone", "-q", "--mirror", "--no-hardlinks", store.path, hub, cwd=tmp_path)
+    add_remote(store, "origin", hub, cwd=str(tmp_path))
+    blob = git("rev-parse", f"refs/threads/{THREAD}:head.json", cwd=store.path).strip()
+    name = f"objects/{blob[:2]}/{blob[2:]}"
+    path = Path(store.path, name)
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes()[:20])
+
+    def hints() -> set[str]:
+        return {each.hint for each in verify(open_store(store.path), []).troubles}
+
+    (hint,) = hints()
+    assert hint.startswith(f"if {name} is a file of the store, move it elsewhere")
+    assert "`git fetch --refetch REMOTE`" in hint
+    git("fetch", "-q", "--refetch", "origin", cwd=store.path)
+    assert hints() == {hint}
+    path.rename(tmp_path / "broken")
+    git("fetch", "-q", "--refetch", "origin", cwd=store.path)
+    assert hints() == set()

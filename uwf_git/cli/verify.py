@@ -58,7 +58,8 @@ def command(
     references, each step against the one before, what commits say against what they hold, and
     now.json against the history. Nothing is changed.
 
-    The names of people, their notes, and when all this was are proved by signatures alone.
+    The names of people, their notes, and when all this was are proved by signatures alone. What has
+    diverged from a remote is a note and no problem: both sides are kept.
     """
     store = session.open_store()
     verified = verify(store, list(refs))

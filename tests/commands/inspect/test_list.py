@@ -1,16 +1,21 @@
+import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands.forging import tip_of
+from commands.sharing import Site
 from commands.world import DEMO, World, fails
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import lock_drive, lock_thread
 
 Git = Callable[..., str]
@@ -274,3 +279,21 @@ def test_ended_thread_is_never_running(world: World) -> None:
         rows = list_thread_rows(world.store, ListRequest(archived=True))
 
     assert [row["status"] for row in rows] == ["killed"]
+
+
+def test_diverged_thread_is_listed_and_shown_so(sites: tuple[Site, Site, ThreadId]) -> None:
+    site, other, thread = sites
+    fresh = site.world.start()
+    site.step(thread)
+    other.step(thread, ok=True)
+    other.push()
+    assert site.fetch().failure() is not None
+    store = open_store(str(site.path), environ=os.environ)
+    there = tip_of(store, f"refs/uwf/remotes/origin/threads/{thread}")
+
+    rows = {row["thread"]: row for row in list_thread_rows(store, ListRequest())}
+
+    assert rows[thread]["diverged"] == [{"remote": "origin", "there": there}]
+    assert "diverged" not in rows[fresh]
+    assert show_thread(store, thread)["diverged"] == rows[thread]["diverged"]
+    assert "diverged" not in show_thread(store, fresh)

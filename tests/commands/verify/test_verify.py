@@ -283,10 +283,12 @@ def test_rewritten_history_is_detected_by_the_tracking_refs(world: World, thread
 
     oids = forge(world.store, ACTIVE + thread, {1: run_by(b"Mallory <m@x>")})
 
-    (found,) = troubles(world)
+    verified = verify(world.store, [])
+    assert verified.troubles == ()
+    (found,) = verified.notes
     assert found.message == (
-        f"{ACTIVE}{thread} is at {oids[-1]}, and remote origin had it at {before}: neither goes on "
-        "from the other"
+        f"{ACTIVE}{thread} has diverged: it is at {oids[-1]}, and remote origin had it at "
+        f"{before}: neither goes on from the other"
     )
     assert (found.ref, found.commit) == (ACTIVE + thread, oids[-1])
     assert f"`uwf thread fork {thread} --at {oids[-1]}`" in found.hint
@@ -299,7 +301,7 @@ def test_workflow_that_was_rewritten_is_settled_by_a_fetch(world: World, thread:
     world.store.refs.create("refs/uwf/remotes/origin/workflows/demo", before)
     forge(world.store, ref, {0: says("demo: put", "demo: forged")})
     world.reopen()
-    hints = [each.hint for each in troubles(world) if "neither goes on" in each.message]
+    hints = [each.hint for each in verify(world.store, []).notes]
     assert hints == ["`uwf fetch origin` says what to do"]
 
 

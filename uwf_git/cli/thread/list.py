@@ -108,8 +108,17 @@ def _request(session: Session, asked: dict[str, Any]) -> ListRequest:
 
 
 def _table(rows: list[dict[str, Any]], width: int | None) -> str:
-    shown = [{name: row.get(name) for name in _COLUMNS} | {"said": _said(row)} for row in rows]
+    shown = [
+        {name: row.get(name) for name in _COLUMNS} | {"status": _status(row), "said": _said(row)}
+        for row in rows
+    ]
     return render_text(shown, width=width)
+
+
+def _status(row: dict[str, Any]) -> str:
+    """Return the status, and whether the thread has diverged from a remote."""
+    status: str = row["status"]
+    return f"{status}, diverged" if "diverged" in row else status
 
 
 def _said(row: dict[str, Any]) -> str | None:

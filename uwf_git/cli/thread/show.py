@@ -48,6 +48,8 @@ def _text(document: dict[str, Any]) -> str:
         "limits": describe_limits(document),
     }
     lines = [f"{name:10}{_short(value)}" for name, value in facts.items() if value is not None]
+    if "diverged" in document:
+        lines.append(f"{'diverged':10}{_diverged(document)}")
     if document["error"]:
         lines.append(f"{'error':10}{document['attempts']}. try: {document['error']['message']}")
     for number, step in enumerate(steps, document["depth"] - len(steps) + 1):
@@ -81,6 +83,15 @@ def describe_status(document: dict[str, Any]) -> str:
         told += f", after {_count(document['failures'], 'failed try', 'failed tries')}"
     running = document.get("running")
     return told if running is None else f"{told}; at work: {_worker(running)}"
+
+
+def _diverged(document: dict[str, Any]) -> str:
+    """Return the remotes that have another history, and what to type."""
+    there = ", ".join(
+        f"{each['remote']} had it at {each['there']}" for each in document["diverged"]
+    )
+    fork = f"uwf thread fork {document['thread']} --at {document['commit']}"
+    return f"{there}; `{fork}` keeps what is here as a thread of its own"
 
 
 def _worker(running: dict[str, Any]) -> str:

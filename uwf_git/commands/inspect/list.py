@@ -14,6 +14,8 @@ from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId, is_thread_id, parse_thread_prefix
 from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, list_threads, resolve_thread
 from uwf_git.store.threads.lock import find_driver, find_holder
@@ -63,7 +65,8 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
         parent = parse_thread_prefix(request.parent)
         known = parent if is_thread_id(parent) else resolve_thread(store, parent)
         request, archived = request._replace(parent=known), True
-    rows = (_row(store, thread) for thread in walk_threads(store, archived=archived))
+    heads = RemoteHeads(store)
+    rows = (_row(store, heads, thread) for thread in walk_threads(store, archived=archived))
     wanted = (row for row in rows if row is not None and _is_wanted(row, request))
     end = None if request.limit is None else request.offset + request.limit
     return list(islice(wanted, request.offset, end))
@@ -78,7 +81,7 @@ def walk_threads(store: Store, *, archived: bool) -> Iterator[ThreadId]:
         yield thread
 
 
-def _row(store: Store, thread: ThreadId) -> dict[str, Any] | None:
+def _row(store: Store, heads: RemoteHeads, thread: ThreadId) -> dict[str, Any] | None:
     try:
         head = find_head(store, thread)
         if head is None:
@@ -100,7 +103,14 @@ def _row(store: Store, thread: ThreadId) -> dict[str, Any] | None:
         "said": snapshot.subject,
         **({} if record.parent_thread is None else {"parentThread": record.parent_thread}),
         **waits,
+        **view_divergence(heads, thread, head.commit),
     }
+
+
+def view_divergence(heads: RemoteHeads, thread: ThreadId, here: Oid) -> dict[str, Any]:
+    """Return the remotes from which *thread*, at *here*, has diverged; empty if from none."""
+    found = [each._asdict() for each in heads.find_thread(thread, here)]
+    return {"diverged": found} if found else {}
 
 
 def _view_wait(snapshot: Snapshot) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from uwf_git.commands.agent_run.activity import may_be_active
 from uwf_git.commands.inspect.failed_attempts import count_all_failed_attempts
+from uwf_git.commands.inspect.list import view_divergence
 from uwf_git.commands.inspect.step_view import (
     view_attempt,
     view_error,
@@ -18,6 +19,7 @@ from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.thread import ENDED, ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import START
+from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head, resolve_thread
 from uwf_git.store.threads.history import walk_history
@@ -69,6 +71,7 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
         "commit": head.commit,
         "said": snapshot.subject,
     }
+    document |= view_divergence(RemoteHeads(store), head.thread, head.commit)
     document |= _view_now(store, snapshot, present, running)
     if full:
         failed = count_all_failed_attempts(store, head.commit)

@@ -16,14 +16,12 @@ from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.commands.verify.workflow import check_workflow_in
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.objects.ancestry import has_object, is_descendant
+from uwf_git.store.objects.ancestry import is_descendant
 from uwf_git.store.oid import Oid
-from uwf_git.store.refs.listing import list_refs
 from uwf_git.store.refs.refs import BadRef
-from uwf_git.store.remotes.remotes import list_remotes
+from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.workflows.registry import WORKFLOWS
+from uwf_git.store.threads.heads import ARCHIVE
 
 MOST_TOLD = 10_000
 """The most findings that are reported."""
@@ -50,7 +48,7 @@ class VerifyResult(NamedTuple):
     checked: Counts
     troubles: tuple[Finding, ...]
     notes: tuple[Finding, ...]
-    """Oddities that do no harm."""
+    """Oddities that do no harm, and divergence from remotes."""
 
     targets: tuple[Target, ...]
     """The refs that were checked."""
@@ -89,7 +87,7 @@ class _Run:
         for target in self._targets:
             yield from self._check(target)
         yield from self._threads.finish()
-        yield from self._check_remotes()
+        self.notes += self._note_divergence()
 
     def _check(self, target: Target) -> Iterator[Finding]:
         tip = target.tip
@@ -138,31 +136,21 @@ class _Run:
         except StoreDamaged:
             return None  # reported for that ref
 
-    def _check_remotes(self) -> Iterator[Finding]:
-        for remote in list_remotes(self._store.config):
-            there = {
-                prefix: list_refs(self._store.path, remote.tracking + prefix.removeprefix("refs/"))
-                for prefix in (ARCHIVE, ACTIVE, WORKFLOWS)
-            }
-            for target in self._targets:
-                prefixes = (WORKFLOWS,) if target.kind == "workflow" else (ARCHIVE, ACTIVE)
-                found = [there[prefix].get(target.name) for prefix in prefixes]
-                seen = next((oid for oid in found if oid is not None), None)
-                if target.kind != "kept" and target.tip is not None and seen is not None:
-                    yield from self._compare(target, target.tip, seen, remote.name)
-
-    def _compare(self, target: Target, here: Oid, there: Oid, remote: str) -> Iterator[Finding]:
-        objects = self._store.objects
-        if is_descendant(objects, here, there) or is_descendant(objects, there, here):
-            return
-        if any(not has_object(objects, oid) for oid in (here, there)):
-            return  # reported for the ref itself; a lost remote commit is for `git fsck`
-        fetch = f"`uwf fetch {remote}` says what to do"
-        other_way = _OTHER_WAY.format(thread=target.name, here=here, there=there)
-        yield Finding(
-            f"{target.ref} is at {here}, and remote {remote} had it at {there}: neither goes on "
-            "from the other",
-            fetch if target.kind == "workflow" else other_way,
-            target.ref,
-            here,
-        )
+    def _note_divergence(self) -> Iterator[Finding]:
+        """Yield a note on each ref that has diverged: both sides are kept, and nothing is wrong."""
+        heads = RemoteHeads(self._store)
+        for target in self._targets:
+            tip = target.tip
+            if tip is None or target.kind in {"kept", "nodes"}:
+                continue
+            is_workflow = target.kind == "workflow"
+            find = heads.find_workflow if is_workflow else heads.find_thread
+            for remote, there in find(target.name, tip):
+                other_way = _OTHER_WAY.format(thread=target.name, here=tip, there=there)
+                yield Finding(
+                    f"{target.ref} has diverged: it is at {tip}, and remote {remote} had it at "
+                    f"{there}: neither goes on from the other",
+                    f"`uwf fetch {remote}` says what to do" if is_workflow else other_way,
+                    target.ref,
+                    tip,
+                )

@@ -62,6 +62,12 @@ _NAMES = {number: name for name, number in _KINDS.items()}
 _OLD_PACK_S = 12 * 3600
 
 _OID_BYTES = 20
+_UNREADABLE = "cannot be read"
+# git never overwrites an object's file, so a fetch alone leaves the broken one.
+_BROKEN = (
+    "if objects/{}/{} is a file of the store, move it elsewhere, since git never overwrites it; "
+    "then `git fetch --refetch REMOTE` gives the object back; of a broken pack, a new `uwf clone`"
+)
 _LONGEST_HEADER = 32
 
 
@@ -89,16 +95,17 @@ class DamagedObject(StoreDamaged):
     code = "damaged-object"
 
     def __init__(self, oid: ObjectID, problem: str) -> None:
+        name = oid.decode(errors="replace")
         super().__init__(
-            f"git object {oid.decode(errors='replace')} {problem}",
-            hint=GIVEN_BACK,
-            object=oid.decode(errors="replace"),
+            f"git object {name} {problem}",
+            hint=_BROKEN.format(name[:2], name[2:]) if _UNREADABLE in problem else GIVEN_BACK,
+            object=name,
         )
 
 
 def _damage(oid: ObjectID | RawObjectID, error: Exception) -> DamagedObject:
     why = " ".join(str(error).split())[:100] or type(error).__name__
-    return DamagedObject(ObjectID(oid), f"cannot be read: {why}")
+    return DamagedObject(ObjectID(oid), f"{_UNREADABLE}: {why}")
 
 
 class ObjectStore(Protocol):
