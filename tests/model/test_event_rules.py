@@ -90,7 +90,7 @@ def cause_of(event: Event, number: int, kind: str, back_to: Standing) -> Cause:
     return Cause(
         node=node_of(event, number, kind),
         role="writer",
-        agent="uwf-mock",
+        agent="human" if event == "answer" else "uwf-mock",
         has_retries=number % 2 == 0,
         back_to=back_to if event == "poke" else None,
         thread=FORKED if event == "fork" else None,
@@ -110,7 +110,8 @@ def test_what_writers_record_obeys_the_table(story: list[tuple[Event, str]]) -> 
     for number, (event, kind) in enumerate(story):
         before = standing
         is_possible = may_follow(event, before.record.status)
-        if any(check_person(before, event)) or not is_possible or event == "fork":
+        record = before.record._replace(event=event, role="writer")
+        if any(check_person(before, record)) or not is_possible or event == "fork":
             continue
         if event == "poke" and before.state.depth == back_to.state.depth:
             continue
