@@ -4,23 +4,28 @@ A condition and a context have one answer, on every machine and at any time. Wha
 evaluated raises, and is never "false"; the context is not changed. Time and memory are limited by
 the caller (`uwf_git.agents.limited_fork`), since hostile text can keep even the parser busy.
 
-jsonata 0.7.1 needs four workarounds, each below: it has functions that read the clock and random
-numbers, it recurses as far as Python allows, it prints to stdout, and it takes JSON's null for
-"undefined" inside its input.
+jsonata 0.7.1 needs workarounds, each below: it has functions that read the clock and random
+numbers, it recurses as far as Python allows, it prints to stdout, it takes JSON's null for
+"undefined" inside its input, and some answers differ from JSONata 2.2.2 (JavaScript), which is the
+judge: `jsonata_functions.py` and `javascript_pattern.py` have the right ones. What still differs is
+in README.md, "A workflow is data".
 """
 
+import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from jsonata.functions import Functions
 from jsonata.jexception import JException
 from jsonata.jsonata import Jsonata
 from jsonata.parser import Parser
-from jsonata.regex_engine import RegexFlags, default_regex_engine
+from jsonata.regex_engine import RegexFlags
 from jsonata.utils import Utils
 
+from uwf_git.engine import jsonata_functions
+from uwf_git.engine.javascript_pattern import JavaScriptPattern, UnreadablePattern
+from uwf_git.engine.jsonata_functions import refusal
 from uwf_git.engine.lazy_context import LazyContext
 from uwf_git.errors import Refused, UwfError
 
@@ -36,14 +41,12 @@ RECURSION = 500
 FORBIDDEN = frozenset({"now", "millis", "random", "shuffle", "eval"})
 """Functions whose result varies, and the one that could hide their names."""
 
-# Each character is at most one token, parsed once and processed once. The exception is `?:`: its
-# left side is processed twice, so n of them nested cost 2^n.
+# Each character is at most one token, parsed once and processed once.
 _PARSER_STEPS = 2 * SOURCE_BYTES
 
 _SHOWN = 200
 
-# A component marker of a date picture, as jsonata reads it; `[[` is a literal bracket.
-_MARKER = re.compile(r"\[\[|\[\s*([^\]\s])[^\]]*\]")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 class ConditionFailed(Refused):
@@ -108,11 +111,26 @@ class _BoundedParser(Parser):  # type: ignore[misc]  # jsonata has no types
         return self._one_deeper(super().expression, rbp)
 
     def process_ast(self, expr: Any) -> Any:
-        return self._one_deeper(super().process_ast, expr)
+        return self._one_deeper(self._processed, expr)
+
+    def _processed(self, expr: Any) -> Any:
+        if expr is None:
+            return None
+        if expr.type == "string":
+            # An escaped pair of surrogates is one character.
+            expr.value = _PAIR.sub(_one_character, expr.value)
+        shared = _default_of(expr)
+        if shared is None:
+            return super().process_ast(expr)
+        # jsonata processes the left side of `?:` and `??` a second time, which changes it.
+        expr.then = None
+        result = super().process_ast(expr)
+        result.then = result.condition if shared == "?:" else result.condition.arguments[0]
+        return result
 
     def _one_deeper(self, rule: Callable[[Any], Any], operand: Any) -> Any:
         if self._depth == NESTING or self._steps == _PARSER_STEPS:
-            raise _refusal(f"it nests too deeply (at most {NESTING} levels)")
+            raise refusal(f"it nests too deeply (at most {NESTING} levels)")
         self._depth += 1
         self._steps += 1
         try:
@@ -127,7 +145,7 @@ class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
     def __init__(self, source: str) -> None:
         size = len(source.encode("utf-8", "surrogatepass"))
         if size > SOURCE_BYTES:
-            raise _refusal(f"it is too long ({size} bytes, at most {SOURCE_BYTES})")
+            raise refusal(f"it is too long ({size} bytes, at most {SOURCE_BYTES})")
         self._depth = 0
         # jsonata keeps one parser per Python thread here; ours is new each time, as are its
         # counters.
@@ -145,15 +163,14 @@ class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
         self.set_output_convert_nulls(False)
         for name in FORBIDDEN:
             self.register_lambda(name, _raising(name))
-        self.register_function(
-            "toMillis", Jsonata.JNativeFunction("toMillis", "<s-s?:n>", _Program, "to_millis")
-        )
+        for name, function in jsonata_functions.OURS.items():
+            self.register_function(name, function)
 
     def eval(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 (jsonata's name)
         # jsonata's own Timebox does the same with two variables that a condition can rebind, and
         # miscounts after array constructors.
         if self._depth == RECURSION:
-            raise _refusal(f"it recurses too deeply (at most {RECURSION} levels)")
+            raise refusal(f"it recurses too deeply (at most {RECURSION} levels)")
         self._depth += 1
         try:
             return super().eval(expr, input, environment)
@@ -165,34 +182,67 @@ class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
         # jsonata raises this too, but prints "Proc not found" to stdout first.
         if not self.is_function_like(proc):
             raise JException("T1006", 0)
+        if isinstance(proc, JavaScriptPattern):
+            return jsonata_functions.match_chain(proc.finditer(*args))
         return super().apply_inner(proc, args, input, environment)
 
-    @staticmethod
-    def to_millis(timestamp: str | None, picture: str | None) -> Any:
-        # A picture without a year is completed from today's date.
-        if picture is not None and all(mark[1] != "Y" for mark in _MARKER.finditer(picture)):
-            raise _refusal(
-                "$toMillis needs a picture with a year ([Y]), or the answer depends on today"
-            )
-        with warnings.catch_warnings():
-            # It reads today's date (and does not use it) by a function that Python 3.12 deprecates.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return Functions.datetime_to_millis(timestamp, picture)
+    def evaluate_condition(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        # The left side of `?:` and `??` is evaluated once; n of them nested would cost 2^n.
+        match _default_of(expr):
+            case None:
+                return super().evaluate_condition(expr, input, environment)
+            case "?:":
+                value = self.eval(expr.then, input, environment)
+                holds = self.boolize(value)
+            case _:
+                value = self.eval(expr.then, input, environment)
+                holds = value is not None
+        return value if holds else self.eval(expr._else, input, environment)  # noqa: SLF001
+
+    def evaluate_string_concat(self, lhs: Any, rhs: Any) -> str:
+        return "".join(jsonata_functions.string(each) or "" for each in (lhs, rhs))
+
+    def evaluate_includes_expression(self, lhs: Any, rhs: Any) -> bool:
+        if lhs is None or rhs is None:
+            return False
+        values = rhs if isinstance(rhs, list) else [rhs]
+        return any(jsonata_functions.is_identical(lhs, each) for each in values)
+
+    def evaluate_numeric_expression(self, lhs: Any, rhs: Any, op: Any) -> Any:
+        told = super().evaluate_numeric_expression(lhs, rhs, op)
+        # jsonata drops the fraction of a remainder.
+        return told if told is None or op != "%" else Utils.convert_number(math.fmod(lhs, rhs))
 
 
-def _regex(pattern: str, flags: RegexFlags) -> Any:
+def _default_of(expr: Any) -> str | None:
+    """Return "?:" or "??" if *expr* is one of these: its `then` is its condition's own node."""
+    if expr.type != "condition" or expr.then is None:
+        return None
+    if expr.then is expr.condition:
+        return "?:"
+    asked = expr.condition.arguments
+    return "??" if asked and asked[0] is expr.then else None
+
+
+def _one_character(pair: re.Match[str]) -> str:
+    return pair.group().encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+def _regex(pattern: str, flags: RegexFlags) -> JavaScriptPattern:
     with warnings.catch_warnings():
         # "Possible nested set" is advice for Python programmers; it would go to stderr.
         warnings.simplefilter("ignore")
         try:
-            return default_regex_engine(pattern, flags)
-        except (re.error, OverflowError, ValueError) as error:
-            raise _refusal(f"bad regular expression /{pattern}/: {error}") from None
+            return JavaScriptPattern(
+                pattern, ignore_case=flags.case_insensitive, by_line=flags.multiline
+            )
+        except UnreadablePattern as error:
+            raise refusal(f"bad regular expression /{pattern}/: {error}") from None
 
 
 def _raising(name: str) -> Callable[..., Any]:
     def refuse(*_args: Any) -> Any:
-        raise _refusal(_forbidding(name))
+        raise refusal(_forbidding(name))
 
     return refuse
 
@@ -265,14 +315,8 @@ def _forbidding(name: str) -> str:
     return f"${name} is not allowed, since routing must be repeatable"
 
 
-def _refusal(text: str) -> Any:
-    # D3137 is jsonata's code for a plain message ($error); only its own exceptions pass unchanged
-    # through `and` and `or`.
-    return JException("D3137", -1, text)
-
-
 def _syntax_error(text: str, parser: Any) -> Any:
-    return _refusal(f"Syntax error: {text} (at character {parser.lexer.position})")
+    return refusal(f"Syntax error: {text} (at character {parser.lexer.position})")
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -1,0 +1,103 @@
+"""The answers are those of node 20."""
+
+import pytest
+
+from uwf_git.engine.javascript_pattern import JavaScriptPattern, UnreadablePattern
+
+
+def found(pattern: str, text: str, flags: str = "") -> bool:
+    compiled = JavaScriptPattern(pattern, ignore_case="i" in flags, by_line="m" in flags)
+    return compiled.search(text) is not None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "flags"),
+    [
+        (r"^abc$", "abc", ""),
+        (r"^DEF$", "abc\ndef\n", "im"),
+        (r"^abc$", "abc\r\ndef", "m"),
+        (r"^$", "", ""),
+        (r"a\b", "a\u00e9", ""),
+        (r"\W", "\u00e9", ""),
+        (r"[\W]", "\u00e9", ""),
+        (r"[^\w]", "\u00e9", ""),
+        (r"[\D]", "\u0663", ""),
+        (r"\s[\s]", "\u00a0\ufeff", ""),
+        (r"\S", "\x1c", ""),
+        (r"[\S]", "\x1c", ""),
+        (r"a[\s\S]b", "a\nb", ""),
+        (r"^[\w.-]+$", "x.y-z", ""),
+        (r"^[\w-.]+$", "x.y-z", ""),
+        (r"^[+-\d]+$", "-5", ""),
+        (r"\A\Z", "AZ", ""),
+        (r"[\A]", "A", ""),
+        (r"[^]", "\n", ""),
+        (r"x{,3}", "x{,3}", ""),
+        (r"a\{2}+", "a{2}}", ""),
+        (r"(?<=b)a(?!c)(?:d)(?=e)", "bade", ""),
+        (r"(a)\1", "aa", ""),
+        (r"\u00e9\/", "\u00e9/", ""),
+        (r"a+?b", "aab", ""),
+        (r"[.$^]", "$", ""),
+    ],
+)
+def test_pattern_is_found_as_in_javascript(pattern: str, text: str, flags: str) -> None:
+    assert found(pattern, text, flags)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "flags"),
+    [
+        (r"^abc$", "abc\n", ""),
+        (r"^def$", "abc\ndef", ""),
+        (r"\d", "\u0663", ""),
+        (r"\w", "\u00e9", ""),
+        (r"[\w]", "\u00e9", ""),
+        (r"\s", "\x1c", ""),
+        (r"a.b", "a\rb", ""),
+        (r"a.b", "a\u2028b", ""),
+        (r"[]", "a]", ""),
+        (r"^[\w-z]$", "{", ""),
+        (r"[.]", "a", ""),
+    ],
+)
+def test_pattern_is_not_found_as_in_javascript(pattern: str, text: str, flags: str) -> None:
+    assert not found(pattern, text, flags)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "problem"),
+    [
+        ("(?i)a", "a group may begin with"),
+        ("(?P<x>a)", "a group may begin with"),
+        ("(?#x)a", "a group may begin with"),
+        ("a*+", r"nothing to repeat at *+"),
+        ("a{2,}+", r"nothing to repeat at {2,}+"),
+        ("a**", "multiple repeat"),
+        ("(", "missing )"),
+        ("b{99999999999}", "the repetition number is too large"),
+    ],
+)
+def test_pattern_of_another_language_is_refused(pattern: str, problem: str) -> None:
+    with pytest.raises(UnreadablePattern) as caught:
+        JavaScriptPattern(pattern, ignore_case=False, by_line=False)
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize("pattern", ["x*", "^", "(?=b)|a"])
+def test_search_that_does_not_get_on_is_an_error(pattern: str) -> None:
+    compiled = JavaScriptPattern(pattern, ignore_case=False, by_line=False)
+    with pytest.raises(ValueError, match="zero length"):
+        list(compiled.finditer("abc"))
+
+
+@pytest.mark.parametrize(("pattern", "text"), [("$", "abc"), ("^$", ""), ("b*$", "ab")])
+def test_empty_match_at_the_end_is_the_last(pattern: str, text: str) -> None:
+    compiled = JavaScriptPattern(pattern, ignore_case=False, by_line=False)
+    assert len(list(compiled.finditer(text))) == 1
+
+
+def test_parts_and_replacements_lie_between_and_at_the_matches() -> None:
+    compiled = JavaScriptPattern("(,)", ignore_case=False, by_line=False)
+    assert compiled.split("a,b,") == ["a", "b", ""]
+    assert compiled.sub(lambda match: match.group() * 2, "a,b") == "a,,b"

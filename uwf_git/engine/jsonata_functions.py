@@ -1,0 +1,358 @@
+"""The functions whose answers jsonata 0.7.1 has wrong, as JSONata 2.2.2 (JavaScript) has them.
+
+`OURS` replaces them by name. An argument is None if it is undefined.
+"""
+
+import json
+import math
+import re
+import warnings
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from jsonata.functions import Functions
+from jsonata.jexception import JException
+from jsonata.jsonata import Jsonata
+from jsonata.parser import Parser
+from jsonata.utils import Utils
+
+from uwf_git.engine.javascript_pattern import JavaScriptPattern
+
+EXACT = 2**53
+"""Up to here JavaScript knows every whole number."""
+
+_DECIMAL_BELOW = 1e21
+_DECIMAL_FROM = 1e-6
+_PRECISION = 15
+
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?")
+_BASED_NUMBER = re.compile(r"0([xX][0-9A-Fa-f]+|[oO][0-7]+|[bB][01]+)")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_EXPONENT_WITHOUT_DIGIT = re.compile(r"[^0-9;]*e[0-9]")
+
+# A component marker of a date picture, as jsonata reads it; `[[` is a literal bracket.
+_MARKER = re.compile(r"\[\[|\[\s*([^\]\s])[^\]]*\]")
+
+_ISO_8601 = re.compile(
+    r"(?P<year>\d{4})(?:-(?P<month>[01]\d))?(?:-(?P<day>[0-3]\d))?"
+    r"(?:T(?P<hour>[0-2]\d):(?P<minute>[0-5]\d):(?P<second>[0-5]\d)(?:\.(?P<fraction>\d+))?"
+    r"(?:(?P<sign>[+-])(?P<ahead>[0-2]\d):?(?P<ahead_minutes>[0-5]\d)|Z)?)?",
+    re.ASCII,
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def refusal(text: str) -> Any:
+    """Return an exception that says *text*.
+
+    D3137 is jsonata's code for a plain message ($error); only its own exceptions pass unchanged
+    through `and` and `or`.
+    """
+    return JException("D3137", -1, text)
+
+
+def number_text(value: float) -> str:
+    """Return a number as JSONata writes it: JavaScript's form, fractions with 15 digits."""
+    if isinstance(value, int) and abs(value) <= EXACT:
+        return str(value)
+    number = float(value)
+    if not math.isfinite(number):
+        raise JException("D1001", 0, value)
+    if not number.is_integer():
+        number = float(f"{number:.{_PRECISION}g}")
+    digits = Decimal(repr(number)).normalize()
+    if number == 0 or _DECIMAL_FROM <= abs(number) < _DECIMAL_BELOW:
+        return f"{abs(digits) if number == 0 else digits:f}"
+    mantissa, _, exponent = f"{digits:e}".partition("e")
+    return f"{mantissa}e{int(exponent):+d}"
+
+
+def string(value: Any, prettify: Any = None) -> str | None:
+    """Return ``$string(value)``: JSON, but a text as it is and a function as nothing."""
+    if isinstance(value, Utils.JList) and value.outer_wrapper:
+        value = value[0]
+    if value is None or isinstance(value, str):
+        return value
+    if _is_function(value):
+        return ""
+    return "".join(_json(value, "\n" if prettify is True else None))
+
+
+def _json(value: Any, line: str | None) -> Iterator[str]:
+    if value is None or value is Utils.NULL_VALUE:
+        yield "null"
+    elif isinstance(value, bool):
+        yield "true" if value else "false"
+    elif isinstance(value, (int, float)):
+        yield number_text(value)
+    elif isinstance(value, str):
+        quoted = json.dumps(value, ensure_ascii=False)
+        yield _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+    elif isinstance(value, dict):
+        colon = ":" if line is None else ": "
+        members = [(json.dumps(k, ensure_ascii=False) + colon, v) for k, v in value.items()]
+        yield from _listed("{", [each for each in members if each[1] is not None], "}", line)
+    elif isinstance(value, (list, range)):
+        yield from _listed("[", [("", each) for each in value], "]", line)
+    else:
+        yield '""'
+
+
+def _listed(start: str, items: list[tuple[str, Any]], end: str, line: str | None) -> Iterator[str]:
+    inner = None if line is None else line + "  "
+    yield start
+    for index, (key, value) in enumerate(items):
+        yield ("," if index else "") + (inner or "") + key
+        yield from _json(value, inner)
+    yield (line or "" if items else "") + end
+
+
+def number(value: Any) -> Any:
+    """Return ``$number(value)``: a text must be a number as JSON or JavaScript's bases write it."""
+    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+        return value
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, str):
+        if _NUMBER.fullmatch(value):
+            return float(value)
+        if _BASED_NUMBER.fullmatch(value):
+            return int(value, 0)
+    raise refusal(f"$number cannot read {string(value)} as a number")
+
+
+def count(values: Any) -> int:
+    """Return ``$count(values)``: one for a single value, null too."""
+    if values is None:
+        return 0
+    return len(values) if isinstance(values, (list, range)) else 1
+
+
+def distinct(values: Any) -> Any:
+    """Return ``$distinct(values)``; true is not 1."""
+    if not isinstance(values, list) or len(values) <= 1:
+        return values
+    found = Utils.create_sequence() if isinstance(values, Utils.JList) else []
+    for value in values:
+        if not any(Utils.is_deep_equal(value, each) for each in found):
+            found.append(value)
+    return found
+
+
+def is_identical(left: Any, right: Any) -> bool:
+    """Check what ``in`` asks: JavaScript's ``===``, so an array or object equals itself only."""
+    if isinstance(left, (list, dict)) or isinstance(right, (list, dict)):
+        return left is right
+    return bool(Utils.is_deep_equal(left, right))
+
+
+def sort(values: Any, swaps: Any = None) -> Any:
+    """Return ``$sort(values, swaps)``: JSONata's merge sort, so an odd *swaps* has its order."""
+    if values is None or len(values) <= 1:
+        return values
+    if swaps is not None:
+        return _merge_sorted(list(values), swaps)
+    if not all(map(_is_number, values)) and not all(isinstance(each, str) for each in values):
+        raise refusal("$sort without a function sorts numbers or texts, not both, nor other values")
+    return sorted(values)
+
+
+def _merge_sorted(values: list[Any], swaps: Any) -> list[Any]:
+    if len(values) <= 1:
+        return values
+    middle = len(values) // 2
+    left, right = _merge_sorted(values[:middle], swaps), _merge_sorted(values[middle:], swaps)
+    merged: list[Any] = []
+    taken = 0
+    for position, value in enumerate(right):
+        while taken < len(left) and not _is_truthy(
+            Functions.func_apply(swaps, [left[taken], value])
+        ):
+            merged.append(left[taken])
+            taken += 1
+        if taken == len(left):
+            return merged + right[position:]
+        merged.append(value)
+    return merged + left[taken:]
+
+
+def replace(text: Any, pattern: Any, replacement: Any, limit: Any = None) -> Any:
+    """Return ``$replace(text, pattern, replacement, limit)``."""
+    if text is None:
+        return None
+    if limit is not None and (not _is_number(limit) or limit < 0):
+        raise refusal("the fourth argument of $replace must be a number that is not negative")
+    most = -1 if limit is None else math.ceil(limit)
+    if isinstance(pattern, str):
+        if not pattern or not isinstance(replacement, str):
+            raise refusal("$replace needs a text that is not empty, and a text to put in its place")
+        return text.replace(pattern, replacement, most)
+    left = [most]
+
+    def replaced(match: re.Match[str]) -> str:
+        if not left[0]:
+            return match.group()
+        left[0] -= 1
+        if isinstance(replacement, str):
+            return _filled(replacement, match)
+        told = Functions.func_apply(replacement, [match_object(match)])
+        if not isinstance(told, str):
+            raise JException("D3012", -1)
+        return told
+
+    return _as_pattern(pattern, "$replace").sub(replaced, text)
+
+
+def _filled(template: str, match: re.Match[str]) -> str:
+    """Return a replacement with its ``$1``: as many digits as there can be groups, or one less."""
+    groups = match.groups()
+    most = len(str(len(groups)))
+
+    def told(found: re.Match[str]) -> str:
+        digits = found[1]
+        if digits in ("$", "0"):
+            return "$" if digits == "$" else match.group()
+        index, rest = int(digits[:most]), digits[most:]
+        if most > 1 and index > len(groups):
+            index, rest = int(digits[: most - 1]), digits[most - 1 :]
+        return (groups[index - 1] or "" if 0 < index <= len(groups) else "") + rest
+
+    return re.sub(rf"\$(\$|0|[1-9][0-9]{{0,{most - 1}}})", told, template)
+
+
+def split(text: Any, separator: Any, limit: Any = None) -> Any:
+    """Return ``$split(text, separator, limit)``; the groups of a pattern are no parts."""
+    if text is None or isinstance(separator, str):
+        return Functions.split(text, separator, limit)
+    if limit is not None and (not _is_number(limit) or limit < 0):
+        raise refusal("the third argument of $split must be a number that is not negative")
+    parts = _as_pattern(separator, "$split").split(text)
+    return parts if limit is None else parts[: math.ceil(limit)]
+
+
+def match_object(match: re.Match[str]) -> dict[str, Any]:
+    """Return a match as a function sees it."""
+    return {
+        "match": match.group(),
+        "start": match.start(),
+        "end": match.end(),
+        "groups": list(match.groups()),
+    }
+
+
+def match_chain(matches: Iterator[re.Match[str]]) -> dict[str, Any] | None:
+    """Return the first match, whose ``next()`` is the second, and so on."""
+    match = next(matches, None)
+    if match is None:
+        return None
+    return {**match_object(match), "next": Jsonata.JLambda(lambda: match_chain(matches))}
+
+
+def format_number(value: Any, picture: Any, options: Any = None) -> Any:
+    """Return ``$formatNumber``; refuse a picture whose exponent jsonata counts wrong."""
+    if isinstance(picture, str) and _EXPONENT_WITHOUT_DIGIT.match(picture):
+        raise refusal(f"$formatNumber needs a digit before the e of its picture {picture}")
+    return Functions.format_number(value, picture, options)
+
+
+def format_integer(value: Any, picture: Any) -> Any:
+    """Return ``$formatInteger``; refuse a number that JavaScript does not know exactly."""
+    if _is_number(value) and abs(value) > EXACT:
+        raise refusal(f"$formatInteger takes whole numbers up to {EXACT}")
+    return Functions.format_integer(value, picture)
+
+
+def to_millis(timestamp: Any, picture: Any = None) -> Any:
+    """Return ``$toMillis(timestamp, picture)``; a time without a zone is UTC."""
+    if timestamp is None:
+        return None
+    if picture is None:
+        return _iso_millis(timestamp)
+    # A picture without a year is completed from today's date.
+    if all(mark[1] != "Y" for mark in _MARKER.finditer(picture)):
+        raise refusal("$toMillis needs a picture with a year ([Y]), or the answer depends on today")
+    with warnings.catch_warnings():
+        # It reads today's date (and does not use it) by a function that Python 3.12 deprecates.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return Functions.datetime_to_millis(timestamp, picture)
+
+
+def _iso_millis(timestamp: str) -> int:
+    found = _ISO_8601.fullmatch(timestamp)
+    if found is None:
+        raise refusal(
+            f'$toMillis reads 2018-02-03T11:15:33Z and its kind, not "{timestamp}"; '
+            "another form needs a picture as the second argument"
+        )
+    part = {name: int(text) for name, text in found.groupdict("0").items() if name != "sign"}
+    try:
+        moment = datetime(
+            part["year"],
+            int(found["month"] or 1),
+            int(found["day"] or 1),
+            part["hour"],
+            part["minute"],
+            part["second"],
+            tzinfo=UTC,
+        )
+    except ValueError as error:
+        raise refusal(f'$toMillis: "{timestamp}" is no time ({error})') from None
+    ahead = timedelta(hours=part["ahead"], minutes=part["ahead_minutes"])
+    seconds = moment + (ahead if found["sign"] == "-" else -ahead) - _EPOCH
+    return seconds // timedelta(milliseconds=1) + int((found["fraction"] or "")[:3].ljust(3, "0"))
+
+
+def _as_pattern(pattern: Any, function: str) -> JavaScriptPattern:
+    if not isinstance(pattern, JavaScriptPattern):
+        raise refusal(f"{function} needs a text or a regular expression as its second argument")
+    return pattern
+
+
+def _is_function(value: Any) -> bool:
+    return isinstance(value, (Jsonata.JFunctionCallable, Parser.Symbol, JavaScriptPattern))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_truthy(value: Any) -> bool:
+    """Check a value as JavaScript's ``if`` does: an array or object is true even if it is empty."""
+    if value is None or value is Utils.NULL_VALUE:
+        return False
+    return isinstance(value, (list, dict)) or bool(value)
+
+
+class _Ours:
+    """The names by which jsonata finds the functions."""
+
+    string = staticmethod(string)
+    number = staticmethod(number)
+    count = staticmethod(count)
+    distinct = staticmethod(distinct)
+    sort = staticmethod(sort)
+    replace = staticmethod(replace)
+    split = staticmethod(split)
+    formatNumber = staticmethod(format_number)  # noqa: N815 (JSONata's name)
+    formatInteger = staticmethod(format_integer)  # noqa: N815 (JSONata's name)
+    toMillis = staticmethod(to_millis)  # noqa: N815 (JSONata's name)
+
+
+OURS = {
+    name: Jsonata.JNativeFunction(name, signature, _Ours, None)
+    for name, signature in {
+        "string": "<x-b?:s>",
+        "number": "<(nsb)-:n>",
+        "count": "<x:n>",
+        "distinct": "<x:x>",
+        "sort": "<af?:a>",
+        "replace": "<s-(sf)(sf)n?:s>",
+        "split": "<s-(sf)n?:a<s>>",
+        "formatNumber": "<n-so?:s>",
+        "formatInteger": "<n-s:s>",
+        "toMillis": "<s-s?:n>",
+    }.items()
+}
+"""Our functions by their names, for ``Jsonata.register_function``."""
