@@ -46,6 +46,22 @@ _PARSER_STEPS = 2 * SOURCE_BYTES
 
 _SHOWN = 200
 
+# What people write who know JavaScript; texts, names and comments come first, to be skipped.
+_JAVASCRIPT = re.compile(
+    r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`|/\*.*?\*/"""
+    r"|(?P<operator>[=!]==?|&&|\|\|)"
+    r"|(?:^|[({\[,:?=]|\b(?:and|or)\b)\s*(?P<negation>!)",
+    re.DOTALL,
+)
+_IN_JSONATA = {
+    "==": "compares with =",
+    "===": "compares with =",
+    "!==": "compares with !=",
+    "&&": "joins conditions with `and`",
+    "||": "joins conditions with `or`",
+    "!": "negates with $not(...)",
+}
+
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
@@ -152,11 +168,16 @@ class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
         parser = Jsonata.PARSER.parser = _BoundedParser()
         try:
             super().__init__(source, _regex)
-        except KeyError as error:
-            # What the tokenizer raises for a lone `!` or `~`, and for text that breaks off.
-            raise _syntax_error(f"unknown operator {error}", parser) from None
-        except IndexError:
-            raise _syntax_error("unfinished text", parser) from None
+        except Exception as error:
+            told = _javascript_in(source)
+            if told is not None:
+                raise refusal(told) from None
+            if isinstance(error, KeyError):
+                # What the tokenizer raises for a lone `!` or `~`, and for text that breaks off.
+                raise _syntax_error(f"unknown operator {error}", parser) from None
+            if isinstance(error, IndexError):
+                raise _syntax_error("unfinished text", parser) from None
+            raise
         # Validation would walk, and so load, the whole context (FACTS 9).
         self.set_validate_input(False)
         # Conversion walks the result and writes into it; the sentinel is falsy as it is.
@@ -212,6 +233,16 @@ class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
         told = super().evaluate_numeric_expression(lhs, rhs, op)
         # jsonata drops the fraction of a remainder.
         return told if told is None or op != "%" else Utils.convert_number(math.fmod(lhs, rhs))
+
+
+def _javascript_in(source: str) -> str | None:
+    """Say what JSONata has instead of the first operator of JavaScript in *source*."""
+    for found in _JAVASCRIPT.finditer(source):
+        operator = found["operator"] or found["negation"]
+        if operator in _IN_JSONATA:
+            place = found.end() - len(operator) + 1
+            return f"JSONata {_IN_JSONATA[operator]}, not {operator} (at character {place})"
+    return None
 
 
 def _default_of(expr: Any) -> str | None:

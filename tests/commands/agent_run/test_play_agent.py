@@ -58,6 +58,11 @@ def failure(world: World, script: str) -> TurnFailed:
     ("script", "kind", "said"),
     [
         ("echo 'no key' >&2; exit 7", "exited", "exit status 7: no key"),
+        (
+            r"printf 'x\n^\nError: no plan\n    at f (x.js)\n\nNode.js v20.1.0\n' >&2; exit 1",
+            "exited",
+            "exit status 1: Error: no plan",
+        ),
         ("exit 9", "exited", "exit status 9"),
         ("kill -9 $$", "exited", "signal 9 ended it"),
         ("kill -TERM $$", "exited", "signal 15 ended it"),

@@ -55,7 +55,7 @@ def test_failed_try_is_shown_with_its_output(world: World) -> None:
     shown = show_thread(world.store, thread)
 
     assert shown["error"] == {"kind": "exited", "message": "no key"}
-    assert shown["attempts"] == 1
+    assert (shown["attempts"], shown["reason"]) == (1, "no key")
     attempt = shown["lastAttempt"]
     assert (attempt["exitCode"], attempt["content"], attempt["stderr"]) == (7, "half", "why")
     assert (shown["status"], shown["depth"], shown["step"]) == ("failed", 0, None)

@@ -42,6 +42,7 @@ from uwf_git.commands.agent_run.step_dir import read_step_dir
 from uwf_git.commands.turn.keep import record_env
 from uwf_git.commands.turn.limits import tell_cut_short
 from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.engine.error_line import HINT_PREFIX, find_error_line
 from uwf_git.engine.limits import find_time_left_s
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import AgentFailed, Conflict
@@ -50,7 +51,6 @@ from uwf_git.model.thread_id import ThreadId
 _ENDED_BY_SIGNAL = 128
 
 # The kit's agents begin their last two lines like this.
-_ERROR, _HINT = "error: ", "hint: "
 
 
 class OtherAgentRuns(Conflict):
@@ -316,18 +316,13 @@ def _describe_end(run: AgentRun) -> str:
         how = f"signal {run.exit_code - _ENDED_BY_SIGNAL} ended it"
     else:
         how = f"exit status {run.exit_code}"
-    said = _last_line(run.stderr)
+    said = find_error_line(run.stderr.decode(errors="replace"))
     return f"{how}: {said}" if said else how
-
-
-def _last_line(stderr: bytes) -> str:
-    for line in reversed(stderr.decode(errors="replace").splitlines()):
-        if line.strip() and not line.startswith(_HINT):
-            return first_line(line.removeprefix(_ERROR))[:300]
-    return ""
 
 
 def _last_hint(stderr: bytes) -> str | None:
     """Return the hint that the kit's agents print as their very last line."""
     line = stderr.decode(errors="replace").rstrip().rpartition("\n")[2]
-    return first_line(line.removeprefix(_HINT))[:300] if line.startswith(_HINT) else None
+    return (
+        first_line(line.removeprefix(HINT_PREFIX))[:300] if line.startswith(HINT_PREFIX) else None
+    )

@@ -351,8 +351,9 @@ class Drive:
         """Return the end of the drive, with the thread's present state."""
         snapshot = self._snapshot()
         record = snapshot.record
-        # A pause or kill may have a reason in its body.
-        last = build_thread_result(record, said=first_line(snapshot.body) or snapshot.subject)
+        # A pause or kill may have a reason in its body; that of an attempt is the agent's log.
+        reason = "" if record.event == "attempt" else first_line(snapshot.body)
+        last = build_thread_result(record, said=reason or snapshot.subject)
         if record.role is None and self.last is not None:
             last = last._replace(role=self.last.role)
         waiting = snapshot.get_present().waiting if record.status == "waiting" else None

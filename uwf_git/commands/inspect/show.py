@@ -123,7 +123,7 @@ def _view_now(
         view["pausedFrom"] = present.paused_from
     if present.hint:
         view["hint"] = present.hint
-    reason = _find_reason(store, snapshot)
+    reason = _find_reason(store, snapshot, present)
     if reason:
         view["reason"] = reason
     return view
@@ -151,11 +151,15 @@ def _view_running(running: "Running") -> dict[str, Any]:
     }
 
 
-def _find_reason(store: Store, snapshot: Snapshot) -> str:
-    """Return the reason that was given for the present status."""
+def _find_reason(store: Store, snapshot: Snapshot, present: ThreadState) -> str:
+    """Return the reason that was given for the present status: of a failure, its error."""
     if snapshot.record.event == "wait":
         # The body is the question, which the document has in full.
         return ""
+    error = view_error(snapshot, present.last_attempt)
+    if snapshot.record.event == "attempt" and error is not None:
+        # The body is the end of the agent's log.
+        return str(error["message"])
     if snapshot.record.status != "paused":
         return snapshot.body
     for each in walk_history(store, snapshot.commit.oid):
