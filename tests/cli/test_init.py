@@ -1,3 +1,4 @@
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -26,6 +27,23 @@ def test_project_becomes_a_store_that_is_found_from_within(
     inside = str(uwf.place / "deep")
     uwf.json("workflow", "put", uwf.file(), repo=None, cwd=inside)
     assert git("for-each-ref", "--format=%(refname)", cwd=uwf.place) == "refs/workflows/demo\n"
+
+
+def test_project_is_named_when_it_becomes_a_store_and_found_from_its_folders(
+    uwf: Uwf, git: Callable[..., str]
+) -> None:
+    git("init", "-q", cwd=uwf.place)
+    (uwf.place / "deep").mkdir()
+
+    made = uwf("init", ".", repo=None, cwd=str(uwf.place / "deep"))
+
+    assert json.loads(made.out) == {"repo": str(uwf.place / ".git"), "created": False}
+    assert made.err.startswith(f"note: the repository {uwf.place}/.git is a store now")
+    assert os.listdir(uwf.place / "deep") == []
+    assert uwf("init", ".", repo=None).err == ""
+    # A new folder of its own is what it was.
+    assert uwf.json("init", "deep/new.git", repo=None)["created"]
+    assert uwf.json("init", "--shared", ".", repo=None, cwd=str(uwf.place / "deep/new.git"))
 
 
 def test_without_a_path_it_is_the_named_one_or_the_user_s(uwf: Uwf) -> None:

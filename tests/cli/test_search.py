@@ -76,7 +76,7 @@ def test_role_workflow_and_active_are_asked_for(uwf: Uwf) -> None:
 
     assert len(uwf.json("search", "What", "--role", "writer", "--workflow", "demo")) == 1
     assert uwf.json("search", "What", "--role", "checker") == []
-    assert uwf.json("search", "What", "--workflow", "other") == []
+    assert "no workflow other" in uwf("search", "What", "--workflow", "other").err
     assert uwf.json("search", "What", "--active") == []
 
 

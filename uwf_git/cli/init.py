@@ -5,7 +5,7 @@ import sys
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.admin.init import init_store
 from uwf_git.commands.admin.init_shared import init_shared
@@ -32,8 +32,9 @@ def command(session: Session, path: str | None, shared: bool) -> None:  # noqa: 
     """Create a store.
 
     PATH becomes a bare repository, unless it is a repository already: a project's own will do,
-    since no branch, index or work tree is ever touched. Commands in the folders below it find the
-    store by themselves. Without PATH: --repo, $UWF_REPO, or ~/.uwf/store.git.
+    since no branch, index or work tree is ever touched. In a folder of it, `uwf init .` finds it.
+    Commands in the folders below it find the store by themselves. Without PATH: --repo, $UWF_REPO,
+    or ~/.uwf/store.git.
 
     With --shared it is a bare repository for several people: its files belong to their group, and a
     pre-receive hook refuses pushes that would damage threads. Repeat it after uwf has moved.
@@ -47,4 +48,9 @@ def command(session: Session, path: str | None, shared: bool) -> None:  # noqa: 
         emit(session, {"repo": hub.store.path, "created": hub.created, "hooks": hub.hooks})
     else:
         made = init_store(place, session.cwd, session.environ)
+        if made.is_adopted:
+            note(
+                f"note: the repository {made.store.path} is a store now: threads live beside its "
+                "branches, in refs of their own; no branch, index or work tree is touched"
+            )
         emit(session, {"repo": made.store.path, "created": made.created})

@@ -15,6 +15,7 @@ from uwf_git.cli.output.text_width import shorten
 from uwf_git.cli.output.visible import visible_line
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import stdout_is_utf8, write_stdout
+from uwf_git.commands.inspect.list import check_workflow_known
 from uwf_git.commands.inspect.search import SearchRequest, search_threads
 from uwf_git.engine.masking import find_secrets
 from uwf_git.engine.text_search import compile_pattern
@@ -65,7 +66,10 @@ def _search(session: Session, text: str, asked: dict[str, Any]) -> Iterator[dict
         archived=not asked["active"],
         secrets=find_secrets(session.environ),
     )
-    return search_threads(session.open_store(), request)
+    store = session.open_store()
+    if request.workflow is not None:
+        check_workflow_known(store, request.workflow, session.cwd)
+    return search_threads(store, request)
 
 
 def _stream_json(session: Session, rows: Iterable[dict[str, Any]]) -> None:

@@ -52,7 +52,7 @@ def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create
         return open_store(os.path.join(cwd, os.path.expanduser(repo)), environ=environ)
     enclosing = find_enclosing(cwd)
     if enclosing is not None:
-        _check_owner(enclosing, environ)
+        check_owner(enclosing, environ)
         return open_store(enclosing, environ=environ)
     path = default_path(environ)
     if find_git_dir(path) is not None:
@@ -62,10 +62,13 @@ def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create
     return create_store(path, environ=environ)
 
 
-def _check_owner(git_dir: str, environ: Mapping[str, str]) -> None:
-    """Refuse an enclosing store of another user, as git does.
+def check_owner(git_dir: str, environ: Mapping[str, str]) -> None:
+    """Refuse an enclosing repository of another user, as git does.
 
     Its config names the commands that run as agents. Source: git-config(1), safe.directory.
+
+    Raises:
+        ForeignRepository: it belongs to another user, and git's settings do not allow that.
     """
     if os.stat(git_dir).st_uid == os.geteuid():
         return

@@ -17,6 +17,7 @@ from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import lock_drive, lock_thread
+from uwf_git.store.workflows.registry import NoSuchWorkflow
 
 Git = Callable[..., str]
 
@@ -55,7 +56,15 @@ def test_workflow_is_asked_for_by_name_or_hash(world: World, three: list[ThreadI
 
     assert listed(world, archived=True, workflow="other") == [three[1]]
     assert listed(world, archived=True, workflow=other) == [three[1]]
-    assert listed(world, workflow="nothing") == []
+
+
+def test_workflow_that_is_nowhere_is_refused_with_the_nearest(
+    world: World, three: list[ThreadId]
+) -> None:
+    with pytest.raises(NoSuchWorkflow, match="no workflow dmo") as caught:
+        listed(world, workflow="dmo")
+    assert "did you mean demo?" in str(caught.value.hint)
+    assert listed(world, workflow="demo", statuses=frozenset({"waiting"})) == []
 
 
 def test_status_is_asked_for(world: World, three: list[ThreadId]) -> None:

@@ -80,7 +80,7 @@ def command(session: Session, *, limit: int, offset: int, **asked: Any) -> None:
     wait for a person, and `--status running` those with a process at work.
     """
     # One more than is shown, to know whether there are more.
-    request = _request(session, asked)._replace(limit=limit + 1, offset=offset)
+    request = _request(session, asked)._replace(limit=limit + 1, offset=offset, cwd=session.cwd)
     rows = list_thread_rows(session.open_store(create=True), request)
     if len(rows) > limit:
         rows = rows[:limit]

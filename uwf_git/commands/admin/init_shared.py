@@ -68,7 +68,8 @@ def init_shared(path: str | None, cwd: str, environ: Mapping[str, str], *, pytho
     target = os.path.join(cwd, os.path.expanduser(path)) if path else default_path(environ)
     _check_hooks(target, environ)
     with shared_umask(_AS_A_GROUP):
-        made = init_store(target, cwd, environ)
+        # From the root, so that a project around *cwd* is never meant.
+        made = init_store(target, os.sep, environ)
         hooks = install_hooks(made.store.path, python=python)
         config_path = os.path.join(made.store.path, "config")
         _configure(config_path, _SETTINGS)

@@ -13,6 +13,7 @@ from uwf_git.agents.command_line import (
     Protocol,
     build_argv,
     build_search_path,
+    find_above,
     resolve_program,
 )
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, run_agent
@@ -203,12 +204,13 @@ def _request(turn: Turn, kept_fds: tuple[int, ...]) -> AgentRequest:
     payload = turn.agent.payload
     environ = _agent_environ(turn)
     path = build_search_path(environ.get("PATH", os.defpath))
-    argv = build_argv(
+    words = build_argv(
         payload["command"],
         protocol=payload.get("protocol", "positional"),
         thread=turn.thread,
         role=turn.role,
     )
+    argv = find_above(words, workdir=turn.workdir)
     program = resolve_program(argv[0], path=path, workdir=turn.workdir)
     return AgentRequest(
         argv=(program, *argv[1:]),

@@ -4,6 +4,7 @@ A row costs one commit to read; a damaged thread is one row that says so. Whethe
 ``running`` is checked only if it has run files or locks, its question only if it waits.
 """
 
+import contextlib
 from collections.abc import Iterator
 from heapq import merge
 from itertools import groupby, islice
@@ -50,6 +51,9 @@ class ListRequest(NamedTuple):
 
     limit: int | None = None
 
+    cwd: str | None = None
+    """The folder whose project's workflows are known too."""
+
 
 def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]:
     """List the threads that *request* selects, newest first.
@@ -58,6 +62,7 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: the parent is no thread, or several.
+        NoSuchWorkflow: neither the store, nor one of its threads, nor the project has it.
     """
     archived = request.archived or bool(request.statuses & ENDED)
     if request.parent is not None:
@@ -69,7 +74,31 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
     rows = (_row(store, heads, thread) for thread in walk_threads(store, archived=archived))
     wanted = (row for row in rows if row is not None and _is_wanted(row, request))
     end = None if request.limit is None else request.offset + request.limit
-    return list(islice(wanted, request.offset, end))
+    found = list(islice(wanted, request.offset, end))
+    if not found and request.workflow is not None:
+        check_workflow_known(store, request.workflow, request.cwd)
+    return found
+
+
+def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
+    """Refuse a name or hash that no workflow has: of the store, its threads, or the project.
+
+    Raises:
+        NoSuchWorkflow: there is none; it names the nearest.
+        AmbiguousNode: several hashes begin so.
+    """
+    rows = (_row(store, thread) for thread in walk_threads(store, archived=True))
+    if any(row is not None and _is_of(row, text) for row in rows):
+        return
+    from uwf_git.commands.workflow.find import (  # noqa: PLC0415 (only where nothing was found)
+        WorkflowRemoved,
+        find_workflow,
+    )
+    from uwf_git.commands.workflow.local import BadLocalWorkflow  # noqa: PLC0415 (the same)
+
+    # One that was removed, or cannot be read, is known.
+    with contextlib.suppress(WorkflowRemoved, BadLocalWorkflow, StoreDamaged):
+        find_workflow(store, text, cwd=cwd)
 
 
 def walk_threads(store: Store, *, archived: bool) -> Iterator[ThreadId]:
@@ -145,12 +174,13 @@ def _is_wanted(row: dict[str, Any], request: ListRequest) -> bool:
         return False
     if request.parent is not None and row.get("parentThread") != request.parent:
         return False
-    if request.workflow is not None and request.workflow not in {
-        row.get("workflow"),
-        row.get("workflowName"),
-    }:
+    if request.workflow is not None and not _is_of(row, request.workflow):
         return False
     return _is_in_time(row.get("lastUpdateTime"), request)
+
+
+def _is_of(row: dict[str, Any], workflow: str) -> bool:
+    return workflow in {row.get("workflow"), row.get("workflowName")}
 
 
 def _is_in_time(updated_ms: int | None, request: ListRequest) -> bool:
