@@ -1,9 +1,12 @@
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cli.program import Uwf
 from cli.ran import Ran
 
 from uwf_git.cli.completion import SHELLS
@@ -39,6 +42,39 @@ def test_bash_completes_with_the_script(ran: Callable[..., Ran], tmp_path: Path)
     )
 
     assert done.stdout == "thread there\n"
+
+
+# What prints the words that the shell would offer after `uwf thread show 0`. zsh offers words only
+# at a terminal, so its functions that take them print them here.
+ASK = {
+    "bash": "source SCRIPT; COMP_WORDS=(uwf thread show 0); COMP_CWORD=3; _uwf_completion uwf; "
+    'printf "%s\\n" "${COMPREPLY[@]}"',
+    "zsh": "compdef() { : }; compadd() { : }; _describe() { print -l -- ${(P)3} }; source SCRIPT; "
+    "words=(uwf thread show 0); CURRENT=4; _uwf_completion",
+    "fish": "source SCRIPT; complete -C 'uwf thread show 0'",
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_shell_completes_a_thread(shell: str, uwf: Uwf, tmp_path: Path) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell}")
+    thread = uwf.begun()
+    script = tmp_path / "script"
+    script.write_text(uwf("completion", shell).out)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+
+    done = subprocess.run(
+        [shell, "-c", ASK[shell].replace("SCRIPT", str(script))],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": path, "UWF_REPO": str(uwf.session.repo)},
+    )
+
+    # bash shows no meanings; zsh and fish do.
+    assert done.stdout.startswith(thread), done.stderr
+    assert ("ready, demo: Do it." in done.stdout) is (shell != "bash")
 
 
 def test_unknown_shell_is_refused_with_the_choices(ran: Callable[..., Ran]) -> None:

@@ -20,7 +20,8 @@ SHELLS = ("bash", "zsh", "fish")
 def command(session: Session, shell: str) -> None:
     """Print the script that completes words in a shell.
 
-    It completes the words of uwf and of json-cas. To enable it for good, add the line of your
+    It completes the words of uwf and of json-cas, and threads (by id, or by a word of their status,
+    workflow or task), workflows, roles and remotes. To enable it for good, add the line of your
     shell, as below, to the file that the shell reads when it starts. bash has to be 4.4 or newer.
     """
     del session  # a script is not a document: every format is the same
@@ -34,4 +35,6 @@ def _script(program: str, shell: str) -> str:
         raise LookupError(shell)
     # ShellComplete's own source(): bash's first runs bash to ask for its version.
     completion = made(click.Group(program), {}, program, variable)
-    return ShellComplete.source(completion).strip() + "\n"
+    script = ShellComplete.source(completion).strip() + "\n"
+    # click's script for fish cuts a meaning at its first comma.
+    return script.replace('string split ","', 'string split -m 1 ","')

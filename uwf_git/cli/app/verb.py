@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from uwf_git.cli.app.complete_names import complete_names
 from uwf_git.cli.app.help_page import exit_table, write_ending
 from uwf_git.cli.app.options import shared_options
 
@@ -42,6 +43,7 @@ def verb(
         # pass_obj passes the session of the verb's own context, which its flags have changed.
         with_session: Callable[..., Any] = click.pass_obj(function)
         made = click.command(cls=Verb)(with_session)
+        complete_names(made.params)
         made.params += shared_options()
         made.examples = examples
         made.exits = exits
