@@ -138,8 +138,8 @@ KEPT = [
     (
         "uwf_git/model/doors.py",
         (
-            "import cbor2, jsonschema, ulid, urllib3, wcwidth, xxhash, yaml\n# untyped\n"
-            "import jsonata  # noqa: E402"
+            "import cbor2, jsonschema, ulid, urllib3, wcwidth, xxhash\n# untyped\n"
+            "import yaml  # noqa: E402"
         ),
     ),
     ("uwf_git/model/a.py", "x  # type: ignore[misc]  # noqa: A001 (two things, one cause)\n"),
@@ -169,7 +169,7 @@ def house(
         "cli/__init__": "import click",
         "store/__init__": "import dulwich",
         "model/__init__": "",
-        "model/doors": "import cbor2, jsonata, jsonschema, referencing\n"
+        "model/doors": "import cbor2, jsonschema, referencing\n"
         "import ulid, urllib3, wcwidth, xxhash, yaml",
         "commands/__init__": "",
         "commands/verify/finding": "",

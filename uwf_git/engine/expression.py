@@ -207,7 +207,7 @@ class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
             return jsonata_functions.match_chain(proc.finditer(*args))
         return super().apply_inner(proc, args, input, environment)
 
-    def evaluate_condition(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+    def evaluate_condition(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 (jsonata)
         # The left side of `?:` and `??` is evaluated once; n of them nested would cost 2^n.
         match _default_of(expr):
             case None:
@@ -218,7 +218,7 @@ class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
             case _:
                 value = self.eval(expr.then, input, environment)
                 holds = value is not None
-        return value if holds else self.eval(expr._else, input, environment)  # noqa: SLF001
+        return value if holds else self.eval(expr._else, input, environment)  # noqa: SLF001 (jsonata)
 
     def evaluate_string_concat(self, lhs: Any, rhs: Any) -> str:
         return "".join(jsonata_functions.string(each) or "" for each in (lhs, rhs))
