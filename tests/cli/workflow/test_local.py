@@ -44,6 +44,17 @@ def test_file_alone_is_named_without_more(uwf: Uwf) -> None:
     assert trusted == {"trusted": [{"command": "theirs"}]}
 
 
+def test_agent_beside_the_workflows_is_found_from_every_folder(uwf: Uwf) -> None:
+    for folder in (".git", ".workflows", "agents", "deep"):
+        (uwf.place / folder).mkdir()
+    uwf.agent(name="agents/all")
+    (uwf.place / ".workflows" / "demo.yaml").write_text(DEMO + "defaultAgent: agents/all\n")
+
+    ran = uwf.json("run", "demo", "-p", "x", "--trust", cwd=str(uwf.place / "deep"))
+
+    assert (ran["status"], ran["steps"]) == ("completed", 2)
+
+
 def test_broken_file_is_reported_with_every_problem(uwf: Uwf) -> None:
     uwf.json("workflow", "put", uwf.file())
     path = uwf.place / ".workflows" / "demo.yaml"
