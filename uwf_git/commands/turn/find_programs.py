@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from uwf_git.agents.command_line import (
     ProgramMissing,
     build_search_path,
+    find_above,
     resolve_program,
     split_command,
 )
@@ -58,7 +59,8 @@ def _find_problem(
     own: dict[str, str] = agent.get("env", {})
     path = build_search_path(own.get("PATH", environ.get("PATH", os.defpath)))
     try:
-        resolve_program(split_command(command)[0], path=path, workdir=workdir)
+        program = find_above(split_command(command), workdir=workdir)[0]
+        resolve_program(program, path=path, workdir=workdir)
     except ProgramMissing as error:
         return error
     return None
