@@ -153,7 +153,7 @@ def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ProgramMissing, match=r"'\./agent' does not exist") as caught:
         resolve_program("./agent", path="/bin", workdir=str(tmp_path))
 
-    assert "ls -l ./agent" in str(caught.value.hint)
+    assert str(caught.value.hint).startswith(f"there is no file {tmp_path}/agent: ")
 
 
 @pytest.mark.parametrize("program", ["~/bin/agent", "KEY=value", "A=/x/y"])

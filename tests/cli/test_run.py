@@ -17,7 +17,9 @@ def test_file_is_registered_started_and_driven_to_its_end(uwf: Uwf) -> None:
 
     document = json.loads(ran.out)
     thread = document["thread"]
-    assert list(document) == ["workflow", "thread", "head", "status", "role", "steps", "stopped"]
+    assert list(document) == [
+        *("workflow", "thread", "head", "status", "role", "next", "steps", "stopped")
+    ]
     assert (document["status"], document["role"], document["steps"]) == ("completed", None, 2)
     assert document["stopped"] == "end"
     progress = ran.err.splitlines()
@@ -177,6 +179,7 @@ def test_interrupt_ends_all_of_a_stubborn_agent_and_the_thread_goes_on(uwf: Uwf)
     assert [pid for pid in pids if lives(pid)] == []
     [row] = uwf.json("thread", "list")
     assert row["status"] == "ready"
+    assert f"hint: nothing was lost: `uwf thread run {row['thread']}` goes on\n" in err
     told = uwf.json("thread", "run", row["thread"], "--agent", uwf.agent(name="other"))
     assert (told["status"], told["steps"]) == ("completed", 2)
 

@@ -21,6 +21,8 @@ FIELDS = (
     "status",
     "current_node",
     "current_iteration",
+    "last_node",
+    "next",
     "state",
     "start_time",
     "last_update_time",

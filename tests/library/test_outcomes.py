@@ -12,6 +12,7 @@ def test_step_has_its_role_and_the_status(task: TaskHandle) -> None:
         task_id=task.task_id,
         status="ready",
         role="writer",
+        next="checker",
         head=task.query().head,
         depth=1,
         said='{"text": "Do it. (1)"}',

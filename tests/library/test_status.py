@@ -8,7 +8,8 @@ def test_new_task_is_ready_without_steps(task: TaskHandle) -> None:
     status = task.query()
 
     assert (status.task_id, status.workflow_name, status.status) == (task.task_id, "demo", "ready")
-    assert (status.current_node, status.current_iteration, status.depth) == (None, 0, 0)
+    assert (status.current_node, status.current_iteration, status.depth) == ("writer", 1, 0)
+    assert (status.last_node, status.next, status.task_status) == (None, "writer", "pending")
     assert (status.end_time, status.error, status.waiting) == (None, None, None)
     assert (status.prompt, status.state, status.usage) == ("Do it.", {}, {})
     assert status.start_time <= status.last_update_time
@@ -20,9 +21,10 @@ def test_ended_task_says_when(task: TaskHandle) -> None:
     status = task.query()
     assert (status.status, status.current_node, status.current_iteration) == (
         "completed",
-        "checker",
-        2,
+        None,
+        None,
     )
+    assert (status.last_node, status.next, status.task_status) == ("checker", None, "completed")
     assert (status.end_time, status.depth) == (status.last_update_time, 4)
 
 
@@ -45,4 +47,5 @@ def test_task_that_waits_says_for_whom(runtime: TaskRuntime) -> None:
     status = task.query()
     assert (step.status, status.status) == ("waiting", "waiting")
     assert status.waiting == TaskWaiting(role="writer", until=None)
+    assert (status.current_node, status.last_node, step.next) == ("writer", None, "writer")
     assert status.document["question"]["role"] == "writer"

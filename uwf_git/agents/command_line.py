@@ -139,21 +139,21 @@ def _check_executable(program: str, file: str) -> None:
     if Path(file).is_dir():
         raise ProgramMissing(program, "is a directory", hint="name the program in it")
     if not Path(file).exists():
-        raise ProgramMissing(program, "does not exist", hint=_missing_hint(program))
+        raise ProgramMissing(program, "does not exist", hint=_missing_hint(program, file))
     if not os.access(file, os.X_OK):
         raise ProgramMissing(
             program, "may not be executed", hint=f"chmod +x {shlex.quote(program)}"
         )
 
 
-def _missing_hint(program: str) -> str:
+def _missing_hint(program: str, file: str = "") -> str:
     if "=" in program or program.startswith("~"):
         return (
             "agent commands are not run by a shell, so ~ and NAME=value do not work in them; "
             "write the whole path, or start the command with `env NAME=value`"
         )
     if "/" in program:
-        return f"check with `ls -l {shlex.quote(program)}`; it is looked for in the work directory"
+        return f"there is no file {file}: a path is looked for in the work directory"
     return (
         f"check with `command -v {shlex.quote(program)}` where uwf runs: "
         "a login shell and a service often have different PATHs"

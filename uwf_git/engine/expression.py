@@ -73,8 +73,7 @@ class ConditionFailed(Refused):
     def __init__(self, condition: str, problem: str) -> None:
         super().__init__(
             f"condition `{_one_line(condition)}` failed: {problem}",
-            hint="a thread keeps its workflow: correct the file, `uwf workflow put` it, and start "
-            "a new thread",
+            hint="a thread keeps its workflow: correct the workflow's file",
             condition=condition,
             problem=problem,
         )

@@ -25,7 +25,7 @@ class UnknownPosition(Refused):
         super().__init__(
             f"the moderator has no transitions from {position}",
             hint=f"it knows {', '.join(graph) or 'no position at all'}; "
-            f"add `from: {position}` and `uwf workflow put` the workflow again",
+            f"add `from: {position}` to the workflow's file",
             position=position,
             known=list(graph),
         )
@@ -39,8 +39,7 @@ class NoTransition(Refused):
     def __init__(self, position: str, asked: tuple[Transition, ...]) -> None:
         super().__init__(
             f"no transition from {position} holds",
-            hint="give its last transition `condition: null`, and `uwf workflow put` the "
-            "workflow again",
+            hint="give its last transition `condition: null` in the workflow's file",
             position=position,
             asked=[{"to": each.to, "condition": each.condition} for each in asked],
         )

@@ -86,13 +86,23 @@ class TaskHandle:
 
     @property
     def current_node(self) -> str | None:
-        """The role that took the newest step; None before the first."""
+        """The role at work, or whose turn it is; None if no role is left."""
         return self.query().current_node
 
     @property
-    def current_iteration(self) -> int:
-        """How many turns that role has had."""
+    def current_iteration(self) -> int | None:
+        """Which turn of that role this is, from 1."""
         return self.query().current_iteration
+
+    @property
+    def last_node(self) -> str | None:
+        """The role that took the newest step; None before the first."""
+        return self.query().last_node
+
+    @property
+    def next(self) -> str | None:
+        """The role that takes the next step, or ``$END``; None after the end."""
+        return self.query().next
 
     @property
     def state(self) -> Mapping[str, Any]:
@@ -143,7 +153,7 @@ class TaskHandle:
         with self._stepping() as (store, player):
             request = StepRequest(self.task_id, player.play, self._choice(agent, trust=trust))
             request = request._replace(workdir=None if workdir is None else os.fspath(workdir))
-            return build_task_step(step_thread(store, self._place.caller, request))
+            return build_task_step(store, step_thread(store, self._place.caller, request))
 
     def run(  # noqa: PLR0913 (the options of `uwf thread run`; all are keyword-only)
         self,
@@ -176,7 +186,7 @@ class TaskHandle:
                 DriveRequest(request, max_steps, until, wait),
                 watcher=self._watcher(store, on_step),
             )
-            return build_task_run(driven)
+            return build_task_run(store, driven)
 
     def run_in_background(
         self, *, until: str | None = None, max_steps: int | None = None, wait: bool = False
@@ -291,7 +301,7 @@ class TaskHandle:
         with self._place.writing() as store:
             question = read_question(store, caller, self.task_id, default=self._place.agent)
             answer = PersonAnswer(meta, content, state, note=note)
-            return build_task_step(answer_thread(store, caller, question, answer))
+            return build_task_step(store, answer_thread(store, caller, question, answer))
 
     def append_nodes(self, addition: WorkflowSource, reason: str = "") -> None:
         """Add roles and transitions to the workflow of this task alone.
@@ -392,7 +402,7 @@ class TaskHandle:
         def step(stepped: ThreadResult) -> None:
             self._place.follow_up(store)
             if on_step is not None:
-                on_step(build_task_step(stepped))
+                on_step(build_task_step(store, stepped))
 
         def announce(*_facts: object) -> None:
             self._place.follow_up(store)

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 from uwf_git.commands.drive.drive_thread import Driven, StoppedBy
+from uwf_git.commands.inspect.stop import read_stop
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import AgentFailed
 from uwf_git.library.status import TaskState, TaskWaiting
+from uwf_git.store.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +18,9 @@ class TaskStep:
     status: TaskState
     role: str | None
     """The role that took the step or waits for a person; None when the task ended."""
+
+    next: str | None
+    """The role that takes the next step, or ``$END``; None after the end."""
 
     head: str
     """The hash of the newest step."""
@@ -55,27 +60,28 @@ class BackgroundRun:
     """The file that has its output."""
 
 
-def build_task_step(stepped: ThreadResult) -> TaskStep:
-    """Convert a ThreadResult."""
+def build_task_step(store: Store, stepped: ThreadResult) -> TaskStep:
+    """Convert a ThreadResult of a thread in *store*."""
     return TaskStep(
         task_id=stepped.thread,
         status=stepped.status,
         role=stepped.role,
+        next=read_stop(store, stepped.thread).next,
         head=stepped.head,
         depth=stepped.depth,
         said=stepped.said,
     )
 
 
-def build_task_run(driven: Driven) -> TaskRun:
-    """Convert a Driven."""
+def build_task_run(store: Store, driven: Driven) -> TaskRun:
+    """Convert a Driven of a thread in *store*."""
     waiting = driven.waiting
     return TaskRun(
         task_id=driven.last.thread,
         status=driven.last.status,
         stopped=driven.stopped,
         steps=driven.steps,
-        last=build_task_step(driven.last),
+        last=build_task_step(store, driven.last),
         waiting=None if waiting is None else TaskWaiting(role=waiting.role, until=waiting.until),
         failure=driven.failure,
     )

@@ -31,11 +31,20 @@ class TaskStatus:
 
     status: TaskState
     prompt: str
+    task_status: str
+    """The status in the words of seed 004: ``pending`` for ready, ``cancelled`` for killed."""
+
     current_node: str | None
+    """The role at work, or whose turn it is; None if no role is left, or none can be decided."""
+
+    current_iteration: int | None
+    """Which turn of that role this is, from 1."""
+
+    last_node: str | None
     """The role that took the newest step; None before the first."""
 
-    current_iteration: int
-    """How many turns that role has had."""
+    next: str | None
+    """The role that takes the next step, or ``$END``; None after the end."""
 
     depth: int
     """How many steps there are."""
@@ -76,8 +85,11 @@ def read_status(document: dict[str, Any]) -> TaskStatus:
         workflow=document["workflow"],
         status=cast("TaskState", document["status"]),
         prompt=document["prompt"],
+        task_status=document["taskStatus"],
         current_node=document["currentNode"],
         current_iteration=document["currentIteration"],
+        last_node=document["lastNode"],
+        next=document["next"],
         depth=document["depth"],
         parent_task_id=document["parentThread"],
         task_depth=document["threadDepth"],

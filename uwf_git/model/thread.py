@@ -19,6 +19,13 @@ Event = Literal[
 
 STATUSES: tuple[str, ...] = get_args(Status)
 EVENTS: tuple[str, ...] = get_args(Event)
+TASK_WORDS: Mapping[str, str] = MappingProxyType({"ready": "pending", "killed": "cancelled"})
+"""Seed 004's words for statuses, where they differ."""
+
+FROM_TASK_WORDS: Mapping[str, str] = MappingProxyType(
+    {word: status for status, word in TASK_WORDS.items()}
+)
+
 ENDED: frozenset[str] = frozenset({"completed", "killed"})
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -68,7 +68,7 @@ def test_answer_is_recorded_and_reported(uwf: Uwf, git: Callable[..., str]) -> N
         "thread", "answer", thread, "--meta", GOOD, "--content", "Fine.", "-m", "After lunch."
     )
 
-    assert list(told) == ["workflow", "thread", "head", "status", "role"]
+    assert list(told) == ["workflow", "thread", "head", "status", "role", "next"]
     assert (told["status"], told["role"]) == ("ready", "checker")
     step = newest(uwf, thread)
     assert (step["hash"], step["meta"], step["content"]) == (told["head"], {"ok": True}, "Fine.")

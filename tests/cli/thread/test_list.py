@@ -145,3 +145,11 @@ def test_largest_numbers_ask_for_all_or_nothing(uwf: Uwf) -> None:
     assert uwf("search", "Do", "--limit", many).status == 0
     assert uwf("events", "--limit", many).status == 0
     assert uwf("thread", "read", thread, "--last", many).status == 0
+
+
+def test_words_of_tasks_name_a_status_too(uwf: Uwf) -> None:
+    thread = uwf.begun()
+
+    [row] = uwf.json("thread", "list", "--status", "pending")
+    assert (row["thread"], row["status"], row["taskStatus"]) == (thread, "ready", "pending")
+    assert uwf.json("thread", "list", "--status", "cancelled") == []

@@ -38,7 +38,8 @@ def test_stepping_a_paused_thread_says_what_to_type(uwf: Uwf) -> None:
 
     assert (ran.status, ran.out) == (1, "")
     assert ran.err == (
-        f"error: thread {thread} is paused\nhint: `uwf thread resume {thread}` lets it go on\n"
+        f"error: thread {thread} is paused, by C O Mitter <committer@example.com>\n"
+        f"hint: `uwf thread resume {thread}` lets it go on, then `uwf thread run {thread}`\n"
     )
 
 
@@ -63,23 +64,26 @@ def test_pause_as_text(uwf: Uwf) -> None:
 
 def test_step_that_is_under_way_is_noted_and_now_ends_it(uwf: Uwf) -> None:
     at = under_way(uwf)
+    resume = f"`uwf thread resume {at.thread}` lets it go on, then `uwf thread run {at.thread}`"
 
     ran = uwf("thread", "pause", at.thread)
     assert ran.status == 0
     assert ran.err == (
         "note: writer is still at work, and its step will be recorded; "
         f"`uwf thread pause {at.thread} --now` ends it\n"
+        f"next: {resume}\n"
     )
     assert is_alive(pids(at.world)[0])
 
     ran = uwf("thread", "pause", at.thread, "--now", "-m", "it went astray")
-    assert (ran.status, ran.err) == (0, "")
+    assert (ran.status, ran.err) == (0, f"next: {resume}\n")
     assert at.living() == []
     status, told = at.finish()
     assert status == 130
     assert told.endswith(
         "error: writer failed (agent): it was stopped: it went astray\n"
-        f"hint: the thread is paused: `uwf thread resume {at.thread}` lets it go on\n"
+        "hint: the thread is paused: "
+        f"`uwf thread resume {at.thread}` lets it go on\n"
     )
 
 

@@ -12,7 +12,7 @@ def test_poke_takes_the_newest_step_again(uwf: Uwf) -> None:
     assert ran.err == "log\n"
     stepped = uwf.json("thread", "show", thread)
     assert stepped["head"] != old["head"]
-    assert (stepped["status"], stepped["currentNode"]) == ("ready", "writer")
+    assert (stepped["status"], stepped["lastNode"]) == ("ready", "writer")
     told = uwf("thread", "read", thread).out
     headings = [line for line in told.splitlines() if line.startswith("## ")]
     assert headings == [

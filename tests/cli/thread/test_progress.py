@@ -82,7 +82,7 @@ def test_step_that_takes_long_gives_signs_of_life_where_it_is_no_terminal(
     monkeypatch.setattr("uwf_git.cli.thread.progress._FIRST_SIGN_S", 0.1)
     script = f"printf 'read\\033[2Jing\\n' >&2; sleep 0.6; {ANSWER}"
 
-    signs = run(uwf, script, "--until", "writer", *words).splitlines()[1:-3]
+    signs = run(uwf, script, "--until", "writer", *words).splitlines()[1:-4]
 
     # Less and less often.
     assert 2 <= len(signs) <= 4

@@ -11,7 +11,9 @@ def test_thread_is_driven_from_where_it_is(uwf: Uwf) -> None:
     ran = uwf("thread", "run", thread[:22])
 
     document = json.loads(ran.out)
-    assert list(document) == ["workflow", "thread", "head", "status", "role", "steps", "stopped"]
+    assert list(document) == [
+        *("workflow", "thread", "head", "status", "role", "next", "steps", "stopped")
+    ]
     assert (document["thread"], document["steps"], document["stopped"]) == (thread, 1, "end")
     assert ran.err.startswith("step 2 checker: What was said. (")
 
@@ -48,7 +50,10 @@ def test_killed_thread_is_reported_with_status_one(uwf: Uwf) -> None:
 
     document = json.loads(ran.out)
     assert (ran.status, document["stopped"], document["status"]) == (1, "killed", "killed")
-    assert f"error: thread {thread} was killed while it ran: of no use\n" in ran.err
+    assert (
+        f"error: thread {thread} was killed while it ran, by C O Mitter <committer@example.com>: "
+        f"of no use\nhint: `uwf thread fork {thread}` continues it in a new thread\n"
+    ) in ran.err
     assert f"refs/archive/{thread}" in ran.err
 
 

@@ -76,7 +76,7 @@ def test_text_names_what_a_step_has_kept_besides(uwf: Uwf) -> None:
 
     for name in ("prompt", "trace"):
         assert f"   {name:8}{shown[name]}\n" in told
-    assert told.endswith("   rung    native\n")
+    assert "   rung    native\n\nnext: " in told
 
 
 def test_text_has_the_question_of_a_thread_that_waits(uwf: Uwf) -> None:
@@ -88,10 +88,10 @@ def test_text_has_the_question_of_a_thread_that_waits(uwf: Uwf) -> None:
 
     assert "status    waiting since " in told
     assert " for a person, who plays checker\n" in told
-    assert told.endswith(
+    assert (
         "question for checker:\n\n   Checks.\n\n   Check.\n\n   writer said: What was said.\n\n"
-        f"   - `ok` (required): true or false\n\nanswer it with `uwf thread answer {thread}`\n"
-    )
+        f"   - `ok` (required): true or false\n\nnext: `uwf thread answer {thread}` asks "
+    ) in told
 
 
 def test_text_says_what_holds_a_thread(uwf: Uwf) -> None:

@@ -20,7 +20,7 @@ def test_roles_without_an_agent_are_reported_and_are_no_error(uwf: Uwf) -> None:
     ran = uwf("thread", "start", "demo", "-p", "x", "--agent", "writer=w")
 
     assert ran.status == 0
-    assert ran.err.startswith("note: no agent is bound to checker; give one with")
+    assert ran.err.startswith("note: no agent is bound to checker; `uwf config set agent CMD` sets")
 
 
 def test_agent_option_is_repeatable(uwf: Uwf) -> None:

@@ -12,10 +12,10 @@ def test_step_prints_the_specified_document(uwf: Uwf) -> None:
 
     stepped = uwf.json("thread", "step", thread)
 
-    assert list(stepped) == ["workflow", "thread", "head", "status", "role"]
+    assert list(stepped) == ["workflow", "thread", "head", "status", "role", "next"]
     assert (stepped["workflow"], stepped["thread"]) == (start["workflow"], thread)
     assert stepped["head"] == uwf.json("thread", "show", thread)["head"] != start["head"]
-    assert (stepped["status"], stepped["role"]) == ("ready", "writer")
+    assert (stepped["status"], stepped["role"], stepped["next"]) == ("ready", "writer", "checker")
 
 
 def test_end_prints_the_last_head_and_archives(uwf: Uwf) -> None:

@@ -21,7 +21,10 @@ def test_paused_thread_takes_no_step_until_it_is_resumed(world: World) -> None:
     assert (paused.thread, paused.head, paused.status) == (thread, head, "paused")
     with pytest.raises(ThreadNotReady) as caught:
         world.step(thread)
-    assert caught.value.hint == f"`uwf thread resume {thread}` lets it go on"
+    assert "by C O Mitter <committer@example.com>: the plan is to be read" in caught.value.message
+    assert caught.value.hint == (
+        f"`uwf thread resume {thread}` lets it go on, then `uwf thread run {thread}`"
+    )
     assert resume_thread(world.store, world.caller, thread).status == "ready"
     assert world.step(thread).status == "ready"
     assert messages(world) == []

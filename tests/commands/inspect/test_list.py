@@ -82,6 +82,7 @@ def test_row_has_the_status_of_a_thread(world: World) -> None:
         {
             "thread": thread,
             "status": "ready",
+            "taskStatus": "pending",
             "workflow": snapshot.record.workflow,
             "workflowName": "demo",
             "depth": 1,
@@ -306,3 +307,17 @@ def test_diverged_thread_is_listed_and_shown_so(sites: tuple[Site, Site, ThreadI
     assert "diverged" not in rows[fresh]
     assert show_thread(store, thread)["diverged"] == rows[thread]["diverged"]
     assert "diverged" not in show_thread(store, fresh)
+
+
+@pytest.mark.parametrize(
+    ("word", "status"), [("pending", "ready"), ("cancelled", "killed"), ("failed", "failed")]
+)
+def test_words_of_tasks_are_taken_and_shown(word: str, status: str, world: World) -> None:
+    threads = {each: world.begun() for each in ("ready", "killed", "failed")}
+    kill_thread(world.store, world.caller, threads["killed"])
+    with pytest.raises(TurnFailed):
+        world.step(threads["failed"], fails())
+
+    [row] = list_thread_rows(world.store, ListRequest(statuses=frozenset({word})))
+
+    assert (row["thread"], row["status"], row["taskStatus"]) == (threads[status], status, word)

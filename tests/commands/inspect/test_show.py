@@ -27,7 +27,8 @@ def test_new_thread_stands_at_its_start(world: World) -> None:
         "head": snapshot.record.node,
     }
     assert (shown["depth"], shown["prompt"], shown["step"]) == (0, "Do it.", None)
-    assert (shown["currentNode"], shown["currentIteration"], shown["endTime"]) == (None, 0, None)
+    assert (shown["currentNode"], shown["currentIteration"]) == ("writer", 1)
+    assert (shown["lastNode"], shown["next"], shown["endTime"]) == (None, "writer", None)
     assert (shown["error"], shown["lastAttempt"], shown["attempts"]) == (None, None, 0)
     assert shown["agents"] == {"writer": "nobody", "checker": "nobody"}
     assert shown["workdir"] == str(world.place)
@@ -43,7 +44,9 @@ def test_newest_step_is_shown_and_with_full_all_of_them(world: World) -> None:
 
     assert [step["role"] for step in shown["steps"]] == ["writer", "checker"]
     assert (shown["usage"], shown["state"]) == ({"tokens": 5}, {"a": 1})
-    assert (shown["currentNode"], shown["visits"]) == ("checker", {"writer": 1, "checker": 1})
+    assert (shown["lastNode"], shown["visits"]) == ("checker", {"writer": 1, "checker": 1})
+    # No role is left: the next step ends the thread.
+    assert (shown["currentNode"], shown["currentIteration"], shown["next"]) == (None, None, "$END")
     assert show_thread(world.store, thread)["step"]["role"] == "checker"
 
 

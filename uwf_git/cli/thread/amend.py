@@ -11,6 +11,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.next_line import note_next
 from uwf_git.cli.thread.steered import reason_option
 from uwf_git.cli.workflow.argument import name_workflow
 from uwf_git.commands.control.amend import AmendRequest, amend_thread
@@ -65,6 +66,7 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     amended = amend_thread(store, caller_of(session), request)
     note_amended(amended)
     emit(session, amended_document(amended))
+    note_next(session, store, amended.thread)
 
 
 def amended_document(amended: Amended) -> dict[str, Any]:
@@ -88,5 +90,3 @@ def note_amended(amended: Amended) -> None:
             f"note: no agent is bound to {', '.join(amended.unbound)}; give one with "
             f"`uwf thread amend {amended.thread} --agent ROLE=CMD`"
         )
-    if amended.status == "failed":
-        note(f"note: the thread has failed; `uwf thread retry {amended.thread}` tries again")

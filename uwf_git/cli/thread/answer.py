@@ -9,10 +9,11 @@ from uwf_git.agents.terminal import NoTerminal, Terminal
 from uwf_git.cli.app.json_argument import read_json_argument
 from uwf_git.cli.app.parameters import INPUT, Input, text_argument
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.render import note
 from uwf_git.cli.session.caller import terminal_caller
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stderr
+from uwf_git.cli.thread.stepping import emit_step
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.answer import (
     PersonAnswer,
@@ -125,16 +126,7 @@ def command(session: Session, thread: str, *, head: str | None, message: str, **
         answered = _ask(store, caller, question, message)
     else:
         raise AnswerMissing(question)
-    emit(
-        session,
-        {
-            "workflow": answered.workflow,
-            "thread": answered.thread,
-            "head": answered.head,
-            "status": answered.status,
-            "role": answered.role,
-        },
-    )
+    emit_step(session, store, answered)
 
 
 def _read_given(given: dict[str, Any]) -> PersonAnswer | None:

@@ -10,6 +10,7 @@ from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.amend import amended_document, note_amended
+from uwf_git.cli.thread.next_line import note_next
 from uwf_git.cli.thread.steered import reason_option
 from uwf_git.cli.workflow.put import MOST_BYTES
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
@@ -44,3 +45,4 @@ def command(session: Session, thread: str, file: Input, message: str) -> None:
     amended = append_to_thread(store, caller_of(session), request)
     note_amended(amended)
     emit(session, amended_document(amended))
+    note_next(session, store, amended.thread)

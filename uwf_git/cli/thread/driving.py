@@ -19,11 +19,13 @@ from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import caller_of, terminal_caller
 from uwf_git.cli.session.interrupt_signals import sigterm_as_interrupt
 from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.next_line import find_stop, tell_stop
 from uwf_git.cli.thread.progress import Progress
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, hold_drive
+from uwf_git.commands.inspect.stop import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.engine.subject import count_steps
+from uwf_git.engine.subject import count_steps, first_line
 from uwf_git.errors import Refused
 from uwf_git.model.thread import Waiting
 from uwf_git.model.thread_id import ThreadId
@@ -100,10 +102,13 @@ class ThreadKilled(Refused):
 
     def __init__(self, driven: Driven) -> None:
         thread = driven.last.thread
+        by, reason = driven.steered or ("", "")
         super().__init__(
-            f"thread {thread} was killed while it ran: {driven.last.said}",
-            hint=f"`uwf thread show {thread}` says by whom",
+            f"thread {thread} was killed while it ran, by {by}"
+            + (f": {first_line(reason)}" if reason else ""),
+            hint=f"`uwf thread fork {thread}` continues it in a new thread",
             thread=thread,
+            by=by,
         )
 
 
@@ -143,11 +148,15 @@ def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
         # The final failure is reported as an error, which has no time.
         progress.tell(driven.failure.message)
     _tell_end(progress, store, driven)
-    emit(session, _document(driven))
+    stop = find_stop(session, store, driven.last.thread)
+    emit(session, _document(driven, stop))
     if driven.stopped == "failed" and driven.failure is not None:
         raise driven.failure
     if driven.stopped == "killed":
         raise ThreadKilled(driven)
+    if driven.stopped != "end":
+        # What reads a thread that has ended stands above.
+        tell_stop(session, stop)
 
 
 def _start(session: Session, store: Store, driving: Driving) -> None:
@@ -164,6 +173,11 @@ def _start(session: Session, store: Store, driving: Driving) -> None:
     request = DriverRequest(driving.thread, argv, how.until, how.wait, driving.agents)
     driver = start_driver(store, caller_of(session), request)
     emit(session, driver._asdict())
+    thread = driver.thread
+    note(
+        f"next: `uwf thread wait {thread}` waits until it stops; `uwf thread logs {thread}` shows "
+        "its output"
+    )
 
 
 def _words(driving: Driving) -> list[str]:
@@ -178,13 +192,17 @@ def _words(driving: Driving) -> list[str]:
 
 def _tell_end(progress: Progress, store: Store, driven: Driven) -> None:
     last = driven.last
-    progress.tell(f"{last.status} after {count_steps(last.depth)}; look at it with")
+    who = ""
+    if driven.steered is not None:
+        reason = first_line(driven.steered.reason)
+        who = f" by {driven.steered.by}" + (f": {reason}," if reason else "")
+    progress.tell(f"{last.status}{who} after {count_steps(last.depth)}; look at it with")
     place = "archive" if last.status in {"completed", "killed"} else "threads"
     note(f"uwf thread read {last.thread}")
     note(f"git -C {shlex.quote(store.path)} log --graph refs/{place}/{last.thread}")
 
 
-def _document(driven: Driven) -> dict[str, object]:
+def _document(driven: Driven, stop: Stop) -> dict[str, object]:
     last = driven.last
     document: dict[str, object] = {
         "workflow": last.workflow,
@@ -192,6 +210,7 @@ def _document(driven: Driven) -> dict[str, object]:
         "head": last.head,
         "status": last.status,
         "role": last.role,
+        "next": stop.next,
         "steps": driven.steps,
         "stopped": driven.stopped,
     }

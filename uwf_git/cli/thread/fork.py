@@ -9,6 +9,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.next_line import note_next
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.errors import BadUsage
 
@@ -62,9 +63,8 @@ def command(session: Session, thread: str, *, message: str, **asked: Any) -> Non
         raise TwoPlaces
     reason = text_argument(message, "the message")
     request = ForkRequest(thread, asked["at"], asked["from_role"], reason, asked["workdir"])
-    forked = fork_thread(
-        session.open_store(), caller_of(session), request, thread=session.new_thread_id()
-    )
+    store = session.open_store()
+    forked = fork_thread(store, caller_of(session), request, thread=session.new_thread_id())
     emit(
         session,
         {
@@ -79,3 +79,4 @@ def command(session: Session, thread: str, *, message: str, **asked: Any) -> Non
     )
     if forked.follows is not None:
         note(f"thread {forked.forked_from} goes on as it is at {forked.follows}")
+    note_next(session, store, forked.thread)

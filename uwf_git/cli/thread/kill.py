@@ -7,6 +7,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.next_line import note_next
 from uwf_git.commands.control.kill import kill_thread
 
 
@@ -39,3 +40,4 @@ def command(session: Session, thread: str, message: str) -> None:
             "status": "killed",
         },
     )
+    note_next(session, store, killed.thread, is_called=True)

@@ -13,7 +13,7 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.list import DAMAGED, ListRequest, list_thread_rows
 from uwf_git.errors import BadUsage
-from uwf_git.model.thread import STATUSES
+from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 
 _DEFAULT_LIMIT = 50
 _COLUMNS = ("thread", "status", "workflowName", "depth", "said")
@@ -43,8 +43,8 @@ class NoTimeBetween(BadUsage):
     "--status",
     "statuses",
     multiple=True,
-    type=click.Choice([*STATUSES, RUNNING, DAMAGED]),
-    help="Only threads with this status; may be repeated.",
+    type=click.Choice([*STATUSES, RUNNING, DAMAGED, *FROM_TASK_WORDS]),
+    help="Only threads with this status; may be repeated. pending is ready, cancelled is killed.",
 )
 @click.option(
     "--after",

@@ -47,7 +47,9 @@ def command(
     reason = text_argument(message, "the message")
     patch = _read(json, file)
     store = session.open_store()
-    emit_steered(session, patch_thread(store, caller_of(session), thread, patch, reason=reason))
+    emit_steered(
+        session, store, patch_thread(store, caller_of(session), thread, patch, reason=reason)
+    )
 
 
 def _read(text: str | None, file: Input | None) -> Any:

@@ -45,4 +45,4 @@ def command(
             f"note: {holder['role']} is still at work, and its step will be recorded; "
             f"`uwf thread pause {paused.thread} --now` ends it"
         )
-    emit_steered(session, paused)
+    emit_steered(session, store, paused)

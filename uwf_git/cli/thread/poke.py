@@ -56,6 +56,6 @@ def command(
     store = session.open_store()
     poked = poke_thread(store, terminal_caller(session), thread, hint=hint, agents=stepping.agents)
     if no_step:
-        emit_steered(session, poked)
+        emit_steered(session, store, poked)
     else:
         take_step(session, store, poked.thread, stepping)

@@ -24,4 +24,4 @@ def command(session: Session, thread: str, message: str) -> None:
     """
     reason = text_argument(message, "the message")
     store = session.open_store()
-    emit_steered(session, resume_thread(store, caller_of(session), thread, reason=reason))
+    emit_steered(session, store, resume_thread(store, caller_of(session), thread, reason=reason))

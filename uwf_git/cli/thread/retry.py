@@ -26,4 +26,4 @@ def command(session: Session, thread: str, message: str) -> None:
     """
     hint = text_argument(message, "the message")
     store = session.open_store()
-    emit_steered(session, retry_thread(store, caller_of(session), thread, hint=hint))
+    emit_steered(session, store, retry_thread(store, caller_of(session), thread, hint=hint))

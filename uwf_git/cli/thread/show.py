@@ -8,6 +8,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.next_line import find_stop
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.model.limit import render_limit
 from uwf_git.model.time_text import render_time
@@ -25,10 +26,16 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
     With the newest step, or with --full every one, oldest first. For a thread that waits for a
     person it shows the question; for one that is running, the agent and its process.
     """
-    emit(session, show_thread(session.open_store(), thread, full=full), text=_text)
+    store = session.open_store()
+    document = show_thread(store, thread, full=full)
+    emit(
+        session,
+        document,
+        text=lambda shown: _text(shown, find_stop(session, store, thread).advice.text),
+    )
 
 
-def _text(document: dict[str, Any]) -> str:
+def _text(document: dict[str, Any], advice: str = "") -> str:
     """Format the state of a thread for people; `uwf thread read` prints its texts."""
     steps = document.get("steps") or [document["step"]]
     facts = {
@@ -36,6 +43,7 @@ def _text(document: dict[str, Any]) -> str:
         "workflow": f"{document['workflowName']} {document['workflow']}",
         "status": describe_status(document),
         "because": document.get("reason"),
+        "by": document.get("by"),
         "told": document.get("hint"),
         "head": document["head"],
         "parent": _parent(document),
@@ -46,6 +54,7 @@ def _text(document: dict[str, Any]) -> str:
         "updated": render_time(document["lastUpdateTime"]),
         "workdir": document["workdir"],
         "limits": describe_limits(document),
+        "turn": document["currentNode"],
     }
     lines = [f"{name:10}{_short(value)}" for name, value in facts.items() if value is not None]
     if "diverged" in document:
@@ -58,6 +67,8 @@ def _text(document: dict[str, Any]) -> str:
             lines += [*_meta(step["meta"]), *_behind(step)]
     if "question" in document:
         lines += ["", *_question(document["question"])]
+    if advice:
+        lines += ["", f"next: {advice}"]
     return "\n".join(lines)
 
 
@@ -119,7 +130,7 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def _question(question: dict[str, Any]) -> list[str]:
-    """Return the question to a person, and the command that answers it."""
+    """Return the question to a person."""
     lines = [f"question for {question['role']}:", ""]
     for part in (question.get("description"), question.get("systemPrompt")):
         text = (part or "").strip()
@@ -130,7 +141,7 @@ def _question(question: dict[str, Any]) -> list[str]:
         newest = question["lastStep"]
         lines += [f"   {newest['role']} said: {_short(newest['said'])}", ""]
     lines += [f"   {line}" for line in question.get("fields", [])]
-    return [*lines, "", f"answer it with `{question['command']}`"]
+    return lines
 
 
 def _meta(meta: Any) -> list[str]:

@@ -11,6 +11,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.next_line import note_next
 from uwf_git.cli.workflow.local import note_local
 from uwf_git.commands.lifecycle.start import Started, StartRequest, start_thread
 
@@ -74,6 +75,7 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     note_unbound(started)
     _note_missing(started)
     emit(session, {"workflow": started.workflow, "thread": started.thread})
+    note_next(session, store, started.thread, is_called=True)
 
 
 def note_found(started: Started) -> None:
@@ -86,8 +88,8 @@ def note_unbound(started: Started) -> None:
     """Note which roles have no agent yet."""
     if started.unbound:
         note(
-            f"note: no agent is bound to {', '.join(started.unbound)}; give one with "
-            "`uwf thread step --agent CMD`, or a default with `uwf config set agent CMD`"
+            f"note: no agent is bound to {', '.join(started.unbound)}; `uwf config set agent CMD` "
+            "sets a default"
         )
 
 

@@ -6,7 +6,9 @@ import click
 
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.next_line import note_next
 from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.store.store import Store
 
 reason_option = click.option(
     "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
@@ -20,8 +22,8 @@ hint_option = click.option(
 )
 
 
-def emit_steered(session: Session, steered: ThreadResult) -> None:
-    """Print a thread after it was steered."""
+def emit_steered(session: Session, store: Store, steered: ThreadResult) -> None:
+    """Print a thread after it was steered, and what to type next."""
     document: dict[str, Any] = {
         "workflow": steered.workflow,
         "thread": steered.thread,
@@ -29,3 +31,4 @@ def emit_steered(session: Session, steered: ThreadResult) -> None:
         "status": steered.status,
     }
     emit(session, document)
+    note_next(session, store, steered.thread)

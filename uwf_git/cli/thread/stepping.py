@@ -12,9 +12,11 @@ from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.caller import terminal_caller
 from uwf_git.cli.session.interrupt_signals import sigterm_as_interrupt
 from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.next_line import find_stop, tell_stop
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.store.store import Store
 
 
@@ -59,13 +61,21 @@ def take_step(session: Session, store: Store, thread: str, stepping: Stepping) -
         choice = Choice(stepping.agents, session.agent, stepping.trust)
         request = StepRequest(thread, agent_player(forward), choice, stepping.workdir)
         stepped = step_thread(store, terminal_caller(session), request)
-    emit(
-        session,
-        {
-            "workflow": stepped.workflow,
-            "thread": stepped.thread,
-            "head": stepped.head,
-            "status": stepped.status,
-            "role": stepped.role,
-        },
-    )
+    emit_step(session, store, stepped, is_called=True)
+
+
+def emit_step(
+    session: Session, store: Store, stepped: ThreadResult, *, is_called: bool = False
+) -> None:
+    """Print a thread after a step, and what to type next."""
+    stop = find_stop(session, store, stepped.thread)
+    document = {
+        "workflow": stepped.workflow,
+        "thread": stepped.thread,
+        "head": stepped.head,
+        "status": stepped.status,
+        "role": stepped.role,
+        "next": stop.next,
+    }
+    emit(session, document)
+    tell_stop(session, stop, is_called=is_called)

@@ -8,6 +8,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.driving import waiting_document
+from uwf_git.cli.thread.next_line import note_next
 from uwf_git.commands.drive.wait import AtRest, WaitRequest, wait_for_threads
 
 # If threads end differently, the first in this list decides the exit status.
@@ -40,12 +41,15 @@ def command(session: Session, threads: tuple[str, ...], timeout: float | None) -
     did.
     """
     rows: list[AtRest] = []
+    store = session.open_store()
     try:
         request = WaitRequest(threads, timeout)
-        wait_for_threads(session.open_store(), request, on_rest=rows.append)
+        wait_for_threads(store, request, on_rest=rows.append)
     finally:
         if rows:
             emit(session, [_row(row) for row in rows])
+        for row in rows:
+            note_next(session, store, row.thread, is_called=True)
     ends = {row.status for row in rows}
     for status, exit_status in _STATUSES:
         if status in ends:

@@ -134,7 +134,7 @@ class _Waiting:
             return
         head, snapshot = read_active(store, thread)
         if snapshot.record.status == "paused":
-            raise ThreadNotReady(snapshot)
+            raise ThreadNotReady(store, snapshot)
         if find_turn_start(store, snapshot) != self._turn.started_after:
             raise HeadMoved(thread)
         self._seen = head.commit

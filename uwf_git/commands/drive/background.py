@@ -94,7 +94,7 @@ def start_driver(store: Store, caller: Caller, request: DriverRequest) -> Driver
     """
     head, snapshot = read_active(store, request.thread)
     _check_free(store, head.thread)
-    _check_ready(snapshot, now_ms=caller.now_ms(), wait=request.wait)
+    _check_ready(store, snapshot, now_ms=caller.now_ms(), wait=request.wait)
     check_roles(snapshot, request.until, request.agents)
     log = log_path(store, head.thread)
     begun = os.path.getsize(log) if os.path.exists(log) else 0
@@ -118,13 +118,13 @@ def _check_free(store: Store, thread: ThreadId) -> None:
         raise ThreadBusy(thread, busy)
 
 
-def _check_ready(snapshot: Snapshot, *, now_ms: int, wait: bool) -> None:
+def _check_ready(store: Store, snapshot: Snapshot, *, now_ms: int, wait: bool) -> None:
     present = snapshot.get_present()
     sleeps = wait and present.waiting is not None and present.waiting.until is not None
     if not (sleeps and snapshot.record.status == "waiting") and not is_steppable(
         snapshot, present, now_ms=now_ms, is_driven=True
     ):
-        raise ThreadNotReady(snapshot)
+        raise ThreadNotReady(store, snapshot)
 
 
 def _wait_until_begun(

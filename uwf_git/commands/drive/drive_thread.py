@@ -15,6 +15,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, TurnInterrupted, step_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
 from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.commands.turn.next_move import Steered, find_steered
 from uwf_git.commands.turn.retries import RetryRules
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn, build_thread_result
 from uwf_git.commands.turn.typed_agents import NoSuchRole, read_typed
@@ -108,6 +109,9 @@ class Driven(NamedTuple):
 
     failure: TurnFailed | None = None
     """The failed attempt that stopped the drive."""
+
+    steered: Steered | None = None
+    """Who paused or killed the thread."""
 
 
 class Watcher(NamedTuple):
@@ -238,7 +242,8 @@ class Drive:
         if stepped.status == "waiting":
             return Driven(stepped, self.steps, "waiting", self._snapshot().get_present().waiting)
         if stepped.status == "paused":
-            return Driven(stepped, self.steps, "paused")
+            steered = find_steered(self.store, self._snapshot())
+            return Driven(stepped, self.steps, "paused", steered=steered)
         if stepped.role == self.request.until:
             return Driven(stepped, self.steps, "until")
         if self.steps == self.request.max_steps:
@@ -249,6 +254,7 @@ class Drive:
         """Return how the drive ends after a failed attempt; None to try again."""
         if isinstance(failure, TurnInterrupted):
             if not self.is_stopped:
+                failure.hint = f"nothing was lost: `uwf thread run {self.thread}` goes on"
                 raise failure
             # By a pause or an end of the thread; otherwise go on.
             return self._stopped_from_outside()
@@ -357,7 +363,9 @@ class Drive:
         if record.role is None and self.last is not None:
             last = last._replace(role=self.last.role)
         waiting = snapshot.get_present().waiting if record.status == "waiting" else None
-        return Driven(last, self.steps, stopped, waiting, failure)
+        return Driven(
+            last, self.steps, stopped, waiting, failure, find_steered(self.store, snapshot)
+        )
 
     def _snapshot(self) -> Snapshot:
         return read_snapshot(self.store, get_head(self.store, self.thread).commit)

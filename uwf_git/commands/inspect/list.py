@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread import ENDED
+from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, TASK_WORDS
 from uwf_git.model.thread_id import ThreadId, is_thread_id, parse_thread_prefix
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.oid import Oid
@@ -35,7 +35,7 @@ class ListRequest(NamedTuple):
     """Only those of the workflow of this name or hash."""
 
     statuses: frozenset[str] = frozenset()
-    """Only those with one of these; empty: any."""
+    """Only those with one of these, or of the words of seed 004; empty: any."""
 
     after_ms: int | None = None
     """Only those that were updated at this time or later, in milliseconds since 1970."""
@@ -64,7 +64,9 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
         NoSuchThread, AmbiguousThread, NotAThreadId: the parent is no thread, or several.
         NoSuchWorkflow: neither the store, nor one of its threads, nor the project has it.
     """
-    archived = request.archived or bool(request.statuses & ENDED)
+    statuses = frozenset(FROM_TASK_WORDS.get(each, each) for each in request.statuses)
+    request = request._replace(statuses=statuses)
+    archived = request.archived or bool(statuses & ENDED)
     if request.parent is not None:
         # A child may be here without its parent, whose whole id is enough.
         parent = parse_thread_prefix(request.parent)
@@ -87,7 +89,8 @@ def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
         NoSuchWorkflow: there is none; it names the nearest.
         AmbiguousNode: several hashes begin so.
     """
-    rows = (_row(store, thread) for thread in walk_threads(store, archived=True))
+    heads = RemoteHeads(store)
+    rows = (_row(store, heads, thread) for thread in walk_threads(store, archived=True))
     if any(row is not None and _is_of(row, text) for row in rows):
         return
     from uwf_git.commands.workflow.find import (  # noqa: PLC0415 (only where nothing was found)
@@ -121,9 +124,11 @@ def _row(store: Store, heads: RemoteHeads, thread: ThreadId) -> dict[str, Any] |
     except StoreDamaged as error:
         return {"thread": thread, "status": DAMAGED, "error": error.message}
     record = snapshot.record
+    status = _status(store, record)
     return {
         "thread": thread,
-        "status": _status(store, record),
+        "status": status,
+        "taskStatus": TASK_WORDS.get(status, status),
         "workflow": record.workflow,
         "workflowName": record.workflow_name,
         "depth": record.depth,

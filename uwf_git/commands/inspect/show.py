@@ -15,14 +15,14 @@ from uwf_git.commands.inspect.step_view import (
     view_steps,
 )
 from uwf_git.commands.turn.choose_agent import settings_by_role
+from uwf_git.commands.turn.next_move import find_next_move, find_steered
 from uwf_git.model.builtin import AGENT_CONFIG
-from uwf_git.model.thread import ENDED, ThreadState
+from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import START
 from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head, resolve_thread
-from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 
@@ -54,13 +54,13 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
         "workflow": record.workflow,
         "workflowName": record.workflow_name,
         "status": status,
+        "taskStatus": TASK_WORDS.get(status, status),
         "head": record.node,
         "depth": record.depth,
         "parentThread": record.parent_thread,
         "threadDepth": snapshot.get_nesting(),
         "prompt": start.payload["prompt"],
-        "currentNode": None if present.role == START else present.role,
-        "currentIteration": present.visits.get(present.role, 0),
+        **_view_position(snapshot, present, running),
         "startTime": present.started_at,
         "lastUpdateTime": updated_at,
         "endTime": updated_at if record.status in ENDED else None,
@@ -82,6 +82,21 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
         document["step"] = view_step(snapshot, newest) if record.depth else None
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
     return document
+
+
+def _view_position(
+    snapshot: Snapshot, present: ThreadState, running: "Running | None"
+) -> dict[str, Any]:
+    """Return who is at work, or whose turn it is, and who was before. Source: seed 004."""
+    move = find_next_move(snapshot)
+    at_work = None if running is None else running.role
+    role = at_work or move.turn_of
+    return {
+        "currentNode": role,
+        "currentIteration": None if role is None else present.visits.get(role, 0) + 1,
+        "lastNode": None if present.role == START else present.role,
+        "next": move.role,
+    }
 
 
 def _view_account(present: ThreadState) -> dict[str, Any]:
@@ -123,9 +138,12 @@ def _view_now(
         view["pausedFrom"] = present.paused_from
     if present.hint:
         view["hint"] = present.hint
-    reason = _find_reason(store, snapshot, present)
+    steered = find_steered(store, snapshot)
+    reason = _find_reason(snapshot, present) if steered is None else steered.reason
     if reason:
         view["reason"] = reason
+    if steered is not None:
+        view["by"] = steered.by
     return view
 
 
@@ -151,8 +169,8 @@ def _view_running(running: "Running") -> dict[str, Any]:
     }
 
 
-def _find_reason(store: Store, snapshot: Snapshot, present: ThreadState) -> str:
-    """Return the reason that was given for the present status: of a failure, its error."""
+def _find_reason(snapshot: Snapshot, present: ThreadState) -> str:
+    """Return the reason that was given for the newest event: of a failure, its error."""
     if snapshot.record.event == "wait":
         # The body is the question, which the document has in full.
         return ""
@@ -160,13 +178,7 @@ def _find_reason(store: Store, snapshot: Snapshot, present: ThreadState) -> str:
     if snapshot.record.event == "attempt" and error is not None:
         # The body is the end of the agent's log.
         return str(error["message"])
-    if snapshot.record.status != "paused":
-        return snapshot.body
-    for each in walk_history(store, snapshot.commit.oid):
-        # A step that was under way, or a patch, may follow the pause.
-        if each.record.event == "pause":
-            return each.body
-    return ""
+    return snapshot.body
 
 
 def _view_agents(snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:

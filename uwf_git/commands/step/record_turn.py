@@ -4,7 +4,9 @@ If the thread was only steered meanwhile (pause, patch), the turn is recorded on
 moved otherwise, a finished step is kept as a commit of its own.
 """
 
-from uwf_git.agents.command_line import agent_name
+import shlex
+
+from uwf_git.agents.command_line import ProgramMissing, agent_name
 from uwf_git.commands.agent_run.runs import forget_run
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.step.transitions import build_attempt, build_step
@@ -22,10 +24,9 @@ from uwf_git.store.threads.record import NewCommit, record_next
 from uwf_git.store.threads.snapshot import read_snapshot
 
 _NEXT = {
-    "ready": "nothing was lost: `uwf thread step {thread}` tries again; "
-    "`uwf thread show {thread}` has its output",
-    "failed": "nothing was lost: `uwf thread step {thread}` tries again, and `uwf thread retry "
-    "{thread}` lets a run go on; `uwf thread show {thread}` has its output",
+    "ready": "`uwf thread step {thread}` tries again; `uwf thread show {thread}` has its output",
+    "failed": "`uwf thread step {thread}` tries again, and `uwf thread retry {thread}` lets a run "
+    "go on; `uwf thread show {thread}` has its output",
     "waiting": "it can be tried again when the limit ends: `uwf thread run {thread} --wait` sleeps "
     "until then",
     "paused": "the thread is paused: `uwf thread resume {thread}` lets it go on",
@@ -44,10 +45,17 @@ class TurnFailed(AgentFailed):
 
         error = dict(played.error or {})
         command = turn.agent.payload["command"]
-        hint = tell_adapter(command) or played.hint
+        cause = tell_adapter(command) or played.hint
+        if error.get("kind") == ProgramMissing.code:
+            change = shlex.quote(f"{turn.role}=CMD")
+            cause = (
+                f"{cause}; `uwf thread amend {turn.thread} --agent {change}` names another agent"
+            )
+        told = _NEXT.get(status, _NEXT["ready"]).format(thread=turn.thread)
+        lost = "nothing was lost: " if status in {"ready", "failed"} else ""
         super().__init__(
             f"{turn.role} failed ({agent_name(command)}): {error.get('message')}",
-            hint=hint or _NEXT.get(status, _NEXT["ready"]).format(thread=turn.thread),
+            hint=f"{cause}; {told}" if cause else f"{lost}{told}",
             thread=turn.thread,
             role=turn.role,
             agent=agent_name(command),

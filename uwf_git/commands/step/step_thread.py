@@ -90,7 +90,7 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
         keep_overtaken_work(store, caller, seen, request.play)
         present = snapshot.get_present()
         if not is_steppable(snapshot, present, now_ms=caller.now_ms(), is_driven=request.is_driven):
-            raise ThreadNotReady(snapshot)
+            raise ThreadNotReady(store, snapshot)
         begun = find_begun_turn(store, caller, snapshot, choice=request.choice)
         if begun is not None:
             # What steered the thread since it began does not undo it.

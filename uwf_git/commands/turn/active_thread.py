@@ -1,5 +1,7 @@
 """Read an active thread, and the errors for one that cannot be stepped or steered."""
 
+from uwf_git.commands.turn.next_move import NextMove, advise, find_steered
+from uwf_git.engine.subject import first_line
 from uwf_git.errors import Refused
 from uwf_git.model.thread import Status, ThreadState
 from uwf_git.model.time_text import render_time
@@ -31,12 +33,11 @@ class ThreadNotReady(Refused):
 
     code = "thread-not-ready"
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, store: Store, snapshot: Snapshot) -> None:
         record = snapshot.record
-        status, hint = _account(snapshot, snapshot.get_present())
         super().__init__(
-            f"thread {record.thread} {status}",
-            hint=hint,
+            f"thread {record.thread} {_account(store, snapshot)}",
+            hint=advise(store, snapshot, NextMove()).text,
             thread=record.thread,
             status=record.status,
         )
@@ -57,34 +58,23 @@ class WrongStatus(Refused):
         )
 
 
-def _account(snapshot: Snapshot, present: ThreadState) -> tuple[str, str]:
-    """Return why no step can be taken, and a hint what to type."""
-    thread = snapshot.record.thread
+def _account(store: Store, snapshot: Snapshot) -> str:
+    """Return why no step can be taken."""
     status: Status = snapshot.record.status
+    present = snapshot.get_present()
     waiting = present.waiting
-    if status == "paused":
-        return "is paused", f"`uwf thread resume {thread}` lets it go on"
+    steered = find_steered(store, snapshot)
+    if steered is not None:
+        reason = f": {first_line(steered.reason)}" if steered.reason else ""
+        return f"is {status}, by {steered.by}{reason}"
     if status == "failed":
-        hint = (
-            f"`uwf thread show {thread}` tells why; `uwf thread retry {thread}` lets a run go on, "
-            f"and with -m tells the agent something; `uwf thread step {thread}` tries once more"
-        )
         often = f", after {present.failures} failed attempts" if present.failures > 1 else ""
-        return f"has failed{often}", hint
+        return f"has failed{often}"
     if status == "waiting" and waiting is not None and waiting.until is not None:
-        hint = (
-            f"`uwf thread run {thread} --wait` sleeps until then; "
-            f"`uwf thread resume {thread}` lets it try now"
-        )
-        when = render_time(waiting.until)
-        return f"waits until {when}: the agent of {waiting.role} hit a limit", hint
+        return f"waits until {render_time(waiting.until)}: the agent of {waiting.role} hit a limit"
     if status == "waiting" and waiting is not None:
-        hint = (
-            f"`uwf thread answer {thread}` asks and records the answer; to have an agent play it: "
-            f"`uwf thread amend {thread} --agent {waiting.role}=CMD`"
-        )
-        return f"waits for a person, who plays {waiting.role}", hint
-    return f"is {status}, not ready", f"see why with `uwf thread show {thread}`"
+        return f"waits for a person, who plays {waiting.role}"
+    return f"is {status}, not ready"
 
 
 def is_steppable(snapshot: Snapshot, present: ThreadState, *, now_ms: int, is_driven: bool) -> bool:

@@ -4,6 +4,7 @@ A command that only came with a fetched thread does not run until it is trusted 
 """
 
 import json
+import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -31,10 +32,13 @@ class NoAgent(Refused):
 
     code = "no-agent"
 
-    def __init__(self, role: str) -> None:
+    def __init__(self, role: str, thread: ThreadId | None = None) -> None:
+        give = "give one with --agent CMD"
+        if thread is not None:
+            give = f"bind one: `uwf thread amend {thread} --agent {shlex.quote(f'{role}=CMD')}`"
         super().__init__(
             f"no agent is bound to role {role}",
-            hint="give one with --agent CMD, or a default with `uwf config set agent CMD`",
+            hint=f"{give}, or a default with `uwf config set agent CMD`",
             role=role,
         )
 
@@ -91,7 +95,7 @@ def choose_agent(
         node = build_agent(laid.agent, timestamp=snapshot.commit.time_s * 1000)
         may_run = laid.is_own
     if node is None:
-        raise NoAgent(role)
+        raise NoAgent(role, snapshot.record.thread)
     may_run = may_run or choice.trust or is_person(node)
     agent = agent_name(node.payload["command"])
     if typed:

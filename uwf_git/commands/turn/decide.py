@@ -14,7 +14,7 @@ from uwf_git.engine.moderator import (
     needs_conditions,
     next_role,
 )
-from uwf_git.errors import UwfError
+from uwf_git.errors import Refused, UwfError
 from uwf_git.model.builtin import START as START_NODE
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ThreadState
@@ -34,10 +34,17 @@ def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) ->
     # Read the head even if no condition needs it: a damaged thread must not go on.
     head = snapshot.get_head_node()
     graph = parse_graph(snapshot.get_node(workflow.moderator))
-    if not needs_conditions(graph, present.role):
-        role = next_role(graph, present.role, _never_asked)
-    else:
-        role = _ask_conditions(graph, snapshot, present, head)
+    try:
+        if not needs_conditions(graph, present.role):
+            role = next_role(graph, present.role, _never_asked)
+        else:
+            role = _ask_conditions(graph, snapshot, present, head)
+    except Refused as error:
+        # A thread keeps its workflow, so putting the file again does not help it.
+        thread = snapshot.record.thread
+        amend = f"`uwf thread amend {thread} --workflow FILE` continues with the corrected file"
+        error.hint = f"{error.hint}; {amend}" if error.hint else amend
+        raise
     debug("0TYDCYW5", "decided", thread=snapshot.record.thread, after=present.role, role=role)
     return role
 

@@ -145,7 +145,9 @@ def check_not_stopped(store: Store, thread: ThreadId) -> None:
         ThreadBusy: one is.
     """
     if is_being_stopped(store, thread):
-        raise ThreadBusy(thread, {}, hint="it is being ended; `uwf thread show` says how")
+        raise ThreadBusy(
+            thread, {}, hint=f"it is being ended; `uwf thread show {thread}` tells by whom"
+        )
 
 
 def forget_lock(store: Store, thread: ThreadId) -> None:

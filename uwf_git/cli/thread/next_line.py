@@ -1,0 +1,34 @@
+"""The line that ends a command which leaves a thread: what to type next."""
+
+from uwf_git.cli.output.render import note
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.inspect.stop import Stop, read_stop
+from uwf_git.commands.turn.next_move import Advice
+from uwf_git.errors import StoreDamaged
+from uwf_git.store.store import Store
+
+_UNKNOWN = Stop(None, Advice("", is_usual=True))
+
+
+def find_stop(session: Session, store: Store, thread: str) -> Stop:
+    """Return where *thread* stands, with no advice if it cannot be read: the command is done."""
+    try:
+        return read_stop(store, thread, default=session.agent)
+    except StoreDamaged:
+        return _UNKNOWN
+
+
+def note_next(session: Session, store: Store, thread: str, *, is_called: bool = False) -> None:
+    """Print which command fits *thread* now, as ``tell_stop``."""
+    tell_stop(session, find_stop(session, store, thread), is_called=is_called)
+
+
+def tell_stop(session: Session, stop: Stop, *, is_called: bool = False) -> None:
+    """Print which command fits at *stop*.
+
+    Scripts call some commands again and again (*is_called*): outside of a terminal these print it
+    only if a person has to do something; the document has the next role.
+    """
+    is_needed = session.stderr_is_tty or not is_called or not stop.advice.is_usual
+    if stop.advice.text and is_needed:
+        note(f"next: {stop.advice.text}")

@@ -1,0 +1,184 @@
+"""Whose turn it is in a thread, and the command that fits: what every stop of the program tells."""
+
+import shlex
+from typing import NamedTuple
+
+from uwf_git.commands.turn.choose_agent import CONFIG_NAME, PERSON
+from uwf_git.commands.turn.decide import decide_next
+from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.engine.limits import find_spent
+from uwf_git.errors import UwfError
+from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.model.thread import ENDED, ThreadState, Waiting
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition import END
+from uwf_git.model.workflow import parse_workflow
+from uwf_git.store.store import Store
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import Snapshot, get_typed
+
+
+class NextMove(NamedTuple):
+    """Whose turn it is."""
+
+    role: str | None = None
+    """The role that takes the next step, or ``$END``; None: the thread has ended, or see
+    ``problem``."""
+
+    problem: UwfError | None = None
+    """Why the next role cannot be decided."""
+
+    @property
+    def turn_of(self) -> str | None:
+        """The role whose turn it is; None if no role is left."""
+        return None if self.role == END else self.role
+
+
+class Advice(NamedTuple):
+    """Which command fits a thread."""
+
+    text: str
+    """One line, with the commands between backticks."""
+
+    is_usual: bool = False
+    """True if the thread just goes on, or has ended; False if it needs a person."""
+
+
+class Steered(NamedTuple):
+    """Who paused or killed a thread, and why."""
+
+    by: str
+    """``name <email>``"""
+
+    reason: str
+
+
+def find_next_move(snapshot: Snapshot) -> NextMove:
+    """Return whose turn it is at *snapshot*.
+
+    Raises:
+        DamagedCommit: now.json is missing or invalid.
+    """
+    if snapshot.record.status in ENDED:
+        return NextMove()
+    present = snapshot.get_present()
+    if present.waiting is not None:
+        return NextMove(present.waiting.role)
+    try:
+        workflow = parse_workflow(snapshot.get_node(present.workflow))
+        return NextMove(decide_next(snapshot, present, workflow))
+    except UwfError as problem:
+        return NextMove(None, problem)
+
+
+def find_steered(store: Store, snapshot: Snapshot) -> Steered | None:
+    """Return who paused or killed the thread; None if it is neither.
+
+    Raises:
+        DamagedCommit, BadMessage: the history is broken.
+    """
+    status = snapshot.record.status
+    if status == "killed":
+        return _read_steered(snapshot)
+    if status != "paused":
+        return None
+    # A step that was under way, or a patch, may follow the pause.
+    for each in walk_history(store, snapshot.commit.oid):
+        if each.record.event == "pause":
+            return _read_steered(each)
+    return None
+
+
+def _read_steered(snapshot: Snapshot) -> Steered:
+    return Steered(snapshot.commit.author.decode(errors="replace"), snapshot.body)
+
+
+def advise(
+    store: Store, snapshot: Snapshot, move: NextMove, *, default: str | None = None
+) -> Advice:
+    """Return which command fits the thread now.
+
+    *default* is the agent of unbound roles, before the configured one.
+
+    Raises:
+        MissingNode, DamagedNode: the agent of the next role cannot be read.
+    """
+    thread, status = snapshot.record.thread, snapshot.record.status
+    if status == "completed":
+        return Advice(f"`uwf thread read {thread}` shows all of it", is_usual=True)
+    if status == "killed":
+        return Advice(f"`uwf thread fork {thread}` continues it in a new thread", is_usual=True)
+    present = snapshot.get_present()
+    if status == "paused":
+        return Advice(_after_pause(thread, present))
+    if status == "failed":
+        return Advice(_retry(thread))
+    if status == "waiting" and present.waiting is not None:
+        return Advice(_wait(thread, present.waiting))
+    return _when_ready(snapshot, present, move, default or store.config.get(CONFIG_NAME))
+
+
+def _retry(thread: ThreadId) -> str:
+    """Return what to type when an agent has failed."""
+    return (
+        f"`uwf thread retry {thread}` lets a run go on, and with -m tells the agent something; "
+        f"`uwf thread step {thread}` tries once more"
+    )
+
+
+def _wait(thread: ThreadId, waiting: Waiting) -> str:
+    """Return what to type when the thread waits."""
+    if waiting.until is None:
+        return (
+            f"`uwf thread answer {thread}` asks and records the answer; to have an agent play it: "
+            f"`uwf thread amend {thread} --agent {shlex.quote(f'{waiting.role}=CMD')}`"
+        )
+    return (
+        f"`uwf thread run {thread} --wait` sleeps until then; "
+        f"`uwf thread resume {thread}` lets it try now"
+    )
+
+
+def _after_pause(thread: ThreadId, present: ThreadState) -> str:
+    then = {
+        "failed": f"`uwf thread retry {thread}`",
+        "waiting": f"`uwf thread answer {thread}`",
+    }.get(str(present.paused_from), f"`uwf thread run {thread}`")
+    if present.waiting is not None and present.waiting.until is not None:
+        then = f"`uwf thread run {thread} --wait`"
+    return f"`uwf thread resume {thread}` lets it go on, then {then}"
+
+
+def _when_ready(
+    snapshot: Snapshot, present: ThreadState, move: NextMove, default: str | None
+) -> Advice:
+    thread = snapshot.record.thread
+    if move.problem is not None:
+        return Advice(move.problem.hint or f"`uwf thread read {thread}` shows where it stands")
+    role = move.turn_of
+    if role is None:
+        return Advice(f"no role is left: `uwf thread step {thread}` ends it", is_usual=True)
+    spent = find_spent(present)
+    if spent is not None:
+        error = LimitReached(thread, spent)
+        return Advice(f"{error.message}; {error.hint}")
+    command = _find_command(snapshot, present, role) or default
+    if not command:
+        return Advice(
+            f"no agent is bound to {role}: "
+            f"`uwf thread amend {thread} --agent {shlex.quote(f'{role}=CMD')}`, then "
+            f"`uwf thread run {thread}`"
+        )
+    if command.strip() == PERSON:
+        return Advice(_wait(thread, Waiting(role)))
+    return Advice(
+        f"it is the turn of {role}: `uwf thread run {thread}` continues, "
+        f"`uwf thread step {thread}` takes one step",
+        is_usual=True,
+    )
+
+
+def _find_command(snapshot: Snapshot, present: ThreadState, role: str) -> str | None:
+    if role not in present.binding:
+        return None
+    return str(get_typed(snapshot, present.binding[role], AGENT_CONFIG).payload["command"])
