@@ -12,7 +12,7 @@ As a library::
 A task is what the command line calls a thread: `uwf thread show`, `git log`, push and fetch work
 on it. Errors are ``UwfError``s: ``Refused`` (the state does not allow it), ``BadUsage``,
 ``AgentFailed``, ``Conflict`` (another process was faster; trying again is safe), ``StoreDamaged``,
-or ``StoreFailed``.
+or ``StoreFailed``. An argument of a wrong type is a ``BadUsage`` that is a ``TypeError`` as well.
 
 Importing the package imports nothing else; a name is loaded on first access.
 """

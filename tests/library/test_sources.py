@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from commands.world import DEMO
 
-from uwf_git import BadUsage, TaskRuntime
+from uwf_git import BadUsage, Refused, TaskRuntime
 from uwf_git.library.sources import SourceText, find_source, read_source
 from uwf_git.model.yaml.reader import parse_yaml
 
@@ -52,5 +52,5 @@ def test_file_includes_files_beside_it(runtime: TaskRuntime, tmp_path: Path) -> 
 
 
 def test_missing_file_is_no_name(runtime: TaskRuntime) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(Refused, match=r"none\.yaml' cannot be read: No such file or directory"):
         runtime.put("none.yaml")

@@ -4,7 +4,7 @@ A handle holds the task's id alone: each call reads the store, and several Pytho
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,22 +16,24 @@ from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.control.retry import retry_thread
-from uwf_git.commands.drive.drive_thread import DriveRequest, Watcher, drive_thread
+from uwf_git.commands.drive.drive_thread import DriveRequest, drive_thread
 from uwf_git.commands.drive.wait import WaitRequest, wait_for_threads
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import StepRequest, TurnInterrupted, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.library.arguments import check_arguments, check_number
 from uwf_git.library.background import start_background
 from uwf_git.library.events import EventQuery, TaskEvent, walk_events
 from uwf_git.library.limits import Limits, to_limit_names
 from uwf_git.library.outcomes import (
     BackgroundRun,
+    OnStep,
     TaskRun,
     TaskStep,
     build_task_run,
     build_task_step,
+    build_watcher,
 )
 from uwf_git.library.place import Place
 from uwf_git.library.players import RolePlayer
@@ -40,9 +42,8 @@ from uwf_git.library.starting import AgentsByRole, new_task_id, put_if_source, t
 from uwf_git.library.status import TaskState, TaskStatus, read_status
 from uwf_git.store.store import Store
 
-OnStep = Callable[[TaskStep], None]
 
-
+@check_arguments
 class TaskHandle:
     """A task; made by ``TaskRuntime``.
 
@@ -178,13 +179,14 @@ class TaskHandle:
             Conflict: another process works on the task.
             KeyboardInterrupt: Ctrl-C; the attempt is recorded, and another run continues.
         """
+        check_number("TaskHandle.run(max_steps=…)", max_steps, least=1)
         with self._stepping() as (store, player):
             request = StepRequest(self.task_id, player.play, self._choice(agent, trust=trust))
             driven = drive_thread(
                 store,
                 self._place.caller,
                 DriveRequest(request, max_steps, until, wait),
-                watcher=self._watcher(store, on_step),
+                watcher=build_watcher(self._place, store, on_step),
             )
             return build_task_run(store, driven)
 
@@ -197,6 +199,7 @@ class TaskHandle:
             Refused: no step can be taken, or a Python function of this process plays a role.
             Conflict: another process works on the task.
         """
+        check_number("TaskHandle.run_in_background(max_steps=…)", max_steps, least=1)
         return start_background(
             self._place, self.task_id, until=until, max_steps=max_steps, wait=wait
         )
@@ -207,6 +210,7 @@ class TaskHandle:
         Raises:
             Conflict: a process still does after *timeout_s*.
         """
+        check_number("TaskHandle.wait(timeout_s=…)", timeout_s, least=0)
         request = WaitRequest([self.task_id], timeout_s)
         wait_for_threads(self._place.open(), request, on_rest=lambda _rest: None)
         return self.query()
@@ -397,14 +401,3 @@ class TaskHandle:
 
     def _choice(self, agent: AgentsByRole | str | None, *, trust: bool) -> Choice:
         return Choice(to_agent_words(agent), self._place.agent, trust)
-
-    def _watcher(self, store: Store, on_step: OnStep | None) -> Watcher:
-        def step(stepped: ThreadResult) -> None:
-            self._place.follow_up(store)
-            if on_step is not None:
-                on_step(build_task_step(store, stepped))
-
-        def announce(*_facts: object) -> None:
-            self._place.follow_up(store)
-
-        return Watcher(step, announce, announce)

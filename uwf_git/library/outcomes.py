@@ -1,11 +1,13 @@
 """The values that ``step``, ``run`` and ``run_in_background`` of a task return."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from uwf_git.commands.drive.drive_thread import Driven, StoppedBy
+from uwf_git.commands.drive.drive_thread import Driven, StoppedBy, Watcher
 from uwf_git.commands.inspect.stop import read_stop
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import AgentFailed
+from uwf_git.library.place import Place
 from uwf_git.library.status import TaskState, TaskWaiting
 from uwf_git.store.store import Store
 
@@ -30,6 +32,10 @@ class TaskStep:
 
     said: str
     """What happened, in one line."""
+
+
+OnStep = Callable[[TaskStep], None]
+"""Called after each step of a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,3 +91,17 @@ def build_task_run(store: Store, driven: Driven) -> TaskRun:
         waiting=None if waiting is None else TaskWaiting(role=waiting.role, until=waiting.until),
         failure=driven.failure,
     )
+
+
+def build_watcher(place: Place, store: Store, on_step: OnStep | None) -> Watcher:
+    """Return a watcher of a drive that follows up at each event and calls *on_step*."""
+
+    def step(stepped: ThreadResult) -> None:
+        place.follow_up(store)
+        if on_step is not None:
+            on_step(build_task_step(store, stepped))
+
+    def announce(*_facts: object) -> None:
+        place.follow_up(store)
+
+    return Watcher(step, announce, announce)

@@ -13,10 +13,14 @@ from typing import NamedTuple
 from uwf_git.commands.after import follow_up
 from uwf_git.commands.caller import Caller
 from uwf_git.debug_log import debug
+from uwf_git.library.arguments import WrongArgument
 from uwf_git.library.players import PlayerFunction
 from uwf_git.store.store import Store, open_store
 
 _NS_PER_MS = 1_000_000
+
+# The first that a ULID cannot hold.
+_LAST_MS = 2**48
 
 
 class Place(NamedTuple):
@@ -67,3 +71,15 @@ def read_environ() -> dict[str, str]:
 def read_system_clock_ms() -> int:
     """Return the time in milliseconds since 1970."""
     return time.time_ns() // _NS_PER_MS
+
+
+def checked_clock(now_ms: Callable[[], int]) -> Callable[[], int]:
+    """Return *now_ms*, which then raises ``WrongArgument`` if it returns no time."""
+
+    def read() -> int:
+        now: object = now_ms()
+        if not isinstance(now, int) or isinstance(now, bool) or not 0 <= now < _LAST_MS:
+            raise WrongArgument("now_ms()", "it returns milliseconds since 1970, a whole number")
+        return now
+
+    return read

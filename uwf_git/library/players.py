@@ -148,6 +148,13 @@ def _read_result(given: "RoleResult | Mapping[str, Any]") -> AgentReply:
         raise TypeError(f"a player returns a mapping or a PlayerResult, not {kind}") from None
     if not isinstance(content, str):
         raise TypeError(f"the content is of type {type(content).__name__}, not str")
+    for name, value in (("usage", usage), ("state", state)):
+        if not isinstance(value, Mapping | None):
+            raise TypeError(f"the {name} is of type {type(value).__name__}, not dict")
     # Any mapping class; the role's schema checks other types.
     plain = dict(meta) if isinstance(meta, Mapping) else meta
-    return AgentReply(plain, content, "object", usage=usage, state=state)
+    return AgentReply(plain, content, "object", usage=_as_dict(usage), state=_as_dict(state))
+
+
+def _as_dict(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if given is None else dict(given)

@@ -10,22 +10,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from uwf_git.commands.admin.init import init_store
-from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.agent_run.activity import RUNNING
+from uwf_git.commands.inspect.list import DAMAGED, ListRequest, list_thread_rows
+from uwf_git.library.arguments import WrongArgument, check_arguments, check_fields, check_number
 from uwf_git.library.events import EventQuery, TaskEvent, walk_events
-from uwf_git.library.handle import OnStep, TaskHandle
+from uwf_git.library.handle import TaskHandle
 from uwf_git.library.limits import Limits
-from uwf_git.library.outcomes import TaskRun, TaskStep
-from uwf_git.library.place import Place, read_environ, read_system_clock_ms
+from uwf_git.library.outcomes import OnStep, TaskRun, TaskStep
+from uwf_git.library.place import Place, checked_clock, read_environ, read_system_clock_ms
 from uwf_git.library.players import PlayerFunction
 from uwf_git.library.sources import WorkflowSource
 from uwf_git.library.starting import AgentsByRole, TaskRequest, put_source, start_task
 from uwf_git.library.status import TaskStatus
+from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.discover import find_store
 from uwf_git.store.threads.heads import resolve_thread
 
 if TYPE_CHECKING:
     # YAML and schemas take 100 ms to import.
     from uwf_git.commands.workflow.put import PutWorkflow
+
+
+_STATUSES = frozenset({*STATUSES, *FROM_TASK_WORDS, RUNNING, DAMAGED})
+
+_MOST_ROWS = 2**31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +47,10 @@ class TaskFilter:
     """Only those of the workflow of this name or hash."""
 
     statuses: Collection[str] = ()
-    """Only those with one of these; ``damaged`` means a task that cannot be read."""
+    """Only those with one of these; ``damaged`` means a task that cannot be read.
+
+    The words of seed 004 count too: ``pending`` is ready, ``cancelled`` is killed.
+    """
 
     after: int | None = None
     """Only those that changed at this time or later, in milliseconds since 1970."""
@@ -54,6 +65,7 @@ class TaskFilter:
     limit: int | None = None
 
 
+@check_arguments
 class TaskRuntime:
     """The tasks of a store.
 
@@ -99,7 +111,8 @@ class TaskRuntime:
         else:
             store = find_store(named or None, here, given, create=True)
         default = agent or given.get("UWF_AGENT") or None
-        self._place = Place(store.path, here, given, now_ms, default, dict(players or {}))
+        clock = checked_clock(now_ms)
+        self._place = Place(store.path, here, given, clock, default, dict(players or {}))
 
     def __repr__(self) -> str:
         return f"<TaskRuntime {self.path}>"
@@ -220,14 +233,28 @@ class TaskRuntime:
 
 
 def build_list_request(wanted: TaskFilter) -> ListRequest:
-    """Convert *wanted* to a ListRequest."""
+    """Convert *wanted* to a ListRequest.
+
+    Raises:
+        WrongArgument: a field has a wrong type or value.
+    """
+    check_fields(wanted)
+    check_number("TaskFilter(offset=…)", wanted.offset, least=0)
+    check_number("TaskFilter(limit=…)", wanted.limit, least=0)
+    unknown = sorted(set(wanted.statuses) - _STATUSES)
+    if unknown:
+        raise WrongArgument(
+            "TaskFilter(statuses=…)",
+            f"{unknown[0][:60]!r} is none of {', '.join(sorted(_STATUSES))}",
+        )
     return ListRequest(
         archived=wanted.ended,
         workflow=wanted.workflow,
         statuses=frozenset(wanted.statuses),
         after_ms=wanted.after,
         before_ms=wanted.before,
-        offset=wanted.offset,
+        # More than any store has; islice takes no larger numbers.
+        offset=min(wanted.offset, _MOST_ROWS),
         parent=wanted.parent,
-        limit=wanted.limit,
+        limit=None if wanted.limit is None else min(wanted.limit, _MOST_ROWS),
     )

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from uwf_git.errors import BadUsage
+from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.canonical import canonical
 from uwf_git.model.yaml.render import render_yaml
 
@@ -32,6 +32,19 @@ class NotASource(BadUsage):
         )
 
 
+class UnreadableSource(Refused):
+    """The file of a workflow cannot be read."""
+
+    code = "unreadable-source"
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(
+            f"{path[:300]!r} cannot be read: {problem}",
+            hint="a relative path begins at the runtime's cwd; `ls -l` shows who may read it",
+            path=path,
+        )
+
+
 class SourceText(NamedTuple):
     """A workflow in YAML."""
 
@@ -45,7 +58,7 @@ def find_source(given: WorkflowSource, cwd: str) -> SourceText | None:
 
     Raises:
         NotCanonical: a definition holds a value that JSON lacks.
-        OSError: the file cannot be read.
+        UnreadableSource: the file cannot be read.
     """
     if isinstance(given, bytes):
         return SourceText(given, None)
@@ -58,8 +71,11 @@ def find_source(given: WorkflowSource, cwd: str) -> SourceText | None:
         if os.sep not in text and not text.endswith(_SUFFIXES):
             return None
     path = os.path.join(cwd, text)
-    with open(path, "rb") as file:
-        return SourceText(file.read(_MOST_BYTES), path)
+    try:
+        with open(path, "rb") as file:
+            return SourceText(file.read(_MOST_BYTES), path)
+    except OSError as error:
+        raise UnreadableSource(path, error.strerror or str(error)) from error
 
 
 def read_source(given: WorkflowSource, cwd: str) -> SourceText:

@@ -1,6 +1,5 @@
 """Object ids: 40 lower-case hexadecimal digits, as git prints them."""
 
-import os
 import re
 from typing import NewType
 
@@ -13,4 +12,4 @@ _OID = re.compile(rb"[0-9a-f]{40}")
 
 def is_oid(text: str) -> bool:
     """Check that *text* is a full git object id."""
-    return _OID.fullmatch(os.fsencode(text)) is not None
+    return text.isascii() and _OID.fullmatch(text.encode()) is not None
