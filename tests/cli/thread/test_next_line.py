@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pytest
 from cli.program import ANSWER, Uwf
+from cli.thread.test_pause import under_way
 from commands.world import DEMO
 
 GOOD = """--meta '{"ok": true, "text": "x"}'"""
@@ -93,6 +94,9 @@ STOPS = {
     "amend of a thread that has failed": Stop("step T\namend T --max-steps 9", RETRY, BROKEN),
     "append": Stop("append T PLACE/more.yaml", WRITER),
     "amend without a way on": Stop("step T\namend T --workflow PLACE/stuck.yaml", STUCK),
+    "retry of a thread that waits": Stop(
+        "run T\nretry T", ANSWER_IT.format(role="checker"), HUMAN, status=1
+    ),
     "poke": Stop("step T\npoke T", CHECKER),
     "poke --no-step": Stop("step T\npoke T --no-step", WRITER),
     "kill": Stop("kill T", FORK),
@@ -178,3 +182,17 @@ def test_commands_that_scripts_repeat_say_it_elsewhere_only_if_a_person_is_neede
         ran = uwf("thread", *command.replace("T", thread).split())
 
     assert ("next: " in ran.err) is is_told
+
+
+def test_step_that_another_process_ends_says_so(uwf: Uwf) -> None:
+    at = under_way(uwf)
+    uwf.json("thread", "kill", at.thread, "-m", "of no use")
+
+    _status, told = at.finish()
+
+    assert told.endswith(
+        f"hint: the thread is being ended: `uwf thread show {at.thread}` tells by whom, and "
+        f"`uwf thread fork {at.thread}` continues it in a new thread\n"
+    )
+    shown = uwf.json("thread", "show", at.thread)
+    assert (shown["by"], shown["reason"]) == ("C O Mitter <committer@example.com>", "of no use")

@@ -6,6 +6,7 @@ The failed attempts stay in the history; the next prompt has the last error.
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import build_signalled, steer_thread
 from uwf_git.commands.turn.active_thread import WrongStatus
+from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.signal import build_signal
@@ -16,7 +17,6 @@ from uwf_git.store.threads.snapshot import Snapshot
 _STEP = "`uwf thread step {thread}` takes its next step"
 _NEXT = {
     "paused": "`uwf thread resume {thread}` lets it go on",
-    "waiting": "`uwf thread show {thread}` tells what it waits for",
 }
 
 
@@ -32,7 +32,12 @@ def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> 
         status = snapshot.record.status
         if status != "failed":
             problem = f"is {status}, and has not failed"
-            raise WrongStatus(snapshot, problem, _NEXT.get(status, _STEP))
+            told = _NEXT.get(status, _STEP)
+            if status == "waiting":
+                # Braces of a role's name are no fields of the hint.
+                told = advise(store, snapshot, NextMove()).text
+                told = told.replace("{", "{{").replace("}", "}}")
+            raise WrongStatus(snapshot, problem, told)
         signal = build_signal("retry", timestamp=caller.now_ms(), reason=hint)
         return build_signalled(
             read_standing(snapshot), Cause(), signal=signal, said="may try again"

@@ -19,6 +19,7 @@ from uwf_git.store.git.identity import agent_identity
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import Head, HeadMoved, advance_head, find_head
 from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.lock import is_being_stopped
 from uwf_git.store.threads.preserved import preserve_commit
 from uwf_git.store.threads.record import NewCommit, record_next
 from uwf_git.store.threads.snapshot import read_snapshot
@@ -30,6 +31,8 @@ _NEXT = {
     "waiting": "it can be tried again when the limit ends: `uwf thread run {thread} --wait` sleeps "
     "until then",
     "paused": "the thread is paused: `uwf thread resume {thread}` lets it go on",
+    "ending": "the thread is being ended: `uwf thread show {thread}` tells by whom, and "
+    "`uwf thread fork {thread}` continues it in a new thread",
 }
 
 
@@ -45,14 +48,15 @@ class TurnFailed(AgentFailed):
 
         error = dict(played.error or {})
         command = turn.agent.payload["command"]
-        cause = tell_adapter(command) or played.hint
+        cause = None if played.is_stopped else tell_adapter(command) or played.hint
         if error.get("kind") == ProgramMissing.code:
             change = shlex.quote(f"{turn.role}=CMD")
             cause = (
                 f"{cause}; `uwf thread amend {turn.thread} --agent {change}` names another agent"
             )
-        told = _NEXT.get(status, _NEXT["ready"]).format(thread=turn.thread)
-        lost = "nothing was lost: " if status in {"ready", "failed"} else ""
+        is_ending = played.is_stopped and is_being_stopped(turn.store, turn.thread)
+        told = _NEXT["ending" if is_ending else status].format(thread=turn.thread)
+        lost = "nothing was lost: " if status in {"ready", "failed"} and not is_ending else ""
         super().__init__(
             f"{turn.role} failed ({agent_name(command)}): {error.get('message')}",
             hint=f"{cause}; {told}" if cause else f"{lost}{told}",
