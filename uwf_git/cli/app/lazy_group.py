@@ -152,6 +152,8 @@ class LazyGroup(click.Group):
     def _refuse(self, ctx: click.Context, given: str) -> NoReturn:
         from difflib import get_close_matches  # noqa: PLC0415 (only mistakes need it)
 
+        from uwf_git.cli.app.spellings import find_meant  # noqa: PLC0415 (as above)
+
         names = [name for name, _entry in self._shown()]
         near = get_close_matches(given.lower(), names, n=3, cutoff=0.6)
         # People first type `uwf step` for `uwf thread step`.
@@ -161,7 +163,8 @@ class LazyGroup(click.Group):
             if isinstance(entry, LazyGroup) and given in entry.table
         ]
         path = ctx.command_path
-        nearest = [f"{path} {name}" for name in nested + near]
+        meant = find_meant(path, given)
+        nearest = meant or [f"{path} {name}" for name in nested + near]
         raise NoSuchCommand(path, given, nearest=nearest)
 
 
