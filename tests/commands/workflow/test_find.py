@@ -5,12 +5,13 @@ from cas_nodes import keep_alone
 from commands.world import DEMO, World
 from fresh_store import fresh_store
 
-from uwf_git.commands.workflow.find import find_shadowed, find_workflow
+from uwf_git.commands.workflow.find import WorkflowRemoved, find_shadowed, find_workflow
 from uwf_git.commands.workflow.local import BadLocalWorkflow
 from uwf_git.commands.workflow.versions import remove_workflow
 from uwf_git.store.lookup.lookup import AmbiguousNode
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.workflows.registry import NoSuchWorkflow
+from uwf_git.store.workflows.shipped import find_shipped
 
 
 def test_name_means_the_newest_version(world: World) -> None:
@@ -175,3 +176,22 @@ def test_removed_or_damaged_workflow_is_nothing_that_a_file_stands_before(
     Path(world.store.path, "refs", "workflows", "demo").write_text("garbage\n")
     assert find_shadowed(world.store, "demo") is None
     assert find_workflow(world.store, "demo", cwd=str(tmp_path)).shadows is None
+
+
+def test_shipped_workflow_is_found_after_all_others(world: World, tmp_path: Path) -> None:
+    found = find_workflow(world.store, "check-repo", cwd=str(tmp_path))
+    shipped = find_shipped("check-repo")
+    assert shipped is not None
+    assert (found.workflow.name, found.file, found.shadows) == ("check-repo", shipped.path, None)
+    with pytest.raises(NoSuchWorkflow, match="there is no workflow check-repo"):
+        find_workflow(world.store, "check-repo")
+    with pytest.raises(NoSuchWorkflow) as caught:
+        find_workflow(world.store, "chek-repo", cwd=str(tmp_path))
+    assert "did you mean check-repo?" in (caught.value.hint or "")
+
+    put = world.put(DEMO.replace("name: demo", "name: check-repo"))
+    registered = find_workflow(world.store, "check-repo", cwd=str(tmp_path))
+    assert (registered.workflow.hash, registered.file) == (put.workflow, None)
+    remove_workflow(world.store, world.caller, "check-repo")
+    with pytest.raises(WorkflowRemoved):
+        find_workflow(world.store, "check-repo", cwd=str(tmp_path))

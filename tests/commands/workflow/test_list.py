@@ -3,7 +3,9 @@ from pathlib import Path
 
 from commands.world import DEMO, World
 
-from uwf_git.commands.workflow.list import list_workflows
+from uwf_git.commands.workflow.list import list_all_workflows, list_workflows
+from uwf_git.commands.workflow.versions import remove_workflow
+from uwf_git.store.workflows.shipped import find_shipped
 
 
 def test_workflow_that_was_put_last_comes_first(world: World) -> None:
@@ -71,3 +73,24 @@ def test_files_of_the_project_come_first_and_name_what_they_hide(
     assert "shadows" not in broken
     assert (other["name"], "file" in other) == ("other", False)
     assert list_workflows(world.store, cwd=str(tmp_path), limit=2) == [broken, demo]
+
+
+def test_shipped_workflows_come_last_unless_another_hides_them(
+    world: World, tmp_path: Path
+) -> None:
+    (tmp_path / ".workflows").mkdir()
+    (tmp_path / ".workflows" / "develop.yaml").write_text(DEMO.replace("demo", "develop"))
+    world.put(DEMO.replace("name: demo", "name: solve-issue"))
+    world.put(DEMO.replace("name: demo", "name: code-review"))
+    remove_workflow(world.store, world.caller, "code-review")
+
+    cwd = str(tmp_path)
+    rows = list_all_workflows(world.store, cwd=cwd)
+
+    assert [row["name"] for row in rows] == ["develop", "solve-issue", "check-repo"]
+    shipped = find_shipped("check-repo")
+    assert shipped is not None
+    assert rows[-1]["file"] == shipped.path
+    assert list_all_workflows(world.store, cwd=cwd, limit=3) == rows
+    assert list_all_workflows(world.store, cwd=cwd, limit=2) == rows[:2]
+    assert [row["name"] for row in list_workflows(world.store)] == ["solve-issue"]

@@ -2,26 +2,34 @@
 
 from typing import Any
 
+import click
+
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.counts import limit_option
-from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.output.render_text import render_text
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.workflow.list import list_workflows
+from uwf_git.commands.workflow.list import list_all_workflows, list_workflows
 
 _COLUMNS = ("name", "workflow", "description")
 
 
-@verb("uwf workflow list", "uwf workflow list --format text")
+@verb("uwf workflow list", "uwf workflow list --all --format text")
+@click.option("--all", "with_all", is_flag=True, help="Also those that uwf brings.")
 @limit_option()
-def command(session: Session, limit: int | None) -> None:
+def command(session: Session, *, with_all: bool, limit: int | None) -> None:
     """List the workflows that can be started here.
 
     First those of the project: the files in .workflows, of the current directory and those above it
-    up to the root of the git repository. Then the registered ones, the last put first. A file hides
-    a registered workflow of the same name.
+    up to the root of the git repository. Then the registered ones, the last put first. Those that
+    uwf brings come after them. Each hides the later ones of the same name.
     """
-    rows = list_workflows(session.open_store(create=True), cwd=session.cwd, limit=limit)
+    list_rows = list_all_workflows if with_all else list_workflows
+    rows = list_rows(session.open_store(create=True), cwd=session.cwd, limit=limit)
+    if not rows and session.output_format == "text":
+        note(
+            "note: there are no workflows of yours; `uwf workflow list --all` lists what uwf brings"
+        )
     width = session.text_width()
     emit(session, rows, text=lambda rows: _table(rows, width))
 

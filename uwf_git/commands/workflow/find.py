@@ -1,4 +1,4 @@
-"""Find a workflow: a file of the project, else a registered name, else the hash of any version.
+"""Find a workflow: a file of the project, else a registered or shipped name, else a hash.
 
 A removed name is not found; the hashes of its versions still are.
 """
@@ -33,6 +33,7 @@ from uwf_git.store.workflows.registry import (
     list_names,
     list_versions,
 )
+from uwf_git.store.workflows.shipped import find_shipped, list_shipped
 
 
 class WorkflowRemoved(Refused):
@@ -58,7 +59,7 @@ class FoundWorkflow(NamedTuple):
     closure: tuple[Node, ...]
 
     file: str | None = None
-    """The file of the project that it was read from; None if it is registered."""
+    """The file of the project or of uwf that it was read from; None if it is registered."""
 
     shadows: NodeHash | None = None
     """The registered workflow of the same name that the file hides, if there is one."""
@@ -67,7 +68,8 @@ class FoundWorkflow(NamedTuple):
 def find_workflow(store: Store, text: str, *, cwd: str | None = None) -> FoundWorkflow:
     """Find the workflow that *text* names: a name (its newest version), or a hash.
 
-    With *cwd* the files of the project around it come first; without it, only the registry counts.
+    With *cwd* the files of the project around it come first, and the shipped ones after the
+    registry; without it, only the registry counts.
 
     Raises:
         NoSuchWorkflow, WorkflowRemoved: there is none.
@@ -84,6 +86,9 @@ def find_workflow(store: Store, text: str, *, cwd: str | None = None) -> FoundWo
         raise WorkflowRemoved(version)
     if version is not None:
         return _of_version(store, version)
+    shipped = None if cwd is None else find_shipped(name)
+    if shipped is not None:
+        return _of_local(store, LocalFile(*shipped))
     try:
         prefix = parse_node_prefix(text)
     except NotANodeHash:
@@ -170,7 +175,8 @@ def _found(root: NodeHash, get_node: Callable[[NodeHash], Node]) -> FoundWorkflo
 
 def _no_such(store: Store, text: str, cwd: str | None) -> NoSuchWorkflow:
     local = [] if cwd is None else [file.name for file in list_local(cwd)]
-    known = dict.fromkeys([*local, *list_names(store)])
+    shipped = [] if cwd is None else [file.name for file in list_shipped()]
+    known = dict.fromkeys([*local, *list_names(store), *shipped])
     # A listed file may have a name that no workflow can have.
     known.pop(text, None)
     near = difflib.get_close_matches(text, known, n=3)

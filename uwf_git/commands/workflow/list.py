@@ -1,4 +1,4 @@
-"""`uwf workflow list`: the files of the project, then the registered workflows.
+"""`uwf workflow list`: the files of the project, then the registered workflows, then the shipped.
 
 A damaged workflow is one row that says so.
 """
@@ -11,6 +11,7 @@ from uwf_git.errors import StoreDamaged
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.workflows.registry import find_version, get_version_node, list_names
+from uwf_git.store.workflows.shipped import list_shipped
 
 
 def list_workflows(
@@ -26,6 +27,17 @@ def list_workflows(
     rows = [row for row in registered if row is not None]
     rows.sort(key=lambda row: (-int(row.get("lastUpdateTime", 0)), row["name"]))
     return [*(_local_row(store, file) for file in local), *rows][:limit]
+
+
+def list_all_workflows(store: Store, *, cwd: str, limit: int | None = None) -> list[dict[str, Any]]:
+    """List what ``list_workflows`` does, then the shipped workflows, by name.
+
+    A shipped one has no row if the project or the registry has its name, or the registry had it.
+    """
+    rows = list_workflows(store, cwd=cwd)
+    taken = {*(row["name"] for row in rows), *list_names(store)}
+    shipped = [LocalFile(*file) for file in list_shipped() if file.name not in taken]
+    return [*rows, *(_local_row(store, file) for file in shipped)][:limit]
 
 
 def _row(store: Store, name: str) -> dict[str, Any] | None:
