@@ -72,13 +72,13 @@ class Place:
 
     def put(self) -> None:
         """Register `demo`; what every test needs is done in this process."""
-        store = open_store(str(self.store))
+        store = open_store(str(self.store), environ=os.environ)
         put_workflow(store, self.caller, (self.path / "demo.yaml").read_bytes())
 
     def begun(self) -> ThreadId:
         """Begin a thread whose agent counts its runs."""
         request = StartRequest("demo", "x", ("./agent",))
-        store = open_store(str(self.store))
+        store = open_store(str(self.store), environ=os.environ)
         return start_thread(store, self.caller, request, thread=self.new_id()).thread
 
     @property

@@ -73,7 +73,7 @@ class _Checks:
 
     def check(self, copy: World, *, is_last: bool, is_at_rest: bool) -> None:
         """Check what a kill left in *copy*, and after the command was done again."""
-        state = digest_of(copy.store.path)
+        state = digest_of(copy.store.path) + digest_of(str(user_folder(copy.store)))
         is_known = state in self.seen and is_at_rest
         self.seen.add(state)
         if is_known and not is_last:
@@ -140,12 +140,22 @@ def copy_of(world: World) -> World:
     make_same(kept, path)
     clock = itertools.count(LATER_MS, 1000).__next__
     ids = map("01J001{:020d}".format, itertools.count(1))
+    store = open_store(str(path), environ=world.caller.environ)
+    shutil.rmtree(user_folder(store), ignore_errors=True)
+    if user_folder(world.store).exists():
+        shutil.copytree(user_folder(world.store), user_folder(store))
     return World(
         world.place,
-        open_store(str(path), environ=world.caller.environ),
+        store,
         world.caller._replace(now_ms=clock),
         lambda: ThreadId(next(ids)),
     )
+
+
+def user_folder(store: Store) -> Path:
+    """Return the folder of the user's own files about *store*."""
+    assert store.trust_file is not None
+    return Path(store.trust_file).parent
 
 
 def make_same(kept: Path, path: Path) -> None:

@@ -11,7 +11,7 @@ from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.heads import find_head, list_threads
-from uwf_git.store.trust import is_trusted, trust_agents
+from uwf_git.store.trust import list_trusted, trust_agents
 from uwf_git.store.workflows.registry import find_version, list_versions
 from uwf_git.store.workflows.tree import read_sources
 
@@ -145,15 +145,15 @@ def test_a_setting_killed_anywhere_has_its_old_value_or_the_new(world: World) ->
 
 def test_trust_killed_anywhere_is_there_once_or_not_at_all(world: World) -> None:
     one, two = {"command": "one"}, {"command": "two"}
-    trust_agents(world.store, [one])
+    trust_agents(world.store, [one], None)
 
     def again(copy: World) -> None:
-        trust_agents(copy.store, [two])
+        assert [each.agent for each in list_trusted(copy.store)] in ([one], [one, two])
+        trust_agents(copy.store, [two], None)
         copy.reopen()
-        assert is_trusted(copy.store, one)
-        assert len(copy.store.config.get_all("uwf.trustedAgent")) == 2
+        assert [each.agent for each in list_trusted(copy.store)] == [one, two]
 
-    assert kill_everywhere(world, lambda copy: trust_agents(copy.store, [two]), again) > 8
+    assert kill_everywhere(world, lambda copy: trust_agents(copy.store, [two], None), again) > 8
 
 
 def test_to_wait_for_the_disk_adds_no_moment(world: World) -> None:

@@ -56,12 +56,12 @@ def drive_threads(path: str, number: int, until: float) -> list[tuple[ThreadId, 
     while time.monotonic() < until:
         thread = ThreadId(f"01J{number:010}{len(made):013}")
         request = StartRequest("demo", f"Do {random.randint(1, 3)}.", ("nobody",))
-        store = open_store(path)
+        store = open_store(path, environ=caller.environ)
         start_thread(store, caller, request, thread=thread)
         steps = 0
         while step_thread(store, caller, StepRequest(thread, told_at_random)).role:
             steps += 1
-            store = store if len(made) % 2 else open_store(path)
+            store = store if len(made) % 2 else open_store(path, environ=caller.environ)
         made.append((thread, steps))
     return made
 

@@ -1,5 +1,6 @@
 """FORMAT.md says what the code does: its tables, its examples, its sections."""
 
+import hashlib
 import json
 import re
 
@@ -22,6 +23,7 @@ from uwf_git.store.objects.message import parse_trailers
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.message import build_thread_message, parse_thread_message
 from uwf_git.store.threads.preserved import KEPT
+from uwf_git.store.user_files import find_user_file
 from uwf_git.store.workflows.registry import WORKFLOWS
 
 SOURCES = {
@@ -190,7 +192,17 @@ def test_the_fields_of_now_json_are_those_of_the_code() -> None:
 
 def test_the_settings_are_those_of_the_code() -> None:
     names = {row[0] for row in table("Local files") if row[0].startswith("uwf.")}
-    assert names == {*SETTINGS, trust.NAME}
+    assert names == {*SETTINGS, trust.OLD_NAME}
+
+
+def test_the_list_of_trusted_commands_is_where_the_page_says() -> None:
+    told = section("Trust")
+    path = find_user_file("/s.git", {"XDG_STATE_HOME": "/state"}, "trust")
+    key = hashlib.sha256(b"/s.git").hexdigest()
+    assert str(path).replace(key, "<SHA-256 of the path of the store>") in told.replace(
+        "$XDG_STATE_HOME", "/state"
+    )
+    assert f"`{trust.NAME}`" in told
 
 
 def test_the_author_of_a_step_is_written_so() -> None:

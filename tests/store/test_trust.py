@@ -1,3 +1,4 @@
+import hashlib
 import json
 import os
 import subprocess
@@ -13,12 +14,17 @@ from hypothesis import strategies as st
 from store.conftest import Git
 from store.story import AGENT, Story, signed
 
-from uwf_git.store.git.config import set_config
+from uwf_git.store.git.config import add_config, set_config
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.trust import (
     NAME,
+    OLD_NAME,
+    NoPlaceForTrust,
     StillTrusted,
+    describe_command,
+    is_set_by_store,
     is_trusted,
+    list_formerly_trusted,
     list_trusted,
     trust_agents,
     untrust_agents,
@@ -41,22 +47,32 @@ agents = st.fixed_dictionaries(
 
 
 def reopened(store: Store) -> Store:
-    """Open the store again, as the next process would."""
-    return open_store(store.path)
+    """Open the store again, as the next process of its user would."""
+    return open_store(store.path, environ=os.environ)
 
 
-def allowed(store: Store) -> list[str]:
-    return reopened(store).config.get_all(NAME)
+@pytest.fixture
+def store() -> Store:
+    return reopened(fresh_store())
+
+
+def list_file(store: Store) -> Path:
+    assert store.trust_file is not None
+    return Path(store.trust_file)
+
+
+def allowed(store: Store) -> list[dict[str, Any] | None]:
+    return [each.agent for each in list_trusted(reopened(store))]
 
 
 def test_nothing_is_trusted_at_first(store: Store) -> None:
-    assert not is_trusted(store, AGENT_CONFIG)
+    assert not is_trusted(store, AGENT_CONFIG, None)
 
 
 def test_what_was_allowed_is_trusted_at_once_and_by_the_next_process(store: Store) -> None:
-    trust_agents(store, [AGENT_CONFIG])
-    assert is_trusted(store, AGENT_CONFIG)
-    assert is_trusted(reopened(store), AGENT_CONFIG)
+    trust_agents(store, [AGENT_CONFIG], None)
+    assert is_trusted(store, AGENT_CONFIG, None)
+    assert is_trusted(reopened(store), AGENT_CONFIG, None)
 
 
 @pytest.mark.parametrize(
@@ -78,44 +94,50 @@ def test_what_was_allowed_is_trusted_at_once_and_by_the_next_process(store: Stor
     ids=str,
 )
 def test_any_difference_at_all_is_another_agent(store: Store, change: dict[str, Any]) -> None:
-    trust_agents(store, [AGENT_CONFIG])
+    trust_agents(store, [AGENT_CONFIG], None)
     other = AGENT_CONFIG | change
-    assert not is_trusted(reopened(store), other)
-    trust_agents(store, [other])
-    assert is_trusted(reopened(store), other)
-    assert is_trusted(reopened(store), AGENT_CONFIG)
+    assert not is_trusted(reopened(store), other, None)
+    trust_agents(store, [other], None)
+    assert is_trusted(reopened(store), other, None)
+    assert is_trusted(reopened(store), AGENT_CONFIG, None)
 
 
 @pytest.mark.parametrize("field", sorted(AGENT_CONFIG))
 def test_a_field_that_is_missing_makes_another_agent(store: Store, field: str) -> None:
-    trust_agents(store, [AGENT_CONFIG])
+    trust_agents(store, [AGENT_CONFIG], None)
     less = {name: value for name, value in AGENT_CONFIG.items() if name != field}
-    assert not is_trusted(reopened(store), less)
+    assert not is_trusted(reopened(store), less, None)
 
 
 def test_the_order_of_keys_means_nothing(store: Store) -> None:
-    trust_agents(store, [AGENT_CONFIG])
+    trust_agents(store, [AGENT_CONFIG], None)
     turned = dict(reversed(AGENT_CONFIG.items()))
     turned["env"] = dict(reversed(AGENT_CONFIG["env"].items()))
-    assert is_trusted(reopened(store), turned)
-    trust_agents(reopened(store), [turned])
+    assert is_trusted(reopened(store), turned, None)
+    trust_agents(reopened(store), [turned], None)
     assert len(allowed(store)) == 1
 
 
 def test_what_is_allowed_already_costs_nothing(store: Store) -> None:
-    trust_agents(store, [AGENT_CONFIG, AGENT_CONFIG])
-    config = Path(store.path, "config")
-    before = config.stat().st_ino, config.read_bytes()
-    trust_agents(store, [AGENT_CONFIG])
-    trust_agents(reopened(store), [AGENT_CONFIG])
-    assert (config.stat().st_ino, config.read_bytes()) == before
+    trust_agents(store, [AGENT_CONFIG, AGENT_CONFIG], None)
+    file = list_file(store)
+    before = file.stat().st_ino, file.read_bytes()
+    trust_agents(store, [AGENT_CONFIG], None)
+    trust_agents(reopened(store), [AGENT_CONFIG], None)
+    assert (file.stat().st_ino, file.read_bytes()) == before
     assert len(allowed(store)) == 1
 
 
 def test_trusting_no_agent_writes_nothing(store: Store) -> None:
+    trust_agents(store, [], None)
+    assert not list_file(store).exists()
+
+
+def test_the_list_is_the_user_s_and_the_store_stays_as_it_is(store: Store) -> None:
     before = Path(store.path, "config").read_bytes()
-    trust_agents(store, [])
+    trust_agents(store, [AGENT_CONFIG], None)
     assert Path(store.path, "config").read_bytes() == before
+    assert list_file(store).is_relative_to(os.environ["XDG_STATE_HOME"])
 
 
 ODD = [
@@ -134,61 +156,107 @@ ODD = [
 
 
 @pytest.mark.parametrize("command", ODD, ids=lambda command: repr(command[:20]))
-def test_git_reads_the_config_whatever_the_command(store: Store, git: Git, command: str) -> None:
+def test_any_command_is_kept_whole(store: Store, git: Git, command: str) -> None:
     agent = {"command": command, "env": {command: command}}
-    trust_agents(store, [agent, AGENT_CONFIG])
-    told = git("config", "--null", "--get-all", NAME, cwd=Path(store.path)).split("\0")
-    # A long one stands there as its SHA-256, so that the config stays small.
-    written = [json.loads(text) for text in told[:-1] if not text.startswith("sha256:")]
-    assert written == [each for each in (agent, AGENT_CONFIG) if len(json.dumps(each)) < 200]
-    assert len(told[:-1]) == 2
-    assert max(map(len, told)) <= 200
-    assert git("rev-parse", "--is-bare-repository", cwd=Path(store.path)) == "true\n"
-    assert is_trusted(reopened(store), agent)
+    trust_agents(store, [agent, AGENT_CONFIG], None)
+    told = git("config", "--null", "--file", list_file(store), "--get-all", NAME, cwd=Path.home())
+    written = [json.loads(text)["agent"] for text in told.split("\0")[:-1]]
+    assert written == [agent, AGENT_CONFIG] == allowed(store)
+    assert is_trusted(reopened(store), agent, None)
 
 
 @given(known=st.lists(agents), asked=agents)
 def test_exactly_what_was_allowed_is_trusted(
     known: list[dict[str, Any]], asked: dict[str, Any]
 ) -> None:
-    store = fresh_store()
-    trust_agents(store, known)
-    assert all(is_trusted(store, agent) for agent in known)
-    assert is_trusted(store, asked) == (asked in known)
+    store = reopened(fresh_store())
+    trust_agents(store, known, store.path)
+    assert all(is_trusted(store, agent, store.path) for agent in known)
+    assert is_trusted(store, asked, store.path) == (asked in known)
 
 
-def test_trust_in_one_store_is_none_in_another() -> None:
-    store = fresh_store()
-    trust_agents(store, [AGENT_CONFIG])
-    assert is_trusted(store, AGENT_CONFIG)
-    assert not is_trusted(fresh_store(), AGENT_CONFIG)
+def test_trust_in_one_store_is_none_in_another(store: Store) -> None:
+    trust_agents(store, [AGENT_CONFIG], None)
+    assert is_trusted(store, AGENT_CONFIG, None)
+    assert not is_trusted(reopened(fresh_store()), AGENT_CONFIG, None)
 
 
-def test_values_set_with_git_config_count(store: Store, git: Git) -> None:
+def test_what_the_user_s_git_config_trusts_counts_but_not_the_store_s(
+    store: Store, git: Git
+) -> None:
     text = json.dumps(AGENT_CONFIG, sort_keys=True, separators=(",", ":"))
-    git("config", "--add", "UWF.trustedagent", text, cwd=Path(store.path))
-    assert is_trusted(reopened(store), AGENT_CONFIG)
-    git("config", "--unset-all", NAME, cwd=Path(store.path))
-    assert not is_trusted(reopened(store), AGENT_CONFIG)
+    git("config", "--add", OLD_NAME, text, cwd=Path(store.path))
+    assert not is_trusted(reopened(store), AGENT_CONFIG, None)
+    assert list_formerly_trusted(store) == [AGENT_CONFIG]
+    git("config", "--global", "--add", OLD_NAME, text, cwd=Path(store.path))
+    assert is_trusted(reopened(store), AGENT_CONFIG, None)
 
 
-@pytest.mark.parametrize("value", ["", "true", "{", "null", '{"command": "uwf-cursor --model x"}'])
+def test_long_one_in_the_user_s_git_config_is_known_by_its_digest(store: Store, git: Git) -> None:
+    agent = {"command": "x" * 300}
+    text = json.dumps(agent, separators=(",", ":"))
+    digest = f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    git("config", "--global", OLD_NAME, digest, cwd=Path(store.path))
+    assert is_trusted(reopened(store), agent, None)
+    assert not is_trusted(reopened(store), {"command": "x" * 301}, None)
+    assert [(each.text, each.agent) for each in list_trusted(reopened(store))] == [(digest, None)]
+
+
+def test_relative_path_in_the_user_s_git_config_is_trusted_nowhere(
+    store: Store, git: Git, tmp_path: Path
+) -> None:
+    git("config", "--global", OLD_NAME, '{"command":"./agent"}', cwd=Path(store.path))
+    (tmp_path / "agent").touch()
+    assert not is_trusted(reopened(store), {"command": "./agent"}, str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "true",
+        "{",
+        "null",
+        '{"command": "uwf-cursor --model x"}',
+        '{"agent": {"command": "uwf-cursor --model x"}, "files": []}',
+        '{"agent": "uwf-cursor --model x", "directory": "/", "files": []}',
+    ],
+)
 def test_invalid_value_trusts_no_agent(store: Store, value: str) -> None:
-    set_config(f"{store.path}/config", NAME, value)
-    assert not is_trusted(reopened(store), AGENT_CONFIG)
-    trust_agents(reopened(store), [AGENT_CONFIG])
-    assert is_trusted(reopened(store), AGENT_CONFIG)
-    assert allowed(store)[0] == value
+    set_config(str(list_file(store)), NAME, value)
+    assert list_trusted(store) == []
+    trust_agents(reopened(store), [AGENT_CONFIG], None)
+    assert allowed(store) == [AGENT_CONFIG]
 
 
-def test_other_settings_stay_as_they_are(store: Store, git: Git) -> None:
-    config = Path(store.path, "config")
-    config.write_text(config.read_text() + "# mine\n[user]\n\tname = Me ; and nobody else\n")
-    before = config.read_text()
-    trust_agents(reopened(store), [AGENT_CONFIG, {"command": "other"}])
-    after = config.read_text().splitlines()
-    assert [line for line in before.splitlines() if line not in after] == []
-    assert git("config", "user.name", cwd=Path(store.path)) == "Me\n"
+def test_invalid_old_value_is_passed_over(store: Store) -> None:
+    for value in ("", "true", "{", "null", "[]", '{"command": 1}', '{"command": "a"}'):
+        add_config(f"{store.path}/config", OLD_NAME, value)
+    assert list_formerly_trusted(store) == [{"command": "a"}]
+
+
+def test_without_a_home_nothing_is_trusted(store: Store) -> None:
+    homeless = open_store(store.path)
+    assert not is_trusted(homeless, AGENT_CONFIG, None)
+    with pytest.raises(NoPlaceForTrust):
+        trust_agents(homeless, [AGENT_CONFIG], None)
+    assert untrust_agents(homeless, agents=[AGENT_CONFIG]) == []
+
+
+def test_listener_is_not_trusted_as_an_agent(store: Store) -> None:
+    trust_agents(store, [describe_command("uwf.onEvent", "log-it")], None)
+    assert not is_trusted(store, describe_command("uwf.agent", "log-it"), None)
+    assert describe_command("uwf.agent", "log-it") == {"command": "log-it"}
+
+
+def test_setting_of_the_store_is_told_from_the_user_s(store: Store, git: Git) -> None:
+    assert not is_set_by_store(store, "uwf.agent")
+    git("config", "--global", "uwf.agent", "mine", cwd=Path(store.path))
+    assert not is_set_by_store(reopened(store), "uwf.agent")
+    git("config", "uwf.agent", "theirs", cwd=Path(store.path))
+    assert is_set_by_store(reopened(store), "uwf.agent")
+    git("config", "--global", "uwf.agent", "theirs", cwd=Path(store.path))
+    assert not is_set_by_store(reopened(store), "uwf.agent")
 
 
 def test_a_worktree_trusts_what_its_repository_trusts(tmp_path: Path, git: Git) -> None:
@@ -196,105 +264,94 @@ def test_a_worktree_trusts_what_its_repository_trusts(tmp_path: Path, git: Git) 
     git("init", "--quiet", project, cwd=tmp_path)
     git("commit", "--quiet", "--allow-empty", "-m", "begin", cwd=project)
     git("worktree", "add", "--quiet", tree, cwd=project)
-    trust_agents(open_store(str(tree)), [AGENT_CONFIG])
-    assert is_trusted(open_store(str(project)), AGENT_CONFIG)
+    trust_agents(open_store(str(tree), environ=os.environ), [AGENT_CONFIG], None)
+    assert is_trusted(open_store(str(project), environ=os.environ), AGENT_CONFIG, None)
 
 
 def test_what_was_fetched_is_not_trusted(
     store: Store, clock: Callable[[], int], git: Git, tmp_path: Path
 ) -> None:
-    trust_agents(store, [AGENT.payload])
+    trust_agents(store, [AGENT.payload], None)
     story = Story(store, clock)
     added = ("demo", story.snapshot.get_start(), ())
     add_version(store, None, added=added, source=SourceFiles(b""), signing=signed(clock()))
     git("clone", "--quiet", "--mirror", store.path, tmp_path / "clone.git", cwd=tmp_path)
-    clone = open_store(str(tmp_path / "clone.git"))
+    clone = open_store(str(tmp_path / "clone.git"), environ=os.environ)
     assert clone.refs.names("refs/threads/") == [story.thread]
-    assert not is_trusted(clone, AGENT.payload)
+    assert not is_trusted(clone, AGENT.payload, None)
 
 
 ADD = """
-import sys
+import os, sys
 from uwf_git.store.store import open_store
 from uwf_git.store.trust import trust_agents
 for number in range(5):
-    trust_agents(open_store(sys.argv[1]), [{"command": f"{sys.argv[2]} {number}"}])
+    store = open_store(sys.argv[1], environ=os.environ)
+    trust_agents(store, [{"command": f"{sys.argv[2]} {number}"}], None)
 """
 
 
-def test_parallel_trust_loses_no_agent(store: Store, git: Git) -> None:
+def test_parallel_trust_loses_no_agent(store: Store) -> None:
     adding = [
-        subprocess.Popen([sys.executable, "-c", ADD, store.path, str(which)]) for which in range(6)
+        subprocess.Popen([sys.executable, "-c", ADD, store.path, str(which)]) for which in range(3)
     ]
-    assert [process.wait() for process in adding] == [0] * 6
-    found = [json.loads(text)["command"] for text in allowed(store)]
-    assert sorted(found) == [f"{which} {number}" for which in range(6) for number in range(5)]
-    assert git("config", "uwf.fsync", cwd=Path(store.path)) == "false\n"
-    assert list(Path(store.path).glob("*.lock")) == []
+    assert [process.wait() for process in adding] == [0] * 3
+    found = [each["command"] for each in allowed(store) if each is not None]
+    assert sorted(found) == [f"{which} {number}" for which in range(3) for number in range(5)]
+    assert [each.name for each in list_file(store).parent.glob("*.lock")] == []
 
 
 def test_what_is_allowed_no_more_is_not_trusted_by_anybody(store: Store) -> None:
     other = {"command": "other"}
-    trust_agents(store, [AGENT_CONFIG, other])
+    trust_agents(store, [AGENT_CONFIG, other], None)
     gone = untrust_agents(store, agents=[AGENT_CONFIG])
     assert [each.agent for each in gone] == [AGENT_CONFIG]
     for each in (store, reopened(store)):
-        assert not is_trusted(each, AGENT_CONFIG)
-        assert is_trusted(each, other)
+        assert not is_trusted(each, AGENT_CONFIG, None)
+        assert is_trusted(each, other, None)
 
 
 def test_a_command_goes_with_all_its_settings(store: Store) -> None:
     long = {"command": "uwf-cursor --model x", "env": {"A": "x" * 500}}
     bare = {"command": "uwf-cursor --model x"}
-    trust_agents(store, [AGENT_CONFIG, bare, long, {"command": "other"}])
+    trust_agents(store, [AGENT_CONFIG, bare, long, {"command": "other"}], None)
     gone = untrust_agents(store, command="uwf-cursor --model x")
-    assert [each.agent for each in gone] == [AGENT_CONFIG, bare]
-    # Of a long one only the digest is kept, which is its name then.
-    digest = list_trusted(store)[0].text
-    assert digest.startswith("sha256:")
-    assert list_trusted(store)[0].agent is None
-    assert len(untrust_agents(store, command=digest)) == 1
-    assert [each.agent for each in list_trusted(reopened(store))] == [{"command": "other"}]
+    assert [each.agent for each in gone] == [AGENT_CONFIG, bare, long]
+    assert allowed(store) == [{"command": "other"}]
 
 
 @pytest.mark.parametrize("command", ODD, ids=lambda command: repr(command[:20]))
-def test_any_command_can_go_again_and_the_rest_stays(store: Store, git: Git, command: str) -> None:
-    config = Path(store.path, "config")
-    config.write_text(config.read_text() + "[uwf]\n\t# mine\n\tagent = a\n")
-    store = reopened(store)
-    trust_agents(store, [AGENT_CONFIG])
-    before = config.read_text()
-    trust_agents(store, [{"command": command}])
+def test_any_command_can_go_again_and_the_rest_stays(store: Store, command: str) -> None:
+    trust_agents(store, [AGENT_CONFIG], None)
+    before = list_file(store).read_text()
+    trust_agents(store, [{"command": command}], None)
     assert len(untrust_agents(store, command=command)) == 1
-    assert config.read_text() == before
-    assert git("config", "uwf.agent", cwd=Path(store.path)) == "a\n"
+    assert list_file(store).read_text() == before
 
 
 def test_untrusting_no_agent_writes_nothing(store: Store) -> None:
-    trust_agents(store, [AGENT_CONFIG])
-    config = Path(store.path, "config")
-    before = config.stat().st_ino, config.read_bytes()
+    trust_agents(store, [AGENT_CONFIG], None)
+    file = list_file(store)
+    before = file.stat().st_ino, file.read_bytes()
     assert untrust_agents(store, command="other") == []
     assert untrust_agents(store, agents=[{"command": "other"}]) == []
-    assert (config.stat().st_ino, config.read_bytes()) == before
+    assert (file.stat().st_ino, file.read_bytes()) == before
 
 
 def test_trust_of_the_user_is_reported_and_unchanged(store: Store, git: Git) -> None:
     text = json.dumps({"command": "everywhere"}, separators=(",", ":"))
-    git("config", "--global", NAME, text, cwd=Path(store.path))
-    mine = open_store(store.path, environ=os.environ)
-    assert [(each.agent, each.is_own) for each in list_trusted(mine)] == [
+    git("config", "--global", OLD_NAME, text, cwd=Path(store.path))
+    assert [(each.agent, each.is_own) for each in list_trusted(reopened(store))] == [
         ({"command": "everywhere"}, False)
     ]
-    trust_agents(store, [{"command": "everywhere"}])
+    trust_agents(store, [{"command": "everywhere"}], None)
     for _again in range(2):
         with pytest.raises(StillTrusted):
-            untrust_agents(open_store(store.path, environ=os.environ), command="everywhere")
-    assert allowed(store) == []
+            untrust_agents(reopened(store), command="everywhere")
+    assert not list_file(store).exists() or not list_file(store).read_text().count("everywhere")
 
 
-def test_an_opened_store_sees_what_it_untrusted() -> None:
-    store = fresh_store()
-    trust_agents(store, [AGENT_CONFIG, {"command": "other"}])
+def test_an_opened_store_sees_what_it_untrusted(store: Store) -> None:
+    trust_agents(store, [AGENT_CONFIG, {"command": "other"}], None)
     assert len(untrust_agents(store, command="other")) == 1
     assert [(each.agent, each.is_own) for each in list_trusted(store)] == [(AGENT_CONFIG, True)]

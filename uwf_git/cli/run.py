@@ -28,7 +28,7 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 
 @verb(
     "uwf run check-repo -p 'is this checkout fit to release?'",
-    "uwf run workflows/check-repo.yaml -p 'is this checkout fit to release?'",
+    "uwf run ./my-workflow.yaml -p 'Fix the login bug' --agent ./my-agent",
     "uwf run solve-issue -p 'Fix the login bug' --until reviewer --stream",
     "uwf run solve-issue -p 'Fix the login bug' --background",
     exits=DRIVE_EXITS,
@@ -58,7 +58,7 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     A run that stops early, for a person's turn, a pause, a failure or Ctrl-C, is continued by `uwf
     thread run`.
     """
-    workflow = name_workflow(session, workflow)
+    workflow = name_workflow(session, workflow, workdir=workdir)
     store = session.open_store(create=True)
     started = start_thread(
         store,

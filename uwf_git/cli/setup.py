@@ -109,7 +109,7 @@ def _write(session: Session, agent: str, *, for_all: bool) -> str:
     """Write the setting, and return where."""
     if not for_all:
         store = session.open_store(create=True)
-        set_setting(store, CONFIG_NAME, agent)
+        set_setting(store, CONFIG_NAME, agent, cwd=session.cwd)
         return os.path.join(store.path, "config")
     set_user_config(session.environ, CONFIG_NAME, agent)
     _note_own_setting(session, agent)

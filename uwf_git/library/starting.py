@@ -52,7 +52,7 @@ class TaskRequest(NamedTuple):
 
 def start_task(place: Place, request: TaskRequest) -> ThreadId:
     """Start a task; nothing runs. It raises what ``put_workflow`` and ``start_thread`` raise."""
-    name = put_if_source(place, request.workflow)
+    name = put_if_source(place, request.workflow, workdir=request.workdir)
     agents = (*_player_agents(place, name), *to_agent_words(request.agents))
     start = StartRequest(
         name,
@@ -67,13 +67,17 @@ def start_task(place: Place, request: TaskRequest) -> ThreadId:
         return start_thread(store, place.caller, start, thread=new_task_id(place)).thread
 
 
-def put_if_source(place: Place, workflow: WorkflowSource) -> str:
+def put_if_source(place: Place, workflow: WorkflowSource, *, workdir: str | None = None) -> str:
     """Return the name or hash of *workflow*; register it first unless it is one."""
     source = find_source(workflow, place.cwd)
-    return str(workflow) if source is None else put_source(place, workflow).workflow
+    if source is None:
+        return str(workflow)
+    return put_source(place, workflow, workdir=workdir).workflow
 
 
-def put_source(place: Place, workflow: WorkflowSource) -> "PutWorkflow":
+def put_source(
+    place: Place, workflow: WorkflowSource, *, workdir: str | None = None
+) -> "PutWorkflow":
     """Register a workflow.
 
     Raises:
@@ -85,7 +89,7 @@ def put_source(place: Place, workflow: WorkflowSource) -> "PutWorkflow":
 
     text, path = read_source(workflow, place.cwd)
     with place.writing() as store:
-        return put_workflow(store, place.caller, text, path=path)
+        return put_workflow(store, place.caller, text, path=path, workdir=workdir)
 
 
 def to_agent_words(agents: AgentsByRole | str | None) -> tuple[str, ...]:

@@ -13,10 +13,11 @@ from uwf_git.errors import Refused
 from uwf_git.store.disk.durable import make_folder, replace_file
 from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.git.config import GitConfig, read_config_file
-from uwf_git.store.git.scopes import add_user_config
+from uwf_git.store.git.scopes import add_user_config, read_user_config
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import Refs
+from uwf_git.store.user_files import find_user_file
 
 
 class OwnTransitions:
@@ -86,6 +87,12 @@ class Store(NamedTuple):
     own_transitions: OwnTransitions | None = None
     """The transitions made through it; None if they are not collected."""
 
+    user_config: GitConfig = GitConfig({})
+    """The settings of the user and the system alone; `config` has them as well."""
+
+    trust_file: str | None = None
+    """The user's list of commands that may run here; None: the user has no home directory."""
+
     def local_path(self, *parts: str) -> str:
         """Return a path below `<git dir>/uwf/`, where everything can be deleted."""
         return os.path.join(self.path, "uwf", *parts)
@@ -107,13 +114,23 @@ def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
         raise NotAStore(path, "is not a git repository" if exists else "does not exist")
     config = read_config_file(os.path.join(git_dir, "config"))
     _check_supported(git_dir, config)
+    user_config = GitConfig({})
     if environ is not None:
-        config = add_user_config(git_dir, config, environ)
+        user_config = read_user_config(environ)
+        config = add_user_config(git_dir, config, environ, user=user_config)
     durable = config.get_flag("uwf.fsync", default=True)
     objects = DurableObjects(os.path.join(git_dir, "objects"))
     objects.durable = durable
     debug("RZN1JNHZ", "store opened", path=git_dir, durable=durable)
-    return Store(git_dir, objects, Refs(git_dir, durable=durable), config, OwnTransitions())
+    return Store(
+        git_dir,
+        objects,
+        Refs(git_dir, durable=durable),
+        config,
+        OwnTransitions(),
+        user_config,
+        None if environ is None else find_user_file(git_dir, environ, "trust"),
+    )
 
 
 def create_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:

@@ -1,83 +1,145 @@
-"""Which agent commands may run in this store: ``uwf.trustedAgent`` in git config.
+"""Which commands may run: the user's list for each store, in the user's own files.
 
-Values are added to the repository's config; the user's config counts too. No fetch writes either.
-The whole AgentConfig is compared (a long one by its SHA-256), not its node hash: 64 bits can be
-forged, and an environment can make a harmless command harmful.
+The list is `$XDG_STATE_HOME/uwf/stores/<SHA-256 of the store's path>/trust`, in git's config format
+(FORMAT.md, "Trust"). Nothing in a store adds to it: a store may come from anywhere.
+
+A command is trusted for the files that it means: its program, if that is a path, and every
+relative path in it to a file that exists. The same words in another directory mean other files.
+The whole AgentConfig is compared, not its node hash: 64 bits can be forged, and an environment can
+make a harmless command harmful.
 """
 
 import hashlib
 import json
 import os
-from collections import Counter
-from collections.abc import Iterable
+import re
+import shlex
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from uwf_git.errors import Refused
-from uwf_git.store.git.config import add_config, read_config_file, remove_config
+from uwf_git.store.git.config import read_config_file, rewrite_config
+from uwf_git.store.git.config_text import edit_config, remove_values
 from uwf_git.store.store import Store
 
-NAME = "uwf.trustedAgent"
+NAME = "uwf.trusted"
+OLD_NAME = "uwf.trustedAgent"
+"""In git config: the user's still counts; of a store, only ``trust_agents`` takes it over."""
 
-_LONGEST_WRITTEN = 200
-_LONG = "sha256:"
+_OLD_LONGEST = 200
+_OLD_LONG = "sha256:"
+
+# A shell line, an option with `=` and a search path hold paths as well.
+_FRAGMENT = re.compile(r"[^\s;|&()<>'\"`=$,:{}\[\]]+")
+
+
+class NoPlaceForTrust(Refused):
+    """The user has no home directory to keep the list in."""
+
+    code = "no-place-for-trust"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no home directory to record trusted commands in",
+            hint="set HOME, or XDG_STATE_HOME to a directory of yours",
+        )
 
 
 class StillTrusted(Refused):
-    """The agents are trusted by a config file other than the store's."""
+    """The agents are trusted by the user's git config, which uwf does not change."""
 
     code = "still-trusted"
 
     def __init__(self, texts: list[str]) -> None:
         super().__init__(
-            f"trusted by another file than the store's config: {texts[0]}",
-            hint=f"find it with `git config --show-origin --get-all {NAME}`, and change it there",
+            f"trusted by your own git config: {texts[0]}",
+            hint=f"find it with `git config --global --get-all {OLD_NAME}`, and change it there",
             agents=texts,
         )
 
 
 class Trusted(NamedTuple):
-    """An agent that may run."""
+    """A command that may run."""
 
     text: str
-    """Its value in git config."""
+    """The AgentConfig payload as JSON; of a long one in the user's git config the digest."""
 
-    is_own: bool
-    """The store's own config has it, and not only the user's or an included file."""
+    directory: str | None = None
+    """Where it was trusted; None: the user's git config, which names no directory."""
+
+    files: tuple[str, ...] = ()
+    """The files that its relative paths meant there; with none it may run in any directory."""
+
+    @property
+    def is_own(self) -> bool:
+        """The list of this store has it, and not the user's git config."""
+        return self.directory is not None
 
     @property
     def agent(self) -> dict[str, Any] | None:
-        """The AgentConfig payload; None for a long one, of which only the digest is stored."""
-        try:
-            value = json.loads(self.text)
-        except (ValueError, RecursionError):
-            return None
+        """The AgentConfig payload; None for a digest."""
+        value = _parse(self.text)
         return value if isinstance(value, dict) else None
 
+    def covers(self, agent: dict[str, Any], directory: str | None) -> bool:
+        """Check whether *agent* means the same files in *directory*."""
+        text = _text(agent)
+        if self.text != text and (self.is_own or self.text != _digest(text)):
+            return False
+        if directory is not None and self.directory == os.path.realpath(directory):
+            return True
+        return self.files == find_meant_files(agent, directory)
 
-def is_trusted(store: Store, agent: dict[str, Any]) -> bool:
-    """Check whether an agent with this AgentConfig payload may run."""
-    return _text(agent) in store.config.get_all(NAME)
+
+def is_trusted(store: Store, agent: dict[str, Any], directory: str | None) -> bool:
+    """Check whether *agent*, an AgentConfig payload, may run in *directory*.
+
+    A command that is no agent is ``{"command": …}`` with what else tells it from others. Without a
+    *directory* only what means the same files everywhere is trusted.
+    """
+    return any(each.covers(agent, directory) for each in list_trusted(store))
 
 
-def trust_agents(store: Store, agents: Iterable[dict[str, Any]]) -> None:
-    """Allow agents with these AgentConfig payloads to run.
+def trust_agents(store: Store, agents: Iterable[dict[str, Any]], directory: str | None) -> None:
+    """Allow agents with these AgentConfig payloads to run in *directory*.
+
+    A payload that means no files of *directory* may run anywhere. Without a *directory*, one whose
+    program is a relative path is left out, as its file is not known.
 
     Raises:
-        RefLocked: git keeps its lock on the config.
+        NoPlaceForTrust: the user has no home directory.
+        RefLocked: another process keeps its lock on the list.
     """
-    known = store.config.values.setdefault(NAME.lower(), [])
+    known = list_trusted(store)
+    added: list[str] = []
     for agent in agents:
-        text = _text(agent)
-        if text not in known:
-            add_config(os.path.join(store.path, "config"), NAME, text)
-            known.append(text)
+        files = find_meant_files(agent, directory)
+        if files is None or any(each.covers(agent, directory) for each in known):
+            continue
+        # No directory: it means the same everywhere, so any place will do.
+        new = Trusted(_text(agent), os.path.realpath(directory or os.sep), files)
+        known.append(new)
+        added.append(_write(new))
+    if added:
+        rewrite_config(_list_path(store), lambda text: _with_values(text, added))
 
 
 def list_trusted(store: Store) -> list[Trusted]:
-    """List the trusted agents, in the order of the config, without duplicates."""
-    own = _own_texts(store)
-    texts = dict.fromkeys(store.config.get_all(NAME))
-    return [Trusted(text, text in own) for text in texts]
+    """List what is trusted: by the list of this store, then by the user's git config."""
+    path = store.trust_file
+    own = [] if path is None else [_read(each) for each in _read_values(path)]
+    elsewhere = dict.fromkeys(store.user_config.get_all(OLD_NAME))
+    return [*(each for each in own if each is not None), *map(Trusted, elsewhere)]
+
+
+def list_formerly_trusted(store: Store) -> list[dict[str, Any]]:
+    """List the payloads that the store's own git config names, as an older uwf wrote them.
+
+    They do not count, since a store may come from anywhere. Digests are left out.
+    """
+    texts = read_config_file(os.path.join(store.path, "config")).get_all(OLD_NAME)
+    found = [Trusted(text).agent for text in dict.fromkeys(texts)]
+    return [each for each in found if each is not None and isinstance(each.get("command"), str)]
 
 
 def untrust_agents(
@@ -88,8 +150,8 @@ def untrust_agents(
     *command* may also be the ``sha256:…`` of a long payload.
 
     Raises:
-        StillTrusted: another config file than the store's trusts one of them.
-        RefLocked: git keeps its lock on the config.
+        StillTrusted: the user's git config trusts one of them.
+        RefLocked: another process keeps its lock on the list.
     """
     texts = {_text(agent) for agent in agents}
     if command is not None:
@@ -100,25 +162,129 @@ def untrust_agents(
         if each.text in texts
         or (command is not None and each.agent is not None and each.agent.get("command") == command)
     ]
-    doomed = {each.text for each in gone}
-    if gone:
-        elsewhere = Counter(store.config.get_all(NAME)) - Counter(_own_texts(store))
-        remove_config(os.path.join(store.path, "config"), NAME, doomed)
-        left = doomed & {*_own_texts(store), *elsewhere}
-        if left:
-            raise StillTrusted(sorted(left))
-    known = store.config.values.get(NAME.lower(), [])
-    known[:] = [text for text in known if text not in doomed]
+    own = {_write(each) for each in gone if each.is_own}
+    if own:
+        rewrite_config(_list_path(store), lambda text: remove_values(text, NAME, own))
+    left = sorted({each.text for each in gone if not each.is_own})
+    if left:
+        raise StillTrusted(left)
     return gone
 
 
-def _own_texts(store: Store) -> list[str]:
-    return read_config_file(os.path.join(store.path, "config")).get_all(NAME)
+def describe_command(setting: str, command: str) -> dict[str, Any]:
+    """Return what is trusted when the setting *setting* names *command*.
+
+    The agent of `uwf.agent` is an agent like others. Elsewhere the name of the setting is part of
+    it: who trusts an agent does not trust it as a listener.
+    """
+    extra = {} if setting == "uwf.agent" else {"setting": setting}
+    return {"command": command, **extra}
 
 
-def _text(agent: dict[str, Any]) -> str:
-    text = json.dumps(agent, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    if len(text) <= _LONGEST_WRITTEN:
-        return text
-    # git reads the config at every command: a whole script would not fit there.
-    return _LONG + hashlib.sha256(text.encode()).hexdigest()
+def is_set_by_store(store: Store, name: str) -> bool:
+    """Check whether the value of the setting *name* is the store's own, and not the user's.
+
+    A command that is set so runs only if it is trusted.
+    """
+    value = store.config.get(name)
+    return value is not None and value not in store.user_config.get_all(name)
+
+
+def find_meant_files(agent: dict[str, Any], directory: str | None) -> tuple[str, ...] | None:
+    """Return the absolute paths that the relative paths in *agent* mean in *directory*, sorted.
+
+    These are its program, if that is a relative path, and every word that names an existing file,
+    also within a shell line, an option or a value of its environment. What a program makes of
+    other words is not known: `make test` is trusted by its name.
+
+    Returns:
+        None if the program is a relative path and there is no *directory*.
+    """
+    words = _split(agent.get("command"))
+    program = words[0] if words else ""
+    is_path = os.sep in program and not os.path.isabs(program)
+    if directory is None:
+        return None if is_path else ()
+    meant = {program} if is_path else set()
+    meant.update(part for part in _parts(words, agent) if _is_file(directory, part))
+    return tuple(sorted(_absolute(directory, each) for each in meant))
+
+
+def _split(command: object) -> list[str]:
+    text = command if isinstance(command, str) else ""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return [text]
+
+
+def _parts(words: list[str], agent: dict[str, Any]) -> Iterator[str]:
+    env = agent.get("env")
+    values = env.values() if isinstance(env, dict) else ()
+    for text in {*words, *(value for value in values if isinstance(value, str))}:
+        yield text
+        yield from _FRAGMENT.findall(text)
+
+
+def _is_file(directory: str, part: str) -> bool:
+    path = os.path.join(directory, part)
+    return not os.path.isabs(part) and os.path.lexists(path) and not os.path.isdir(path)
+
+
+def _absolute(directory: str, path: str) -> str:
+    # The last part stays as it is: a link is trusted by its own name, wherever it leads.
+    folder, name = os.path.split(os.path.join(directory, path))
+    return os.path.join(os.path.realpath(folder), name)
+
+
+def _list_path(store: Store) -> str:
+    if store.trust_file is None:
+        raise NoPlaceForTrust
+    return store.trust_file
+
+
+def _read_values(path: str) -> list[str]:
+    return read_config_file(path).get_all(NAME)
+
+
+def _with_values(text: str, values: list[str]) -> str:
+    for value in values:
+        # Another process may have added the same; one is enough.
+        text = edit_config(remove_values(text, NAME, {value}), NAME, value, keep=True)
+    return text
+
+
+def _write(trusted: Trusted) -> str:
+    return _text(
+        {
+            "agent": trusted.agent,
+            "directory": trusted.directory,
+            "files": list(trusted.files),
+        }
+    )
+
+
+def _read(value: str) -> Trusted | None:
+    """Read an entry of the list; None if it is not one."""
+    match _parse(value):
+        case {"agent": dict(agent), "directory": str(directory), "files": list(files)}:
+            return Trusted(_text(agent), directory, tuple(map(str, files)))
+    return None
+
+
+def _parse(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _text(value: dict[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+
+def _digest(text: str) -> str | None:
+    """Return how an older uwf wrote a long payload; None for a short one."""
+    if len(text) <= _OLD_LONGEST:
+        return None
+    return _OLD_LONG + hashlib.sha256(text.encode()).hexdigest()

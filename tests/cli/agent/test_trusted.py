@@ -10,8 +10,28 @@ def test_what_may_run_is_listed_with_its_settings(uwf: Uwf) -> None:
     uwf.json("workflow", "put", uwf.file(DEMO.replace("name: demo", agents)))
 
     rows = sorted(uwf.json("agent", "trusted"), key=lambda row: str(row["command"]))
-    assert rows[0] == {"command": "c", "settings": {"timeout": 9}, "where": "store"}
-    assert rows[1]["command"].startswith("sha256:")
+    assert rows[0] == {
+        "command": "c",
+        "settings": {"timeout": 9},
+        "files": None,
+        "directory": None,
+        "where": "store",
+    }
+    assert rows[1]["command"] == long
+
+
+def test_long_command_is_shown_whole_on_a_narrow_terminal(uwf: Uwf) -> None:
+    uwf.json("agent", "trust", f"{'x' * 300} 'line\nbreak'")
+    told = uwf("agent", "trusted", "--format", "text", stdout_is_tty=True).out
+    assert "x" * 300 in told
+    assert "  break'\n" in told
+
+
+def test_relative_path_is_shown_as_the_file_that_it_means(uwf: Uwf) -> None:
+    uwf.json("agent", "trust", "./agent --fast")
+    row = uwf.json("agent", "trusted")[0]
+    assert row["files"] == [f"{uwf.place}/agent"]
+    assert row["directory"] == str(uwf.place)
 
 
 def test_nothing_is_trusted_at_first(uwf: Uwf) -> None:

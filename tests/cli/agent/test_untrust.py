@@ -6,7 +6,9 @@ def test_trust_is_taken_away(uwf: Uwf) -> None:
     uwf.json("agent", "trust", "b")
 
     assert uwf.json("agent", "untrust", "a") == {
-        "untrusted": [{"command": "a", "settings": None, "where": "store"}]
+        "untrusted": [
+            {"command": "a", "settings": None, "files": None, "directory": None, "where": "store"}
+        ]
     }
     assert [row["command"] for row in uwf.json("agent", "trusted")] == ["b"]
     assert uwf("agent", "untrust", "a").status == 1

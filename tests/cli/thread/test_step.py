@@ -129,7 +129,7 @@ def test_command_that_came_from_elsewhere_is_shown_and_not_run(uwf: Uwf) -> None
     # As after a fetch: the thread is here, and its command is not trusted.
     ran_file = uwf.place / "ran"
     thread = uwf.begun(uwf.agent(f'touch {ran_file}; echo \'{{"meta": {{"text": "x"}}}}\''))
-    forget_trust(uwf)
+    uwf.json("agent", "untrust", "--thread", thread)
 
     refused = uwf("thread", "step", thread)
 
@@ -139,15 +139,4 @@ def test_command_that_came_from_elsewhere_is_shown_and_not_run(uwf: Uwf) -> None
     assert not ran_file.exists()
     assert uwf.json("thread", "step", thread, "--trust")["role"] == "writer"
     assert ran_file.exists()
-    assert "trustedAgent" in config_of(uwf)
-
-
-def config_of(uwf: Uwf) -> str:
-    with open(f"{uwf.session.repo}/config", encoding="utf-8") as file:
-        return file.read()
-
-
-def forget_trust(uwf: Uwf) -> None:
-    kept = [line for line in config_of(uwf).splitlines() if "trustedAgent" not in line]
-    with open(f"{uwf.session.repo}/config", "w", encoding="utf-8") as file:
-        file.write("\n".join(kept) + "\n")
+    assert [row["command"] for row in uwf.json("agent", "trusted")] == [str(uwf.place / "agent")]

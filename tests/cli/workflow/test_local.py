@@ -39,7 +39,7 @@ def test_file_alone_is_named_without_more(uwf: Uwf) -> None:
     assert "demo.yaml" in uwf("workflow", "list", "--format", "text").out
     ran = uwf("run", "demo", "-p", "x")
     assert ran.status == 1
-    assert "would run a command that came from elsewhere: theirs" in ran.err
+    assert "would run a command that is not trusted here: theirs" in ran.err
     trusted = uwf.json("agent", "trust", "--workflow", "demo")
     assert trusted == {"trusted": [{"command": "theirs"}]}
 

@@ -18,6 +18,7 @@ from uwf_git.commands.agent_run.max_running import BadMaxRunning
 from uwf_git.commands.receive.limits import BadReceiveLimit
 from uwf_git.commands.turn.retries import BadRetrySetting
 from uwf_git.errors import UwfError
+from uwf_git.store.trust import describe_command, is_trusted, list_trusted
 
 
 @pytest.mark.parametrize("name", ["agent", "uwf.agent", "UWF.Agent", "AGENT"])
@@ -111,3 +112,14 @@ def test_number_that_means_nothing_is_refused_when_it_is_set(
     world.reopen()
     with pytest.raises(NotSet):
         get_store_setting(world.store, name)
+
+
+def test_command_that_is_set_here_is_trusted(world: World) -> None:
+    set_setting(world.store, "agent", "./agent", cwd=str(world.place))
+    assert is_trusted(world.store, {"command": "./agent"}, str(world.place))
+    assert not is_trusted(world.store, {"command": "./agent"}, "/elsewhere")
+    set_setting(world.store, "onEvent", "./log")
+    listener = describe_command("uwf.onEvent", "./log")
+    assert is_trusted(world.store, listener, world.store.path)
+    set_setting(world.store, "agent", "")
+    assert len(list_trusted(world.store)) == 2

@@ -14,8 +14,9 @@ from uwf_git.commands.agent.trust import (
     untrust,
 )
 from uwf_git.commands.turn.choose_agent import AgentNotTrusted
+from uwf_git.store.git.config import add_config
 from uwf_git.store.threads.heads import NoSuchThread
-from uwf_git.store.trust import is_trusted, list_trusted, untrust_agents
+from uwf_git.store.trust import OLD_NAME, is_trusted, list_trusted, untrust_agents
 from uwf_git.store.workflows.registry import NoSuchWorkflow
 
 AGENTS = "defaultAgent: everybody\nagentOverrides:\n  checker: {command: strict, timeout: 9}"
@@ -58,6 +59,31 @@ def test_thread_that_lost_its_trust_is_not_stepped_until_it_is_trusted_again(wor
     assert world.step(thread, play).role == "writer"
 
 
+def test_what_an_older_uwf_wrote_into_the_store_is_taken_over_by_one_command(world: World) -> None:
+    thread = world.begun()
+    untrust(world.store, AgentSelection("nobody"))
+    for text in ('{"command":"nobody"}', "sha256:aa", '{"command":"./own"}'):
+        add_config(f"{world.store.path}/config", OLD_NAME, text)
+    world.reopen()
+    with pytest.raises(AgentNotTrusted) as caught:
+        world.step(thread)
+    assert "`uwf agent trust --stored`" in (caught.value.hint or "")
+
+    trust(world.store, AgentSelection(stored=True, cwd=str(world.place)))
+
+    assert allowed(world) == [{"command": "nobody"}, {"command": "./own"}]
+    assert is_trusted(world.store, {"command": "./own"}, str(world.place))
+    assert not is_trusted(world.store, {"command": "./own"}, "/elsewhere")
+    assert world.step(thread).role == "writer"
+
+
+def test_agents_of_a_thread_mean_the_files_of_its_work_directory(world: World) -> None:
+    thread = world.start("./agent", workflow=world.put().workflow)
+    untrust(world.store, AgentSelection("./agent"))
+    trust(world.store, AgentSelection(thread=thread, cwd="/elsewhere"))
+    assert is_trusted(world.store, {"command": "./agent"}, str(world.place))
+
+
 def test_untrusting_a_command_means_it_with_any_settings(world: World) -> None:
     world.put(WITH_AGENTS)
     trust(world.store, AgentSelection("strict"))
@@ -82,6 +108,8 @@ def test_untrusting_an_untrusted_agent_is_refused(world: World) -> None:
     [
         (AgentSelection(), NoAgentSelected),
         (AgentSelection(thread="a", workflow="b"), NoAgentSelected),
+        (AgentSelection(thread="a", stored=True), NoAgentSelected),
+        (AgentSelection(stored=True), NoSuchAgent),
         (AgentSelection("'open"), BadCommand),
         (AgentSelection(thread="01J7K9M2XNPQR5VWBCDF8G3H4T"), NoSuchThread),
         (AgentSelection(workflow="nope"), NoSuchWorkflow),
@@ -96,4 +124,4 @@ def test_missing_selection_is_refused(
     world.put()
     with pytest.raises(error):
         select_agents(world.store, who)
-    assert not is_trusted(world.store, {"command": "other"})
+    assert not is_trusted(world.store, {"command": "other"}, None)

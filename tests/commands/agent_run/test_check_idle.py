@@ -75,6 +75,7 @@ def test_looking_makes_no_files(world: World) -> None:
 
 def test_store_in_memory_has_no_runs(world: World) -> None:
     world.store = fresh_store()
+    world.reopen()
     thread = world.begun()
 
     check_nothing_runs(world.store, world.snapshot(thread))

@@ -265,6 +265,7 @@ def test_run_leaves_nothing_once_it_is_recorded(world: World) -> None:
 
 def test_store_in_memory_runs_agents_too(clock: Any, thread_ids: Any, world: World) -> None:
     world.store = fresh_store()
+    world.reopen()
     thread = world.start(world.program(ANSWER), workflow=world.put().workflow)
 
     assert step(world, thread).depth == 1

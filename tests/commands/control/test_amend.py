@@ -32,7 +32,7 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.lock import ThreadBusy
-from uwf_git.store.trust import is_trusted
+from uwf_git.store.trust import is_trusted, untrust_agents
 from uwf_git.store.workflows.registry import NoSuchWorkflow
 
 LONGER = (
@@ -83,7 +83,7 @@ def test_another_agent_plays_the_role_from_now_on(world: World) -> None:
         "amend: It was too kind.",
         "It was too kind.\nReally.",
     )
-    assert is_trusted(world.store, {"command": "uwf-x --kind 1"})
+    assert is_trusted(world.store, {"command": "uwf-x --kind 1"}, world.caller.cwd)
     assert troubles(world) == []
 
 
@@ -145,7 +145,7 @@ def test_invalid_limit_changes_nothing(limits: dict[str, Any], world: World) -> 
         amend(world, thread, "x", limits=limits)
 
     assert world.snapshot(thread).commit.oid == before
-    assert not is_trusted(world.store, {"command": "x"})
+    assert not is_trusted(world.store, {"command": "x"}, world.caller.cwd)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_agent_that_makes_no_sense_changes_nothing(
         amend(world, thread, "checker=good", agent)
 
     assert world.snapshot(thread).commit.oid == before
-    assert not is_trusted(world.store, {"command": "good"})
+    assert not is_trusted(world.store, {"command": "good"}, world.caller.cwd)
 
 
 def test_there_has_to_be_something_to_change(world: World) -> None:
@@ -310,7 +310,7 @@ def test_roles_that_come_with_a_workflow_are_bound_as_at_a_start(world: World) -
         "checker": "typed",
         "editor": "the-override",
     }
-    assert not is_trusted(world.store, {"command": "unused"})
+    assert not is_trusted(world.store, {"command": "unused"}, world.caller.cwd)
     assert world.snapshot(thread).subject.endswith("; checker is played by typed")
     assert troubles(world) == []
 
@@ -322,7 +322,7 @@ def test_unbound_role_gets_the_default_of_this_process(world: World) -> None:
     amended = amend(world, thread, workflow="longer", default_agent="of-the-process")
 
     assert (amended.agents, amended.unbound) == ({"editor": "of-the-process"}, ())
-    assert is_trusted(world.store, {"command": "of-the-process"})
+    assert is_trusted(world.store, {"command": "of-the-process"}, world.caller.cwd)
 
 
 def test_older_version_and_a_new_one_of_the_same_workflow_are_moved_to(world: World) -> None:
@@ -359,7 +359,7 @@ def test_position_has_to_be_there(world: World) -> None:
     assert f"thread {thread} stands at writer, and workflow shorter" in caught.value.message
     assert "its roles are checker" in (caught.value.hint or "")
     assert world.snapshot(thread).commit.oid == before
-    assert not is_trusted(world.store, {"command": "typed"})
+    assert not is_trusted(world.store, {"command": "typed"}, world.caller.cwd)
     # As the hint says.
     fork = fork_thread(
         world.store, world.caller, ForkRequest(thread, at="0"), thread=world.new_id()
@@ -463,11 +463,11 @@ def test_what_is_so_already_is_refused(
 def test_command_that_may_not_run_here_yet_is_allowed_by_giving_it_again(world: World) -> None:
     thread = world.begun()
     amend(world, thread, "checker=c")
-    world.store.config.values.clear()
+    untrust_agents(world.store, command="c")
 
     amend(world, thread, "checker=c")
 
-    assert is_trusted(world.store, {"command": "c"})
+    assert is_trusted(world.store, {"command": "c"}, world.caller.cwd)
 
 
 def test_time_is_written_as_people_say_it(world: World) -> None:

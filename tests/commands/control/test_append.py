@@ -103,7 +103,7 @@ def test_agents_of_the_file_play_what_it_says_and_may_run_here(world: World) -> 
     amended = append(world, thread, "agentOverrides: {checker: {command: strict, retries: 2}}\n")
 
     assert amended.agents == {"checker": "strict"}
-    assert is_trusted(world.store, {"command": "strict", "retries": 2})
+    assert is_trusted(world.store, {"command": "strict", "retries": 2}, world.caller.cwd)
     world.step(thread)
     played: list[str] = []
 
@@ -197,7 +197,7 @@ def test_file_that_is_not_right_changes_nothing(text: str, told: str, world: Wor
         append(world, thread, text + "\nagentOverrides: {writer: bad}\n")
 
     assert world.snapshot(thread).commit.oid == before
-    assert not is_trusted(world.store, {"command": "bad"})
+    assert not is_trusted(world.store, {"command": "bad"}, world.caller.cwd)
 
 
 def test_nothing_is_appended_while_a_step_is_under_way_or_after_the_end(world: World) -> None:

@@ -221,7 +221,7 @@ class Load:
 
     def _run(self, threads: list[ThreadId]) -> None:
         try:
-            store = open_store(self.world.store.path)
+            store = open_store(self.world.store.path, environ=self.world.caller.environ)
             left = list(threads)
             while left:
                 for thread in list(left):

@@ -292,7 +292,7 @@ from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.store.store import open_store
 path, thread, cwd = sys.argv[1:]
 request = StepRequest(thread, agent_player(None), is_driven=True)
-step_thread(open_store(path), Caller(lambda: 1760000000000, dict(os.environ), cwd), request)
+step_thread(open_store(path, environ=os.environ), Caller(lambda: 1760000000000, dict(os.environ), cwd), request)
 """
 
 
@@ -391,6 +391,7 @@ def test_unknown_thread_is_refused(world: World) -> None:
 
 def test_store_in_memory_has_the_logs_of_attempts(world: World) -> None:
     world.store = fresh_store()
+    world.reopen()
     thread = world.start(world.program(FAILS), workflow=world.put().workflow)
     assert told(world, thread) == []
     with pytest.raises(TurnFailed):

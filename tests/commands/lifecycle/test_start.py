@@ -17,6 +17,7 @@ from uwf_git.commands.turn.workdir import NotADirectory
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import ThreadExists, list_threads
+from uwf_git.store.trust import list_trusted
 from uwf_git.store.workflows.registry import NoSuchWorkflow
 
 CHOSEN = DEMO + "defaultAgent: the-default\nagentOverrides: {checker: the-override}\n"
@@ -192,7 +193,7 @@ def test_typed_commands_may_run_here_from_now_on(world: World) -> None:
 
     world.reopen()
 
-    assert r"typed --x" in world.store.config.get_all("uwf.trustedAgent")[0]
+    assert [each.agent for each in list_trusted(world.store)] == [{"command": "typed --x"}]
 
 
 def test_prompt_may_hold_anything_that_is_text(world: World) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import DEMO, World, content_player
+from commands.world import DEMO, World, content_player, says
 
+from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.choose_agent import AgentNotTrusted, Choice, NoAgent, choose_agent
 from uwf_git.commands.turn.turn import Played, Turn
@@ -16,6 +17,7 @@ from uwf_git.commands.turn.workdir import WorkdirUnknown
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import create_store, open_store
+from uwf_git.store.trust import list_trusted, untrust_agents
 
 BOUND = DEMO + "defaultAgent: from-the-workflow\n"
 
@@ -41,7 +43,7 @@ def played_by(world: World, thread: str, **choice: Any) -> str:
 
 
 def configure(world: World, command: str) -> None:
-    set_config(os.path.join(world.store.path, "config"), "uwf.agent", command)
+    set_setting(world.store, "uwf.agent", command, cwd=world.caller.cwd)
     world.reopen()
 
 
@@ -257,11 +259,108 @@ def test_trusted_command_in_another_environment_is_not_trusted(
     other = create_store(str(tmp_path / "other.git"))
     git("fetch", "-q", world.store.path, "refs/*:refs/*", cwd=Path(other.path))
     # The same command without the environment is trusted there.
-    elsewhere = World(world.place, open_store(other.path), world.caller, world.new_id)
+    store = open_store(other.path, environ=os.environ)
+    elsewhere = World(world.place, store, world.caller, world.new_id)
     elsewhere.start("cc")
 
     with pytest.raises(AgentNotTrusted, match=r"evil\.so"):
         elsewhere.step(thread, workdir=str(world.place))
+
+
+def two_projects(world: World) -> tuple[str, str]:
+    """Make two projects, each with a program of its own at `agents/all`."""
+    places = [world.place / name / "agents" for name in ("mine", "theirs")]
+    for place in places:
+        place.mkdir(parents=True)
+        (place / "all").touch()
+    return str(places[0].parent), str(places[1].parent)
+
+
+def begun_in(world: World, workdir: str, *agents: str) -> ThreadId:
+    request = StartRequest("demo", "Do it.", agents, workdir=workdir)
+    return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+
+
+def test_command_trusted_in_one_project_is_another_file_in_the_next(world: World) -> None:
+    mine, theirs = two_projects(world)
+    world.put()
+    assert world.step(begun_in(world, mine, "agents/all")).depth == 1
+    (world.place / "theirs" / ".workflows").mkdir()
+    Path(theirs, ".workflows", "demo.yaml").write_text(DEMO + "defaultAgent: agents/all\n")
+    world.caller = world.caller._replace(cwd=theirs)
+    thread = begun_in(world, theirs)
+
+    with pytest.raises(AgentNotTrusted, match=f"agents/all \\(here {theirs}/agents/all\\)"):
+        world.step(thread)
+
+    assert world.step(thread, trust=True).depth == 1
+    assert world.step(thread).depth == 2
+
+
+def test_work_directory_that_changes_is_another_file(world: World) -> None:
+    mine, theirs = two_projects(world)
+    world.put()
+    thread = begun_in(world, mine, "agents/all")
+
+    with pytest.raises(AgentNotTrusted):
+        world.step(thread, workdir=theirs)
+
+    assert world.step(thread, workdir=mine).depth == 1
+
+
+def test_default_that_git_config_set_in_the_store_is_asked_for_once(world: World) -> None:
+    world.put()
+    set_config(os.path.join(world.store.path, "config"), "uwf.agent", "theirs")
+    world.reopen()
+    bound = unbound_thread(world)
+    with pytest.raises(AgentNotTrusted, match="theirs"):
+        world.step(bound)
+
+    assert world.step(bound, trust=True).depth == 1
+    assert world.step(unbound_thread(world)).depth == 1
+
+
+def test_unbound_role_does_not_run_what_the_store_config_names(world: World) -> None:
+    world.put()
+    thread = unbound_thread(world)
+    set_config(os.path.join(world.store.path, "config"), "uwf.agent", "theirs")
+    world.reopen()
+    with pytest.raises(AgentNotTrusted, match="theirs"):
+        world.step(thread)
+
+    assert played_by(world, thread, trust=True) == "theirs"
+    assert played_by(world, thread) == "theirs"
+
+
+def test_default_of_the_user_s_own_git_config_runs(world: World, git: Callable[..., str]) -> None:
+    world.put()
+    thread = unbound_thread(world)
+    git("config", "--global", "uwf.agent", "mine", cwd=world.place)
+    world.reopen()
+
+    assert played_by(world, thread) == "mine"
+    assert played_by(world, unbound_thread(world)) == "mine"
+
+
+def test_commands_of_a_shipped_workflow_run_while_its_file_is_installed(world: World) -> None:
+    request = StartRequest("check-repo", "Is it fit?", needs_agents=True)
+    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    meta = {"ok": True, "files": 1, "missing": [], "summary": "x"}
+    assert world.step(thread, says(meta)).role == "survey"
+    assert list_trusted(world.store) == []
+
+
+def test_command_of_another_file_is_not_the_shipped_one(world: World) -> None:
+    source = DEMO.replace("name: demo", "name: check-repo")
+    world.put(source + "defaultAgent: uwf-shell 'rm -rf src'\n")
+    untrust_agents(world.store, command="uwf-shell 'rm -rf src'")
+    with pytest.raises(AgentNotTrusted):
+        world.step(begun_of(world, "check-repo"))
+
+
+def begun_of(world: World, workflow: str) -> ThreadId:
+    request = StartRequest(workflow, "Do it.")
+    return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
 
 
 def test_choosing_changes_nothing(world: World) -> None:

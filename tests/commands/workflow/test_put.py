@@ -8,6 +8,7 @@ from uwf_git.commands.workflow.put import CaseTwin, PutWorkflow, put_workflow
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.yaml.bad_yaml import BadIncludes
 from uwf_git.model.yaml.reader import BadYaml
+from uwf_git.store.trust import is_trusted, list_trusted
 from uwf_git.store.workflows.registry import WorkflowMoved, list_names, list_versions
 
 WRONG = """\
@@ -165,9 +166,19 @@ def test_agents_of_a_workflow_that_was_put_here_may_run_here(world: World) -> No
         DEMO + "defaultAgent: {command: cc, timeout: 9}\nagentOverrides: {checker: uwf-x y}\n"
     )
 
-    trusted = world.store.config.get_all("uwf.trustedAgent")
+    trusted = [each.agent for each in list_trusted(world.store)]
 
-    assert trusted == ['{"command":"cc","timeout":9}', '{"command":"uwf-x y"}']
+    assert trusted == [{"command": "cc", "timeout": 9}, {"command": "uwf-x y"}]
+
+
+def test_relative_paths_are_those_of_the_work_directory(world: World) -> None:
+    there = world.place / "there"
+    source = (DEMO + "defaultAgent: ./agent\n").encode()
+    put_workflow(world.store, world.caller, source, workdir="there")
+    assert is_trusted(world.store, {"command": "./agent"}, str(there))
+    assert not is_trusted(world.store, {"command": "./agent"}, str(world.place))
+    put_workflow(world.store, world.caller, source)
+    assert is_trusted(world.store, {"command": "./agent"}, str(world.place))
 
 
 INCLUDING = DEMO.replace("systemPrompt: Check.", "systemPrompt: !include prompts/check.md")

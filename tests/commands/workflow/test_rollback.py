@@ -14,6 +14,7 @@ from uwf_git.commands.workflow.versions import (
 )
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.objects.message import body_of
+from uwf_git.store.trust import list_trusted, untrust_agents
 from uwf_git.store.workflows.registry import (
     NoSuchWorkflow,
     find_version,
@@ -118,8 +119,8 @@ def test_version_that_is_not_whole_is_not_brought_back(
 def test_agents_of_an_older_version_are_not_trusted_by_it(world: World) -> None:
     world.put(DEMO + "defaultAgent: theirs\n")
     world.put(DEMO)
-    del world.store.config.values["uwf.trustedagent"][:]
+    untrust_agents(world.store, command="theirs")
 
     back(world)
 
-    assert world.store.config.get_all("uwf.trustedAgent") == []
+    assert list_trusted(world.store) == []

@@ -29,16 +29,32 @@ def who_options(function: Callable[..., Any]) -> Callable[..., Any]:
     exits={1: "there is no such thread, workflow or agent"},
 )
 @who_options
+@click.option(
+    "--stored",
+    is_flag=True,
+    help="The agents that an older uwf wrote into this store's config as trusted.",
+)
 def command(
-    session: Session, command: str | None, thread: str | None, workflow: str | None
+    session: Session,
+    *,
+    command: str | None,
+    thread: str | None,
+    workflow: str | None,
+    stored: bool,
 ) -> None:
     """Let an agent command run in this store.
 
-    A command that came with a fetched thread or workflow does not run until it is trusted here.
-    COMMAND alone trusts the command without further settings; --thread or --workflow trust its
-    agents as they are, with their environment. Read the output: it is what may run.
+    A command that came with a fetched thread or workflow, or that the store's own config names,
+    does not run until it is trusted here. COMMAND alone trusts the command without further
+    settings; --thread or --workflow trust its agents as they are, with their environment. Read the
+    output: it is what may run.
+
+    Relative paths in a command mean the files of the current directory (with --thread, of the
+    thread's work directory). The same words elsewhere mean other files, which are not trusted.
+
+    The list is your own: it is kept with your files, not in the store.
     """
-    who = AgentSelection(_text(command), thread, workflow, session.cwd)
+    who = AgentSelection(_text(command), thread, workflow, session.cwd, stored)
     emit(session, {"trusted": trust(session.open_store(create=True), who)})
 
 

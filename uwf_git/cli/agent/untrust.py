@@ -20,8 +20,8 @@ def command(
 ) -> None:
     """Stop trusting an agent command.
 
-    COMMAND means every trusted agent with this command, whatever its settings; name a long one as
-    `uwf agent trusted` shows it. Commands given by `--agent` or the default run all the same.
+    COMMAND means every trusted agent with this command, whatever its settings and directory.
+    Commands given by `--agent` or by your own default run all the same.
     """
     named = None if command is None else text_argument(command, "the command")
     who = AgentSelection(named, thread, workflow, session.cwd)

@@ -18,5 +18,5 @@ def command(session: Session, name: str, value: str) -> None:
     In this store's git config; `git config --global uwf.NAME VALUE` sets it for all stores.
     """
     store = session.open_store(create=True)
-    setting = set_setting(store, name, text_argument(value, "the value"))
+    setting = set_setting(store, name, text_argument(value, "the value"), cwd=session.cwd)
     emit(session, {"name": setting.name, "value": setting.value})

@@ -6,14 +6,17 @@ from uwf_git.cli.app.parameters import Input
 from uwf_git.cli.session.settings import Session
 
 
-def name_workflow(session: Session, workflow: str) -> str:
-    """Return the name or the hash that *workflow* means; a YAML file is registered first."""
+def name_workflow(session: Session, workflow: str, *, workdir: str | None = None) -> str:
+    """Return the name or the hash that *workflow* means; a YAML file is registered first.
+
+    *workdir* is where its agents are to run.
+    """
     if not _is_file(workflow):
         return workflow
     # Reading YAML costs 70 ms of start-up, which a name does not need.
     from uwf_git.cli.workflow.put import put_file  # noqa: PLC0415 (see above)
 
-    return put_file(session, Input(workflow)).workflow
+    return put_file(session, Input(workflow), workdir=workdir).workflow
 
 
 def _is_file(workflow: str) -> bool:

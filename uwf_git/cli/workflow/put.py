@@ -17,7 +17,7 @@ MOST_BYTES = 64 * MAX_SOURCE_BYTES
 
 
 @verb(
-    "uwf workflow put workflows/solve-issue.yaml",
+    "uwf workflow put solve-issue.yaml",
     exits={1: "the file is not valid; every problem is listed with its line"},
 )
 @click.argument("file", type=INPUT)
@@ -42,8 +42,9 @@ def command(session: Session, file: Input) -> None:
     )
 
 
-def put_file(session: Session, file: Input) -> PutWorkflow:
-    """Register the workflow in *file*."""
+def put_file(session: Session, file: Input, *, workdir: str | None = None) -> PutWorkflow:
+    """Register the workflow in *file*; its agents are trusted to run in *workdir*."""
     source = file.read_bytes(limit_bytes=MOST_BYTES)
     path = None if file.path == "-" else os.path.join(session.cwd, file.path)
-    return put_workflow(session.open_store(create=True), caller_of(session), source, path=path)
+    store = session.open_store(create=True)
+    return put_workflow(store, caller_of(session), source, path=path, workdir=workdir)

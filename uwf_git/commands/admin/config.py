@@ -1,6 +1,7 @@
 """`uwf config`: the `uwf.*` settings in git config, checked when they are set.
 
-Unknown names are refused; trust is set by `uwf agent trust` alone.
+Unknown names are refused. A command that is set here is trusted, since the user typed it; one that
+`git config` set in a store is not.
 """
 
 import difflib
@@ -15,6 +16,7 @@ from uwf_git.commands.turn.retries import BACKOFF, RETRIES, read_retry
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.store.git.config import GitConfig, normal_name, set_config
 from uwf_git.store.store import Store
+from uwf_git.store.trust import describe_command, trust_agents
 
 SETTINGS: dict[str, str] = {
     "uwf.agent": "the agent command of roles that have none",
@@ -95,12 +97,15 @@ def get_store_setting(store: Store, name: str) -> Setting:
     return Setting(full, value, SETTINGS[full])
 
 
-def set_setting(store: Store, name: str, value: str) -> Setting:
+def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) -> Setting:
     """Set *name* in the store's own config; `git config --global` sets it for all stores.
+
+    A command is trusted from now on: an agent to run in *cwd*, a listener in the store.
 
     Raises:
         NoSuchSetting, BadValue, BadReceiveLimit, BadMaxRunning, BadRetrySetting, BadKeepSetting,
             BadCommand: no such setting exists, or it cannot have this value.
+        NoPlaceForTrust: the user has no home directory.
         RefLocked: another process holds the lock of the config.
     """
     full = full_name(name)
@@ -111,6 +116,9 @@ def set_setting(store: Store, name: str, value: str) -> Setting:
     if full in _COMMANDS and value:
         # Checked here, before a step would run it. An empty value removes the default.
         split_command(value)
+        if full != "uwf.onReceive":
+            is_agent = full == CONFIG_NAME
+            trust_agents(store, [describe_command(full, value)], cwd if is_agent else store.path)
     set_config(os.path.join(store.path, "config"), full, value)
     return Setting(full, value, SETTINGS[full])
 

@@ -165,7 +165,8 @@ def _describe(played: Played, word: str) -> AgentCheck:
 
 
 def _build_store(path: str, config: GitConfig) -> Store:
-    store = create_store(path, environ={})
+    # The user types the agent, but their list is for stores that stay.
+    store = create_store(path, environ={})._replace(trust_file=os.path.join(path, "trust"))
     for name, values in config.values.items():
         if name.startswith(_COPIED) and name not in _NOT_COPIED:
             for value in values:

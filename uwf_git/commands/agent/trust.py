@@ -1,6 +1,6 @@
 """`uwf agent trust` and `untrust`: a command, or the agents of a thread or a workflow.
 
-The trusted value is the one that is printed: the command with all its settings.
+The trusted value is the one that is printed: the command with all its settings, in a directory.
 """
 
 from typing import Any, NamedTuple
@@ -11,8 +11,9 @@ from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.snapshot import get_typed, read_snapshot
-from uwf_git.store.trust import Trusted, trust_agents, untrust_agents
+from uwf_git.store.trust import Trusted, list_formerly_trusted, trust_agents, untrust_agents
 
 Agents = list[dict[str, Any]]
 
@@ -27,7 +28,11 @@ class AgentSelection(NamedTuple):
     workflow: str | None = None
 
     cwd: str | None = None
-    """The directory whose project may have the workflow; None: the registry alone."""
+    """The directory whose project may have the workflow, and where the relative paths in a command
+    lead; None: neither."""
+
+    stored: bool = False
+    """What the store's git config trusts, as an older uwf wrote it."""
 
 
 class NoAgentSelected(BadUsage):
@@ -75,7 +80,7 @@ def trust(store: Store, selection: AgentSelection) -> Agents:
         RefLocked: another process holds the lock of the config.
     """
     agents = select_agents(store, selection)
-    trust_agents(store, agents)
+    trust_agents(store, agents, _directory_of(store, selection))
     return agents
 
 
@@ -99,8 +104,11 @@ def untrust(store: Store, selection: AgentSelection) -> list[Trusted]:
 
 def select_agents(store: Store, selection: AgentSelection) -> Agents:
     """Return the agents that *selection* selects; it raises as ``trust``."""
-    if selection.thread is not None and selection.workflow is not None:
-        raise NoAgentSelected("--thread and --workflow exclude each other")
+    places = (selection.thread is not None, selection.workflow is not None, selection.stored)
+    if sum(places) > 1:
+        raise NoAgentSelected("--thread, --workflow and --stored exclude each other")
+    if selection.stored:
+        return _choose("this store's config", list_formerly_trusted(store), selection.command)
     if selection.thread is not None:
         return _choose(
             f"thread {selection.thread}", _of_thread(store, selection.thread), selection.command
@@ -113,6 +121,13 @@ def select_agents(store: Store, selection: AgentSelection) -> Agents:
         raise NoAgentSelected("no agent was named")
     split_command(selection.command)
     return [{"command": selection.command}]
+
+
+def _directory_of(store: Store, selection: AgentSelection) -> str | None:
+    """Return where the relative paths in the selected commands lead."""
+    if selection.thread is None:
+        return selection.cwd
+    return find_workdir(store, resolve_thread(store, selection.thread)) or selection.cwd
 
 
 def _of_thread(store: Store, text: str) -> Agents:

@@ -4,7 +4,7 @@ Agents and limits can change while an agent works; the workflow only between two
 keeps its own limits when it moves to another workflow. Source: seed 004 (runtime control); issue 5.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from uwf_git.model.limit import render_limit
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
+from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.record import NewCommit
 from uwf_git.store.threads.snapshot import Snapshot, get_typed
 from uwf_git.store.trust import is_trusted, trust_agents
@@ -117,7 +118,12 @@ def _build(
     found: FoundWorkflow | None,
 ) -> tuple[NewCommit, Amended]:
     change = _rules_now(snapshot) if found is None else _moved(store, snapshot, request, found)
-    typed = _bind_typed(store, snapshot, request, change)
+    workdir = find_workdir(store, snapshot.record.thread) or caller.cwd
+
+    def may_run(agent: dict[str, Any]) -> bool:
+        return agent in change.trusted or is_trusted(store, agent, workdir)
+
+    typed = _bind_typed(snapshot, request, change, may_run=may_run)
     said = [change.said] if change.said else []
     change = change._replace(
         said="; ".join([*said, *describe_agents(typed.agents), *_describe_limits(request.limits)]),
@@ -128,15 +134,19 @@ def _build(
     )
     new, amended = build_rule_change(caller, snapshot, change)
     # To give the command of a fetched thread again is to trust it here: that is a change.
-    may_run = all(is_trusted(store, agent) for agent in change.trusted)
-    if may_run and _changes_nothing(snapshot, new):
+    are_trusted = all(is_trusted(store, agent, workdir) for agent in change.trusted)
+    if are_trusted and _changes_nothing(snapshot, new):
         raise AlreadySo(snapshot.record.thread)
-    trust_agents(store, change.trusted)
+    trust_agents(store, change.trusted, workdir)
     return new, amended
 
 
 def _bind_typed(
-    store: Store, snapshot: Snapshot, request: AmendRequest, change: RuleChange
+    snapshot: Snapshot,
+    request: AmendRequest,
+    change: RuleChange,
+    *,
+    may_run: Callable[[dict[str, Any]], bool],
 ) -> Bound:
     """Return the agents that were typed; they keep the settings that were not named."""
     binding = snapshot.get_present().binding
@@ -150,11 +160,10 @@ def _bind_typed(
         return payload
 
     return bind_typed(
-        store,
         change.workflow,
         request.agents,
         find_base=find_base,
-        own=change.trusted,
+        may_run=may_run,
         keeps=True,
     )
 

@@ -23,6 +23,7 @@ from uwf_git.model.definition.append import Addition, append_addition
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import parse_graph, parse_workflow
 from uwf_git.store.store import Store
+from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.record import NewCommit
 from uwf_git.store.threads.snapshot import Snapshot
 from uwf_git.store.trust import trust_agents
@@ -105,7 +106,7 @@ def _build(
         nodes=(made, *nodes, *BUILTIN_NODES),
     )
     new, amended = build_rule_change(caller, snapshot, change)
-    trust_agents(store, change.trusted)
+    trust_agents(store, change.trusted, find_workdir(store, snapshot.record.thread) or caller.cwd)
     return new, amended
 
 

@@ -26,6 +26,7 @@ from uwf_git.model.thread import Amendment, Status
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store
+from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.lock import lock_thread
 from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot
@@ -146,7 +147,12 @@ def bind_new_roles(
         BadCommand: the configured command cannot be split into words.
     """
     known = snapshot.get_present().binding
-    bound = bind_roles(store, workflow, default=default)
+    bound = bind_roles(
+        store,
+        workflow,
+        default=default,
+        directory=find_workdir(store, snapshot.record.thread),
+    )
     agents = {role: agent for role, agent in bound.agents.items() if role not in known}
     return Bound(agents, [agent for agent in bound.typed if agent in agents.values()])
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.bind_roles import Bound, bind_roles
-from uwf_git.commands.turn.choose_agent import NoAgent, build_agent
+from uwf_git.commands.turn.choose_agent import NoAgent, build_agent, may_run
 from uwf_git.commands.turn.find_programs import (
     AgentMissing,
     MissingProgram,
@@ -30,7 +30,7 @@ from uwf_git.store.threads.heads import create_head, find_head, get_head, resolv
 from uwf_git.store.threads.local_files import set_workdir
 from uwf_git.store.threads.record import NewCommit, record_start
 from uwf_git.store.threads.snapshot import read_snapshot
-from uwf_git.store.trust import is_trusted, trust_agents
+from uwf_git.store.trust import trust_agents
 
 THREAD_VARIABLE = "UWF_THREAD_ID"
 """What an agent's environment says about the thread that it plays in."""
@@ -125,18 +125,24 @@ def start_thread(
     workdir = existing_directory(request.workdir or caller.cwd, caller.cwd)
     now = caller.now_ms()
     limits = choose_limits(request.limits, found.workflow.config)
-    bound = bind_roles(store, found.workflow, typed=request.agents, default=request.default_agent)
+    bound = bind_roles(
+        store,
+        found.workflow,
+        typed=request.agents,
+        default=request.default_agent,
+        directory=workdir,
+    )
     unbound = tuple(role for role in found.workflow.roles if role not in bound.agents)
     if unbound and request.needs_agents:
         raise NoAgent(", ".join(unbound))
-    missing = _find_missing(store, caller, bound, workdir)
+    missing = _find_missing(store, caller, bound, workdir, workflow=found.workflow.name)
     if missing and request.needs_agents:
         raise AgentMissing(missing[0])
     agents = {role: build_agent(agent, timestamp=now) for role, agent in bound.agents.items()}
     parent = _find_parent(store, caller, request.parent)
     more = limits if parent is None else {**limits, "depth": parent.nesting + 1}
     start = _start_node(found.workflow, request.prompt, agents, more, timestamp=now)
-    trust_agents(store, bound.typed)
+    trust_agents(store, bound.typed, workdir)
     new = _build(thread, found, start, agents, parent=None if parent is None else parent.thread)
     # Before the ref: a kill in between must not leave a thread without its work directory.
     set_workdir(store, thread, workdir)
@@ -145,18 +151,18 @@ def start_thread(
 
 
 def _find_missing(
-    store: Store, caller: Caller, bound: Bound, workdir: str
+    store: Store, caller: Caller, bound: Bound, workdir: str, *, workflow: str
 ) -> tuple[MissingProgram, ...]:
     """Return the programs that are not found here, of the agents that may run here.
 
     An agent from elsewhere is shown and refused at its turn, found or not.
     """
-    may_run = {
+    found = {
         role: agent
         for role, agent in bound.agents.items()
-        if agent in bound.typed or is_trusted(store, agent)
+        if agent in bound.typed or may_run(store, agent, workflow=workflow, workdir=workdir)
     }
-    return tuple(find_missing_programs(may_run, caller.environ, workdir))
+    return tuple(find_missing_programs(found, caller.environ, workdir))
 
 
 def _find_parent(store: Store, caller: Caller, named: str | None) -> _Parent | None:

@@ -26,7 +26,7 @@ from uwf_git.commands.turn.limits import check_limits
 from uwf_git.commands.turn.retries import read_retry
 from uwf_git.commands.turn.turn import Player, ThreadResult, Turn
 from uwf_git.commands.turn.typed_agents import check_next
-from uwf_git.commands.turn.workdir import choose_workdir
+from uwf_git.commands.turn.workdir import choose_workdir, expected_workdir
 from uwf_git.debug_log import debug
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ThreadState
@@ -102,12 +102,12 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
         if now.role == END:
             return end_thread(store, caller, seen, event="end")._replace(said="completed")
         check_limits(thread, now.present)
-        agent = _choose_agent(store, request, now)
+        agent, where = _choose_agent(store, caller, request, now)
         if is_person(agent):
             return wait_for_person(store, caller, seen, role=now.role, agent=agent)
         # Trusted even if the work directory is missing: the user gives the two one by one.
         if request.choice.trust:
-            trust_agents(store, [agent.payload])
+            trust_agents(store, [agent.payload], where)
         workdir = choose_workdir(store, thread, caller.cwd, named=request.workdir)
         caller.check_signing(store)
         # Reads settings: a bad one must fail before the agent runs.
@@ -132,8 +132,14 @@ def _decide(snapshot: Snapshot) -> _Next:
     return _Next(snapshot, present, workflow, decide_next(snapshot, present, workflow))
 
 
-def _choose_agent(store: Store, request: StepRequest, now: _Next) -> Node:
-    return choose_agent(store, now.snapshot, now.present, role=now.role, choice=request.choice)
+def _choose_agent(
+    store: Store, caller: Caller, request: StepRequest, now: _Next
+) -> tuple[Node, str | None]:
+    """Return the agent, and where it will run if that is known."""
+    thread = now.snapshot.record.thread
+    where = expected_workdir(store, thread, caller.cwd, named=request.workdir)
+    choice = request.choice._replace(workdir=where)
+    return choose_agent(store, now.snapshot, now.present, role=now.role, choice=choice), where
 
 
 def _begin_turn(store: Store, caller: Caller, now: _Next, agent: Node, workdir: str) -> Turn:

@@ -11,7 +11,7 @@ from uwf_git.commands.turn.choose_agent import CONFIG_NAME
 from uwf_git.commands.turn.typed_agents import lay_over, read_typed
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store
-from uwf_git.store.trust import is_trusted
+from uwf_git.store.trust import is_set_by_store, is_trusted
 
 
 class Bound(NamedTuple):
@@ -21,16 +21,21 @@ class Bound(NamedTuple):
     """The AgentConfig payload of each role that has one."""
 
     typed: list[dict[str, Any]]
-    """The agents that were typed or configured here, so that they may run here."""
+    """The agents that the user typed or configured, so that they may run here."""
 
 
 def bind_roles(
-    store: Store, workflow: Workflow, *, typed: Iterable[str] = (), default: str | None = None
+    store: Store,
+    workflow: Workflow,
+    *,
+    typed: Iterable[str] = (),
+    default: str | None = None,
+    directory: str | None,
 ) -> Bound:
     """Return the agent of each role of *workflow* that has one.
 
     *typed* are values of ``--agent``: a command or settings, for every role or for one; *default*
-    comes before the configured agent.
+    comes before the configured agent. The agents will run in *directory*.
 
     Raises:
         What ``read_typed`` and ``lay_over`` raise.
@@ -42,29 +47,34 @@ def bind_roles(
     binding = dict.fromkeys(workflow.roles, for_all)
     binding |= {role: agent for role, agent in workflow.agent_overrides.items() if role in binding}
     bases = {role: agent for role, agent in binding.items() if agent is not None}
-    own = [] if configured is None else [configured]
-    said = bind_typed(store, workflow, typed, find_base=bases.get, own=own)
+    is_own = bool(default) or not is_set_by_store(store, CONFIG_NAME)
+
+    def may_run(agent: dict[str, Any]) -> bool:
+        return (is_own and agent == configured) or is_trusted(store, agent, directory)
+
+    said = bind_typed(workflow, typed, find_base=bases.get, may_run=may_run)
     agents = bases | said.agents
     if configured and configured in agents.values():
         split_command(configured["command"])
-        said.typed.append(configured)
+        # What the store's own config names runs only if it is trusted already.
+        if is_own:
+            said.typed.append(configured)
     return Bound({role: agents[role] for role in workflow.roles if role in agents}, said.typed)
 
 
-def bind_typed(  # noqa: PLR0913 (the last three are keyword-only)
-    store: Store,
+def bind_typed(
     workflow: Workflow,
     typed: Iterable[str],
     *,
     find_base: Callable[[str], dict[str, Any] | None],
-    own: Iterable[dict[str, Any]] = (),
+    may_run: Callable[[dict[str, Any]], bool],
     keeps: bool = False,
 ) -> Bound:
     """Return the agents of the roles for which one was typed; *find_base* returns those before.
 
-    The agents *own* may run here though the store does not say so. *keeps* is as in ``lay_over``.
+    *may_run* tells which of those may run here. *keeps* is as in ``lay_over``.
     """
-    asked, may_run = read_typed(workflow, typed), list(own)
+    asked = read_typed(workflow, typed)
     agents: dict[str, dict[str, Any]] = {}
     said: list[dict[str, Any]] = []
     for role in workflow.roles:
@@ -72,7 +82,7 @@ def bind_typed(  # noqa: PLR0913 (the last three are keyword-only)
         if not mine:
             continue
         base = find_base(role)
-        is_fit = base is None or base in may_run or is_trusted(store, base)
+        is_fit = base is None or may_run(base)
         laid = lay_over(role, base, mine, may_run=is_fit, keeps=keeps)
         agents[role] = laid.agent
         if laid.is_own and laid.agent not in said:

@@ -1,6 +1,7 @@
 """Choose the agent of a step: `--agent`, then the thread's binding, then the configured default.
 
-A command that only came with a fetched thread does not run until it is trusted here.
+A command that came with a thread, or that the store's own config names, does not run until the user
+trusts it here.
 """
 
 import json
@@ -19,7 +20,8 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.snapshot import Snapshot, get_typed
-from uwf_git.store.trust import is_trusted
+from uwf_git.store.trust import find_meant_files, is_set_by_store, is_trusted, list_formerly_trusted
+from uwf_git.store.workflows.shipped import is_shipped_agent
 
 CONFIG_NAME = "uwf.agent"
 
@@ -44,21 +46,41 @@ class NoAgent(Refused):
 
 
 class AgentNotTrusted(Refused):
-    """The command came from elsewhere and is not trusted here."""
+    """The command came from elsewhere, or means other files here, and is not trusted."""
 
     code = "agent-not-trusted"
 
-    def __init__(self, thread: ThreadId, role: str, agent: dict[str, Any]) -> None:
+    def __init__(self, thread: ThreadId, role: str, *, untrusted: "Untrusted") -> None:
+        agent, files = untrusted.agent, untrusted.files
         # The whole command: a cut text could hide its harmful part.
         extra = f" with {json.dumps(agent['env'])}" if agent.get("env") else ""
+        meant = f" (here {', '.join(files)})" if files else ""
+        hint = f"read it; if it may run here: `uwf thread step {thread} --trust`; "
+        if untrusted.is_stored:
+            hint += "what this store's config trusts no longer counts, `uwf agent trust --stored` "
+            hint += "takes it over; "
         super().__init__(
-            f"role {role} would run a command that came from elsewhere: {agent['command']}{extra}",
-            hint=f"read it; if it may run here: `uwf thread step {thread} --trust`; "
-            "or use your own with --agent CMD",
+            f"role {role} would run a command that is not trusted here: {agent['command']}"
+            f"{extra}{meant}",
+            hint=f"{hint}or use your own with --agent CMD",
             thread=thread,
             role=role,
             agent=agent,
+            files=list(files),
         )
+
+
+class Untrusted(NamedTuple):
+    """An agent that may not run."""
+
+    agent: dict[str, Any]
+    """Its AgentConfig payload."""
+
+    files: tuple[str, ...]
+    """What its relative paths mean in its work directory."""
+
+    is_stored: bool
+    """The store's own config trusts it, as an older uwf wrote it."""
 
 
 class Choice(NamedTuple):
@@ -73,6 +95,9 @@ class Choice(NamedTuple):
     trust: bool = False
     """``--trust``: allow the thread's own command from now on."""
 
+    workdir: str | None = None
+    """Where the agent will run: the files that its command means are there; None: not known."""
+
 
 def choose_agent(
     store: Store, snapshot: Snapshot, present: ThreadState, *, role: str, choice: Choice
@@ -81,29 +106,32 @@ def choose_agent(
 
     Raises:
         NoAgent: no agent is bound, and there is no default.
-        AgentNotTrusted: its command came from elsewhere.
+        AgentNotTrusted: its command came from elsewhere, or from the store's own config.
         What ``read_typed`` and ``lay_over`` raise.
         MissingNode, DamagedNode: the bound agent cannot be read.
     """
     typed = _read_typed(snapshot, present, role, choice)
-    node, may_run = None, True
+    node, is_fit = None, True
     if not any("command" in each.settings for each in typed):
-        node, may_run = _find_bound(store, snapshot, present, role=role, choice=choice)
+        node, is_fit = _find_bound(store, snapshot, present, role=role, choice=choice)
     if typed:
         base = None if node is None else node.payload
-        laid = lay_over(role, base, typed, may_run=may_run, keeps=False)
+        laid = lay_over(role, base, typed, may_run=is_fit, keeps=False)
         node = build_agent(laid.agent, timestamp=snapshot.commit.time_s * 1000)
-        may_run = laid.is_own
+        is_fit = laid.is_own
     if node is None:
         raise NoAgent(role, snapshot.record.thread)
-    may_run = may_run or choice.trust or is_person(node)
+    is_fit = is_fit or choice.trust or is_person(node)
     agent = agent_name(node.payload["command"])
     if typed:
-        debug("PFC8BH1W", "agent named here", role=role, agent=agent, may_run=may_run)
+        debug("PFC8BH1W", "agent named here", role=role, agent=agent, may_run=is_fit)
     else:
-        debug("6MNHY3VE", "agent bound", role=role, agent=agent, node=node.hash, may_run=may_run)
-    if not may_run:
-        raise AgentNotTrusted(snapshot.record.thread, role, node.payload)
+        debug("6MNHY3VE", "agent bound", role=role, agent=agent, node=node.hash, may_run=is_fit)
+    if not is_fit:
+        files = find_meant_files(node.payload, choice.workdir) or ()
+        is_stored = node.payload in list_formerly_trusted(store)
+        untrusted = Untrusted(node.payload, files, is_stored)
+        raise AgentNotTrusted(snapshot.record.thread, role, untrusted=untrusted)
     return node
 
 
@@ -120,14 +148,22 @@ def _find_bound(
     store: Store, snapshot: Snapshot, present: ThreadState, *, role: str, choice: Choice
 ) -> tuple[Node | None, bool]:
     """Return the agent of *role* without ``--agent``, and whether it may run here."""
+    workflow, workdir = snapshot.record.workflow_name, choice.workdir
     if role in present.binding:
         node = get_typed(snapshot, present.binding[role], AGENT_CONFIG)
-        return node, is_trusted(store, node.payload)
+        return node, may_run(store, node.payload, workflow=workflow, workdir=workdir)
     default = choice.default or store.config.get(CONFIG_NAME) or None
     if default is None:
         return None, True
-    # Configured here, so it may run here.
-    return build_agent({"command": default}, timestamp=snapshot.commit.time_s * 1000), True
+    node = build_agent({"command": default}, timestamp=snapshot.commit.time_s * 1000)
+    if choice.default or not is_set_by_store(store, CONFIG_NAME):
+        return node, True
+    return node, may_run(store, node.payload, workflow=workflow, workdir=workdir)
+
+
+def may_run(store: Store, agent: dict[str, Any], *, workflow: str, workdir: str | None) -> bool:
+    """Check whether the user trusts an agent in *workdir*, or it is a shipped *workflow*'s own."""
+    return is_trusted(store, agent, workdir) or is_shipped_agent(workflow, agent)
 
 
 def is_person(agent: Node) -> bool:

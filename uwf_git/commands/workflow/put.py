@@ -1,5 +1,6 @@
 """`uwf workflow put`: build a file, and register it unless it is the newest version already."""
 
+import os
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
@@ -50,11 +51,17 @@ class PutWorkflow(NamedTuple):
 
 
 def put_workflow(
-    store: Store, caller: Caller, source: bytes, *, path: str | None = None
+    store: Store,
+    caller: Caller,
+    source: bytes,
+    *,
+    path: str | None = None,
+    workdir: str | None = None,
 ) -> PutWorkflow:
     """Register the workflow in the YAML file *source*; its agents are trusted from now on.
 
-    *path* is the file's path, for its includes; without one it can include nothing. Putting the
+    The relative paths in them are those of *workdir*, by default the caller's directory. *path* is
+    the file's path, for its includes; without one it can include nothing. Putting the
     same file again changes nothing; a changed file, or changed included files, add a version.
 
     Raises:
@@ -70,7 +77,7 @@ def put_workflow(
     _check_twins(store, name)
     seen = find_version(store, name)
     workflow, closure = build_workflow(definition, timestamp=caller.now_ms())
-    _trust(store, workflow)
+    _trust(store, workflow, os.path.join(caller.cwd, os.path.expanduser(workdir or "")))
     files = SourceFiles(source, includes.files)
     if seen is not None:
         if _is_same(store, seen, workflow, files):
@@ -100,10 +107,10 @@ def _check_twins(store: Store, name: str) -> None:
             raise CaseTwin(name, other)
 
 
-def _trust(store: Store, node: Node) -> None:
+def _trust(store: Store, node: Node, directory: str) -> None:
     workflow = parse_workflow(node)
     default = [] if workflow.default_agent is None else [workflow.default_agent]
-    trust_agents(store, [*default, *workflow.agent_overrides.values()])
+    trust_agents(store, [*default, *workflow.agent_overrides.values()], directory)
 
 
 def _first_written(store: Store, seen: Version, node: Node) -> Node:

@@ -47,14 +47,18 @@ def read_user_config(environ: Mapping[str, str]) -> GitConfig:
     return config if why is None else _ask_git(why, _NO_REPOSITORY, environ)
 
 
-def add_user_config(git_dir: str, own: GitConfig, environ: Mapping[str, str]) -> GitConfig:
+def add_user_config(
+    git_dir: str, own: GitConfig, environ: Mapping[str, str], *, user: GitConfig | None = None
+) -> GitConfig:
     """Return all settings that git has in *git_dir*, whose own config file holds *own*.
+
+    *user* is what ``read_user_config`` returned, if it was called before.
 
     Raises:
         BadConfig: one of the files cannot be parsed.
         GitNotAsked: git has to be asked, and does not answer.
     """
-    config = own.over(_read_user_files(environ))
+    config = own.over(_read_user_files(environ) if user is None else user)
     why = _why_only_git_knows(config, environ)
     if why is None and config.get_flag("extensions.worktreeConfig", default=False):
         why = "extensions.worktreeConfig is set"
