@@ -1,10 +1,10 @@
-import os
 from pathlib import Path
 
 import pytest
 from commands.world import World
 from store.due import make_due
 
+from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.after import follow_up, warn_of_guess
 from uwf_git.commands.caller import committer_identity
 from uwf_git.model.thread_id import ThreadId
@@ -40,7 +40,7 @@ def test_failure_of_the_listener_is_returned_and_the_store_is_packed(
 ) -> None:
     make_due(world.store.path)
     listener = world.program("exit 3", name="listener")
-    set_config(os.path.join(world.store.path, "config"), "uwf.onEvent", listener)
+    set_setting(world.store, "uwf.onEvent", listener)
     world.reopen()
     world.step(thread)
 
@@ -54,7 +54,7 @@ def test_failure_of_the_listener_is_returned_and_the_store_is_packed(
 
 def test_transition_is_announced_once(world: World, thread: ThreadId) -> None:
     listener = world.program('cat >>"$0.heard"', name="listener")
-    set_config(os.path.join(world.store.path, "config"), "uwf.onEvent", listener)
+    set_setting(world.store, "uwf.onEvent", listener)
     world.reopen()
     world.step(thread)
     for _ in range(2):

@@ -10,6 +10,7 @@ from library.conftest import PLAYERS
 from store.due import make_due
 
 from uwf_git import AgentFailed, Conflict, Refused, TaskHandle, TaskRuntime
+from uwf_git.commands.admin.config import set_setting
 from uwf_git.store.gc.packing import count_files
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import open_store
@@ -19,7 +20,7 @@ from uwf_git.store.store import open_store
 def heard(store: str, program: Callable[..., str]) -> Callable[[], list[str]]:
     """Set a listener, and return a function that returns the types of its events."""
     listener = program('cat >>"$0.heard"', name="listener")
-    set_config(os.path.join(store, "config"), "uwf.onEvent", listener)
+    set_setting(open_store(store, environ=os.environ), "uwf.onEvent", listener)
 
     def read() -> list[str]:
         path = Path(f"{listener}.heard")
@@ -52,7 +53,7 @@ def test_listener_gets_each_step_before_the_next_begins(
 
 
 def test_listener_that_fails_fails_no_call(store: str, task: TaskHandle) -> None:
-    set_config(os.path.join(store, "config"), "uwf.onEvent", "/no/such/program")
+    set_setting(open_store(store, environ=os.environ), "uwf.onEvent", "/no/such/program")
 
     assert task.step().depth == 1
 

@@ -12,12 +12,15 @@ from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.events.on_event import announce_events
 from uwf_git.errors import UwfError
 from uwf_git.store.git.config import set_config
+from uwf_git.store.trust import describe_command, trust_agents
 
 Heard = Callable[[], list[dict[str, Any]]]
 
 
 def listen(world: World, command: str) -> None:
     set_config(os.path.join(world.store.path, "config"), "uwf.onEvent", command)
+    listener = describe_command("uwf.onEvent", command)
+    trust_agents(world.store, [listener], world.store.path)
     world.reopen()
 
 
@@ -125,6 +128,8 @@ def test_listener_that_fails_is_one_line(world: World) -> None:
 @pytest.mark.parametrize("command", ["/nowhere/listener", "'unclosed"])
 def test_listener_that_cannot_be_run_is_one_line(world: World, command: str) -> None:
     set_config(os.path.join(world.store.path, "config"), "uwf.onEvent", command)
+    listener = describe_command("uwf.onEvent", command)
+    trust_agents(world.store, [listener], world.store.path)
     world.reopen()
     world.step(world.begun())
 
@@ -142,3 +147,35 @@ def test_listener_that_hangs_is_ended_and_not_asked_again(world: World) -> None:
 
     assert problem.endswith("was killed after 0.3 s; 3 more events were not announced")
     assert (world.place / "agent.heard").read_text() == "x\n"
+
+
+def test_listener_that_git_config_set_in_the_store_waits_for_the_user(world: World) -> None:
+    listener = world.program('cat >>"$0.heard"', name="listener")
+    heard = Path(f"{listener}.heard")
+    set_config(os.path.join(world.store.path, "config"), "uwf.onEvent", listener)
+    world.reopen()
+    world.begun()
+
+    problem = announce(world)
+
+    assert problem is not None
+    assert f"this store's config names a command that is not trusted: {listener};" in problem
+    assert not heard.exists()
+    # An agent of the same words is no listener.
+    trust_agents(world.store, [{"command": listener}], world.store.path)
+    world.start()
+    assert announce(world) is not None
+    listen(world, listener)
+    world.start()
+    assert announce(world) is None
+    assert heard.exists()
+
+
+def test_listener_of_the_user_s_own_git_config_runs(world: World, git: Callable[..., str]) -> None:
+    listener = world.program('cat >>"$0.heard"', name="listener")
+    git("config", "--global", "uwf.onEvent", listener, cwd=world.place)
+    world.reopen()
+    world.begun()
+
+    assert announce(world) is None
+    assert Path(f"{listener}.heard").exists()

@@ -1,10 +1,12 @@
 """Announce events: run the listener of git config `uwf.onEvent` for each event of this process.
 
 One event after the other, after the commit. Fetched transitions are not announced; the process
-that made them has done that. (`uwf.onReceive` announces pushes into a shared store.)
+that made them has done that. A listener that the store's own config names runs only if the user
+trusts it, as `uwf config set` does. (`uwf.onReceive` announces pushes into a shared store.)
 """
 
 import json
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +17,7 @@ from uwf_git.errors import UwfError
 from uwf_git.store.git.program import run_listener
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
+from uwf_git.store.trust import describe_command, is_set_by_store, is_trusted
 
 ON_EVENT = "uwf.onEvent"
 
@@ -36,6 +39,12 @@ def announce_events(
     command = store.config.get(ON_EVENT)
     if not command or not moved:
         return None
+    listener = describe_command(ON_EVENT, command)
+    if is_set_by_store(store, ON_EVENT) and not is_trusted(store, listener, store.path):
+        return (
+            f"{ON_EVENT}: this store's config names a command that is not trusted: {command}; "
+            f"read it; if it may run: `uwf config set onEvent {shlex.quote(command)}`"
+        )
     listener_environ = {**environ, "UWF_REPO": store.path}
     problems: list[str] = []
     left = 0
