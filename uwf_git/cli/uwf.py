@@ -101,6 +101,7 @@ CONFIG = LazyGroup(
     {
         "get": LazyCommand("uwf_git.cli.config.get:command", "Print a setting"),
         "set": LazyCommand("uwf_git.cli.config.set:command", "Change a setting"),
+        "unset": LazyCommand("uwf_git.cli.config.unset:command", "Remove a setting"),
         "list": LazyCommand("uwf_git.cli.config.list:command", "List the settings"),
     },
     help_text="Read and change the settings of the store.\n\n"

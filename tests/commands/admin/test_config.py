@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,16 +10,22 @@ from uwf_git.commands.admin.config import (
     BadValue,
     NoSuchSetting,
     NotSet,
+    SetElsewhere,
     full_name,
     get_store_setting,
     list_settings,
     set_setting,
+    unset_setting,
 )
 from uwf_git.commands.agent_run.max_running import BadMaxRunning
 from uwf_git.commands.receive.limits import BadReceiveLimit
 from uwf_git.commands.turn.retries import BadRetrySetting
 from uwf_git.errors import UwfError
+from uwf_git.store.git.config import set_config
+from uwf_git.store.git.config_text import scan_config
 from uwf_git.store.trust import describe_command, is_trusted, list_trusted
+
+Git = Callable[..., str]
 
 
 @pytest.mark.parametrize("name", ["agent", "uwf.agent", "UWF.Agent", "AGENT"])
@@ -112,6 +119,47 @@ def test_number_that_means_nothing_is_refused_when_it_is_set(
     world.reopen()
     with pytest.raises(NotSet):
         get_store_setting(world.store, name)
+
+
+def test_unset_removes_every_value_and_nothing_else(world: World, git: Git) -> None:
+    config = Path(world.store.path) / "config"
+    before = config.read_text()
+    set_setting(world.store, "agent", "mine")
+    git("config", "--add", "uwf.agent", "again", cwd=Path(world.store.path))
+
+    assert unset_setting(world.store, "AGENT").value is None
+
+    assert git("config", "--list", "--file", config, cwd=world.place) == "".join(
+        f"{line}\n" for line in git_lines(before)
+    )
+
+
+def git_lines(text: str) -> list[str]:
+    return [f"{item.name}={item.value}" for item in scan_config(text) if item.kind == "setting"]
+
+
+def test_unset_shows_the_value_that_counts_now(world: World, git: Git) -> None:
+    git("config", "--global", "uwf.agent", "everywhere", cwd=world.place)
+    set_setting(world.store, "agent", "here")
+    world.reopen()
+    assert unset_setting(world.store, "agent").value == "everywhere"
+    world.reopen()
+    with pytest.raises(SetElsewhere, match="your own git config") as caught:
+        unset_setting(world.store, "agent")
+    assert "git config --global --unset-all uwf.agent" in (caught.value.hint or "")
+
+
+def test_unset_of_what_an_included_file_sets_is_refused(world: World, git: Git) -> None:
+    set_config(f"{world.place}/more", "uwf.agent", "included")
+    git("config", "include.path", f"{world.place}/more", cwd=Path(world.store.path))
+    world.reopen()
+    with pytest.raises(SetElsewhere, match="includes"):
+        unset_setting(world.store, "agent")
+
+
+def test_unset_of_what_is_not_set_is_refused(world: World) -> None:
+    with pytest.raises(NotSet):
+        unset_setting(world.store, "agent")
 
 
 def test_command_that_is_set_here_is_trusted(world: World) -> None:

@@ -14,7 +14,13 @@ from uwf_git.commands.turn.choose_agent import CONFIG_NAME
 from uwf_git.commands.turn.keep import KEEP_LOGS, RECORD_ENV, read_keep_rules
 from uwf_git.commands.turn.retries import BACKOFF, RETRIES, read_retry
 from uwf_git.errors import BadUsage, Refused
-from uwf_git.store.git.config import GitConfig, normal_name, set_config
+from uwf_git.store.git.config import (
+    GitConfig,
+    normal_name,
+    read_config_file,
+    remove_config,
+    set_config,
+)
 from uwf_git.store.store import Store
 from uwf_git.store.trust import describe_command, trust_agents
 
@@ -62,6 +68,23 @@ class NotSet(Refused):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"{name} is not set", hint=f"set it with `uwf config set {name} VALUE`", setting=name
+        )
+
+
+class SetElsewhere(Refused):
+    """The setting has its value from a file that `uwf config` does not change."""
+
+    code = "set-elsewhere"
+
+    def __init__(self, name: str, *, in_store: bool) -> None:
+        where = "a file that this store's config includes" if in_store else "your own git config"
+        find = f"git config --show-origin --get-all {name}"
+        super().__init__(
+            f"{name} is set in {where}, not in this store",
+            hint=f"find the file with `{find}`, and change it there"
+            if in_store
+            else f"remove it there: `git config --global --unset-all {name}`",
+            setting=name,
         )
 
 
@@ -121,6 +144,30 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
             trust_agents(store, [describe_command(full, value)], cwd if is_agent else store.path)
     set_config(os.path.join(store.path, "config"), full, value)
     return Setting(full, value, SETTINGS[full])
+
+
+def unset_setting(store: Store, name: str) -> Setting:
+    """Remove *name* from the store's own config, and return it as it counts now.
+
+    A value in the user's git config stays, and counts from now on. Trust in a command stays.
+
+    Raises:
+        NoSuchSetting: there is no such setting.
+        NotSet, SetElsewhere: the store's own config file does not have it.
+        RefLocked: another process holds the lock of the config.
+    """
+    full = full_name(name)
+    path = os.path.join(store.path, "config")
+    values = read_config_file(path).get_all(full)
+    if values:
+        remove_config(path, full, set(values))
+    left = read_config_file(path).get(full)
+    user = store.user_config.get(full)
+    if left is not None or (not values and user is not None):
+        raise SetElsewhere(full, in_store=left is not None)
+    if not values:
+        raise NotSet(full)
+    return Setting(full, user, SETTINGS[full])
 
 
 def _check_number(name: str, config: GitConfig) -> None:
