@@ -22,11 +22,14 @@ __all__ = ["key"]
 TESTS = Path(__file__).parent.parent
 
 
+_COMMITTER = ("GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
+
+
 @pytest.fixture
 def session(clock: Callable[[], int], thread_ids: Callable[[], ThreadId]) -> Session:
     """Return a session that is independent of the machine."""
     # Crash logs go there; it is the sealed one.
-    environ = {"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
+    environ = {name: os.environ[name] for name in ("XDG_STATE_HOME", *_COMMITTER)}
     return Session(cwd=os.getcwd(), environ=environ, now_ms=clock, new_thread_id=thread_ids)
 
 

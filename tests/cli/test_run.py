@@ -57,7 +57,7 @@ def test_command_from_elsewhere_is_shown_though_it_is_not_found_here(uwf: Uwf) -
     ran = uwf("run", "demo", "-p", "x")
 
     assert ran.status == 1
-    assert "role writer would run a command that came from elsewhere: ./theirs" in ran.err
+    assert "role writer would run a command that is not trusted here: ./theirs" in ran.err
 
 
 def test_registered_workflow_is_run_by_its_name(uwf: Uwf) -> None:
@@ -106,7 +106,7 @@ def test_failing_agent_ends_the_run_and_says_how_to_go_on(uwf: Uwf) -> None:
     assert (ran.status, document["status"], document["stopped"]) == (3, "failed", "failed")
     assert (document["role"], document["steps"]) == ("checker", 1)
     assert "error: checker failed (agent): exit status 1: no key\n" in ran.err
-    assert f"`uwf thread retry {thread}` lets it be tried again" in ran.err
+    assert f"`uwf thread retry {thread}` lets a run go on" in ran.err
 
 
 def test_run_stops_at_the_turn_of_a_person(uwf: Uwf) -> None:

@@ -9,7 +9,7 @@ from uwf_git.commands.after import follow_up, warn_of_guess
 from uwf_git.commands.caller import committer_identity
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.gc.packing import count_files
-from uwf_git.store.git.config import GitConfig, set_config
+from uwf_git.store.git.config import GitConfig
 
 
 @pytest.fixture

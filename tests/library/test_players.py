@@ -145,7 +145,7 @@ def test_error_of_ours_keeps_its_words_and_its_hint(store: str) -> None:
     with pytest.raises(AgentFailed, match="the oven is cold") as caught:
         begin(store, fail).step()
 
-    assert str(caught.value.hint).startswith("light it; `uwf thread retry ")
+    assert str(caught.value.hint).startswith("light it; `uwf thread step ")
 
 
 @pytest.mark.parametrize(

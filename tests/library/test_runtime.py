@@ -13,6 +13,7 @@ from uwf_git import (
     TaskHandle,
     TaskRuntime,
     TaskStep,
+    UwfError,
 )
 from uwf_git.commands.inspect.list import ListRequest
 from uwf_git.debug_log import switch_off
@@ -85,7 +86,8 @@ def test_list_selects_tasks_newest_first(runtime: TaskRuntime) -> None:
     assert runtime.list(TaskFilter(ended=True)) == (third, second, first)
     assert runtime.list(TaskFilter(statuses={"paused"})) == (second,)
     assert runtime.list(TaskFilter(ended=True, offset=1, limit=1)) == (second,)
-    assert runtime.list(TaskFilter(workflow="other")) == ()
+    with pytest.raises(UwfError, match="there is no workflow other"):
+        runtime.list(TaskFilter(workflow="other"))
 
 
 def test_damaged_task_is_in_the_list_and_a_query_says_why(

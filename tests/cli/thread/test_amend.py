@@ -57,7 +57,7 @@ def test_what_is_still_to_be_done_is_reported(uwf: Uwf) -> None:
 
     assert ran.status == 0
     assert "note: no agent is bound to editor; give one with `uwf thread amend" in ran.err
-    assert f"next: `uwf thread retry {thread}` lets it be tried again" in ran.err
+    assert f"next: `uwf thread retry {thread}` lets a run go on" in ran.err
 
 
 @pytest.mark.parametrize(

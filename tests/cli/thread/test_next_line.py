@@ -17,8 +17,8 @@ ANSWER_IT = (
     "`uwf thread amend T --agent {role}=CMD`"
 )
 RETRY = (
-    "`uwf thread retry T` lets it be tried again, and with -m tells the agent something; then "
-    "`uwf thread run T`"
+    "`uwf thread retry T` lets a run go on, and with -m tells the agent something; "
+    "`uwf thread step T` tries once more"
 )
 FORK = "`uwf thread fork T` continues it in a new thread"
 BIND = (

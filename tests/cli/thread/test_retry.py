@@ -4,7 +4,7 @@ from cli.program import Uwf
 def test_hint_reaches_the_agent_and_the_log(uwf: Uwf) -> None:
     thread = uwf.begun(uwf.agent("exit 7"))
     assert uwf("thread", "step", thread).status == 3
-    ran = uwf("thread", "step", thread)
+    ran = uwf("thread", "run", thread)
     assert ran.status == 1
     assert f"uwf thread retry {thread}" in ran.err
 

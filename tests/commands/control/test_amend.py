@@ -497,7 +497,8 @@ def test_agent_keeps_the_settings_that_are_not_named(world: World) -> None:
         "writer": {"protocol": "flags", "env": {"B": "2"}},
         "checker": {"timeout": 60, "env": {"A": "1", "B": "2"}},
     }
-    assert is_trusted(world.store, {"command": "uwf-x", "protocol": "flags", "env": {"B": "2"}})
+    changed = {"command": "uwf-x", "protocol": "flags", "env": {"B": "2"}}
+    assert is_trusted(world.store, changed, str(world.place))
     assert troubles(world) == []
     with pytest.raises(AlreadySo):
         amend(world, thread, 'checker={"timeout": 60}')

@@ -292,7 +292,8 @@ from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.store.store import open_store
 path, thread, cwd = sys.argv[1:]
 request = StepRequest(thread, agent_player(None), is_driven=True)
-step_thread(open_store(path, environ=os.environ), Caller(lambda: 1760000000000, dict(os.environ), cwd), request)
+caller = Caller(lambda: 1760000000000, dict(os.environ), cwd)
+step_thread(open_store(path, environ=os.environ), caller, request)
 """
 
 

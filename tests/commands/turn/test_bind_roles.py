@@ -11,6 +11,7 @@ from uwf_git.commands.turn.bind_roles import Bound, bind_roles, bind_typed
 from uwf_git.commands.turn.typed_agents import NoSuchRole
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.workflow import Workflow
+from uwf_git.store.trust import is_trusted
 
 
 def demo(world: World, more: str = "") -> Workflow:
@@ -40,7 +41,11 @@ def test_default_of_the_caller_may_run_where_it_plays(world: World) -> None:
 
 
 def typed(world: World, workflow: Workflow, *texts: str, **how: Any) -> Bound:
-    return bind_typed(world.store, workflow, texts, find_base=how.pop("find_base", {}.get), **how)
+    def may_run(agent: dict[str, Any]) -> bool:
+        return is_trusted(world.store, agent, None)
+
+    find_base = how.pop("find_base", {}.get)
+    return bind_typed(workflow, texts, find_base=find_base, may_run=may_run, **how)
 
 
 def test_typed_agents_are_those_of_no_other_role(world: World) -> None:

@@ -30,7 +30,7 @@ def bind_roles(
     *,
     typed: Iterable[str] = (),
     default: str | None = None,
-    directory: str | None,
+    directory: str | None = None,
 ) -> Bound:
     """Return the agent of each role of *workflow* that has one.
 
