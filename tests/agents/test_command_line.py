@@ -13,7 +13,6 @@ from uwf_git.agents.command_line import (
     ProgramMissing,
     build_argv,
     build_search_path,
-    find_above,
     resolve_program,
     split_command,
 )
@@ -113,30 +112,6 @@ def test_path_of_a_program_is_seen_from_the_work_directory(
 
     assert resolve_program(f"./{file.name}", path="", workdir=str(tmp_path)) == str(file)
     assert resolve_program(str(file), path="", workdir="/") == str(file)
-
-
-def test_files_of_the_project_are_found_from_its_folders(tmp_path: Path) -> None:
-    for folder in (".git", ".workflows", "agents", "deep/er/agents"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "agents/all").touch()
-    (tmp_path / "deep/er/agents/own").touch()
-    words = ("agents/all", "agents/own", "agents/none", "agents", "-f/x", "/bin/sh", "all")
-
-    found = find_above(words, workdir=str(tmp_path / "deep/er"))
-
-    assert found == (str(tmp_path / "agents/all"), *words[1:])
-    assert find_above(words, workdir=str(tmp_path)) == words
-
-
-@pytest.mark.parametrize("made", [(".git",), (".workflows",), (".workflows", "deep/.git")])
-def test_only_a_project_with_workflows_has_files_above(
-    made: tuple[str, ...], tmp_path: Path
-) -> None:
-    for folder in (*made, "agents", "deep/er"):
-        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-    (tmp_path / "agents/all").touch()
-
-    assert find_above(("agents/all",), workdir=str(tmp_path / "deep/er")) == ("agents/all",)
 
 
 def test_missing_command_is_named_with_the_way_to_check() -> None:

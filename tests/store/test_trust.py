@@ -355,3 +355,18 @@ def test_an_opened_store_sees_what_it_untrusted(store: Store) -> None:
     trust_agents(store, [AGENT_CONFIG, {"command": "other"}], None)
     assert len(untrust_agents(store, command="other")) == 1
     assert [(each.agent, each.is_own) for each in list_trusted(store)] == [(AGENT_CONFIG, True)]
+
+
+def test_file_above_the_directory_is_the_one_that_is_meant(store: Store, tmp_path: Path) -> None:
+    for project in ("mine", "theirs"):
+        for folder in (".git", ".workflows", "agents", "deep"):
+            (tmp_path / project / folder).mkdir(parents=True)
+        (tmp_path / project / "agents/all").touch()
+    agent = {"command": "agents/all"}
+
+    trust_agents(store, [agent], str(tmp_path / "mine/deep"))
+
+    assert [each.files for each in list_trusted(store)] == [(str(tmp_path / "mine/agents/all"),)]
+    assert is_trusted(reopened(store), agent, str(tmp_path / "mine"))
+    assert not is_trusted(store, agent, str(tmp_path / "theirs/deep"))
+    assert not is_trusted(store, agent, str(tmp_path / "theirs"))

@@ -32,7 +32,8 @@ THREAD = LazyGroup(
             "uwf_git.cli.thread.diff:command", "Compare two threads from their common step on"
         ),
         "context": LazyCommand(
-            "uwf_git.cli.thread.context:command", "Print the context of the agent whose turn it is"
+            "uwf_git.cli.thread.context:command",
+            "Print the context of the agent whose turn it is, or was",
         ),
         "answer": LazyCommand(
             "uwf_git.cli.thread.answer:command", "Answer as the role that a thread waits for"

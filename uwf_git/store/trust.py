@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from uwf_git.errors import Refused
+from uwf_git.project_paths import find_above
 from uwf_git.store.git.config import read_config_file, rewrite_config
 from uwf_git.store.git.config_text import edit_config, remove_values
 from uwf_git.store.store import Store
@@ -205,7 +206,11 @@ def find_meant_files(agent: dict[str, Any], directory: str | None) -> tuple[str,
     is_path = os.sep in program and not os.path.isabs(program)
     if directory is None:
         return None if is_path else ()
-    meant = {program} if is_path else set()
+    # Those of the project that are not in the directory itself.
+    found = find_above(words, workdir=directory)
+    meant = {new for new, word in zip(found, words, strict=True) if new != word}
+    if is_path and found[0] == program:
+        meant.add(program)
     meant.update(part for part in _parts(words, agent) if _is_file(directory, part))
     return tuple(sorted(_absolute(directory, each) for each in meant))
 

@@ -13,7 +13,6 @@ from uwf_git.agents.command_line import (
     Protocol,
     build_argv,
     build_search_path,
-    find_above,
     resolve_program,
 )
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, run_agent
@@ -48,6 +47,7 @@ from uwf_git.engine.limits import find_time_left_s
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.project_paths import find_above
 
 _ENDED_BY_SIGNAL = 128
 

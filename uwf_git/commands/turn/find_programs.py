@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from uwf_git.agents.command_line import (
     ProgramMissing,
     build_search_path,
-    find_above,
     resolve_program,
     split_command,
 )
 from uwf_git.commands.turn.choose_agent import PERSON
 from uwf_git.errors import Refused
+from uwf_git.project_paths import find_above
 
 
 class MissingProgram(NamedTuple):

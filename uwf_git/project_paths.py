@@ -1,0 +1,38 @@
+"""Paths of a project's own files: in the work directory, then beside `.workflows/` above it."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def find_above(words: Sequence[str], *, workdir: str) -> tuple[str, ...]:
+    """Return *words* with the paths of the project's own files as they are from *workdir*.
+
+    A relative path that names nothing in *workdir*, but a file in a folder above it that has a
+    `.workflows/`, becomes absolute: the agents of a project are found from all of its folders.
+    Nothing above the root of the git repository counts.
+    """
+    folders = _project_folders(Path(workdir)) if any(map(_is_relative_path, words)) else []
+    return tuple(_from_above(word, workdir, folders) for word in words)
+
+
+def _is_relative_path(word: str) -> bool:
+    return "/" in word and word[0] not in "/-"
+
+
+def _project_folders(workdir: Path) -> list[Path]:
+    """Return the folders above *workdir* that have workflows of their own, nearest first."""
+    found: list[Path] = []
+    folder = workdir.absolute()
+    while not os.path.lexists(folder / ".git") and folder.parent != folder:
+        folder = folder.parent
+        if (folder / ".workflows").is_dir():
+            found.append(folder)
+    # Outside of a repository a project is one folder.
+    return found if os.path.lexists(folder / ".git") else []
+
+
+def _from_above(word: str, workdir: str, folders: Sequence[Path]) -> str:
+    if not _is_relative_path(word) or os.path.lexists(os.path.join(workdir, word)):
+        return word
+    return next((str(each / word) for each in folders if (each / word).is_file()), word)
