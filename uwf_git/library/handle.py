@@ -354,14 +354,8 @@ class TaskHandle:
             Conflict: *workflow* is given, and a step is under way.
         """
         name = None if workflow is None else put_if_source(self._place, workflow)
-        request = AmendRequest(
-            self.task_id,
-            name,
-            to_agent_words(agents),
-            to_limit_names(limits),
-            reason,
-            self._place.agent,
-        )
+        words, named, default = to_agent_words(agents), to_limit_names(limits), self._place.agent
+        request = AmendRequest(self.task_id, name, words, named, reason, default)
         with self._place.writing() as store:
             amend_thread(store, self._place.caller, request)
 

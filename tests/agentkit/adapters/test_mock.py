@@ -154,7 +154,8 @@ def test_attempt_that_is_no_number_is_refused(tmp_path: Path, number: str) -> No
 
 def test_thread_is_played_turn_by_turn(turn: Turn) -> None:
     (turn.place / "script.yaml").write_text(SCRIPT)
-    step = ("thread", "step", turn.thread, "--workdir", str(turn.place))
+    # The script is not where the thread was started, so it is another file.
+    step = ("thread", "step", turn.thread, "--workdir", str(turn.place), "--trust")
 
     turn.uwf(*step)
     failed = turn.python("-m", "uwf_git", *step)

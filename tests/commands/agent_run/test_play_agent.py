@@ -214,7 +214,7 @@ def test_failure_has_the_agents_own_kind_price_and_hint(world: World) -> None:
     failed = failure(world, script)
 
     assert failed.facts["kind"] == "auth"
-    assert str(failed.hint).startswith("fake login; `uwf thread retry ")
+    assert str(failed.hint).startswith("fake login; `uwf thread step ")
     assert failed.message.endswith("exit status 1: log in first")
 
 

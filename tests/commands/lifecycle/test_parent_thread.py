@@ -1,5 +1,6 @@
 """Threads that an agent started: depth and parentThread of seed 001."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -77,9 +78,8 @@ def test_fork_of_a_child_has_no_parent(world: World) -> None:
 
 def test_thread_of_another_store_is_no_parent(world: World, tmp_path: Path) -> None:
     parent = world.begun()
-    elsewhere = World(
-        world.place, create_store(str(tmp_path / "other.git")), world.caller, world.new_id
-    )
+    other = create_store(str(tmp_path / "other.git"), environ=os.environ)
+    elsewhere = World(world.place, other, world.caller, world.new_id)
     elsewhere.put()
 
     assert nesting_of(elsewhere, start_within(elsewhere, parent)) == (None, 0)

@@ -74,14 +74,18 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
     document |= view_divergence(RemoteHeads(store), head.thread, head.commit)
     document |= _view_now(store, snapshot, present, running)
     if full:
-        failed = count_all_failed_attempts(store, head.commit)
-        document["steps"] = [
-            {**view, "failedAttempts": failed.get(view["hash"], 0)} for view in view_steps(snapshot)
-        ]
+        document["steps"] = _view_all_steps(store, snapshot)
     else:
         document["step"] = view_step(snapshot, newest) if record.depth else None
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
     return document
+
+
+def _view_all_steps(store: Store, snapshot: Snapshot) -> list[dict[str, Any]]:
+    failed = count_all_failed_attempts(store, snapshot.commit.oid)
+    return [
+        {**view, "failedAttempts": failed.get(view["hash"], 0)} for view in view_steps(snapshot)
+    ]
 
 
 def _view_position(

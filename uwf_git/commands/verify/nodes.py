@@ -48,14 +48,7 @@ _STEP_FIELDS = {
 _FIELDS: dict[NodeHash, dict[str, NodeHash]] = {
     STEP: _STEP_FIELDS,
     STEP_2: {**_STEP_FIELDS, "stderr": TEXT, "execContext": AGENT_EXEC_CONTEXT},
-    ATTEMPT: {
-        "content": TEXT,
-        "raw": BYTES,
-        "stderr": TEXT,
-        "prompt": TEXT,
-        "trace": TRACE,
-        "agent": AGENT_CONFIG,
-    },
+    ATTEMPT: {**_STEP_FIELDS, "stderr": TEXT},
     START: {"workflow": WORKFLOW},
     WORKFLOW: {"moderator": MODERATOR},
     ROLE: {"outputSchema": META, "workflow": WORKFLOW},

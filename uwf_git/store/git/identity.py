@@ -5,7 +5,6 @@ Source: git-commit(1), "COMMIT INFORMATION"; git's ident.c.
 """
 
 import os
-import pwd
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -78,8 +77,10 @@ class _Account(NamedTuple):
 
 def _find_account(environ: Mapping[str, str]) -> _Account:
     try:
+        import pwd  # noqa: PLC0415 (Unix only)
+
         entry = pwd.getpwuid(os.getuid())
-    except KeyError:
+    except (ImportError, KeyError):
         # A container may run under a number without an account.
         login = environ.get("USER") or environ.get("LOGNAME") or "unknown"
         return _Account(login, login)
