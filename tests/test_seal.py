@@ -20,7 +20,11 @@ import os, subprocess, tempfile
 from pathlib import Path
 
 def test_that_keeps_a_process(monkeypatch):
-    subprocess.Popen(["sleep", "61"], start_new_session=True)
+    kept = subprocess.Popen(["sleep", "61"], start_new_session=True)
+    environ = Path(f"/proc/{kept.pid}/environ")
+    # Just after exec(2) it is empty, and nothing tells whose process that is.
+    while environ.exists() and not environ.read_bytes():
+        pass
 
 def test_that_keeps_a_directory():
     tempfile.mkdtemp(prefix="kept-")

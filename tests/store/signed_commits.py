@@ -1,6 +1,8 @@
 """Make signed commits, valid and forged ones, and read git's verdict on them."""
 
 import os
+import signal
+import subprocess
 from pathlib import Path
 
 import seal
@@ -64,8 +66,16 @@ def check(store: Store, oid: Oid, environ: dict[str, str] | None = None) -> Verd
 def ask_git(git: Git, store: Store, oid: Oid) -> tuple[str, str, str]:
     """Return git's letter for the signature of a commit, the signer and the key."""
     form = "--format=%G?%x00%GS%x00%GF"
-    letter, signer, key = git("log", "-1", form, oid, cwd=Path(store.path)).strip("\n").split("\0")
-    return letter, signer, key
+    while True:
+        try:
+            answer = git("log", "-1", form, oid, cwd=Path(store.path))
+        except subprocess.CalledProcessError as failure:
+            # git does not expect that ssh-keygen ends before it has read everything.
+            if failure.returncode != -signal.SIGPIPE:
+                raise
+        else:
+            letter, signer, key = answer.strip("\n").split("\0")
+            return letter, signer, key
 
 
 def in_letters(verdict: Verdict) -> tuple[str, str, str]:
