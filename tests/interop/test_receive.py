@@ -10,9 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.world import World, says
+from commands.world import DEMO, World, says
 from interop.hub import Hub, make_hub, push
 
+from uwf_git.commands.remote.push import push_remote
+from uwf_git.commands.verify.verify import verify
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import open_store
@@ -429,3 +431,35 @@ def test_rules_hold_on_every_way_in(
     assert re.search("blob [0-9a-f]{40} takes 2m, and at most 1m may be pushed here", bad.told)
     deleted = push(world, f":{active(thread)}")
     assert "it would be lost" in deleted.errors[0]
+
+
+def test_hooks_path_of_the_pusher_does_not_switch_the_rules_off(
+    world: World, hub: Hub, thread: ThreadId, git: Git
+) -> None:
+    git("config", "--global", "core.hooksPath", "/etc/hooks", cwd=hub.path)
+    git("config", "--global", "receive.shallowUpdate", "true", cwd=hub.path)
+    before = hub.refs()
+
+    pushed = push(world, f":{active(thread)}")
+
+    assert not pushed.accepted
+    assert "it would be lost" in pushed.told
+    assert hub.refs() == before
+
+
+def test_push_and_verify_tell_of_a_hub_whose_rules_a_pusher_can_switch_off(
+    world: World, hub: Hub, thread: ThreadId, git: Git
+) -> None:
+    world.step(thread)
+    sound = push_remote(open_store(world.store.path), world.caller, "hub")
+    git("config", "--unset", "core.hooksPath", cwd=hub.path)
+    world.put(DEMO)
+
+    told = push_remote(open_store(world.store.path), world.caller, "hub").gap
+
+    assert sound.gap is None
+    assert told is not None
+    assert "does not set core.hooksPath" in told.message
+    assert told.hint == f"its owner mends it: `uwf init --shared {hub.path}`"
+    assert told in verify(open_store(str(hub.path)), []).notes
+    assert verify(open_store(world.store.path), []).notes == ()

@@ -75,6 +75,8 @@ def command(
         _announce(session, first, yes=yes)
     pushed = push_remote(store, without_password_prompt(session), remote, threads)
     emit(session, _document(pushed), text=_text)
+    if pushed.gap is not None:
+        note(f"note: {pushed.gap.message}; {pushed.gap.hint}")
     failure = pushed.failure()
     if failure is not None:
         raise failure

@@ -8,7 +8,7 @@ import pytest
 
 from uwf_git.commands.admin.init import NotEmpty
 from uwf_git.commands.admin.init_shared import NotBare, Shared, init_shared
-from uwf_git.store.git.hook_files import SHIMS, ForeignHook, HooksElsewhere
+from uwf_git.store.git.hook_files import SHIMS, ForeignHook, HooksElsewhere, find_unpinned
 
 Git = Callable[..., str]
 
@@ -30,7 +30,9 @@ def test_new_one_is_as_git_would_make_it_and_more(tmp_path: Path, git: Git) -> N
     assert settings["core.sharedrepository"] == "group"
     assert settings["core.bare"] == "true"
     assert settings["uwf.store"] == "true"
+    assert settings["core.hookspath"] == "hooks"
     assert settings["receive.fsckobjects"] == "true"
+    assert settings["receive.shallowupdate"] == "false"
     assert settings["receive.denynonfastforwards"] == "true"
     hidden = git("config", "--get-all", "transfer.hideRefs", cwd=hub)
     assert hidden.split() == ["refs/uwf", "refs/replace"]
@@ -101,18 +103,43 @@ def test_hooks_of_others_keep_everything_as_it_is(tmp_path: Path, git: Git) -> N
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_hooks_path_of_the_user_is_refused_before_any_change(
-    *, exists: bool, tmp_path: Path, git: Git
-) -> None:
+def test_hooks_path_of_the_user_does_not_count(*, exists: bool, tmp_path: Path, git: Git) -> None:
     hub = tmp_path / "hub.git"
+    git("config", "--global", "core.hooksPath", "/etc/hooks", cwd=tmp_path)
     if exists:
         git("init", "-q", "--bare", hub, cwd=tmp_path)
-    git("config", "--global", "core.hooksPath", "/etc/hooks", cwd=tmp_path)
+
+    share(hub)
+
+    assert git("config", "core.hooksPath", cwd=hub) == "hooks\n"
+
+
+def test_hooks_path_of_the_repository_is_refused_before_any_change(
+    tmp_path: Path, git: Git
+) -> None:
+    hub = tmp_path / "hub.git"
+    git("init", "-q", "--bare", hub, cwd=tmp_path)
+    git("config", "core.hooksPath", "/etc/hooks", cwd=hub)
+    config = (hub / "config").read_bytes()
 
     with pytest.raises(HooksElsewhere):
         share(hub)
 
-    assert hub.exists() is exists
+    assert (hub / "config").read_bytes() == config
+
+
+def test_older_one_gets_what_it_lacks(tmp_path: Path, git: Git) -> None:
+    hub = tmp_path / "hub.git"
+    share(hub)
+    assert find_unpinned(str(hub)) is None
+    git("config", "--unset", "core.hooksPath", cwd=hub)
+    assert find_unpinned(str(hub)) == (
+        "it does not set core.hooksPath, so the git settings of whoever pushes count"
+    )
+
+    assert not share(hub).created
+
+    assert find_unpinned(str(hub)) is None
 
 
 def test_folder_of_other_files_is_refused(tmp_path: Path) -> None:

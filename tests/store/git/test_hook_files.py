@@ -12,6 +12,7 @@ from uwf_git.store.git.hook_files import (
     HooksElsewhere,
     HooksLinked,
     check_hooks,
+    find_unpinned,
     install_hooks,
 )
 
@@ -156,3 +157,20 @@ def test_other_hooks_path_is_refused(elsewhere: str, tmp_path: Path) -> None:
 def test_git_that_is_sent_to_the_same_place_is_fine(tmp_path: Path) -> None:
     for same in ("hooks", str(tmp_path / "hooks")):
         check_hooks(str(tmp_path), GitConfig({"core.hookspath": [same]}))
+
+
+def test_empty_hooks_path_is_another_one(tmp_path: Path) -> None:
+    with pytest.raises(HooksElsewhere):
+        check_hooks(str(tmp_path), GitConfig({"core.hookspath": [""]}))
+
+
+def test_store_whose_hooks_git_does_not_run_is_told(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("[core]\n\thooksPath = /etc/hooks\n")
+    assert find_unpinned(str(tmp_path)) is None  # it has no hooks of ours
+
+    install_hooks(str(tmp_path), python="")
+
+    assert find_unpinned(str(tmp_path)) == (
+        "its core.hooksPath is /etc/hooks, so git runs none of its hooks"
+    )

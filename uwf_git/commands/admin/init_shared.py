@@ -16,8 +16,7 @@ from uwf_git.store.git.config import (
     read_config_file,
     set_config,
 )
-from uwf_git.store.git.hook_files import check_hooks, install_hooks
-from uwf_git.store.git.scopes import read_user_config
+from uwf_git.store.git.hook_files import PINNED, check_hooks, install_hooks
 from uwf_git.store.git.shared_mode import NAME, share_folder, shared_umask
 from uwf_git.store.store import Store, find_git_dir, open_store
 
@@ -26,7 +25,7 @@ _HIDE = "transfer.hideRefs"
 _LOCAL_REFS, _REPLACEMENTS = "refs/uwf", "refs/replace"
 
 _AS_A_GROUP = GitConfig({NAME.lower(): ["group"]})
-_SETTINGS = {NAME: "group", "receive.fsckObjects": "true"}
+_SETTINGS = {NAME: "group", **PINNED}
 # `git init --shared` sets it too; the branches of an existing repository are not ours to restrict.
 _NEW_SETTINGS = {"receive.denyNonFastForwards": "true"}
 
@@ -84,13 +83,13 @@ def init_shared(path: str | None, cwd: str, environ: Mapping[str, str], *, pytho
 def _check_hooks(target: str, environ: Mapping[str, str]) -> None:
     git_dir = find_git_dir(target)
     if git_dir is None:
-        check_hooks(target, read_user_config(environ))
+        check_hooks(target, GitConfig({}))
         return
     store = open_store(git_dir, environ=environ)
     # git guesses the same where the config does not say.
     if not store.config.get_flag("core.bare", default=os.path.basename(git_dir) != ".git"):
         raise NotBare(store.path)
-    check_hooks(store.path, store.config)
+    check_hooks(store.path, read_config_file(os.path.join(store.path, "config")))
 
 
 def _configure(config_path: str, settings: Mapping[str, str]) -> None:

@@ -5,6 +5,7 @@ store does not know is left alone.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -23,7 +24,10 @@ from uwf_git.commands.remote.push_plan import (
     plan_push,
     restrict,
 )
+from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.hub import find_hub_gap
 from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
+from uwf_git.store.git.config import BadConfig
 from uwf_git.store.objects.walk import Needed, list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef
@@ -37,7 +41,8 @@ from uwf_git.store.remotes.tracking import (
     sort_refs,
     track,
 )
-from uwf_git.store.store import Store
+from uwf_git.store.remotes.url import RemoteUrl
+from uwf_git.store.store import Store, find_git_dir
 from uwf_git.store.threads.heads import resolve_thread
 
 _MOST_NAMED = 5
@@ -132,6 +137,9 @@ class Pushed(NamedTuple):
     damaged: list[tuple[str, str]]
     """Refs whose objects are not all here, and why."""
 
+    gap: Finding | None = None
+    """How pushes may escape the rules of the remote, where that can be seen."""
+
     def standing(self, *standings: str) -> list[NotPushed]:
         """Return the refs that were not pushed for one of these reasons."""
         return [each for each in self.left if each.standing in standings]
@@ -168,9 +176,19 @@ def push_remote(
         ids = [resolve_thread(store, text) for text in threads]
         here = restrict(here, ids)
         unreadable = [ref for ref in unreadable if ref.rpartition("/")[2] in ids]
-    push = _Push(store, remote, here, _open_connection(store, caller, remote))
+    url = remote_url(store, remote, for_push=True)
+    push = _Push(store, remote, here, _open_connection(store, caller, url))
     push.damaged.update((ref, BadRef(ref).message) for ref in unreadable)
-    return push.run()
+    return push.run()._replace(gap=_find_gap(url))
+
+
+def _find_gap(url: RemoteUrl) -> Finding | None:
+    git_dir = find_git_dir(url.text) if url.kind == "path" else None
+    if git_dir is not None:
+        # git has pushed there: what only we cannot read is no reason to fail now.
+        with suppress(BadConfig, OSError):
+            return find_hub_gap(git_dir)
+    return None
 
 
 class _SendParcel(Protocol):
@@ -276,14 +294,13 @@ def _overtaken(unit: PushUnit) -> NotPushed:
     return NotPushed(unit.name, "fetch-first", change.after or change.before or Oid(""), None)
 
 
-def _open_connection(store: Store, caller: Caller, remote: Remote) -> _SendParcel:
-    """Return the way to *remote*: git's protocol, or our own code where no git is installed."""
+def _open_connection(store: Store, caller: Caller, url: RemoteUrl) -> _SendParcel:
+    """Return the way to *url*: git's protocol, or our own code where no git is installed."""
     from uwf_git.store.remotes.transport import (  # noqa: PLC0415 (dulwich's clients cost 70 ms)
         Access,
         send_pack,
     )
 
-    url = remote_url(store, remote, for_push=True)
     access = Access(url, store.config, caller.environ)
     if access.is_served_here:
         from uwf_git.commands.remote.push_locally import (  # noqa: PLC0415 (imports all checks)

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.hub import find_hub_gap
 from uwf_git.commands.verify.puts import check_put_nodes_in
 from uwf_git.commands.verify.targets import Target, find_targets
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
@@ -48,7 +49,7 @@ class VerifyResult(NamedTuple):
     checked: Counts
     troubles: tuple[Finding, ...]
     notes: tuple[Finding, ...]
-    """Oddities that do no harm, and divergence from remotes."""
+    """What is no damage: oddities, divergence from remotes, settings that leave pushes unchecked."""
 
     targets: tuple[Target, ...]
     """The refs that were checked."""
@@ -62,6 +63,9 @@ def verify(store: Store, texts: list[str]) -> VerifyResult:
     targets = find_targets(store, texts)
     run = _Run(store, targets)
     troubles = tuple(islice(run.check(), MOST_TOLD))
+    gap = None if texts else find_hub_gap(store.path)
+    if gap is not None:
+        run.notes.append(gap)
     return VerifyResult(run.checked(), troubles, tuple(run.notes), tuple(targets), run.unsigned)
 
 

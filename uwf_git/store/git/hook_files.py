@@ -11,7 +11,17 @@ from collections.abc import Mapping
 
 from uwf_git.errors import Refused
 from uwf_git.store.disk.durable import remove_file, sync_directories, write_temporary
-from uwf_git.store.git.config import GitConfig
+from uwf_git.store.git.config import GitConfig, read_config_file
+
+HOOKS_PATH = "core.hooksPath"
+
+PINNED: Mapping[str, str] = {
+    # Relative to where receive hooks run, the git directory: the repository may be moved.
+    HOOKS_PATH: "hooks",
+    "receive.fsckObjects": "true",
+    "receive.shallowUpdate": "false",
+}
+"""What a shared store sets itself: unset, the settings of whoever pushes to its path count."""
 
 _EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _MARK = "# Installed by `uwf init --shared`"
@@ -82,14 +92,14 @@ class HooksLinked(Refused):
 
 
 class HooksElsewhere(Refused):
-    """core.hooksPath makes git use another hooks folder."""
+    """The repository's own core.hooksPath makes git use another hooks folder."""
 
     code = "hooks-elsewhere"
 
     def __init__(self, folder: str) -> None:
         super().__init__(
             f"core.hooksPath makes git run the hooks in {folder}, not those of the store",
-            hint="set it for this store alone: `git config core.hooksPath hooks` in it; or have "
+            hint="change it: `git config core.hooksPath hooks` in the store; or have "
             "the hooks there run `uwf hook pre-receive` and `uwf hook post-receive`",
             path=folder,
         )
@@ -98,18 +108,18 @@ class HooksElsewhere(Refused):
 def check_hooks(git_dir: str, config: GitConfig) -> None:
     """Check that ``install_hooks`` may write the hooks, and that git would run them.
 
+    *config* has the settings of the repository alone: those of the user do not count there.
+
     Raises:
         ForeignHook: there is a hook that uwf did not write.
         HooksElsewhere: core.hooksPath is another folder.
         HooksLinked: the hooks folder is a symbolic link.
     """
-    elsewhere = config.get("core.hooksPath")
     own = os.path.join(git_dir, "hooks")
     if os.path.islink(own):
         raise HooksLinked(own)
-    # Relative to where hooks run, in a bare repository the git directory.
-    if elsewhere and os.path.realpath(os.path.join(git_dir, elsewhere)) != os.path.realpath(own):
-        raise HooksElsewhere(elsewhere)
+    if not _runs_own_hooks(git_dir, config):
+        raise HooksElsewhere(config.get(HOOKS_PATH) or "")
     for name in SHIMS:
         path = os.path.join(own, name)
         if os.path.lexists(path) and not _is_ours(path):
@@ -130,6 +140,30 @@ def install_hooks(git_dir: str, *, python: str) -> list[str]:
         _replace_program(path, os.fsencode(own))
         paths.append(path)
     return paths
+
+
+def find_unpinned(git_dir: str) -> str | None:
+    """Return why pushes to the repository may escape its hooks; None if none can, or it has none.
+
+    Raises:
+        BadConfig: its config cannot be parsed.
+    """
+    if not _is_ours(os.path.join(git_dir, "hooks", "pre-receive")):
+        return None
+    own = read_config_file(os.path.join(git_dir, "config"))
+    if not _runs_own_hooks(git_dir, own):
+        return f"its {HOOKS_PATH} is {own.get(HOOKS_PATH)}, so git runs none of its hooks"
+    missing = [name for name in PINNED if own.get(name) is None]
+    if not missing:
+        return None
+    return f"it does not set {', '.join(missing)}, so the git settings of whoever pushes count"
+
+
+def _runs_own_hooks(git_dir: str, config: GitConfig) -> bool:
+    """Check that no setting leads git to another hooks folder."""
+    path = config.get(HOOKS_PATH)
+    own = os.path.join(git_dir, PINNED[HOOKS_PATH])
+    return path is None or os.path.realpath(os.path.join(git_dir, path)) == os.path.realpath(own)
 
 
 def _replace_program(path: str, content: bytes) -> None:
