@@ -1,8 +1,13 @@
 """A remote that lies, disconnects or stays silent destroys nothing; the error is one line."""
 
+import os
 import socket
 import struct
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
 
@@ -10,12 +15,15 @@ import pytest
 from commands.sharing import Site, another, make_hub, share
 from commands.world import World
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
-from dulwich.objects import ObjectID
+from dulwich.objects import Blob, Commit, ObjectID, Tree
 from dulwich.pack import write_pack_objects
+from interop.bombs import BLOB, Entry, delta_bomb, many_large, pack
 from interop.liar import advertised, liar, line
 
 from uwf_git.commands.remote.fetch import fetch_remote
 from uwf_git.store.git.config import set_config
+from uwf_git.store.objects.pack_limits import TransferTooLarge
+from uwf_git.store.objects.walk import list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.exchange import FetchRequest
 from uwf_git.store.remotes.incoming import receive_objects
@@ -97,6 +105,93 @@ def test_an_invalid_pack_leaves_nothing_behind(pack: bytes, site: Site, git: Git
     assert site.refs("uwf/remotes/origin/threads") == {}
     assert list((site.path / "objects" / "pack").glob("*")) == []
     assert git("fsck", "--strict", cwd=site.path) == ""
+
+
+BOMBS = {
+    "an object of 4 GiB": delta_bomb(),
+    "140 objects of 31 MiB": many_large(),
+    "4 billion objects": pack([], count=2**32 - 1),
+    "a blob of 5 GiB": pack([Entry(BLOB, b"\0" * 1000, claimed=5 * 1024**3)]),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS.keys())
+def test_a_pack_that_unfolds_to_gigabytes_is_refused_and_not_kept(bomb: bytes, site: Site) -> None:
+    before = site.refs()
+    refs = {f"refs/threads/{OTHER}": "1" * 40}
+    with (
+        liar(advertised(refs), line(b"NAK\n") + bomb) as url,
+        pytest.raises(TransferTooLarge) as refused,
+    ):
+        redirected(site, url).fetch()
+    assert "\n" not in refused.value.message
+    assert site.refs() == before
+    assert list((site.path / "uwf" / "incoming").iterdir()) == []
+    assert list((site.path / "objects" / "pack").glob("*")) == []
+
+
+def test_refs_and_messages_without_end_are_cut_off(site: Site) -> None:
+    many = b"".join(line(b"2" * 40 + b" refs/heads/%060000d" % at) for at in range(500))
+    refs = {f"refs/threads/{OTHER}": "1" * 40}
+    band = advertised(refs, b"side-band-64k")
+    endless = line(b"\2" + b"x" * 60000) * 500
+    for greeting, answer in ((many, b""), (band, line(b"NAK\n") + endless)):
+        with liar(greeting, answer) as url, pytest.raises(TransferTooLarge, match="more than 24m"):
+            redirected(site, url).fetch()
+
+
+class _Files(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain")
+        self.end_headers()
+        self.wfile.write(b"1" * 40 + f"\trefs/threads/{OTHER}\n".encode())
+
+    def log_message(self, *_words: object) -> None:
+        """Say nothing."""
+
+
+def test_web_server_that_knows_no_git_is_told(site: Site) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Files)
+    serving = threading.Thread(target=server.serve_forever, args=(0.02,))
+    serving.start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}/hub.git"
+        with pytest.raises(RemoteFailed, match="it serves files, not git's protocol"):
+            redirected(site, url).fetch()
+    finally:
+        server.shutdown()
+        serving.join()
+        server.server_close()
+
+
+def test_json_that_takes_gigabytes_of_memory_is_refused_in_little(
+    site: Site, tmp_path: Path
+) -> None:
+    """The file has 31 MiB, which is allowed; as Python values it takes some 700 MB."""
+    hub = make_hub(tmp_path)
+    there = open_store(str(hub))
+    tip, objects = thread_tip(site), open_store(str(site.path)).objects
+    needed = [objects[each] for each in list_new_objects(objects, tip, ())]
+    there.objects.add_objects([(each, None) for each in needed])
+    commit = objects[ObjectID(tip.encode())]
+    assert isinstance(commit, Commit)
+    tree = objects[commit.tree]
+    assert isinstance(tree, Tree)
+    now = Blob.from_string(b"[" + b"[]," * (10 * 1024 * 1024) + b"[]]")
+    tree[b"now.json"] = (0o100644, now.id)
+    commit.tree = tree.id
+    there.objects.add_objects([(each, None) for each in (now, tree, commit)])
+    there.refs.create(f"refs/{next(iter(site.refs('threads')))}", Oid(commit.id.decode()))
+    command = [sys.executable, "-m", "uwf_git", "clone", str(hub), "there.git"]
+
+    with open(tmp_path / "told", "w+b") as told:
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=told, stderr=told)
+        _pid, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+
+    assert b"took too much memory" in (tmp_path / "told").read_bytes()
+    assert used.ru_maxrss // 1024 < 512
 
 
 def test_a_thread_whose_objects_did_not_all_come_is_named_and_not_tracked(

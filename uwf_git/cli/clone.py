@@ -15,7 +15,7 @@ from uwf_git.commands.remote.clone import clone_store
     "uwf clone git@example.com:team/threads.git",
     "uwf clone https://example.com/threads.git ~/threads.git",
     exits={
-        1: "PATH exists, or the remote cannot be reached; nothing is left behind",
+        1: "PATH exists, the remote cannot be reached or sends too much; nothing is left behind",
         5: "the remote has damaged refs, which were not adopted; the others are cloned",
     },
 )

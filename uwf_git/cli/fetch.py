@@ -14,7 +14,7 @@ from uwf_git.commands.remote.fetch import fetch_remote
     "uwf fetch",
     "uwf fetch origin --format text",
     exits={
-        1: "there is no such remote, or it cannot be reached",
+        1: "there is no such remote, it cannot be reached, or it sends too much",
         4: "a thread is busy, or both sides continued it; the others are fetched",
         5: "a ref is damaged, there or here, and was not adopted; the others are fetched",
     },

@@ -18,11 +18,11 @@ from uwf_git.commands.admin.config import (
     unset_setting,
 )
 from uwf_git.commands.agent_run.max_running import BadMaxRunning
-from uwf_git.commands.receive.limits import BadReceiveLimit
 from uwf_git.commands.turn.retries import BadRetrySetting
 from uwf_git.errors import UwfError
 from uwf_git.store.git.config import set_config
 from uwf_git.store.git.config_text import scan_config
+from uwf_git.store.remotes.limits import BadReceiveLimit
 from uwf_git.store.trust import describe_command, is_trusted, list_trusted
 
 Git = Callable[..., str]

@@ -8,11 +8,11 @@ from fresh_store import fresh_store
 from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.receive.limits import BadReceiveLimit
 from uwf_git.commands.receive.rules import RefUpdate, Refusal, check_received
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.builtin import TEXT
 from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.limits import BadReceiveLimit
 from uwf_git.store.store import Store
 
 

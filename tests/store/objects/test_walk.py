@@ -124,3 +124,34 @@ def test_a_tree_that_comes_back_is_listed_whole(store: Store, git: Git) -> None:
     for trees in ([one, two, one], [one, two, one, two, moved, one], [one, moved, two, one]):
         tip = chain(store, trees)
         assert walked(store, tip, set()) == by_git(git, store, tip)
+
+
+def test_folder_that_is_missing_is_damage_before_any_is_read(store: Store) -> None:
+    tree = Tree()
+    for at in range(3):
+        tree.add(b"%d" % at, 0o040000, ObjectID(b"%040d" % (at + 1)))
+    tip = commit_of(store, tree)
+    with pytest.raises(StoreDamaged, match="0001 is missing"):
+        list_new_objects(store.objects, tip, ())
+
+
+def test_folder_that_is_named_often_is_walked_once(store: Store) -> None:
+    inner = Tree()
+    blob = Blob.from_string(b"x")
+    inner.add(b"x", 0o100644, blob.id)
+    tree = Tree()
+    for at in range(1000):
+        tree.add(b"%d" % at, 0o040000, inner.id)
+    store.objects.add_objects([(blob, None), (inner, None)])
+    tip = commit_of(store, tree)
+    assert len(walked(store, tip, set())) == 4
+
+
+def commit_of(store: Store, tree: Tree) -> Oid:
+    commit = Commit()
+    commit.tree = tree.id
+    commit.author = commit.committer = b"A <a@b>"
+    commit.author_time = commit.commit_time = commit.author_timezone = commit.commit_timezone = 0
+    commit.message = b"x"
+    store.objects.add_objects([(tree, None), (commit, None)])
+    return Oid(commit.id.decode())

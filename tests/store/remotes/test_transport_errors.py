@@ -1,6 +1,7 @@
 import pytest
 from dulwich.client import HTTPProxyUnauthorized, StrangeHostname
 from dulwich.errors import GitProtocolError, HangupException, NotGitRepository
+from urllib3.exceptions import ReadTimeoutError
 
 from uwf_git.errors import Refused
 from uwf_git.store.remotes.transport_errors import (
@@ -22,6 +23,7 @@ URL = RemoteUrl("http", "https://me:secret@host/x")
         (GitProtocolError("timed out"), "did not answer in time"),
         (GitProtocolError("unexpected http resp 403 for https://me:secret@host/x"), "403"),
         (GitProtocolError(), "broke off"),
+        (ReadTimeoutError(None, None, "Read timed out."), "did not answer in time"),  # type: ignore[arg-type]  # as in a pool
         (HangupException(), "without a message"),
         (HangupException([b"Warning: hello\n", b"fatal: no \x1b[2Jsuch place\n"]), "x: no "),
         (

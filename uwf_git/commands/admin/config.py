@@ -9,7 +9,6 @@ import os
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import split_command
-from uwf_git.commands.receive.limits import MAX_BLOB_SIZE, RECEIVE_TIMEOUT, read_receive_limits
 from uwf_git.commands.turn.choose_agent import CONFIG_NAME
 from uwf_git.commands.turn.keep import KEEP_LOGS, RECORD_ENV, read_keep_rules
 from uwf_git.commands.turn.retries import BACKOFF, RETRIES, read_retry
@@ -21,6 +20,8 @@ from uwf_git.store.git.config import (
     remove_config,
     set_config,
 )
+from uwf_git.store.objects.pack_limits import MAX_BLOB_SIZE, MAX_FETCH_OBJECTS, MAX_FETCH_SIZE
+from uwf_git.store.remotes.limits import RECEIVE_TIMEOUT, read_fetch_limits, read_receive_limits
 from uwf_git.store.store import Store
 from uwf_git.store.trust import describe_command, trust_agents
 
@@ -33,7 +34,12 @@ SETTINGS: dict[str, str] = {
     "uwf.backoff": "seconds before the first retry; each later retry waits longer (1 unless set)",
     KEEP_LOGS: "how much of the log of a step that went well is kept (64k unless set, 0 is none)",
     RECORD_ENV: "the variables of an agent's environment that its step keeps, masked: LANG NODE_*",
-    "uwf.maxBlobSize": "the largest blob that a push may bring (32m unless set, 0 is no limit)",
+    "uwf.maxBlobSize": "the largest blob that a push or a fetch may bring (32m unless set, 0 is no "
+    "limit)",
+    "uwf.maxFetchSize": "the most bytes that a fetch may bring (unless set 4g packed, and unpacked "
+    "256 times that or 1g; 0 is no limit)",
+    "uwf.maxFetchObjects": "the most objects that a fetch may bring (1000000 unless set, 0 is no "
+    "limit)",
     "uwf.receiveTimeout": "seconds that the check of a push may take (600 unless set)",
     "uwf.onReceive": "the command that a shared store runs for each pushed transition",
     "uwf.onEvent": "the command that is run for each event of what is recorded here",
@@ -41,7 +47,8 @@ SETTINGS: dict[str, str] = {
 
 _COMMANDS = {CONFIG_NAME, "uwf.onReceive", "uwf.onEvent"}
 _FLAGS = {"uwf.store", "uwf.fsync"}
-_NUMBERS = {"uwf.maxRunning", RETRIES, BACKOFF, KEEP_LOGS, MAX_BLOB_SIZE, RECEIVE_TIMEOUT}
+_RECEIVED = {MAX_BLOB_SIZE, MAX_FETCH_SIZE, MAX_FETCH_OBJECTS, RECEIVE_TIMEOUT}
+_NUMBERS = {"uwf.maxRunning", RETRIES, BACKOFF, KEEP_LOGS, *_RECEIVED}
 _FLAG_VALUES = {"true", "false", "yes", "no", "on", "off", "1", "0"}
 
 
@@ -172,8 +179,9 @@ def unset_setting(store: Store, name: str) -> Setting:
 
 def _check_number(name: str, config: GitConfig) -> None:
     """Check a number by the function that reads it later."""
-    if name in {MAX_BLOB_SIZE, RECEIVE_TIMEOUT}:
+    if name in _RECEIVED:
         read_receive_limits(config)
+        read_fetch_limits(config)
     elif name in {RETRIES, BACKOFF}:
         read_retry(config, {})
     elif name == KEEP_LOGS:

@@ -5,9 +5,11 @@ this store has in its history, to one that was checked.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.reconcile import check_no_work_waits
+from uwf_git.commands.verify.limited import first_finding
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.thread_id import ThreadId
@@ -38,7 +40,8 @@ def adopt_remote_history(
             with lock_thread(store, thread, since_ms=caller.now_ms()):
                 head = Head(thread, kept, archived=False)
                 check_no_work_waits(store, head)
-                if any(check_thread(store, thread, there, archived=is_archived)):
+                check = partial(check_thread, store, thread, there, archived=is_archived)
+                if first_finding(store, check) is not None:
                     continue
                 moved = advance_head(store, head, there)
                 if is_archived:

@@ -9,7 +9,6 @@ Source: FORMAT.md, "Refs".
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from uwf_git.commands.receive.limits import read_receive_limits
 from uwf_git.commands.receive.ref_rules import Push, find_bad_move, find_bad_name
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal, ours_among
 from uwf_git.commands.verify.finding import Finding
@@ -20,6 +19,7 @@ from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.limited import LimitedObjects
 from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.limits import read_receive_limits
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.workflows.registry import WORKFLOWS

@@ -24,6 +24,7 @@ from uwf_git.store.objects.walk import Needed, list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.exchange import FetchRequest
 from uwf_git.store.remotes.incoming import Incoming, receive_objects
+from uwf_git.store.remotes.limits import read_fetch_limits
 from uwf_git.store.remotes.mirror import refuse_mirror
 from uwf_git.store.remotes.remotes import Remote, choose_remote, remote_url
 from uwf_git.store.remotes.thread_sides import Sides
@@ -136,12 +137,14 @@ def fetch_remote(store: Store, caller: Caller, name: str | None) -> Fetched:
     Raises:
         MirrorStore: a remote of the store is a mirror.
         NoSuchRemote, WhichRemote, BadRemoteUrl: there is no remote to fetch from.
+        BadReceiveLimit: a limit of what may be fetched is not a number.
         RemoteFailed: it cannot be reached, or breaks off; nothing has changed.
+        TransferTooLarge: it sends more than the limits allow; nothing has changed.
     """
     refuse_mirror(store.config)
     remote = choose_remote(store.config, name)
     received = _Received(store, remote)
-    with receive_objects(store) as incoming:
+    with receive_objects(store, read_fetch_limits(store.config)) as incoming:
         _transfer(store, caller, received, incoming)
         incomplete = received.drop_incomplete(incoming)
         if len(incomplete) < len(received.wanted):

@@ -11,15 +11,16 @@ sides have commits of their own, both are kept.
 | archived | active | the archive stays; a push repairs the remote |
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from contextlib import suppress
-from itertools import islice
+from functools import partial
 from typing import Literal, NamedTuple
 
 from uwf_git.commands.agent_run.check_idle import check_nothing_runs
 from uwf_git.commands.agent_run.runs import forget_run, is_finished
 from uwf_git.commands.verify.arrivals import Arrival
 from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.limited import first_finding
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.commands.verify.workflow import check_workflow
 from uwf_git.errors import Conflict, StoreDamaged
@@ -127,9 +128,7 @@ def take_over_steering(
         if not is_descendant(store.objects, there, here):
             return None
         arrival = Arrival(thread, here, there, archived=False)
-        if arrival not in passed and any(
-            check_thread(store, thread, there, archived=False, known=here)
-        ):
+        if arrival not in passed and _find_first(store, arrival):
             return None
         bases = {find_turn_start(store, read_snapshot(store, each)) for each in (here, there)}
         if len(bases) == 1:
@@ -161,12 +160,12 @@ def _reconcile_arrival(store: Store, arrival: Arrival, passed: Container[Arrival
             return Reconciled("unchanged", ref, here, there)
         _check_is_here(store, ACTIVE + thread, here)
         # Refuse what is no history of this thread: a fork would not help.
-        finding = _first(check_thread(store, thread, there, archived=archived))
+        finding = _find_first(store, arrival._replace(known=None))
         return Reconciled("diverged" if finding is None else "refused", ref, here, there, finding)
     if here == there and not archived:
         return Reconciled("unchanged", ref, here, there)
     if arrival not in passed:
-        finding = _first(check_thread(store, thread, there, archived=archived, known=here))
+        finding = _find_first(store, arrival)
         if finding is not None:
             return Reconciled("refused", ref, here, there, finding)
     if here is None:
@@ -213,8 +212,10 @@ def check_no_work_waits(store: Store, head: Head) -> None:
         raise RunUnrecorded(head.thread)
 
 
-def _first(findings: Iterator[Finding]) -> Finding | None:
-    return next(islice(findings, 1), None)
+def _find_first(store: Store, arrival: Arrival) -> Finding | None:
+    thread, known, tip, archived = arrival
+    check = partial(check_thread, store, thread, tip, archived=archived, known=known)
+    return first_finding(store, check)
 
 
 def reconcile_workflow(store: Store, remote: Remote, name: str) -> Reconciled:
@@ -234,7 +235,8 @@ def reconcile_workflow(store: Store, remote: Remote, name: str) -> Reconciled:
                 _check_is_here(store, ref, here)
             return Reconciled("unchanged" if is_ahead else "diverged", ref, here, there)
         finding = _same_in_another_case(store, name, ref) if here is None else None
-        finding = finding or _first(check_workflow(store, name, there, known=here))
+        check = partial(check_workflow, store, name, there, known=here)
+        finding = finding or first_finding(store, check)
     except StoreDamaged as error:
         finding = Finding(error.message, error.hint or "see `git fsck`", ref)
         return Reconciled("refused", ref, finding=finding)

@@ -4,9 +4,12 @@ A thread that does not pass must be checked alone to learn why: one finding fail
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from uwf_git.commands.verify.thread import Claim, ThreadChecks
+from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.limited import first_finding
+from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
@@ -34,22 +37,19 @@ def pass_arrivals(store: Store, arrivals: Sequence[Arrival]) -> set[Arrival]:
     """Return the arrivals without findings; one finding fails its whole batch."""
     passed: set[Arrival] = set()
     for batch in _batches(arrivals):
-        checks = ThreadChecks(TreeChecks(store))
-        if (
-            not any(_is_wrong(checks, each) for each in batch)
-            and next(checks.finish(), None) is None
-        ):
+        if first_finding(store, partial(_check, store, batch)) is None:
             passed.update(batch)
     return passed
+
+
+def _check(store: Store, batch: Sequence[Arrival]) -> Iterator[Finding]:
+    checks = ThreadChecks(TreeChecks(store))
+    for each in batch:
+        place: RefKind = "archive" if each.archived else "active"
+        yield from checks.check(Claim(each.ref, each.thread, each.tip, place), known=each.known)
+    yield from checks.finish()
 
 
 def _batches(arrivals: Sequence[Arrival]) -> Iterator[Sequence[Arrival]]:
     for start in range(0, len(arrivals), _MOST_AT_ONCE):
         yield arrivals[start : start + _MOST_AT_ONCE]
-
-
-def _is_wrong(checks: ThreadChecks, arrival: Arrival) -> bool:
-    claim = Claim(
-        arrival.ref, arrival.thread, arrival.tip, "archive" if arrival.archived else "active"
-    )
-    return next(checks.check(claim, known=arrival.known), None) is not None

@@ -49,7 +49,7 @@ class VerifyResult(NamedTuple):
     checked: Counts
     troubles: tuple[Finding, ...]
     notes: tuple[Finding, ...]
-    """What is no damage: oddities, divergence from remotes, settings that leave pushes unchecked."""
+    """What is no damage: oddities, divergence from remotes, settings that let pushes pass."""
 
     targets: tuple[Target, ...]
     """The refs that were checked."""

@@ -42,7 +42,7 @@ class LimitedObjects:
 
     def __init__(self, objects: ObjectStore, *, most_blob_bytes: int) -> None:
         self._objects = objects
-        self._most = {"blob": most_blob_bytes, "tree": _TREE_BYTES}
+        self._most_blob_bytes = most_blob_bytes
 
     def __contains__(self, sha1: ObjectID) -> bool:
         return find_size(self._objects, sha1) is not None
@@ -64,7 +64,7 @@ class LimitedObjects:
         size = find_size(self._objects, oid)
         if size is None:
             return
-        most = self._most.get(size.kind, _COMMIT_BYTES)
+        most = most_bytes_of(size.kind, most_blob_bytes=self._most_blob_bytes)
         if size.size_bytes > most:
             raise OversizedObject(
                 size.kind,
@@ -80,6 +80,11 @@ class LimitedObjects:
     ) -> object:
         """Write the objects into the store."""
         return self._objects.add_objects(objects, progress)
+
+
+def most_bytes_of(kind: str, *, most_blob_bytes: int) -> int:
+    """Return how large an object of this *kind* may be."""
+    return {"blob": most_blob_bytes, "tree": _TREE_BYTES}.get(kind, _COMMIT_BYTES)
 
 
 def render_size(size_bytes: int) -> str:

@@ -190,6 +190,17 @@ def read_base_distance(entry: bytes, at: int) -> tuple[int, int]:
     return distance, at + 1
 
 
+def read_number(content: bytes | bytearray, at: int) -> tuple[int, int]:
+    """Return the number at *at*, of seven bits a byte, lowest first, and where it ends."""
+    number = shift = 0
+    while True:
+        byte, at = content[at], at + 1
+        number |= (byte & 127) << shift
+        shift += 7
+        if not byte & 128:
+            return number, at
+
+
 def _open(folder: str, name: str) -> _Pack | None:
     """Open a pack by the name of its index; None if git does not write such packs today."""
     path = os.path.join(folder, name)

@@ -23,6 +23,7 @@ from uwf_git.store.objects.pack_file import (
     REF_DELTA,
     read_base_distance,
     read_entry_head,
+    read_number,
 )
 
 _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
@@ -112,19 +113,8 @@ def _measure(pack: _Pack, offset: int) -> ObjectSize | None:
     return None
 
 
-def _read_number(content: bytes, at: int) -> tuple[int, int]:
-    """Return the number at *at*, of seven bits a byte, lowest first, and where it ends."""
-    number = shift = 0
-    while True:
-        byte, at = content[at], at + 1
-        number |= (byte & 127) << shift
-        shift += 7
-        if not byte & 128:
-            return number, at
-
-
 def _size_after(compressed: bytes) -> int:
     """Return the size of the object that a delta makes: the second number in it."""
     delta = zlib.decompressobj().decompress(compressed, _LONGEST_HEADER)
-    _size_before, at = _read_number(delta, 0)
-    return _read_number(delta, at)[0]
+    _size_before, at = read_number(delta, 0)
+    return read_number(delta, at)[0]

@@ -81,6 +81,7 @@ def _walk_changes(
 ) -> Iterator[ObjectID]:
     """Yield a tree and its entries, except entries that the tree before has at the same path."""
     waiting = [pair]
+    queued = {pair[0]}
     while waiting:
         oid, before = waiting.pop()
         if oid == before or oid in needed or oid in known:
@@ -92,7 +93,10 @@ def _walk_changes(
             if entry.sha == old.get(entry.path) or entry.sha in needed or entry.sha in known:
                 continue
             if stat.S_ISDIR(entry.mode):
-                waiting.append((entry.sha, old.get(entry.path)))
+                # Once, and only what is here: a tree can name a hundred thousand.
+                if entry.sha not in queued:
+                    queued.add(_check_is_here(objects, entry.sha))
+                    waiting.append((entry.sha, old.get(entry.path)))
             elif stat.S_IFMT(entry.mode) != _SUBMODULE:
                 yield _check_is_here(objects, entry.sha)
 

@@ -9,49 +9,85 @@ pack, leaves a `.idx.lock` behind that would block the same pack for ever.
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, cast
 
-from dulwich.objects import ObjectID
+from dulwich.objects import ObjectID, RawObjectID, sha_to_hex
 from dulwich.pack import generate_unpacked_objects
 
 from uwf_git.store.disk.durable import remove_file, sync_directories
 from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.objects.incoming_pack import IncomingPack, count_objects
+from uwf_git.store.objects.limited import LimitedObjects
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
+from uwf_git.store.objects.pack_limits import PackLimits
 from uwf_git.store.store import Store
 
 _LOCK = ".lock"
 _OURS = re.compile(r"[0-9a-f]{16}\.lock")
+_PACK, _INDEX = "received.pack", "received.idx"
+_PACK_HEAD_BYTES = 12
+_READ_ONLY = 0o444
+
+_DEFAULT = PackLimits()
 
 
 class Incoming:
     """One transfer."""
 
-    def __init__(self, store: Store, folder: str, spool: IO[bytes]) -> None:
-        self._store = store
-        self._spool = spool
+    def __init__(self, store: Store, folder: str, limits: PackLimits) -> None:
+        self._store, self._folder, self._limits = store, folder, limits
         os.makedirs(os.path.join(folder, "pack"))
         os.makedirs(os.path.join(folder, "info"))
         with open(os.path.join(folder, "info", "alternates"), "wb") as file:
             file.write(os.fsencode(os.path.join(store.path, "objects")) + b"\n")
         self.objects = DurableObjects(folder)
         """The received objects, and behind them those of the store."""
+        self._head = b""
+        self._written = 0
+        self.spool: IO[bytes] = open(os.path.join(folder, _PACK), "w+b")  # noqa: SIM115 (closed with the transfer)
+        """What was written so far; whoever provides the folder closes it."""
 
     def write(self, content: bytes) -> int:
-        """Append bytes to the pack."""
-        return self._spool.write(content)
-
-    def unpack(self) -> None:
-        """Index what was written as a pack, checked against its checksum.
+        """Append bytes to the pack.
 
         Raises:
-            the errors of dulwich for a broken pack, which `transport_errors.failures` knows.
+            TransferTooLarge: it is too long, or claims too many objects.
         """
-        if self._spool.tell():
-            self._spool.seek(0)
-            self.objects.add_thin_pack(self._spool.read, None)
+        if len(self._head) < _PACK_HEAD_BYTES:
+            self._head += content[:_PACK_HEAD_BYTES]
+            # What is no pack at all is for `unpack` to tell.
+            with suppress(ValueError):
+                self._limits.check_count(count_objects(self._head))
+        self._written += len(content)
+        self._limits.check_pack(self._written)
+        return self.spool.write(content)
+
+    def unpack(self) -> None:
+        """Index what was written as a pack; check every object in it, and add missing bases.
+
+        Raises:
+            TransferTooLarge: it is beyond the limits.
+            the errors of a broken pack, which `transport_errors.failures` knows.
+        """
+        if not self._written:
+            return
+        self.spool.flush()
+        index = os.path.join(self._folder, _INDEX)
+        checksum = IncomingPack(self.spool, self._limits, self._find_base).index(index)
+        self.spool.close()
+        if count_objects(self._head) == 0:
+            return
+        name = os.path.join(self.objects.pack_dir, f"pack-{checksum.hex()}")
+        for path, ending in ((os.path.join(self._folder, _PACK), ".pack"), (index, ".idx")):
+            os.chmod(path, _READ_ONLY)
+            os.replace(path, name + ending)
+
+    def _find_base(self, name: bytes) -> tuple[int, bytes]:
+        most = self._limits.most_blob_bytes
+        objects = LimitedObjects(self._store.objects, most_blob_bytes=most)
+        return objects.get_raw(sha_to_hex(RawObjectID(name)))
 
     def move_into_store(self) -> None:
         """Move the received packs into the store, durably."""
@@ -71,16 +107,17 @@ class Incoming:
 
 
 @contextmanager
-def receive_objects(store: Store) -> Iterator[Incoming]:
-    """Provide a folder for one transfer, and remove it afterwards."""
+def receive_objects(store: Store, limits: PackLimits = _DEFAULT) -> Iterator[Incoming]:
+    """Provide a folder for one transfer within *limits*, and remove it afterwards."""
     place = store.local_path("incoming")
     os.makedirs(place, exist_ok=True)
     _remove_stale(place)
     with ExitStack() as stack:
         folder = _claim(stack, place)
         try:
-            spool = stack.enter_context(tempfile.TemporaryFile(dir=place))
-            yield Incoming(store, folder, spool)
+            incoming = Incoming(store, folder, limits)
+            stack.callback(incoming.spool.close)
+            yield incoming
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             remove_file(folder + _LOCK)

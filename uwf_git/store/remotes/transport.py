@@ -5,10 +5,12 @@ Only push, fetch and clone import this module: dulwich's client costs 70 ms.
 git itself serves local paths where it is installed: dulwich's own way runs no hooks.
 """
 
+import logging
 import shlex
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from dulwich.client import (
@@ -36,8 +38,14 @@ from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.remotes.credential import Credential, find_credential, report_credential
 from uwf_git.store.remotes.exchange import ChooseWants, PackParcel, Parcel, PushReport
 from uwf_git.store.remotes.incoming import Incoming
+from uwf_git.store.remotes.meter import ErrorOutput, Meter
 from uwf_git.store.remotes.remotes import SHARED
-from uwf_git.store.remotes.transport_errors import AtomicUnsupported, failures, unauthorized
+from uwf_git.store.remotes.transport_errors import (
+    AtomicUnsupported,
+    failures,
+    not_smart,
+    unauthorized,
+)
 from uwf_git.store.remotes.url import RemoteUrl
 
 if TYPE_CHECKING:
@@ -46,6 +54,10 @@ if TYPE_CHECKING:
 SILENCE_S = 120.0
 """How long a server may send nothing; git's own send a progress line every 5 seconds."""
 
+# What dulwich logs quotes the server; the first handler would be standard error.
+logging.getLogger("dulwich").addHandler(logging.NullHandler())
+
+_HTTP_OK = 200
 _MOST_HAVES = 256
 _PREFIXES = [f"refs/{each}/".encode() for each in SHARED]
 
@@ -77,8 +89,10 @@ def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
 
     Raises:
         RemoteFailed: it cannot be reached, or breaks the protocol.
+        TransferTooLarge: it sends more than *incoming* or we accept.
     """
     haves = _Haves()
+    meter = Meter()
 
     def determine(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
         del depth  # dulwich passes it to every callback
@@ -86,12 +100,15 @@ def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
         haves.offer(request.haves)
         return [ObjectID(oid.encode()) for oid in request.wants]
 
+    def write(content: bytes) -> int:
+        meter.allow(content)
+        return _own(incoming.write)(content)
+
     def fetch(client: GitClient, path: str) -> None:
         walker = cast("GraphWalker", haves)
-        write = _own(incoming.write)
         client.fetch_pack(path.encode(), determine, walker, write, ref_prefix=_PREFIXES)
 
-    _connect_and(fetch, access, "pull")
+    _connect_and(fetch, access, "pull", meter)
     with _own_errors_unwrapped(), failures(access.url):
         _unpack(incoming)
 
@@ -221,17 +238,23 @@ def _own_errors_unwrapped() -> Iterator[None]:
         raise error.__cause__ or error from None
 
 
-def _connect_and(action: Callable[[GitClient, str], T], access: Access, operation: str) -> T:
+def _connect_and(
+    action: Callable[[GitClient, str], T],
+    access: Access,
+    operation: str,
+    meter: Meter | None = None,
+) -> T:
     """Run *action* on a connection; once more with a credential if HTTP requires one."""
+    run = partial(_run_on_client, action, access, operation, meter or Meter())
     with _own_errors_unwrapped(), failures(access.url), _socket_timeout(access.silence_s):
         try:
-            return _run_on_client(action, access, operation)
+            return run()
         except HTTPUnauthorized as error:
             credential = find_credential(access.url, access.git, access.environ)
             if credential is None:
                 raise unauthorized(access.url, told=False) from error
         try:
-            done = _run_on_client(action, access, operation, credential)
+            done = run(credential)
         except HTTPUnauthorized as error:
             report_credential("reject", credential, access.git, access.environ)
             raise unauthorized(access.url, told=True) from error
@@ -243,6 +266,7 @@ def _run_on_client(
     action: Callable[[GitClient, str], T],
     access: Access,
     operation: str,
+    meter: Meter,
     credential: Credential | None = None,
 ) -> T:
     debug("RAJMAANE", "remote asked", operation=operation, url=access.url.shown)
@@ -250,28 +274,34 @@ def _run_on_client(
     with ExitStack() as stack:
         stack.callback(client.close)
         if isinstance(client, TraditionalGitClient):
-            _close_connections(stack, client)
+            _watch_connections(stack, client, meter)
         elif isinstance(client, Urllib3HttpGitClient):
-            _close_responses(stack, client)
+            _watch_responses(stack, client, meter, access.url)
         return action(client, path)
 
 
-def _close_connections(stack: ExitStack, client: TraditionalGitClient) -> None:
-    """Close what *client* opens: dulwich 1.2 does not when the server sends no git protocol."""
+def _watch_connections(stack: ExitStack, client: TraditionalGitClient, meter: Meter) -> None:
+    """Count what *client* reads, and close what it opens.
+
+    dulwich 1.2 does not close it when the server sends no git protocol.
+    """
     connect = client._connect  # noqa: SLF001 - what its subclasses are there to override
 
     def connect_and_remember(
         cmd: bytes, path: str | bytes, protocol_version: int | None = None
     ) -> tuple[Protocol, Callable[[], bool], IO[bytes] | None]:
-        made = connect(cmd, path, protocol_version)
-        stack.callback(made[0].close)
-        return made
+        protocol, can_read, errors = connect(cmd, path, protocol_version)
+        stack.callback(protocol.close)
+        protocol.read = meter.counted(protocol.read)
+        return protocol, can_read, cast("IO[bytes] | None", errors and ErrorOutput(errors))
 
     client._connect = connect_and_remember  # type: ignore[method-assign]  # noqa: SLF001 (as above)
 
 
-def _close_responses(stack: ExitStack, client: Urllib3HttpGitClient) -> None:
-    """Close the HTTP responses: dulwich does not close those that are errors."""
+def _watch_responses(
+    stack: ExitStack, client: Urllib3HttpGitClient, meter: Meter, remote: RemoteUrl
+) -> None:
+    """Count what *client* reads, and close the responses: dulwich leaves errors open."""
     pool = client.pool_manager
     request = pool.request
     stack.callback(pool.clear)
@@ -279,6 +309,11 @@ def _close_responses(stack: ExitStack, client: Urllib3HttpGitClient) -> None:
     def request_and_remember(method: str, url: str, **options: Any) -> Any:
         response = request(method, url, **options)
         stack.callback(response.close)
+        kind = response.headers.get("Content-Type", "")
+        if response.status == _HTTP_OK and not kind.startswith("application/x-git-"):
+            # dulwich would hold all objects of such a server in memory, of any size.
+            raise not_smart(remote)
+        response.read = meter.counted(response.read)  # type: ignore[method-assign]  # of this one
         return response
 
     pool.request = request_and_remember  # type: ignore[method-assign]  # of this one pool

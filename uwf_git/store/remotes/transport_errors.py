@@ -100,11 +100,23 @@ def failures(url: RemoteUrl) -> Iterator[None]:
         in_time = "timed out" not in str(error)
         problem = _cause(str(error)) or "it broke off"
         raise RemoteFailed(url, problem if in_time else _TOO_LATE) from error
-    except OSError as error:
-        raise RemoteFailed(url, error.strerror or str(error) or "it broke off") from error
-    except _BROKEN as error:
-        problem = f"it does not speak git's protocol as it should ({_name(error)})"
-        raise RemoteFailed(url, problem) from error
+    except Exception as error:
+        found = _find_problem(error)
+        if found is None:
+            raise
+        raise RemoteFailed(url, found) from error
+
+
+def _find_problem(error: Exception) -> str | None:
+    """Return what an error says about the connection; None if it is not about that."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error) or "it broke off"
+    if isinstance(error, _BROKEN):
+        return f"it does not speak git's protocol as it should ({_name(error)})"
+    if type(error).__module__ == "urllib3.exceptions":
+        # dulwich lets some of them through, such as the timeout of a read.
+        return _TOO_LATE if "timed out" in str(error) else _cause(str(error)) or _name(error)
+    return None
 
 
 def unauthorized(url: RemoteUrl, *, told: bool) -> RemoteFailed:
@@ -115,6 +127,15 @@ def unauthorized(url: RemoteUrl, *, told: bool) -> RemoteFailed:
         problem,
         hint="store them in git's credential helper (`git credential approve`); without one uwf "
         "prompts on a terminal, unless GIT_TERMINAL_PROMPT=0",
+    )
+
+
+def not_smart(url: RemoteUrl) -> RemoteFailed:
+    """Return the error for a web server that knows nothing of git."""
+    return RemoteFailed(
+        url,
+        "it serves files, not git's protocol",
+        hint="ask its owner for `git http-backend`, or for another URL",
     )
 
 

@@ -10,8 +10,14 @@ from uwf_git.errors import Refused
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.config_size import parse_size
 from uwf_git.store.objects.limited import DEFAULT_BLOB_BYTES
+from uwf_git.store.objects.pack_limits import (
+    DEFAULT_OBJECTS,
+    MAX_BLOB_SIZE,
+    MAX_FETCH_OBJECTS,
+    MAX_FETCH_SIZE,
+    PackLimits,
+)
 
-MAX_BLOB_SIZE = "uwf.maxBlobSize"
 RECEIVE_TIMEOUT = "uwf.receiveTimeout"
 
 _DEFAULT_TIMEOUT_S = 600
@@ -26,7 +32,7 @@ class BadReceiveLimit(Refused):
     def __init__(self, name: str, value: str) -> None:
         super().__init__(
             f"{name} is {value[:40]!r} in the git config of this store, not a number",
-            hint=f"the server's owner sets it: git config {name} 32m",
+            hint=f"set it to a number, such as 500 or 32m: `git config {name} NUMBER`",
             setting=name,
         )
 
@@ -48,6 +54,20 @@ def read_receive_limits(config: GitConfig) -> ReceiveLimits:
     return ReceiveLimits(
         most_blob_bytes=_read(config, MAX_BLOB_SIZE, DEFAULT_BLOB_BYTES) or sys.maxsize,
         timeout_s=min(timeout_s, _LONGEST_TIMEOUT_S),
+    )
+
+
+def read_fetch_limits(config: GitConfig) -> PackLimits:
+    """Read the limits of what a fetch brings; zero means no limit.
+
+    Raises:
+        BadReceiveLimit: a limit is not a number as git config spells it.
+    """
+    most_bytes = _read(config, MAX_FETCH_SIZE, -1)
+    return PackLimits(
+        most_blob_bytes=read_receive_limits(config).most_blob_bytes,
+        most_objects=_read(config, MAX_FETCH_OBJECTS, DEFAULT_OBJECTS) or sys.maxsize,
+        most_bytes=None if most_bytes < 0 else most_bytes or sys.maxsize,
     )
 
 

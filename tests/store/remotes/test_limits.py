@@ -2,8 +2,14 @@ import sys
 
 import pytest
 
-from uwf_git.commands.receive.limits import BadReceiveLimit, ReceiveLimits, read_receive_limits
 from uwf_git.store.git.config import GitConfig
+from uwf_git.store.objects.pack_limits import PackLimits
+from uwf_git.store.remotes.limits import (
+    BadReceiveLimit,
+    ReceiveLimits,
+    read_fetch_limits,
+    read_receive_limits,
+)
 
 
 def limits(**values: str) -> ReceiveLimits:
@@ -37,3 +43,24 @@ def test_no_push_takes_longer_than_a_day() -> None:
 def test_value_that_is_not_a_number_is_an_error(name: str, text: str) -> None:
     with pytest.raises(BadReceiveLimit, match=rf"uwf\.{name} is "):
         limits(**{name: text})
+
+
+def fetched(**values: str) -> PackLimits:
+    return read_fetch_limits(
+        GitConfig({f"uwf.{name.lower()}": [text] for name, text in values.items()})
+    )
+
+
+def test_fetch_has_limits_of_its_own() -> None:
+    assert fetched() == PackLimits(32 * 1024 * 1024, 1_000_000, None)
+    assert fetched(maxBlobSize="1k", maxFetchSize="2g", maxFetchObjects="3") == PackLimits(
+        1024, 3, 2 * 1024**3
+    )
+    nothing = dict.fromkeys(("maxBlobSize", "maxFetchSize", "maxFetchObjects"), "0")
+    assert fetched(**nothing) == PackLimits(sys.maxsize, sys.maxsize, sys.maxsize)
+
+
+@pytest.mark.parametrize("name", ["maxFetchSize", "maxFetchObjects"])
+def test_limit_of_a_fetch_that_is_not_a_number_is_an_error(name: str) -> None:
+    with pytest.raises(BadReceiveLimit, match=rf"uwf\.{name} is 'lots'"):
+        fetched(**{name: "lots"})

@@ -1,0 +1,202 @@
+import hashlib
+import os
+import random
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dulwich.errors import ApplyDeltaError
+from dulwich.objects import ObjectID
+from interop.bombs import (
+    BLOB,
+    COMMIT,
+    MIB,
+    OFS_DELTA,
+    REF_DELTA,
+    TREE,
+    Entry,
+    deep_chain,
+    delta_bomb,
+    insert,
+    large_chain,
+    many_large,
+    name_of,
+    pack,
+)
+
+from uwf_git.store.objects.incoming_pack import FindBase, IncomingPack
+from uwf_git.store.objects.pack_limits import PackLimits, TransferTooLarge
+from uwf_git.store.store import open_store
+
+Git = Callable[..., str]
+
+
+def nothing(_name: bytes) -> tuple[int, bytes]:
+    raise KeyError
+
+
+def index(
+    place: Path, content: bytes, limits: PackLimits | None = None, find_base: FindBase = nothing
+) -> Path:
+    """Index a pack, and return its path; the index lies beside it."""
+    path = place / "received.pack"
+    path.write_bytes(content)
+    with open(path, "r+b") as file:
+        IncomingPack(file, limits or PackLimits(), find_base).index(str(path.with_suffix(".idx")))
+    return path
+
+
+def repository(place: Path, git: Git) -> Path:
+    """Make a repository whose files grow, so that git stores most of them as deltas."""
+    git("init", "-q", "repository", cwd=place)
+    path = place / "repository"
+    source = random.Random(1)
+    lines = [f"{source.random()}\n" for _line in range(300)]
+    for version in range(12):
+        lines[source.randrange(300)] = f"version {version}\n"
+        (path / "file").write_text("".join(lines))
+        (path / f"other-{version}").write_text(f"{version}\n" * version)
+        git("add", ".", cwd=path)
+        git("commit", "-q", "-m", f"version {version}", cwd=path)
+    git("gc", "-q", cwd=path)
+    return path
+
+
+def test_index_is_the_one_that_git_writes(tmp_path: Path, git: Git) -> None:
+    (made,) = (repository(tmp_path, git) / ".git" / "objects" / "pack").glob("*.pack")
+
+    path = index(tmp_path, made.read_bytes())
+
+    assert path.read_bytes() == made.read_bytes()
+    assert path.with_suffix(".idx").read_bytes() == made.with_suffix(".idx").read_bytes()
+
+
+def test_thin_pack_is_completed_so_that_git_finds_it_whole(tmp_path: Path, git: Git) -> None:
+    source = repository(tmp_path, git)
+    command = ["pack-objects", "--thin", "--stdout", "--revs", "--delta-base-offset"]
+    thin = tmp_path / "thin.pack"
+    git("config", "alias.make", f"!git {' '.join(command)} > {thin}", cwd=source)
+    git("make", cwd=source, stdin="HEAD\n^HEAD~1\n")
+    objects, asked = open_store(str(source)).objects, []
+
+    def find_base(name: bytes) -> tuple[int, bytes]:
+        asked.append(name.hex())
+        return objects.get_raw(ObjectID(name.hex().encode()))
+
+    path = index(tmp_path, thin.read_bytes(), find_base=find_base)
+
+    assert asked
+    assert git("verify-pack", path.with_suffix(".idx"), cwd=tmp_path) == ""
+    bad = git("index-pack", "-o", tmp_path / "git.idx", path, cwd=tmp_path)
+    assert bad
+    assert (tmp_path / "git.idx").read_bytes() == path.with_suffix(".idx").read_bytes()
+
+
+def test_base_may_come_after_its_deltas(tmp_path: Path, git: Git) -> None:
+    base, middle = b"the base", b"the middle"
+    entries = [
+        Entry(REF_DELTA, insert(len(middle), b"the end"), name_of("blob", middle)),
+        Entry(OFS_DELTA, insert(7, b"on top of the end"), 1),
+        Entry(REF_DELTA, insert(len(base), middle), name_of("blob", base)),
+        Entry(BLOB, base),
+    ]
+
+    path = index(tmp_path, pack(entries))
+
+    shown = git("verify-pack", "-v", path.with_suffix(".idx"), cwd=tmp_path)
+    for content in (base, middle, b"the end", b"on top of the end"):
+        assert f"{name_of('blob', content).hex()} blob" in shown
+
+
+LIMITS = PackLimits(most_blob_bytes=MIB, most_objects=10, most_bytes=3 * MIB)
+
+TOO_LARGE = {
+    "a blob": (pack([Entry(BLOB, b"", claimed=5 * 1024**3)]), "a blob of 5g, and at most 1m"),
+    "a delta": (delta_bomb(), "a tree of 4g, and at most 4m"),
+    "a message": (pack([Entry(COMMIT, b"x" * (MIB + 1))]), "a commit of 2m, and at most 1m"),
+    "a tree": (pack([Entry(TREE, b"x" * (4 * MIB + 1))]), "a tree of 5m, and at most 4m"),
+    "objects": (pack([], count=2**32 - 1), "4294967295 objects, and at most 10 are"),
+    "all of them": (pack([Entry(BLOB, b"\0" * MIB)] * 4), "that unfolds to 4m, and at most 3m"),
+    "a delta of a commit": (
+        pack([Entry(COMMIT, b"x" * MIB), Entry(OFS_DELTA, insert(MIB, b"y"), 1)] * 6),
+        "12 objects",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "told"), TOO_LARGE.values(), ids=TOO_LARGE.keys())
+def test_what_is_beyond_the_limits_is_told(content: bytes, told: str, tmp_path: Path) -> None:
+    with pytest.raises(TransferTooLarge, match=told) as refused:
+        index(tmp_path, content, LIMITS)
+    assert "nothing was kept" in refused.value.message
+    assert "\n" not in refused.value.message
+
+
+def test_chain_of_deltas_may_be_as_long_as_git_writes_it(tmp_path: Path) -> None:
+    index(tmp_path, deep_chain(4095))
+    with pytest.raises(TransferTooLarge, match="a chain of 4096 deltas, and at most 4095"):
+        index(tmp_path, deep_chain(4096))
+
+
+@pytest.mark.parametrize("content", [delta_bomb(), many_large()], ids=["one", "many"])
+def test_small_pack_unfolds_to_a_little_only(content: bytes, tmp_path: Path) -> None:
+    with pytest.raises(TransferTooLarge):
+        index(tmp_path, content)
+
+
+def test_large_objects_of_a_chain_are_not_held_together(tmp_path: Path) -> None:
+    # With all of them held this would take 600 MB; each is made once.
+    index(tmp_path, large_chain(20))
+
+
+DAMAGED = {
+    "nothing": b"",
+    "too short": pack([])[:31],
+    "another checksum": pack([])[:-1] + b"x",
+    "another version": pack([]).replace(b"\0\2", b"\0\3", 1)[:-20],
+    "fewer objects": pack([Entry(BLOB, b"x")], count=2),
+    "more objects": pack([Entry(BLOB, b"x")], count=0),
+    "an object that is longer": pack([Entry(BLOB, b"xyz", claimed=2)]),
+    "an object that is shorter": pack([Entry(BLOB, b"xyz", claimed=4)]),
+    "an object twice": pack([Entry(BLOB, b"x")] * 2),
+    "an unknown kind": pack([Entry(5, b"x")]),
+    "no base": pack([Entry(REF_DELTA, insert(1, b"x"), b"\1" * 20)]),
+    "a base before the pack": pack([Entry(OFS_DELTA, insert(1, b"x"), 0)]),
+    "a base of another size": pack([Entry(BLOB, b"x"), Entry(OFS_DELTA, insert(9, b"y"), 1)]),
+    "a delta without sizes": pack([Entry(BLOB, b"x"), Entry(OFS_DELTA, b"", 1)]),
+    "bases in a circle": pack(
+        [
+            Entry(REF_DELTA, insert(1, b"a"), name_of("blob", b"b")),
+            Entry(REF_DELTA, insert(1, b"b"), name_of("blob", b"a")),
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED.keys())
+def test_damaged_pack_is_refused(content: bytes, tmp_path: Path) -> None:
+    with pytest.raises((ValueError, IndexError, zlib.error, ApplyDeltaError)):
+        index(tmp_path, content)
+    assert os.listdir(tmp_path) == ["received.pack"]
+
+
+def test_any_damage_to_a_pack_is_refused_or_harmless(tmp_path: Path, git: Git) -> None:
+    (made,) = (repository(tmp_path, git) / ".git" / "objects" / "pack").glob("*.pack")
+    sound = made.read_bytes()[:-20]
+    source = random.Random(7)
+    for _round in range(100):
+        broken = bytearray(sound)
+        for _byte in range(source.randrange(1, 4)):
+            broken[source.randrange(len(broken))] = source.randrange(256)
+        whole = bytes(broken[: source.choice([len(broken), source.randrange(len(broken))])])
+        content = whole + name_of_pack(whole)
+        try:
+            path = index(tmp_path, content, LIMITS._replace(most_objects=1000))
+        except (ValueError, IndexError, zlib.error, ApplyDeltaError, TransferTooLarge):
+            continue
+        git("verify-pack", path.with_suffix(".idx"), cwd=tmp_path)
+
+
+def name_of_pack(content: bytes) -> bytes:
+    return hashlib.sha1(content, usedforsecurity=False).digest()

@@ -1,0 +1,333 @@
+"""Index a pack that a remote sent: within limits, in little memory, each object checked by name.
+
+Memory is some 60 bytes an object, and a few objects of the largest size that is accepted. Objects
+are never all unfolded at once: dulwich holds the bases of a whole chain of deltas, and git an
+object of any size.
+Source: gitformat-pack(5).
+"""
+
+import hashlib
+import os
+import struct
+import zlib
+from array import array
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import IO
+
+from dulwich.pack import apply_delta
+
+from uwf_git.store.objects.pack_file import (
+    OFS_DELTA,
+    OID_BYTES,
+    REF_DELTA,
+    read_base_distance,
+    read_entry_head,
+    read_number,
+)
+from uwf_git.store.objects.pack_index import write_index
+from uwf_git.store.objects.pack_limits import PackLimits
+
+FindBase = Callable[[bytes], tuple[int, bytes]]
+"""Returns kind and content of an object that is not in the pack; raises KeyError without one."""
+
+_HEAD = struct.Struct(">4sII")
+_VERSIONS = (2, 3)
+_KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
+_DELTAS = (OFS_DELTA, REF_DELTA)
+
+_LONGEST_ENTRY_HEAD = 64
+_DELTA_HEAD = 32
+_BLOCK = 1024 * 1024
+_FIRST_READ, _NEXT_READ = 4096, 64 * 1024
+_HELD_BYTES = 16 * 1024 * 1024
+_NONE = -1
+
+
+def count_objects(beginning: bytes) -> int:
+    """Return the number of objects that a pack claims to hold.
+
+    Raises:
+        ValueError: it is no pack.
+    """
+    if len(beginning) < _HEAD.size:
+        raise ValueError("the pack is cut short")
+    magic, version, count = _HEAD.unpack_from(beginning)
+    if magic != b"PACK" or version not in _VERSIONS:
+        raise ValueError("it is no pack")
+    return int(count)
+
+
+class IncomingPack:
+    """A pack in *file*, which can be written too: missing bases of deltas are appended."""
+
+    def __init__(self, file: IO[bytes], limits: PackLimits, find_base: FindBase) -> None:
+        self._file, self._limits, self._find_base = file, limits, find_base
+        self._size = file.seek(0, os.SEEK_END)
+        self._end = self._size - OID_BYTES
+        self._block_at, self._block = 0, b""
+        self._unfolded = self._made = 0
+        # By the number of the object: a million objects as Python values would take 1 GB.
+        self._offsets, self._crcs, self._sizes = array("Q"), array("I"), array("Q")
+        self._kinds, self._names, self._depths = bytearray(), bytearray(), array("H")
+        self._bases, self._first, self._next = array("i"), array("i"), array("i")
+        self._waiting: dict[bytes, list[int]] = {}
+        self._held: OrderedDict[int, bytes] = OrderedDict()
+        self._held_bytes = 0
+
+    def index(self, index_path: str) -> bytes:
+        """Check the pack, complete it, and write its index; return its checksum.
+
+        Raises:
+            TransferTooLarge: it is beyond the limits.
+            ValueError, IndexError, zlib.error, ApplyDeltaError: it is no pack, or damaged.
+        """
+        if self._end < _HEAD.size:
+            raise ValueError("the pack is cut short")
+        count = count_objects(self._read(0, _HEAD.size))
+        self._limits.check_count(count)
+        checksum = self._sum(self._end)
+        if checksum != os.pread(self._file.fileno(), OID_BYTES, self._end):
+            raise ValueError("the pack does not match its checksum")
+        at = _HEAD.size
+        for _number in range(count):
+            at = self._scan(at)
+        if at != self._end:
+            raise ValueError("the pack does not end after its last object")
+        self._resolve(count)
+        if len(self._offsets) > count:
+            checksum = self._complete()
+        names = bytes(self._names)
+        write_index(
+            index_path, names=names, crcs=self._crcs, offsets=self._offsets, pack_sum=checksum
+        )
+        return checksum
+
+    def _scan(self, at: int) -> int:
+        """Read the object at *at*, and name it if it is whole; return where it ends."""
+        head = self._read(at, _LONGEST_ENTRY_HEAD)
+        kind, size, begin = read_entry_head(head)
+        base, ref = _NONE, b""
+        if kind == OFS_DELTA:
+            back, begin = read_base_distance(head, begin)
+            base = self._find_number(at - back)
+        elif kind == REF_DELTA:
+            ref, begin = head[begin : begin + OID_BYTES], begin + OID_BYTES
+        elif kind not in _KINDS:
+            raise ValueError(f"the pack has an object of kind {kind}")
+        name = b"\0" * OID_BYTES
+        if kind in _DELTAS:
+            self._limits.check_delta(size)
+            start = bytearray()
+            end = self._inflate(at + begin, size, lambda part: _extend(start, part))
+            size = read_number(start, read_number(start, 0)[1])[0]
+            self._limits.check_delta(size)
+        else:
+            self._limits.check_object(_KINDS[kind], size)
+            digest = hashlib.sha1(_object_head(kind, size), usedforsecurity=False)
+            end = self._inflate(at + begin, size, digest.update)
+            name = digest.digest()
+        if end > self._end:
+            raise ValueError("the pack is cut short")
+        number = self._add(at, end, kind, size, name)
+        if kind == OFS_DELTA:
+            self._next[number], self._first[base] = self._first[base], number
+        elif kind == REF_DELTA:
+            self._waiting.setdefault(ref, []).append(number)
+        return end
+
+    def _find_number(self, offset: int) -> int:
+        number = bisect_left(self._offsets, max(offset, 0))
+        if number == len(self._offsets) or self._offsets[number] != offset:
+            raise ValueError("a delta has no base")
+        return number
+
+    def _add(self, at: int, end: int, kind: int, size: int, name: bytes) -> int:
+        self._unfolded += size
+        self._limits.check_unfolded(self._unfolded, self._size)
+        self._offsets.append(at)
+        self._crcs.append(self._crc(at, end))
+        self._sizes.append(size)
+        self._kinds.append(kind)
+        self._names += name
+        self._depths.append(0)
+        for links in (self._bases, self._first, self._next):
+            links.append(_NONE)
+        return len(self._offsets) - 1
+
+    def _resolve(self, count: int) -> None:
+        """Name the deltas, from their bases on."""
+        for number in range(count):
+            if self._bases[number] == _NONE and self._kinds[number] in _KINDS:
+                self._follow(number)
+        for name in list(self._waiting):
+            if name in self._waiting:
+                self._follow(self._append(name))
+        if any(kind in _DELTAS for kind in self._kinds):
+            raise ValueError("a delta has no base")
+
+    def _follow(self, root: int) -> None:
+        """Name the deltas on top of *root*, those on top of them, and so on."""
+        todo = [root]
+        while todo:
+            base = todo.pop()
+            children = list(self._children(base))
+            if not children:
+                continue
+            kind, below = self._kinds[base], self._build(base)
+            self._limits.check_depth(self._depths[base] + 1)
+            for number in children:
+                self._limits.check_object(_KINDS[kind], self._sizes[number])
+                self._bases[number], self._kinds[number] = base, kind
+                self._depths[number] = self._depths[base] + 1
+                content = self._apply(below, number)
+                head = _object_head(kind, len(content))
+                digest = hashlib.sha1(head, usedforsecurity=False)
+                digest.update(content)
+                self._names[number * OID_BYTES : (number + 1) * OID_BYTES] = digest.digest()
+            todo += children
+
+    def _children(self, base: int) -> Iterator[int]:
+        yield from self._waiting.pop(self._name(base), ())
+        number = self._first[base]
+        while number != _NONE:
+            yield number
+            number = self._next[number]
+
+    def _name(self, number: int) -> bytes:
+        return bytes(self._names[number * OID_BYTES : (number + 1) * OID_BYTES])
+
+    def _build(self, number: int) -> bytes:
+        """Return the content of an object whose bases are named."""
+        chain = []
+        while number not in self._held and self._bases[number] != _NONE:
+            chain.append(number)
+            number = self._bases[number]
+        content = self._held.get(number)
+        if content is None:
+            content = self._own_bytes(number)
+            self._hold(number, content)
+        for each in reversed(chain):
+            content = self._apply(content, each)
+        return content
+
+    def _apply(self, below: bytes, number: int) -> bytes:
+        content = b"".join(apply_delta(below, self._own_bytes(number)))
+        self._count_made(len(content))
+        self._hold(number, content)
+        return content
+
+    def _own_bytes(self, number: int) -> bytes:
+        """Return what the pack has of an object: its content, or its delta."""
+        at = self._offsets[number]
+        head = self._read(at, _LONGEST_ENTRY_HEAD)
+        kind, size, begin = read_entry_head(head)
+        if kind == OFS_DELTA:
+            begin = read_base_distance(head, begin)[1]
+        elif kind == REF_DELTA:
+            begin += OID_BYTES
+        self._count_made(size)
+        parts: list[bytes] = []
+        self._inflate(at + begin, size, parts.append)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _count_made(self, size_bytes: int) -> None:
+        self._made += size_bytes
+        self._limits.check_unfolded(self._made, self._size, again=True)
+
+    def _hold(self, number: int, content: bytes) -> None:
+        """Hold the content of an object, in place of those held longest."""
+        if number in self._held:
+            return
+        self._held[number] = content
+        self._held_bytes += len(content)
+        while self._held_bytes > _HELD_BYTES and len(self._held) > 1:
+            self._held_bytes -= len(self._held.popitem(last=False)[1])
+
+    def _append(self, name: bytes) -> int:
+        """Append the object *name*, which is here and not in the pack."""
+        try:
+            kind, content = self._find_base(name)
+        except KeyError:
+            raise ValueError("a delta has no base") from None
+        at, self._block = self._end, b""
+        self._file.seek(at)
+        self._file.write(_entry_head(kind, len(content)) + zlib.compress(content))
+        self._file.flush()
+        self._end = self._file.tell()
+        return self._add(at, self._end, kind, len(content), name)
+
+    def _complete(self) -> bytes:
+        """Correct the number of objects and the checksum; return that."""
+        self._file.seek(0)
+        self._file.write(_HEAD.pack(b"PACK", _VERSIONS[0], len(self._offsets)))
+        self._file.flush()
+        checksum = self._sum(self._end)
+        self._file.seek(self._end)
+        self._file.write(checksum)
+        self._file.flush()
+        return checksum
+
+    def _inflate(self, at: int, size: int, take: Callable[[bytes], object]) -> int:
+        """Pass the *size* bytes that are compressed at *at* to *take*; return where they end."""
+        stream = zlib.decompressobj()
+        left, step, more = size, _FIRST_READ, b""
+        while not stream.eof:
+            if not more:
+                more = self._read(at, step)
+                at, step = at + len(more), _NEXT_READ
+                if not more:
+                    raise ValueError("the pack is cut short")
+            part = stream.decompress(more, min(left + 1, _BLOCK))
+            more = stream.unconsumed_tail
+            left -= len(part)
+            if left < 0:
+                break
+            if part:
+                take(part)
+        if left:
+            raise ValueError("an object has another length than it says")
+        return at - len(stream.unused_data)
+
+    def _read(self, at: int, size: int) -> bytes:
+        """Return up to *size* bytes at *at*; what is read next is probably behind them."""
+        begin = at - self._block_at
+        if begin < 0 or begin + size > len(self._block):
+            self._block = os.pread(self._file.fileno(), max(size, _NEXT_READ), at)
+            self._block_at, begin = at, 0
+        return self._block[begin : begin + size]
+
+    def _crc(self, at: int, end: int) -> int:
+        crc = 0
+        while at < end:
+            part = self._read(at, min(end - at, _NEXT_READ))
+            crc, at = zlib.crc32(part, crc), at + len(part)
+        return crc
+
+    def _sum(self, end: int) -> bytes:
+        """Return the SHA-1 of the first *end* bytes."""
+        digest = hashlib.sha1(usedforsecurity=False)
+        for at in range(0, end, _BLOCK):
+            digest.update(os.pread(self._file.fileno(), min(_BLOCK, end - at), at))
+        return digest.digest()
+
+
+def _extend(start: bytearray, part: bytes) -> None:
+    """Keep the first bytes of a delta: its two sizes."""
+    if len(start) < _DELTA_HEAD:
+        start += part[: _DELTA_HEAD - len(start)]
+
+
+def _object_head(kind: int, size: int) -> bytes:
+    return f"{_KINDS[kind]} {size}\0".encode()
+
+
+def _entry_head(kind: int, size: int) -> bytes:
+    head = bytearray()
+    byte, size = kind << 4 | size & 15, size >> 4
+    while size:
+        head.append(byte | 128)
+        byte, size = size & 127, size >> 7
+    head.append(byte)
+    return bytes(head)

@@ -1,0 +1,47 @@
+"""Count what a server sends besides objects: its list of refs, its answers, its messages."""
+
+from collections.abc import Callable
+from typing import IO
+
+from uwf_git.store.objects.limited import render_size
+from uwf_git.store.objects.pack_limits import TransferTooLarge
+
+MOST_TALK_BYTES = 24 * 1024 * 1024
+"""The refs of some 250,000 threads; as Python values they take ten times as much."""
+
+_MOST_ERROR_BYTES = 64 * 1024
+
+
+class Meter:
+    """The bytes of one connection."""
+
+    def __init__(self, most_bytes: int = MOST_TALK_BYTES) -> None:
+        self._left = self._most = most_bytes
+
+    def counted(self, read: Callable[..., bytes]) -> Callable[..., bytes]:
+        """Return *read*, which raises `TransferTooLarge` when the server has sent too much."""
+
+        def read_and_count(*size: int) -> bytes:
+            content = read(*size)
+            self._left -= len(content)
+            if self._left < 0:
+                most = render_size(self._most)
+                raise TransferTooLarge(f"more than {most} of refs and messages", most)
+            return content
+
+        return read_and_count
+
+    def allow(self, objects: bytes) -> None:
+        """Do not count *objects*, which were read: they have limits of their own."""
+        self._left += len(objects)
+
+
+class ErrorOutput:
+    """The beginning of what ssh, or a git that it started, writes to standard error."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def readlines(self) -> list[bytes]:
+        """Return its first lines."""
+        return self._stream.read(_MOST_ERROR_BYTES).splitlines(keepends=True)
