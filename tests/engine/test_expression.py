@@ -300,6 +300,14 @@ def test_endless_recursion_is_an_error_and_not_false(condition: str) -> None:
         evaluate_condition(condition, CONTEXT)
 
 
+def test_recursion_ends_at_500_levels_which_are_some_160_calls() -> None:
+    counting = "($f := function($n) {{ $n = 0 ? 0 : 1 + $f($n - 1) }}; $f({0}) = {0})"
+
+    assert evaluate_condition(counting.format(150), {})
+    with pytest.raises(ConditionFailed, match="at most 500 levels"):
+        evaluate_condition(counting.format(170), {})
+
+
 def test_recursion_is_bounded_in_depth_and_not_in_number() -> None:
     assert evaluate_condition("$count($map([1..2000], function($i) { [[$i, 1]] })) = 2000", {})
 

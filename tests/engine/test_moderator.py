@@ -141,6 +141,14 @@ def test_where_no_step_came_before_no_history_is_loaded(depth: int) -> None:
     assert build_context(at(START, {}, depth), no_history)["history"] == []
 
 
+def test_second_step_has_the_first_for_its_history() -> None:
+    context = build_context(
+        at("developer", {}, 2), lambda: [StepSummary("planner", {"plan": ["a"]})]
+    )
+
+    assert evaluate_condition("$count(history) = 1 and history[0].meta.plan = ['a']", context)
+
+
 def test_routing_on_meta_loads_no_history() -> None:
     context = build_context(at("reviewer", {"approved": False}, 10_000), no_history)
     assert evaluate_condition("meta.approved = false and depth > 9", context)

@@ -26,6 +26,8 @@ from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.commands.workflow.put import put_workflow
 from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git.config import GitConfig
+from uwf_git.store.signatures.sign import CannotSign
 from uwf_git.store.threads.heads import list_threads
 from uwf_git.store.threads.lock import ThreadBusy
 
@@ -122,6 +124,24 @@ def test_what_a_player_raises_leaves_no_trace(world: World) -> None:
 
     assert world.snapshot(thread).commit.oid == before
     assert world.step(thread).depth == 1
+
+
+def test_no_agent_runs_where_its_step_could_not_be_signed(world: World) -> None:
+    thread = world.begun()
+    before = world.snapshot(thread).commit.oid
+    config = GitConfig({"commit.gpgsign": ["true"], "gpg.format": ["ssh"]})
+    world.store = world.store._replace(config=config)
+    played: list[Turn] = []
+
+    def play(turn: Turn) -> Played:
+        played.append(turn)
+        return content_player(turn)
+
+    with pytest.raises(CannotSign):
+        world.step(thread, play, command="library")
+
+    assert played == []
+    assert world.snapshot(thread).commit.oid == before
 
 
 def test_state_is_merged_and_usage_adds_up(world: World) -> None:

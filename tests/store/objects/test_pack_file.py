@@ -85,6 +85,59 @@ def test_packs_that_come_and_go_are_noticed(store: Store, made: list[ShaFile], g
     assert not any(read_all(PackFolder(str(folder_of(store))), made))
 
 
+def keep_blobs(store: Store, git: Git, contents: list[bytes]) -> list[ShaFile]:
+    """Pack a blob of each content, without deltas."""
+    found: list[ShaFile] = [Blob.from_string(content) for content in contents]
+    tree = Tree()
+    for number, each in enumerate(found):
+        tree[b"%03d.txt" % number] = (0o100644, each.id)
+    store.objects.add_objects([(each, None) for each in (*found, tree)])
+    Path(store.path, "refs", "heads", "kept").write_bytes(tree.id + b"\n")
+    git("-c", "pack.window=0", "repack", "-adfq", cwd=Path(store.path))
+    return found
+
+
+def content_of(folder: PackFolder, each: ShaFile) -> bytes:
+    found = folder.find(each.id)
+    assert found is not None
+    return found[1]
+
+
+def test_what_was_read_is_held_as_long_as_eight_megabytes_have_room(store: Store, git: Git) -> None:
+    megabyte = 1024 * 1024
+    small, *large = keep_blobs(
+        store, git, [b"small", *(b"%d" % n * (megabyte - n) for n in range(1, 9))]
+    )
+    folder = PackFolder(str(folder_of(store)))
+    first = content_of(folder, small)
+    held = [content_of(folder, each) for each in large]
+
+    # Read again, they take no more room.
+    assert [content_of(folder, each) for each in large] == held
+    for each, content in zip(large, held, strict=True):
+        assert content_of(folder, each) is content
+    assert content_of(folder, small) is first
+
+
+def test_what_has_no_more_room_replaces_what_was_held(store: Store, git: Git) -> None:
+    megabyte = 1024 * 1024
+    small, *large = keep_blobs(store, git, [b"small", *(b"%d" % n * megabyte for n in range(1, 9))])
+    folder = PackFolder(str(folder_of(store)))
+    first = content_of(folder, small)
+    held = [content_of(folder, each) for each in large]
+
+    assert content_of(folder, large[-1]) is held[-1]
+    assert content_of(folder, small) is not first
+    assert content_of(folder, large[0]) is not held[0]
+
+
+def test_what_is_larger_than_a_megabyte_is_not_held(store: Store, git: Git) -> None:
+    (huge,) = keep_blobs(store, git, [b"x" * (1024 * 1024 + 1)])
+    folder = PackFolder(str(folder_of(store)))
+
+    assert content_of(folder, huge) is not content_of(folder, huge)
+
+
 def test_what_is_not_in_a_pack_is_not_found(store: Store, made: list[ShaFile], git: Git) -> None:
     git("repack", "-adq", cwd=Path(store.path))
     folder = PackFolder(str(folder_of(store)))
