@@ -586,6 +586,14 @@ def test_unknown_name_is_reported_before_a_thread_gets_there(source: str, name: 
     assert str(check_condition(source)).startswith(f"{name} is not a function of JSONata")
 
 
+@pytest.mark.parametrize("source", ["$\x1b", "$a\x07b", "$\u202e", "$\U00018cd6", "$" + "a" * 999])
+def test_unknown_name_is_shown_in_one_printable_line(source: str) -> None:
+    told = check_condition(source)
+    assert told is not None
+    assert told.isprintable()
+    assert len(told) <= 200
+
+
 def test_nearest_function_is_named() -> None:
     assert str(check_condition("$upercase(role)")).endswith("did you mean $uppercase?")
 

@@ -323,7 +323,7 @@ def _bad_name(ast: Any) -> str | None:
 
             near = get_close_matches(name, bound - FORBIDDEN, n=1)
             meant = f"; did you mean ${near[0]}?" if near else ""
-            return f"${name} is not a function of JSONata, and not defined{meant}"
+            return _one_line(f"${name} is not a function of JSONata, and not defined{meant}")
     return None
 
 
