@@ -1,0 +1,288 @@
+"""Change the program a little, many times, and list the changes that no test notices.
+
+    python tests/mutants/run.py                      a sample of each room
+    python tests/mutants/run.py model store/refs     some rooms
+    python tests/mutants/run.py --only 3f2a          one mutant, by the beginning of its name
+
+Each mutant is tried in a copy of the checkout: first the tests of the changed file, then the rest
+of its room's, up to the first failure. README.md says what the table means.
+"""
+
+import argparse
+import hashlib
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent))
+
+import seal  # noqa: E402 (tests/ is on the path only now)
+from mutants.mutations import Mutant, apply, list_mutants  # noqa: E402
+
+SAMPLE = 60
+SEED = "1"
+
+ROOMS = {
+    "engine": ("engine",),
+    "model": ("model",),
+    "store/refs": ("store/refs", "store/gc/test_pack_refs.py"),
+    "store/objects": ("store/objects", "store/test_damage.py", "store/test_chain_cycles.py"),
+    "store/threads": ("store/threads", "store/test_moves.py", "store/test_format.py"),
+    "commands/turn": ("commands/turn", "commands/step", "commands/test_*limit*.py"),
+    "commands/step": ("commands/step", "commands/agent_run/test_orphaned_run.py"),
+    "commands/verify": ("commands/verify",),
+    "commands/control": ("commands/control", "commands/test_lessons_of_control.py"),
+    "commands/drive": ("commands/drive", "commands/test_lessons_of_driving.py"),
+}
+"""The folders below uwf_git/ that are changed, and where below tests/ their tests are."""
+
+COPIED = ("uwf_git", "tests", "workflows", "pyproject.toml", "README.md", "LICENSE")
+
+# More processor time than this many times the unchanged program's, and this many seconds more, is
+# noticed; so is waiting for ever. The machine may be busy, so time by the wall says little.
+_TIMES_SLOWER, _SECONDS_MORE = 4, 10
+_WAITS_LONGER = 15
+_MEMORY_BYTES = 8 << 30
+_NO_TESTS = 5
+
+
+class Tried(NamedTuple):
+    """What became of a mutant."""
+
+    mutant: Mutant
+    outcome: str
+    """``killed``, ``too slow``, ``survived`` or ``equivalent``."""
+
+    by: str
+    """The first test that failed, or why the mutant is equivalent."""
+
+    seconds: float
+
+
+class _Limit(NamedTuple):
+    cpu_s: int
+    wall_s: float
+
+
+class Tree:
+    """A copy of the checkout whose files are changed."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self._temporary = place / "tmp"
+        self._temporary.mkdir()
+        self._changes = 0
+        for name in COPIED:
+            if (ROOT / name).is_dir():
+                left_out = shutil.ignore_patterns("__pycache__", "browser", "realcli")
+                shutil.copytree(ROOT / name, place / name, ignore=left_out)
+            else:
+                shutil.copy2(ROOT / name, place / name)
+
+    def write(self, path: str, source: bytes) -> None:
+        """Write a file so that no bytecode of an earlier version is taken for its own."""
+        self._changes += 1
+        (self.place / path).write_bytes(source)
+        when = int(time.time()) + 10 * self._changes
+        os.utime(self.place / path, (when, when))
+
+    def test(self, tests: list[str], limit: "_Limit | None" = None) -> tuple[int | None, str]:
+        """Run tests up to the first failure; return the exit status, and what failed.
+
+        None for the status: it took too long.
+        """
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider"]
+        command += ["--no-header", "--tb=no", "-rfE", *tests]
+        with tempfile.TemporaryFile() as output:
+            running = subprocess.Popen(
+                command,
+                cwd=self.place,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            resource.prlimit(running.pid, resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+            if limit is not None:
+                resource.prlimit(running.pid, resource.RLIMIT_CPU, (limit.cpu_s, limit.cpu_s + 5))
+            try:
+                status: int | None = running.wait(limit and limit.wall_s)
+            except subprocess.TimeoutExpired:
+                status = None
+            finally:
+                self._end(running)
+            output.seek(0)
+            if status == -signal.SIGXCPU:
+                status = None
+            return status, _first_failure(output.read().decode(errors="replace"))
+
+    def _environment(self) -> dict[str, str]:
+        # CI: hypothesis tries the same examples each time.
+        own = {"CI": "true", "PYTHONPATH": str(self.place)}
+        return {**os.environ, **own, "PYTEST_DEBUG_TEMPROOT": str(self._temporary)}
+
+    def _end(self, running: "subprocess.Popen[bytes]") -> None:
+        """End what the tests left behind: their group, and whoever lives in a home of theirs."""
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+        for pid in seal.survivors(self._temporary, grace_s=0):
+            seal.end(pid)
+        shutil.rmtree(self._temporary, ignore_errors=True)
+        self._temporary.mkdir(exist_ok=True)
+
+
+def _first_failure(output: str) -> str:
+    for line in output.splitlines():
+        if line.startswith(("FAILED ", "ERROR ")):
+            return line.split(" ", 1)[1].partition(" - ")[0]
+    return (output.strip().splitlines() or [""])[-1][:100]
+
+
+class Room:
+    """A room of the program, its tests, and how long these take."""
+
+    def __init__(self, tree: Tree, name: str) -> None:
+        self.name = name
+        self._tree = tree
+        self._tests = tree.place / "tests"
+        self._limits: dict[tuple[str, ...], _Limit] = {}
+
+    def sample(self, size: int, seed: str) -> list[Mutant]:
+        """Choose mutants by their names, so that edits elsewhere do not change the choice."""
+        found = [
+            mutant
+            for path in sorted((ROOT / "uwf_git" / self.name).rglob("*.py"))
+            for mutant in list_mutants(str(path.relative_to(ROOT)), path.read_bytes())
+        ]
+        _say(f"# {self.name}: {len(found)} mutants")
+        found.sort(key=lambda mutant: _rank(seed, mutant))
+        return sorted(found[:size], key=lambda mutant: (mutant.path, mutant.span))
+
+    def try_mutant(self, mutant: Mutant) -> Tried:
+        """Run the nearest tests, then the others of the room."""
+        began = time.monotonic()
+        for tests in self._stages(mutant.path):
+            limit = self._limit_of(tests)
+            source = (ROOT / mutant.path).read_bytes()
+            self._tree.write(mutant.path, apply(mutant, source))
+            try:
+                status, failed = self._tree.test(tests, limit)
+            finally:
+                self._tree.write(mutant.path, source)
+            if status != 0:
+                outcome = "too slow" if status is None else "killed"
+                return Tried(mutant, outcome, failed, time.monotonic() - began)
+        return Tried(mutant, "survived", "", time.monotonic() - began)
+
+    def _stages(self, path: str) -> Iterator[list[str]]:
+        inside = Path(path).relative_to("uwf_git")
+        nearest = Path("tests", inside.parent, f"test_{inside.name}")
+        rest = [str(each) for each in self._files() if each != nearest]
+        if (self._tree.place / nearest).exists():
+            yield [str(nearest)]
+        if rest:
+            yield rest
+
+    def _files(self) -> list[Path]:
+        found: dict[Path, None] = {}
+        for pattern in ROOMS[self.name]:
+            for place in sorted(self._tests.glob(pattern)):
+                files = sorted(place.rglob("test_*.py")) if place.is_dir() else [place]
+                found.update(dict.fromkeys(file.relative_to(self._tree.place) for file in files))
+        return list(found)
+
+    def _limit_of(self, tests: list[str]) -> _Limit:
+        """Return how long *tests* may take, having run them on the unchanged program once."""
+        key = tuple(tests)
+        if key not in self._limits:
+            began, cpu_began = time.monotonic(), _cpu_of_children()
+            status, failed = self._tree.test(tests)
+            if status not in {0, _NO_TESTS}:
+                sys.exit(f"{failed} fails without any change: {' '.join(tests)}")
+            cpu_s = (_cpu_of_children() - cpu_began) * _TIMES_SLOWER + _SECONDS_MORE
+            wall_s = (time.monotonic() - began) * _WAITS_LONGER + _SECONDS_MORE
+            self._limits[key] = _Limit(int(cpu_s), wall_s)
+        return self._limits[key]
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _rank(seed: str, mutant: Mutant) -> bytes:
+    return hashlib.sha256(f"{seed} {mutant.name()}".encode()).digest()
+
+
+def _equivalents() -> dict[str, str]:
+    """Read which mutants change nothing that a test could see, and why."""
+    lines = (HERE / "equivalent.tsv").read_text().splitlines()
+    rows = (line.split("\t") for line in lines if line and not line.startswith("#"))
+    return {row[0]: row[-1] for row in rows}
+
+
+def main() -> int:
+    """Try the mutants; exit with 1 if a room is below the rate that it has to have."""
+    options = _options()
+    known = _equivalents()
+    rates: list[tuple[str, int, int]] = []
+    with tempfile.TemporaryDirectory(prefix="uwf-mutants-", dir=options.place) as place:
+        tree = Tree(Path(place))
+        for name in options.rooms or ROOMS:
+            room = Room(tree, name)
+            tried = [
+                _report(_try(room, mutant, known))
+                for mutant in room.sample(options.sample, options.seed)
+                if mutant.name().startswith(options.only)
+            ]
+            noticed = sum(each.outcome in {"killed", "too slow"} for each in tried)
+            rates.append((name, noticed, sum(each.outcome != "equivalent" for each in tried)))
+    for name, noticed, counted in rates:
+        share = 100 * noticed / counted if counted else 100.0
+        _say(f"# {name}: {noticed} of {counted} noticed, {share:.0f} %")
+    return int(any(noticed < options.rate / 100 * counted for _, noticed, counted in rates))
+
+
+def _try(room: Room, mutant: Mutant, known: dict[str, str]) -> Tried:
+    why = known.get(mutant.name())
+    return room.try_mutant(mutant) if why is None else Tried(mutant, "equivalent", why, 0.0)
+
+
+def _report(tried: Tried) -> Tried:
+    mutant = tried.mutant
+    place = f"{mutant.path}:{mutant.line}"
+    cells = (mutant.name(), tried.outcome, place, mutant.scope, mutant.before, mutant.after)
+    _say("\t".join((*cells, tried.by, f"{tried.seconds:.1f}")))
+    return tried
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("rooms", nargs="*", metavar="ROOM", help=", ".join(ROOMS))
+    parser.add_argument("--sample", type=int, default=SAMPLE, help="mutants of a room")
+    parser.add_argument("--seed", default=SEED, help="another seed gives another sample")
+    parser.add_argument("--only", default="", metavar="NAME", help="mutants whose name begins so")
+    parser.add_argument("--rate", type=float, default=90, help="per cent that must be noticed")
+    parser.add_argument("--place", metavar="FOLDER", help="where the copy lies")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
