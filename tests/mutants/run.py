@@ -128,9 +128,15 @@ class Tree:
             return status, _first_failure(output.read().decode(errors="replace"))
 
     def _environment(self) -> dict[str, str]:
-        # CI: hypothesis tries the same examples each time.
-        own = {"CI": "true", "PYTHONPATH": str(self.place)}
-        return {**os.environ, **own, "PYTEST_DEBUG_TEMPROOT": str(self._temporary)}
+        own = {
+            "CI": "true",  # hypothesis tries the same examples each time
+            "PYTEST_DEBUG_TEMPROOT": str(self._temporary),
+            "PYTHONPATH": str(self.place),
+            "PYTHONPYCACHEPREFIX": str(self.place / "bytecode"),
+        }
+        inherited = {**os.environ}
+        inherited.pop("PYTHONDONTWRITEBYTECODE", None)
+        return inherited | own
 
     def _end(self, running: "subprocess.Popen[bytes]") -> None:
         """End what the tests left behind: their group, and whoever lives in a home of theirs."""
