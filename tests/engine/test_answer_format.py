@@ -65,6 +65,13 @@ def test_name_that_yaml_would_not_take_for_one_is_quoted(
     assert f"---\n{shown}: <text>\n---" in build({"properties": {name: {"type": "string"}}})
 
 
+@pytest.mark.parametrize(
+    "word", ["y", "N", "Yes", "no", "on", "OFF", "true", "False", "null", "NULL"]
+)
+def test_name_that_is_a_word_of_yaml_is_quoted(build: Build, word: str) -> None:
+    assert f'---\n"{word}": <text>\n---' in build({"properties": {word: {"type": "string"}}})
+
+
 def test_schema_that_words_do_not_cover_is_shown_whole(build: Build) -> None:
     schema = {"type": "object", "properties": {"a": {"not": {"const": 1}}}, "required": ["a"]}
 

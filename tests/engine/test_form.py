@@ -72,6 +72,13 @@ def test_field_is_asked_until_it_fits(schema: dict[str, Any], typed: list[Any], 
     assert me.answers == []
 
 
+def test_answer_that_does_not_fit_is_told_why_before_it_is_asked_again() -> None:
+    me = Answers("ab", "abc")
+
+    assert fill(me, fields("it", it=STRING | {"minLength": 3})) == {"it": "abc"}
+    assert f"> {find_misfit('ab', {'minLength': 3})}\n> " in me.shown
+
+
 def test_optional_field_may_be_skipped_and_a_needed_one_not() -> None:
     me = Answers("", None, "yes", "")
 

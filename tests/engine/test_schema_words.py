@@ -23,6 +23,9 @@ from uwf_git.engine.schema_words import SchemaWords
         ({}, "any value"),
         (True, "any value"),
         ({"description": "x", "title": "y"}, "any value"),
+        ({"$id": "a:b", "$schema": "a:c", "$comment": "x", "examples": [1]}, "any value"),
+        ({"$defs": {"a": False}, "definitions": {"b": False}}, "any value"),
+        ({"deprecated": True, "readOnly": True, "writeOnly": True}, "any value"),
     ],
 )
 def test_schema_is_put_in_words(schema: Any, phrase: str) -> None:
