@@ -39,6 +39,7 @@ def test_ordinary_name_has_no_problem(name: str) -> None:
         ("a@{0}", "'@' (U+0040) is not allowed in it"),
         ("$START", "'$' (U+0024) is not allowed first"),
         ("dev<x>", "'<' (U+003C) is not allowed in it"),
+        *((f"a{mark}b", f"{mark!r} (U+00") for mark in "~^:?*[\\,;!#%&'+=|`\"(){}"),
         ("a\u200db", "(U+200D) is not allowed in it"),
         ("a\u202eb", "(U+202E) is not allowed in it"),
         ("🍊", "(U+1F34A) is not allowed first"),

@@ -48,6 +48,11 @@ def test_readers_of_yaml_1_1_see_the_same_text(strings: list[str]) -> None:
     assert yaml.safe_load(render_yaml(strings)) == strings
 
 
+@pytest.mark.parametrize(("length", "first"), [(500, "x"), (501, "?")])
+def test_key_of_more_than_500_characters_has_a_line_of_its_own(length: int, first: str) -> None:
+    assert render_yaml({"x" * length: 1})[0] == first
+
+
 def test_layout_is_for_people() -> None:
     shared = {"same": "value"}
     value = {
