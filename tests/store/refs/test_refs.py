@@ -88,6 +88,27 @@ def put(store: Store, *, here: Oid | None, there: Oid | None, packed: bool) -> N
         pack(store)
 
 
+def test_only_what_was_done_counts_as_a_change(store: Store, commits: tuple[Oid, Oid]) -> None:
+    one, other = commits
+
+    def does(act: Callable[[Refs], bool]) -> bool:
+        refs = durable(store)
+        assert not refs.has_changed
+        done = act(refs)
+        assert refs.has_changed == done
+        return done
+
+    assert does(lambda refs: refs.advance(NAME, seen=one, to=other))
+    assert not does(lambda refs: refs.advance(NAME, seen=one, to=other))
+    assert not does(lambda refs: refs.create(NAME, one))
+    assert does(lambda refs: refs.create(f"{NAME}0", one))
+    assert not does(lambda refs: refs.move(NAME, seen=one, to_name=TO_NAME, to=other))
+    assert does(lambda refs: refs.move(NAME, seen=other, to_name=TO_NAME, to=other))
+    assert not does(lambda refs: refs.delete(TO_NAME, seen=one))
+    assert does(lambda refs: refs.delete(TO_NAME, seen=other))
+    assert not does(lambda refs: refs.find(NAME) is not None)
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_an_advance_killed_anywhere_is_done_or_not_begun(
     store: Store, commits: tuple[Oid, Oid], git: Git, *, packed: bool
