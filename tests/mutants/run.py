@@ -248,17 +248,20 @@ def main() -> int:
         tree = Tree(Path(place))
         for name in options.rooms or ROOMS:
             room = Room(tree, name)
-            tried = [
-                _report(_try(room, mutant, known))
-                for mutant in room.sample(options.sample, options.seed)
-                if mutant.name().startswith(options.only)
-            ]
+            tried = [_report(_try(room, mutant, known)) for mutant in _chosen(room, options)]
             noticed = sum(each.outcome in {"killed", "too slow"} for each in tried)
             rates.append((name, noticed, sum(each.outcome != "equivalent" for each in tried)))
     for name, noticed, counted in rates:
         share = 100 * noticed / counted if counted else 100.0
         _say(f"# {name}: {noticed} of {counted} noticed, {share:.0f} %")
     return int(any(noticed < options.rate / 100 * counted for _, noticed, counted in rates))
+
+
+def _chosen(room: Room, options: argparse.Namespace) -> list[Mutant]:
+    if not options.only:
+        return room.sample(options.sample, options.seed)
+    everything = room.sample(sys.maxsize, options.seed)
+    return [each for each in everything if each.name().startswith(tuple(options.only))]
 
 
 def _try(room: Room, mutant: Mutant, known: dict[str, str]) -> Tried:
@@ -284,7 +287,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help=", ".join(ROOMS))
     parser.add_argument("--sample", type=int, default=SAMPLE, help="mutants of a room")
     parser.add_argument("--seed", default=SEED, help="another seed gives another sample")
-    parser.add_argument("--only", default="", metavar="NAME", help="mutants whose name begins so")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="mutants whose names begin so")
     parser.add_argument("--rate", type=float, default=90, help="per cent that must be noticed")
     parser.add_argument("--place", metavar="FOLDER", help="where the copy lies")
     return parser.parse_args()

@@ -218,6 +218,23 @@ def test_the_file_of_another_user_is_replaced_by_our_own(
     assert store.objects[made.id] == made
 
 
+def test_object_in_the_pack_of_another_user_is_written_loose(
+    store: Store, clock: Callable[[], int], git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again, oid, pack = packed_commit(store, clock, git)
+    change = os.utime
+
+    def refuse(path: str) -> None:
+        if os.fspath(path) == str(pack):
+            raise PermissionError(13, "permission denied")
+        change(path)
+
+    monkeypatch.setattr(os, "utime", refuse)
+    again.objects.add_objects([(again.objects[oid], None)])
+
+    assert file_of(store, oid).exists()
+
+
 def test_what_is_not_there_is_not_there(store: Store) -> None:
     missing = ObjectID(b"1" * 40)
     assert missing not in store.objects
@@ -282,8 +299,13 @@ def test_a_loose_object_cut_short_is_damaged(store: Store) -> None:
         damage(file_of(store, made.id), whole[:length])
         # The last four bytes are a sum that zlib does not insist on having.
         if length < len(whole) - 4:
-            with pytest.raises(DamagedObject, match=made.id.decode()):
+            with pytest.raises(
+                DamagedObject, match=f"{made.id.decode()} cannot be read: ."
+            ) as told:
                 store.objects[made.id]
+            assert told.value.__cause__ is not None
+            why = str(told.value.__cause__) or type(told.value.__cause__).__name__
+            assert " ".join(why.split())[:100] in told.value.message
 
 
 @given(content=st.binary(max_size=60), compressed=st.booleans())

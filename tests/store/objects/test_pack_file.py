@@ -119,6 +119,16 @@ def test_what_was_read_is_held_as_long_as_eight_megabytes_have_room(store: Store
     assert content_of(folder, small) is first
 
 
+def test_what_was_made_of_deltas_is_held_too(store: Store, made: list[ShaFile], git: Git) -> None:
+    git("repack", "-adfq", cwd=Path(store.path))
+    folder = PackFolder(str(folder_of(store)))
+    alike = made[:40]
+    held = [content_of(folder, each) for each in alike]
+
+    for each, content in zip(alike, held, strict=True):
+        assert content_of(folder, each) is content
+
+
 def test_what_has_no_more_room_replaces_what_was_held(store: Store, git: Git) -> None:
     megabyte = 1024 * 1024
     small, *large = keep_blobs(store, git, [b"small", *(b"%d" % n * megabyte for n in range(1, 9))])

@@ -67,18 +67,32 @@ def test_packed_objects_are_at_least_as_large_as_git_says(repo: Path, git: Git, 
 def test_small_object_on_a_large_base_takes_as_much_as_the_base(tmp_path: Path, git: Git) -> None:
     # git itself uses no base that is so much larger; a hostile client may.
     large, small = b"x" * 100_000, b"x" * 50
-    head = b"PACK" + (2).to_bytes(4, "big") + (2).to_bytes(4, "big")
-    first = _entry_head(3, len(large)) + zlib.compress(large)
-    delta = _number(len(large)) + _number(len(small)) + b"\x90" + bytes([len(small)])
-    base = Blob.from_string(large).sha().digest()
-    body = head + first + _entry_head(7, len(delta)) + base + zlib.compress(delta)
-    git("init", "-q", "--bare", "in.git", cwd=tmp_path)
-    pack = body + hashlib.sha1(body).digest()
-    git("index-pack", "--stdin", cwd=tmp_path / "in.git", stdin=pack)
-    objects = DurableObjects(str(tmp_path / "in.git" / "objects"))
+    objects = _packed_as_delta(tmp_path, git, large, small, b"\x90" + bytes([len(small)]))
 
     assert objects[Blob.from_string(small).id].as_raw_string() == small
     assert find_size(objects, Blob.from_string(small).id) == ObjectSize("blob", len(large))
+
+
+def test_object_that_a_delta_blows_up_is_as_large_as_it_gets(tmp_path: Path, git: Git) -> None:
+    small, large = b"x" * 50, b"x" * 50 * 2000
+    objects = _packed_as_delta(tmp_path, git, small, large, b"\x90\x32" * 2000)
+
+    assert objects[Blob.from_string(large).id].as_raw_string() == large
+    assert find_size(objects, Blob.from_string(large).id) == ObjectSize("blob", len(large))
+
+
+def _packed_as_delta(
+    tmp_path: Path, git: Git, before: bytes, after: bytes, copies: bytes
+) -> DurableObjects:
+    """Pack a blob, and another that *copies* makes of it."""
+    head = b"PACK" + (2).to_bytes(4, "big") + (2).to_bytes(4, "big")
+    first = _entry_head(3, len(before)) + zlib.compress(before)
+    delta = _number(len(before)) + _number(len(after)) + copies
+    base = Blob.from_string(before).sha().digest()
+    body = head + first + _entry_head(7, len(delta)) + base + zlib.compress(delta)
+    git("init", "-q", "--bare", "in.git", cwd=tmp_path)
+    git("index-pack", "--stdin", cwd=tmp_path / "in.git", stdin=body + hashlib.sha1(body).digest())
+    return DurableObjects(str(tmp_path / "in.git" / "objects"))
 
 
 def _entry_head(kind: int, size: int) -> bytes:
