@@ -38,7 +38,8 @@ _FAR = 50
 """A limit that is this many times as far away is as good as none."""
 
 _LOGS = {"debug"}
-_WORDINGS = {"hint", "message", "code", "help"}
+_WORDINGS = {"hint", "message", "code", "help", "encoding"}
+"""Assignments and arguments that are left alone. Python takes an encoding "utf-8~" for UTF-8."""
 
 _Span = tuple[int, int]
 _Changes = Iterator[tuple[str, ast.AST, str]]

@@ -104,6 +104,18 @@ def test_line_that_git_may_read_as_something_else_is_reported(
     assert problem == "has a line between subject and trailers that git may read as something else"
 
 
+def test_first_of_several_problems_is_reported(store: Store, content: bytes) -> None:
+    changes = [
+        (b"    Twice.", b"Twice.", "has a line between"),
+        (COMMITTER, COMMITTER + b"9", "has the date"),
+        (b"\n\n", b"\nencoding latin-1\n\n", "declares another encoding"),
+        (b"author writer <", b"author <", "has an identity"),
+    ]
+    for old, new, problem in changes:
+        content = content.replace(old, new, 1)
+        assert str(problem_of(store, content)).startswith(problem)
+
+
 def test_signature_and_other_headers_are_no_problem(store: Store, content: bytes) -> None:
     headers, blank, message = content.partition(b"\n\n")
     signed = headers + b"\ngpgsig -----BEGIN\n \n abc\n -----END\nx-other 1" + blank + message

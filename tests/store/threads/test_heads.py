@@ -146,3 +146,25 @@ def test_each_refusal_is_its_own_kind(store: Store, clock: Callable[[], int]) ->
     assert (moved.exit_status, moved.code) == (4, "head-moved")
     assert THREAD in str(moved.hint)
     assert NoSuchThread(THREAD).exit_status == 1
+
+
+def test_store_knows_which_transitions_it_made_itself(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    own = store.own_transitions
+    assert own is not None
+    story = Story(store, clock)
+    assert own.take() == [story.head.commit]
+    story.write_step("writer", "not taken")
+    assert own.take() == []
+    steps = [story.step().commit, story.end().commit]
+    assert own.take() == steps
+    assert own.take() == []
+
+
+def test_store_that_keeps_no_account_moves_heads_as_well(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(store._replace(own_transitions=None), clock)
+
+    assert store.refs.find(f"refs/threads/{THREAD}") == story.head.commit

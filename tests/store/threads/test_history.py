@@ -1,16 +1,18 @@
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dulwich.objects import Commit, ObjectID
 from store.story import THREAD, Story, signed, tell_small_story
 
+from uwf_git.model.thread import Event
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.commit import DamagedCommit, read_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE
-from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.history import find_turn_start, walk_history
 from uwf_git.store.threads.record import NewCommit, record_next
 from uwf_git.store.threads.snapshot import read_snapshot
 
@@ -48,6 +50,52 @@ def test_a_childs_story_ends_at_its_own_start(store: Store, clock: Callable[[], 
     )
     assert read_commit(store.objects, child).parents == (parent.head.commit,)
     assert [each.record.thread for each in walk_history(store, child)] == [OTHER]
+
+
+def controlled(store: Store, tip: Oid, event: Event, clock: Callable[[], int], **now: Any) -> Oid:
+    """Write a commit that only controls the thread, and move nothing."""
+    before = read_snapshot(store, tip)
+    record = before.record._replace(event=event, **now)
+    present = before.get_present()._replace(**now)
+    return record_next(store, before, NewCommit(record, "x", present), signed(clock()))
+
+
+def test_turn_began_before_whatever_only_controlled_it(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(store, clock)
+    start = story.head.commit
+    step = story.step().commit
+    paused = controlled(store, step, "pause", clock)
+    patched = controlled(store, paused, "patch", clock)
+
+    for tip, begun in ((start, start), (step, step), (paused, step), (patched, step)):
+        assert find_turn_start(store, read_snapshot(store, tip)) == begun
+
+
+def test_another_workflow_begins_another_turn(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    other = story.snapshot.record.node
+    paused = controlled(store, story.head.commit, "pause", clock)
+    amended = controlled(store, paused, "amend", clock, workflow=other)
+    patched = controlled(store, amended, "patch", clock)
+
+    assert find_turn_start(store, read_snapshot(store, paused)) == story.head.commit
+    assert find_turn_start(store, read_snapshot(store, amended)) == amended
+    assert find_turn_start(store, read_snapshot(store, patched)) == amended
+
+
+def test_turn_of_a_forged_thread_without_a_start_begins_at_its_first_commit(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    paused = controlled(store, Story(store, clock).head.commit, "pause", clock)
+    commit = store.objects[ObjectID(paused.encode())]
+    assert isinstance(commit, Commit)
+    commit.parents = []
+    store.objects.add_objects([(commit, None)])
+    forged = Oid(commit.id.decode())
+
+    assert find_turn_start(store, read_snapshot(store, forged)) == forged
 
 
 def test_only_first_parents_are_followed(store: Store, clock: Callable[[], int]) -> None:

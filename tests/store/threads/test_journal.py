@@ -1,4 +1,5 @@
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,24 @@ def test_garbage_is_not_a_journal(store: Store, garbage: bytes) -> None:
 
     with hold_journal(store) as journal:
         assert journal.read(0) is None
+
+
+def test_second_waits_until_the_first_is_done(store: Store) -> None:
+    names: list[str] = []
+
+    def look() -> None:
+        with hold_journal(store) as journal:
+            names.append(journal.name)
+
+    other = threading.Thread(target=look)
+    with hold_journal(store) as journal:
+        other.start()
+        other.join(0.05)
+        journal.begin([])
+        assert names == []
+    other.join()
+
+    assert names == [journal.name]
 
 
 def test_only_one_holds_it(store: Store) -> None:
