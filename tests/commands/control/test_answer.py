@@ -42,7 +42,7 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.threads.heads import HeadMoved
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.lock import ThreadBusy, lock_stop, lock_thread
+from uwf_git.store.threads.lock import ThreadBusy, find_holder, lock_stop, lock_thread
 from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot
 
@@ -163,6 +163,38 @@ def test_person_whose_turn_comes_need_not_be_waited_for(world: World) -> None:
     assert is_sound(world)
 
 
+def test_lock_says_that_a_person_answers(world: World) -> None:
+    thread = waiting(world)
+    seen: list[Any] = []
+
+    def now_ms() -> int:
+        seen.append(find_holder(world.store, thread))
+        return world.caller.now_ms()
+
+    caller = world.caller._replace(now_ms=now_ms)
+    answer_thread(world.store, caller, read_question(world.store, caller, thread), GOOD)
+
+    assert ("checker", "human") in [(each["role"], each["agent"]) for each in seen if each]
+    assert find_holder(world.store, thread) is None
+
+
+def test_answer_that_is_overtaken_every_time_gives_up(world: World) -> None:
+    thread = waiting(world)
+    question = read_question(world.store, world.caller, thread)
+    patched: list[ThreadResult] = []
+
+    def now_ms() -> int:
+        assert len(patched) < 100
+        patched.append(patch_thread(world.store, world.caller, thread, {"n": len(patched)}))
+        return world.caller.now_ms()
+
+    with pytest.raises(HeadMoved):
+        answer_thread(world.store, world.caller._replace(now_ms=now_ms), question, GOOD)
+
+    assert events(world, thread) == ["patch"] * len(patched) + ["wait", "step", "start"]
+    assert world.snapshot(thread).record.status == "waiting"
+
+
 def test_bad_answer_to_a_question_that_was_not_put_leaves_nothing(world: World) -> None:
     world.put()
     thread = world.start("human")
@@ -185,6 +217,8 @@ def test_person_may_be_everybodys_default(world: World) -> None:
 def test_person_whom_only_the_step_named_is_waited_for_all_the_same(world: World) -> None:
     thread = world.begun()
     assert world.step(thread, command="human").status == "waiting"
+    question = read_question(world.store, world.caller, thread)
+    assert question.agent.timestamp == world.snapshot(thread).commit.time_s * 1000
 
     answer(world, thread, PersonAnswer({"text": "By hand."}))
 

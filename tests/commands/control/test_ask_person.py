@@ -42,6 +42,11 @@ def test_page_shows_the_last_step_and_the_last_error() -> None:
     assert "The last attempt failed: approved is missing" in page
 
 
+def test_page_shows_the_hint_if_there_is_one() -> None:
+    assert "A hint for you: look at the tests\n" in build_page(context(hint="look at the tests"))
+    assert "hint" not in build_page(context(hint=None))
+
+
 def test_page_of_a_long_step_says_where_the_rest_is() -> None:
     step = DOCUMENT["steps"][-1] | {"content": "x" * 50_000}
     page = build_page(context(steps=[step]))
@@ -68,6 +73,14 @@ def test_edited_text_is_the_text() -> None:
     me = Answers("y", "", "", ":e", "")
 
     assert ask(me) == FilledForm({"approved": True}, "Written.")
+
+
+def test_editor_opens_what_was_typed_or_else_what_was_said_before() -> None:
+    typed = Answers("y", "", "", "Typed. ", ":e", "")
+    assert ask(typed).content == "Typed. Written."
+
+    again = Answers("y", "", "", "Said. ", ".", "n", "", "", "", ":e", "y")
+    assert ask(again).content == "Said. Written."
 
 
 def test_whoever_does_not_hand_it_in_keeps_what_was_said() -> None:

@@ -35,8 +35,6 @@ def pause_thread(
     try:
         steer_thread(store, caller, thread, lambda at: _build(caller, at, reason))
     except WrongStatus as error:
-        if not now:
-            raise
         paused_before = error
     stopped = now and stop_agents(store, thread, reason=reason or "the thread was paused")
     if paused_before is not None and not stopped:
