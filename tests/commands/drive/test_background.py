@@ -59,9 +59,16 @@ def world(world: World) -> World:
 
 def test_driver_has_the_right_to_drive_when_it_is_started(world: World) -> None:
     thread = begun(world, f"until [ -e go ]; do sleep 0.01; done; {ANSWER}")
+    looks: list[str] = []
 
-    driver = start(world, thread[:20])
+    def sleep(seconds: float) -> None:
+        looks.append((find_driver(world.store, thread) or {}).get("role", ""))
+        time.sleep(seconds)
 
+    driver = start(world, thread[:20], sleep=sleep)
+
+    # Once the agent plays there is nothing more to wait for.
+    assert looks.count("writer") <= 1
     holder = find_driver(world.store, thread)
     assert holder is not None
     assert (holder["pid"], holder["role"]) == (driver.pid, "writer")
