@@ -17,7 +17,7 @@ from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.step_thread import StepRequest, TurnInterrupted
+from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, TurnInterrupted, step_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.limits import LimitReached
@@ -242,6 +242,24 @@ def test_pause_during_a_step_ends_the_drive_after_it(world: World, drive: Drives
     driven = drive(thread, play, until="writer")
 
     assert (driven.stopped, driven.steps, driven.last.role) == ("paused", 1, "writer")
+
+
+def test_thread_that_another_process_fails_to_step_ends_the_drive(world: World) -> None:
+    thread = world.begun()
+
+    def spoil(_stepped: ThreadResult) -> None:
+        # No other process steps a driven thread, but a fetch may bring such a commit.
+        with pytest.raises(TurnFailed):
+            step_thread(
+                world.store, world.caller, StepRequest(thread, fails("elsewhere"), is_driven=True)
+            )
+
+    watcher = Watcher(spoil, lambda *_args: None, lambda _waiting: None)
+    request = DriveRequest(StepRequest(thread, content_player))
+
+    driven = drive_thread(world.store, world.caller, request, watcher=watcher)
+
+    assert (driven.stopped, driven.steps, driven.last.status) == ("failed", 1, "failed")
 
 
 def test_failure_of_a_paused_thread_ends_the_drive_as_paused(world: World, drive: Drives) -> None:
