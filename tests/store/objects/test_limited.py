@@ -2,9 +2,11 @@ from pathlib import Path
 
 import pytest
 from dulwich.objects import Blob, Commit, Tree
+from store.story import put_raw
 
 from uwf_git.store.objects.limited import LimitedObjects, OversizedObject, render_size
 from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.store import Store
 
 MIB = 1024 * 1024
 
@@ -36,6 +38,18 @@ def test_trees_and_commits_have_limits_of_their_own(tmp_path: Path) -> None:
     assert objects[tree.id] == tree
     with pytest.raises(OversizedObject, match=f"commit {commit.id.decode()} takes 2m"):
         objects.get_raw(commit.id)
+
+
+@pytest.mark.parametrize(("kind", "most"), [("tree", 4 * MIB), ("commit", MIB)])
+def test_tree_has_four_megabytes_at_most_and_a_commit_one(
+    store: Store, kind: str, most: int
+) -> None:
+    objects = LimitedObjects(store.objects, most_blob_bytes=1)
+    largest, larger = (put_raw(store, kind, bytes(size)) for size in (most, most + 1))
+
+    assert len(objects.get_raw(largest)[1]) == most
+    with pytest.raises(OversizedObject, match=f"{kind} {larger.decode()} takes"):
+        objects.get_raw(larger)
 
 
 def test_what_is_not_there_is_not_there(tmp_path: Path) -> None:

@@ -88,6 +88,43 @@ def put(store: Store, *, here: Oid | None, there: Oid | None, packed: bool) -> N
         pack(store)
 
 
+@pytest.mark.parametrize("is_durable", [True, False])
+def test_each_name_that_comes_or_goes_is_forced_to_the_disk_with_its_folders(
+    store: Store,
+    commits: tuple[Oid, Oid],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_durable: bool,
+) -> None:
+    one, other = commits
+    refs = Refs(store.path, durable=is_durable)
+    synced: list[str] = []
+
+    def fsync(descriptor: int) -> None:
+        synced.append(os.path.relpath(os.readlink(f"/proc/self/fd/{descriptor}"), store.path))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+
+    def forces(act: Callable[[], bool]) -> set[str]:
+        synced.clear()
+        assert act()
+        return {path for path in synced if path == "refs" or path.startswith("refs/")}
+
+    threads, archive = {"refs/threads", "refs"}, {"refs/archive", "refs"}
+    done = [
+        forces(lambda: refs.advance(NAME, seen=one, to=other)) >= threads,
+        forces(lambda: refs.create(f"{NAME}0", one)) >= threads,
+        forces(lambda: refs.move(NAME, seen=other, to_name=TO_NAME, to=one)) >= threads | archive,
+        forces(lambda: refs.delete(TO_NAME, seen=one)) >= archive,
+    ]
+    assert done == [is_durable] * 4
+
+
+def test_folder_that_is_a_ref_has_no_refs(store: Store, commits: tuple[Oid, Oid]) -> None:
+    assert store.refs.find(NAME) == commits[0]
+    assert store.refs.names(f"{NAME}/") == []
+
+
 def test_only_what_was_done_counts_as_a_change(store: Store, commits: tuple[Oid, Oid]) -> None:
     one, other = commits
 
