@@ -103,6 +103,17 @@ def test_what_uwf_would_not_write_is_refused(message: bytes, words: str) -> None
     assert caught.value.exit_status == 5
 
 
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [("2", "has format 2, newer than"), ("x", "has no number"), ("1" * 10, "has no number")],
+)
+def test_message_of_another_format_is_refused(version: str, words: str) -> None:
+    message = build_message("a", "b", body="", trailers=[("Uwf-Format", version)])
+
+    with pytest.raises(BadMessage, match=words):
+        parse_trailers(message)
+
+
 def test_a_trailer_in_the_body_is_not_one() -> None:
     body = "Uwf-Status: completed\n\nUwf-Status: completed"
     message = build_message("a", "b", body=body, trailers=[("Uwf-Status", "ready")])

@@ -18,7 +18,7 @@ from store.conftest import Git
 from store.killing import dies_at
 from store.story import Story
 
-from uwf_git.store.objects.objects import DamagedObject, DurableObjects
+from uwf_git.store.objects.objects import DamagedObject, DurableObjects, get_blob, get_tree
 from uwf_git.store.store import Store, open_store
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
@@ -233,6 +233,40 @@ def test_object_in_the_pack_of_another_user_is_written_loose(
     again.objects.add_objects([(again.objects[oid], None)])
 
     assert file_of(store, oid).exists()
+
+
+@pytest.mark.parametrize("index", [b"", b"garbage", b"\377tOc\0\0\0\2" + b"\xff" * 1100])
+def test_object_in_a_pack_with_a_damaged_index_is_written_loose(
+    store: Store, clock: Callable[[], int], git: Git, index: bytes
+) -> None:
+    before, oid, pack = packed_commit(store, clock, git)
+    commit = before.objects[oid]
+    damage(pack.with_suffix(".idx"), index)
+    again = open_store(store.path)
+
+    again.objects.add_objects([(commit, None)])
+
+    assert again.objects[oid] == commit
+    assert file_of(store, oid).exists()
+
+
+def test_object_of_another_kind_is_neither_tree_nor_blob(store: Store) -> None:
+    (made, _), (tree, _) = pair(b"content")
+    store.objects.add_objects([(made, None), (tree, None)])
+
+    assert get_blob(store.objects, made.id) == b"content"
+    assert get_tree(store.objects, tree.id) == tree
+    with pytest.raises(DamagedObject, match="is not a blob"):
+        get_blob(store.objects, tree.id)
+    with pytest.raises(DamagedObject, match="is not a tree"):
+        get_tree(store.objects, made.id)
+    for get in (get_blob, get_tree):
+        with pytest.raises(DamagedObject, match="is missing"):
+            get(store.objects, ObjectID(b"1" * 40))
+
+
+def test_damage_of_what_is_no_name_can_be_shown() -> None:
+    assert "\ufffd cannot be read" in DamagedObject(ObjectID(b"\xff"), "cannot be read").message
 
 
 def test_what_is_not_there_is_not_there(store: Store) -> None:
