@@ -130,11 +130,11 @@ def test_date_that_gc_makes_git_stumble_over_is_reported(
         changed = re.sub(rb"(committer [^\n]*> )[0-9]+", rb"\g<1>%d" % date_s, content)
         return re.sub(rb"parent [^\n]*\n", b"", changed)
 
-    latest, later = dated((1 << 34) - 1), dated((1 << 34) + 1)
+    latest, later = dated((1 << 34) - 1), dated(1 << 34)
 
     assert problem_of(store, latest) is None
     assert problem_of(store, later) == (
-        "has the date 17179869185, which git's commit-graph cannot hold"
+        "has the date 17179869184, which git's commit-graph cannot hold"
     )
     for commit, is_sound in ((latest, True), (later, False)):
         oid = put_raw(store, "commit", commit).decode()

@@ -7,6 +7,7 @@ from dulwich.objects import Blob, Commit, ObjectID, Tree
 from store.story import Story, put_raw
 
 from uwf_git.errors import StoreDamaged
+from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.walk import list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, create_store
@@ -155,3 +156,11 @@ def commit_of(store: Store, tree: Tree) -> Oid:
     commit.message = b"x"
     store.objects.add_objects([(tree, None), (commit, None)])
     return Oid(commit.id.decode())
+
+
+def test_commit_that_changes_nothing_needs_itself_alone(store: Store) -> None:
+    same = {"a": b"1", "d/b": b"2"}
+    tip = chain(store, [same, same])
+    (parent,) = read_commit(store.objects, tip).parents
+
+    assert walked(store, tip, {parent}) == {tip}
