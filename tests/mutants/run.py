@@ -167,10 +167,11 @@ class Room:
 
     def sample(self, size: int, seed: str) -> list[Mutant]:
         """Choose mutants by their names, so that edits elsewhere do not change the choice."""
+        root = self._tree.place
         found = [
             mutant
-            for path in sorted((ROOT / "uwf_git" / self.name).rglob("*.py"))
-            for mutant in list_mutants(str(path.relative_to(ROOT)), path.read_bytes())
+            for path in sorted((root / "uwf_git" / self.name).rglob("*.py"))
+            for mutant in list_mutants(str(path.relative_to(root)), path.read_bytes())
         ]
         _say(f"# {self.name}: {len(found)} mutants")
         found.sort(key=lambda mutant: _rank(seed, mutant))
@@ -181,7 +182,7 @@ class Room:
         began = time.monotonic()
         for tests in self._stages(mutant.path):
             limit = self._limit_of(tests)
-            source = (ROOT / mutant.path).read_bytes()
+            source = (self._tree.place / mutant.path).read_bytes()
             self._tree.write(mutant.path, apply(mutant, source))
             try:
                 status, failed = self._tree.test(tests, limit)
