@@ -38,7 +38,7 @@ _FAR = 50
 """A limit that is this many times as far away is as good as none."""
 
 _LOGS = {"debug"}
-_WORDINGS = {"hint", "message", "code", "help", "encoding"}
+_WORDINGS = {"hint", "message", "code", "help", "encoding", "__all__"}
 """Assignments and arguments that are left alone. Python takes an encoding "utf-8~" for UTF-8."""
 
 _Span = tuple[int, int]

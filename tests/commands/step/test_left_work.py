@@ -1,11 +1,12 @@
 """Work of a dead engine is recorded where it was begun, whatever steered the thread since."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import World, says
+from commands.world import World, content_player, says
 
 from uwf_git.agents.run_files import EXIT, PID, STDERR, STDOUT
 from uwf_git.commands.agent_run.play_agent import OtherAgentFinished, agent_player
@@ -14,6 +15,7 @@ from uwf_git.commands.control.amend import AmendRequest, amend_thread
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.step.left_work import find_begun_turn
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, WorkKept, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Turn
@@ -203,3 +205,65 @@ def test_finished_run_that_does_not_name_its_agent_is_never_discarded(
     assert run.path in caught.value.message
     assert Path(run.path, STDOUT).read_bytes() == ANSWER
     assert step(world, thread, agents=("adhoc",)).depth == 1
+
+
+def test_other_agent_does_not_take_over_from_the_one_at_work(
+    world: World, thread: ThreadId
+) -> None:
+    leave(world, thread)
+    (run,) = list_run_dirs(world.store, thread)
+    Path(run.path, EXIT).unlink()
+    snapshot = world.snapshot(thread)
+
+    def find(*agents: str) -> Turn | None:
+        return find_begun_turn(world.store, world.caller, snapshot, choice=Choice(agents))
+
+    with run.hold_alive():
+        assert find() is not None
+        assert find("nobody") is not None
+        assert find("other") is None
+    # It was lost: whoever is chosen, that is recorded first.
+    assert find("other") is not None
+
+
+def test_run_of_a_role_that_the_workflow_does_not_have_is_no_turn(
+    world: World, thread: ThreadId
+) -> None:
+    leave(world, thread)
+    (run,) = list_run_dirs(world.store, thread)
+    turn = Path(f"{run.path}.turn")
+    turn.write_text(turn.read_text().replace("writer", "ghost"))
+
+    assert find_begun_turn(world.store, world.caller, world.snapshot(thread)) is None
+
+
+def test_work_that_is_recorded_already_is_not_kept_again(world: World) -> None:
+    thread = world.begun()
+    leave(world, thread)
+    runs = Path(world.store.local_path("run", thread))
+    shutil.copytree(runs, runs.with_name("aside"))
+    step(world, thread)
+    # Its engine died after it had moved the ref.
+    shutil.rmtree(runs, ignore_errors=True)
+    runs.with_name("aside").rename(runs)
+
+    def play(turn: Turn) -> Played:
+        return agent_player(None)(turn) if turn.role == "writer" else content_player(turn)
+
+    assert world.step(thread, play).depth == 2
+
+    assert list_preserved(world.store, thread) == []
+    assert list_run_dirs(world.store, thread) == []
+
+
+def test_work_after_which_only_the_workflow_was_changed_is_kept(
+    world: World, thread: ThreadId
+) -> None:
+    leave(world, thread)
+    other = world.put(ROUTED.replace("required: [text]", "required: []")).workflow
+    amend_thread(world.store, world.caller, AmendRequest(thread, workflow=other))
+
+    with pytest.raises(WorkKept):
+        step(world, thread)
+
+    assert len(list_preserved(world.store, thread)) == 1

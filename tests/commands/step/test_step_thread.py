@@ -30,6 +30,7 @@ from uwf_git.store.git.config import GitConfig
 from uwf_git.store.signatures.sign import CannotSign
 from uwf_git.store.threads.heads import list_threads
 from uwf_git.store.threads.lock import ThreadBusy
+from uwf_git.store.threads.preserved import list_preserved
 
 
 def test_step_gives_where_the_thread_then_stands(world: World) -> None:
@@ -197,6 +198,20 @@ def test_step_that_lost_the_race_is_not_recorded(world: World) -> None:
         world.step(thread, play)
 
     assert world.snapshot(thread).record.depth == 0
+
+
+def test_work_of_a_thread_that_is_removed_meanwhile_is_kept(world: World) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        # As `git update-ref -d` does.
+        assert world.store.refs.delete(f"refs/threads/{thread}", seen=turn.snapshot.commit.oid)
+        return content_player(turn)
+
+    with pytest.raises(WorkKept):
+        world.step(thread, play)
+
+    assert len(list_preserved(world.store, thread)) == 1
 
 
 def test_eight_engines_at_once_on_one_thread_record_each_step_once(world: World) -> None:
