@@ -136,6 +136,16 @@ def test_attempt_says_what_was_wrong_and_what_was_printed(world: World) -> None:
     assert node(world, thread, payload["stderr"]).payload == "no \ufffd key"
 
 
+def test_what_an_agent_left_before_it_failed_is_kept(world: World) -> None:
+    trace = {"events": [], "badLines": 1}
+    left = StepFiles(prompt="# You are writer", trace=trace, reset_at=4_000_000_000_000)
+    thread, attempt = attempted(world, left=left)
+
+    assert node(world, thread, attempt.payload["prompt"]).payload == "# You are writer"
+    assert node(world, thread, attempt.payload["trace"]).payload == trace
+    assert attempt.payload["resetAt"] == 4_000_000_000_000
+
+
 def test_attempt_leaves_out_what_there_was_not(world: World) -> None:
     _, attempt = attempted(world)
 
