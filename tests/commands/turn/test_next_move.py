@@ -4,8 +4,16 @@ from commands.world import DEMO, World, fails
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.next_move import Steered, find_next_move, find_steered
+from uwf_git.commands.turn.next_move import (
+    Advice,
+    Steered,
+    advise,
+    find_next_move,
+    find_steered,
+)
+from uwf_git.model.thread_id import ThreadId
 
 ME = "C O Mitter <committer@example.com>"
 STUCK = DEMO.replace("- to: checker", "- {to: checker, condition: meta.text = 'x'}")
@@ -55,3 +63,63 @@ def test_who_killed_is_told(world: World) -> None:
     kill_thread(world.store, world.caller, thread, reason="of no use")
 
     assert find_steered(world.store, world.snapshot(thread)) == Steered(ME, "of no use")
+
+
+def advised(world: World, thread: ThreadId, **given: str) -> tuple[str, bool]:
+    """Return the first command that is advised, without the thread, and whether it is usual."""
+    snapshot = world.snapshot(thread)
+    advice = advise(world.store, snapshot, find_next_move(snapshot), **given)
+    return advice.text.split("`")[1].replace(f" {thread}", ""), advice.is_usual
+
+
+def test_each_state_has_its_command(world: World) -> None:
+    thread = world.begun()
+    assert advised(world, thread) == ("uwf thread run", True)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    assert advised(world, thread) == ("uwf thread retry", False)
+    pause_thread(world.store, world.caller, thread)
+    assert advised(world, thread) == ("uwf thread resume", False)
+    kill_thread(world.store, world.caller, thread)
+    assert advised(world, thread) == ("uwf thread fork", True)
+
+
+def test_thread_at_its_end_is_stepped_and_then_read(world: World) -> None:
+    thread = world.begun()
+    for _ in range(2):
+        world.step(thread)
+    assert advised(world, thread) == ("uwf thread step", True)
+
+    world.step(thread)
+
+    assert advised(world, thread) == ("uwf thread read", True)
+
+
+def test_person_answers_before_and_after_the_question_is_put(world: World) -> None:
+    world.put()
+    thread = world.start("human")
+    assert advised(world, thread) == ("uwf thread answer", False)
+
+    world.step(thread)
+
+    assert advised(world, thread) == ("uwf thread answer", False)
+
+
+def test_problem_of_the_next_move_comes_with_its_own_hint(world: World) -> None:
+    thread = world.begun(STUCK)
+    world.step(thread)
+    snapshot = world.snapshot(thread)
+    move = find_next_move(snapshot)
+    assert move.problem is not None
+
+    assert advise(world.store, snapshot, move) == Advice(str(move.problem.hint))
+
+
+def test_role_without_an_agent_is_bound_unless_there_is_a_default(world: World) -> None:
+    world.put()
+    request = StartRequest("demo", "Do it.")
+    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+
+    assert advised(world, thread) == ("uwf thread amend --agent writer=CMD", False)
+    assert advised(world, thread, default="mine") == ("uwf thread run", True)
+    assert advised(world, thread, default="human") == ("uwf thread answer", False)
