@@ -79,7 +79,8 @@ class Tree:
 
     def __init__(self, place: Path) -> None:
         self.place = place
-        self._temporary = place / "tmp"
+        # Short, since the path of a socket of gpg has 107 bytes at most.
+        self._temporary = place / "t"
         self._temporary.mkdir()
         self._changes = 0
         for name in COPIED:
@@ -245,7 +246,7 @@ def main() -> int:
     options = _options()
     known = _equivalents()
     rates: list[tuple[str, int, int]] = []
-    with tempfile.TemporaryDirectory(prefix="uwf-mutants-", dir=options.place) as place:
+    with tempfile.TemporaryDirectory(prefix="uwf-", dir=options.place) as place:
         tree = Tree(Path(place))
         for name in options.rooms or ROOMS:
             room = Room(tree, name)
