@@ -27,7 +27,7 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent))
 
 import seal  # noqa: E402 (tests/ is on the path only now)
-from mutants.mutations import Mutant, apply, list_mutants  # noqa: E402
+from mutants.mutations import Mutant, apply, list_mutants  # noqa: E402 (as above)
 
 SAMPLE = 60
 SEED = "1"

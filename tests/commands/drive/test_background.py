@@ -1,6 +1,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,7 +64,7 @@ def test_driver_has_the_right_to_drive_when_it_is_started(world: World) -> None:
 
     def sleep(seconds: float) -> None:
         looks.append((find_driver(world.store, thread) or {}).get("role", ""))
-        time.sleep(seconds)
+        threading.Event().wait(seconds)
 
     driver = start(world, thread[:20], sleep=sleep)
 

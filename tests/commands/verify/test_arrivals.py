@@ -46,3 +46,10 @@ def test_batches_do_not_spoil_each_other(world: World, arrivals: list[Arrival]) 
     wrong = arrivals[0]._replace(archived=True)
     passed = pass_arrivals(world.store, [*[arrivals[1]] * 100, wrong])
     assert passed == {arrivals[1]}
+
+
+def test_arrival_says_which_ref_it_is_to_have(arrivals: list[Arrival]) -> None:
+    active = arrivals[0]
+
+    assert active.ref == f"refs/threads/{active.thread}"
+    assert active._replace(archived=True).ref == f"refs/archive/{active.thread}"
