@@ -242,6 +242,7 @@ def test_pause_during_a_step_ends_the_drive_after_it(world: World, drive: Drives
     driven = drive(thread, play, until="writer")
 
     assert (driven.stopped, driven.steps, driven.last.role) == ("paused", 1, "writer")
+    assert driven.last == drive.steps[-1]
 
 
 def test_thread_that_another_process_fails_to_step_ends_the_drive(world: World) -> None:

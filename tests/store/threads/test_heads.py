@@ -168,3 +168,10 @@ def test_store_that_keeps_no_account_moves_heads_as_well(
     story = Story(store._replace(own_transitions=None), clock)
 
     assert store.refs.find(f"refs/threads/{THREAD}") == story.head.commit
+
+
+def test_ref_whose_name_is_no_thread_id_is_not_listed(store: Store) -> None:
+    with_threads(store, A1, "notes", archived=(A2, "old-notes"))
+
+    assert list_threads(store, archived=False) == [A1]
+    assert list_threads(store, archived=True) == [A2]
