@@ -74,6 +74,7 @@ def test_nothing_else_is_a_reference(value: Any) -> None:
         ({"$ref": "#/$defs/r", "$defs": {"r": REF}}, A, [A]),
         ({"$ref": "#/$defs/a~1b~0c%20d", "$defs": {"a/b~c d": REF}}, A, [A]),
         ({"$ref": "#/anyOf/1", "anyOf": [{}, {"items": REF}]}, [A], [A]),
+        ({"$ref": "#/anyOf/2", "anyOf": [{}, {}]}, A, []),
         ({"$ref": "#r", "$defs": {"deep": [{"$anchor": "r", **REF}]}}, A, [A]),
         ({"$dynamicRef": "#r", "$defs": {"r": {"$dynamicAnchor": "r", **REF}}}, A, [A]),
         ({"properties": {"v": REF, "next": {"$ref": "#"}}}, {"v": A, "next": {"v": B}}, [A, B]),
