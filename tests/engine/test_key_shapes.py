@@ -25,7 +25,7 @@ KEYS = [
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key[:12])
 def test_key_is_masked_anywhere(key: str) -> None:
     assert mask_keys(f"it said {key}, and went on") == "it said [masked], and went on"
-    assert mask_keys_in({"a": [key, 1, None]}) == {"a": ["[masked]", 1, None]}
+    assert mask_keys_in({key: [key, 1, None]}) == {"[masked]": ["[masked]", 1, None]}
 
 
 def test_private_key_that_is_cut_short_is_masked_to_its_end() -> None:

@@ -1,10 +1,19 @@
+import base64
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.masking import find_secrets, find_unsettled, mask, mask_bytes, mask_value
+from uwf_git.engine.masking import (
+    find_secrets,
+    find_unsettled,
+    mask,
+    mask_bytes,
+    mask_value,
+    unwrap,
+)
 
 KEY = "sk-ant-0123456789abcdef"
 
@@ -95,6 +104,11 @@ def test_key_is_found_in_the_spelling_of_urls_and_json() -> None:
     secret = 'a+b/c"d\\é&1'
 
     assert mask("?k=a%2Bb%2Fc%22d%5C%C3%A9%261", (secret,)) == "?k=[masked]"
+    assert mask("?k=a%2bb%2fc%22d%5c%c3%a9%261", (secret,)) == "?k=[masked]"
+    assert mask("?k=a+b/c%22d%5C%C3%A9&1", (secret,)) == "?k=[masked]"
+    assert mask("?k=It%27s+mine%21+1", ("It's mine! 1",)) == "?k=[masked]"
+    assert mask("?k=It's%20mine!%201", ("It's mine! 1",)) == "?k=[masked]"
+    assert mask('{"k": "a+b\\/c\\/d"}', ("a+b/c/d",)) == '{"k": "[masked]"}'
     assert mask(json.dumps({"k": secret}), (secret,)) == '{"k": "[masked]"}'
     assert mask(json.dumps({"k": secret}, ensure_ascii=False), (secret,)) == '{"k": "[masked]"}'
 
@@ -114,12 +128,73 @@ def test_nothing_is_left_of_secrets_that_overlap(text: str, masked: str) -> None
     assert mask(text, secrets) == masked
 
 
+@pytest.mark.parametrize("before", ["", "u", "me", "you:"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_key_is_found_in_base64_wherever_it_begins(
+    before: str, encode: Callable[[bytes], bytes]
+) -> None:
+    secret = "\xff~?>~?a+b/c"
+    for after in ("", ":x", "\n", "end"):
+        encoded = encode(f"{before}{secret}{after}".encode()).decode()
+        masked = mask(f"Basic {encoded}.", (secret,))
+
+        assert masked.startswith("Basic ")
+        assert masked.endswith(".")
+        # A character on each side may encode a part of what is around as well.
+        left = masked.removeprefix("Basic ").removesuffix(".").split("[masked]")
+        assert len(left) == 2
+        assert len(left[0]) < len(before) * 4 / 3 + 2
+        assert len(left[1].rstrip("=")) < len(after) * 4 / 3 + 2
+
+
+@pytest.mark.parametrize("width", [4, 19, 76])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\n    ", "\\n"])
+def test_key_is_found_where_lines_cut_it(width: int, line_end: str) -> None:
+    secret = "0aB-" * 30
+    encoded = base64.b64encode(f"user:{secret}".encode()).decode()
+
+    text = line_end.join(encoded[at : at + width] for at in range(0, len(encoded), width))
+
+    before, after = mask(f"key:\n{text}\nend", (secret,)).split("[masked]")
+    assert before.startswith("key:\ndXNl")
+    assert len(before) + len(after) < 40
+
+
+def test_line_break_alone_hides_and_loses_nothing() -> None:
+    text = f"a\n  {KEY[:9]}\n{KEY[9:]}\n\n{KEY}\n{KEY}\nb {KEY}"
+
+    assert mask(text, (KEY,)) == "a\n  [masked]\n\n[masked]\n[masked]\nb [masked]"
+
+
+@given(st.text("ab\n \r\\n", max_size=30), st.sampled_from(["abab", "aab"]))
+def test_no_line_break_hides_a_secret(text: str, secret: str) -> None:
+    masked = mask(text, (secret,))
+
+    assert not any(secret in unwrap(part).text for part in masked.split("[masked]"))
+    if secret not in unwrap(text).text and secret not in text:
+        assert masked == text
+
+
+def test_variable_that_is_no_text_is_masked() -> None:
+    value = b"k\xffy-0123456789"
+    secrets = find_secrets({"MY_KEY": value.decode(errors="surrogateescape")})
+
+    assert mask_bytes(b"<" + value + b">", secrets) == b"<[masked]>"
+    assert mask(value.decode(errors="replace"), secrets) == "[masked]"
+
+
+def test_keys_that_become_equal_are_numbered() -> None:
+    value = {f"{KEY}": 1, f"{KEY}{KEY}": 2, "[masked] 2": 3, "x": 4}
+
+    assert mask_value(value, (KEY,)) == {"[masked]": 1, "[masked] 3": 2, "[masked] 2": 3, "x": 4}
+
+
 def test_texts_of_a_value_are_masked_and_nothing_else() -> None:
     value = {"a": [f"x {KEY}", 1, None, True], KEY: {"b": KEY}}
 
     assert mask_value(value, (KEY,)) == {
         "a": ["x [masked]", 1, None, True],
-        KEY: {"b": "[masked]"},
+        "[masked]": {"b": "[masked]"},
     }
     assert mask_value(value, ()) is value
 

@@ -8,7 +8,7 @@ Source: the prefixes that GitHub's secret scanning lists for its partners' keys.
 import re
 from typing import Any
 
-from uwf_git.engine.masking import MASK
+from uwf_git.engine.masking import MASK, change_texts
 
 _KEY = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
@@ -42,11 +42,5 @@ def mask_keys(text: str) -> str:
 
 
 def mask_keys_in(value: Any) -> Any:
-    """Return a JSON value with all its texts masked; keys of objects are not."""
-    if isinstance(value, str):
-        return mask_keys(value)
-    if isinstance(value, dict):
-        return {name: mask_keys_in(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [mask_keys_in(each) for each in value]
-    return value
+    """Return a JSON value with all its texts masked, and the keys of its objects."""
+    return change_texts(value, mask_keys)

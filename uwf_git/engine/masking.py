@@ -1,14 +1,15 @@
 """Mask the secrets of the environment in texts that are stored.
 
-Every occurrence is replaced whole, also where two secrets overlap; all else is unchanged, byte for
-byte.
+Every occurrence is replaced whole, also where two secrets overlap, in each spelling of
+secret_forms.py, and where a line break cuts it; all else is unchanged, byte for byte.
 """
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, AnyStr
-from urllib.parse import quote
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, AnyStr, NamedTuple
+
+from uwf_git.engine.secret_forms import find_forms
 
 MASK = "[masked]"
 
@@ -30,6 +31,9 @@ _SHORTEST_LINE = 16
 _WORD = re.compile(r"(?:[a-z]{1,15}|[A-Z]{1,15}|[A-Z][a-z]{1,14}|[0-9]{1,11})")
 _PLACE = re.compile(r"(?:~|\.{0,2}/|[A-Za-z]:\\|file:)")
 _ARMOUR = "-----"
+
+# As it is, indented, or within a JSON text.
+_LINE_BREAK = re.compile(r"\r?\n[ \t]*|(?:\\r)?\\n")
 
 
 def find_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -58,29 +62,83 @@ def is_secret_name(name: str) -> bool:
 
 
 def mask(text: str, secrets: Sequence[str]) -> str:
-    """Return *text* with each of *secrets* replaced, as it is, in JSON, or in a URL."""
-    spans = sorted(span for form in _forms(secrets) for span in _occurrences(text, form))
+    """Return *text* with each of *secrets* replaced, in every spelling."""
+    if not secrets:
+        return text
+    forms = find_forms(tuple(secrets))
+    spans = [span for form in forms for span in _occurrences(text, form)]
+    joined = unwrap(text)
+    if joined.breaks:
+        spans += [joined.locate(span) for form in forms for span in _occurrences(joined.text, form)]
     if not spans:
         return text
     parts = []
     position = 0
-    for start, end in _merge(spans):
+    for start, end in _merge(sorted(spans)):
         parts += [text[position:start], MASK]
         position = end
     return "".join([*parts, text[position:]])
 
 
 def mask_value(value: Any, secrets: Sequence[str]) -> Any:
-    """Return a JSON value with all its texts masked; keys of objects are not."""
-    if not secrets:
-        return value
+    """Return a JSON value with all its texts masked, and the keys of its objects."""
+    return change_texts(value, lambda text: mask(text, secrets)) if secrets else value
+
+
+def change_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a JSON value with *change* made to each text and each key of an object.
+
+    Keys that become equal are numbered: no member is lost.
+    """
     if isinstance(value, str):
-        return mask(value, secrets)
-    if isinstance(value, dict):
-        return {name: mask_value(each, secrets) for name, each in value.items()}
+        return change(value)
     if isinstance(value, list):
-        return [mask_value(each, secrets) for each in value]
-    return value
+        return [change_texts(each, change) for each in value]
+    if not isinstance(value, dict):
+        return value
+    changed: dict[str, Any] = {}
+    for name, each in value.items():
+        key = change(name)
+        if key != name:
+            number, plain = 2, key
+            while key in changed or key in value:
+                number, key = number + 1, f"{plain} {number}"
+        changed[key] = change_texts(each, change)
+    return changed
+
+
+class Unwrapped(NamedTuple):
+    """A text without its line breaks."""
+
+    text: str
+
+    breaks: Sequence[int]
+    """Where in *text* the line breaks were."""
+
+    removed: Sequence[int]
+    """How many characters were removed up to each of them; 0 comes first."""
+
+    def locate(self, span: tuple[int, int]) -> tuple[int, int]:
+        """Return where in the whole text a span of *text* is."""
+        start, end = span
+        return (
+            start + self.removed[bisect_right(self.breaks, start)],
+            end + self.removed[bisect_left(self.breaks, end)],
+        )
+
+
+def unwrap(text: str) -> Unwrapped:
+    """Join the lines of *text*, as `base64` and terminals wrap them."""
+    parts: list[str] = []
+    breaks: list[int] = []
+    removed = [0]
+    position = 0
+    for found in _LINE_BREAK.finditer(text):
+        parts.append(text[position : found.start()])
+        breaks.append(found.start() - removed[-1])
+        removed.append(removed[-1] + found.end() - found.start())
+        position = found.end()
+    return Unwrapped("".join([*parts, text[position:]]), breaks, removed)
 
 
 def mask_bytes(output: bytes, secrets: Sequence[str]) -> bytes:
@@ -95,7 +153,7 @@ def find_unsettled(output: bytes, secrets: Sequence[str]) -> int:
 
     What is before that place can be masked and forwarded; it is the end if nothing has begun.
     """
-    forms = [form.encode(errors="surrogateescape") for form in _forms(secrets)]
+    forms = [form.encode(errors="surrogateescape") for form in find_forms(tuple(secrets))]
     place = min((_find_beginning(output, form) for form in forms), default=len(output))
     found = [span for form in forms for span in _occurrences(output, form)]
     # Cut in two, a secret in which another one may begin would be found in neither part.
@@ -117,15 +175,6 @@ def _find_beginning(output: bytes, form: bytes) -> int:
 
 def _is_secret(value: str) -> bool:
     return len(value) >= _SHORTEST and not _WORD.fullmatch(value) and not _PLACE.match(value)
-
-
-def _forms(secrets: Sequence[str]) -> set[str]:
-    """Return the spellings of the secrets in a text."""
-    forms: set[str] = set()
-    for secret in secrets:
-        forms |= {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
-        forms |= {quote(secret, safe=""), quote(secret)}
-    return forms
 
 
 def _occurrences(text: AnyStr, form: AnyStr) -> Iterator[tuple[int, int]]:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from uwf_git.agents.reply import AgentReply
-from uwf_git.commands.agent_run.mask import mask_played
+from uwf_git.commands.agent_run.mask import Secrets, mask_played
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.debug_log import debug
+from uwf_git.engine.masking import find_secrets
 from uwf_git.engine.turn_context import AgentContext, parse_context
 from uwf_git.errors import Refused, UwfError
 
@@ -130,7 +131,7 @@ def _call(function: PlayerFunction, turn: Turn, now_ms: Callable[[], int]) -> Pl
         hint=hint,
         stderr=trace.encode(errors="replace"),
     )
-    return mask_played(played, turn.environ)
+    return mask_played(played, Secrets(find_secrets(turn.environ)))
 
 
 def _read_result(given: "RoleResult | Mapping[str, Any]") -> AgentReply:

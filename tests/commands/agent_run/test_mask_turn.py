@@ -1,34 +1,64 @@
+import pytest
+from commands.world import World
+
 from uwf_git.agents.reply import AgentReply
-from uwf_git.commands.agent_run.mask import mask_played
+from uwf_git.agents.request import AgentRun
+from uwf_git.commands.agent_run.mask import (
+    Secrets,
+    mask_played,
+    mask_run,
+    read_secrets,
+    write_fingerprints,
+)
 from uwf_git.commands.turn.turn import Played, StepFiles
+from uwf_git.engine.fingerprints import take_fingerprints
+from uwf_git.store.threads.run_dir import RunDir, get_run_dir
 
 KEY = "sk-ant-0123456789"
-ENVIRON = {"ANTHROPIC_API_KEY": KEY, "HOME": "/home/me"}
+SECRETS = Secrets((KEY,))
 
 
-def test_no_part_of_an_answer_keeps_a_key() -> None:
+def unknown(*secrets: str) -> Secrets:
+    """Return secrets of which only the fingerprints are known."""
+    return Secrets((), take_fingerprints(secrets, b"salt"))
+
+
+@pytest.fixture
+def run(world: World) -> RunDir:
+    """Return the run directory of a turn that has begun."""
+    thread = world.begun()
+    run = get_run_dir(world.store, thread, world.snapshot(thread).commit.oid)
+    run.begin("writer")
+    return run
+
+
+@pytest.mark.parametrize("secrets", [SECRETS, unknown(KEY)])
+def test_no_part_of_an_answer_keeps_a_key(secrets: Secrets) -> None:
     reply = AgentReply(
-        meta={"why": f"used {KEY}"},
+        meta={"why": f"used {KEY}", KEY: 1},
         content=f"It is {KEY}.",
         form="object",
         raw=b"\xff" + KEY.encode(),
         usage={"note": KEY},
-        state={"key": [KEY]},
+        state={"key": [KEY], "by": {KEY: None}},
         session=f"s1-{KEY}",
         rung=KEY,
     )
-    trace = {"events": [{"type": "tool", "output": KEY}]}
+    trace = {"events": [{"type": "tool", "output": KEY, KEY: KEY}]}
     left = StepFiles(prompt=f"Use {KEY}!", trace=trace, kind="auth", usage={"turns": 1, "by": KEY})
     said = KEY.encode()
 
-    masked = mask_played(Played(reply, 1, 2, stdout=said, stderr=said, left=left), ENVIRON)
+    masked = mask_played(Played(reply, 1, 2, stdout=said, stderr=said, left=left), secrets)
 
     assert KEY not in repr(masked)
     assert masked.reply is not None
-    assert masked.reply.meta == {"why": "used [masked]"}
+    assert masked.reply.meta == {"why": "used [masked]", "[masked]": 1}
     assert (masked.reply.session, masked.reply.rung) == ("s1-[masked]", "[masked]")
     assert masked.started_ms == 1
-    assert masked.left.trace == {"events": [{"type": "tool", "output": "[masked]"}]}
+    assert masked.reply.state == {"key": ["[masked]"], "by": {"[masked]": None}}
+    assert masked.left.trace == {
+        "events": [{"type": "tool", "output": "[masked]", "[masked]": "[masked]"}]
+    }
     assert (masked.left.kind, masked.left.usage) == (
         "auth",
         {"turns": 1, "by": "[masked]"},
@@ -38,7 +68,7 @@ def test_no_part_of_an_answer_keeps_a_key() -> None:
 def test_failure_does_not_quote_a_key() -> None:
     error = {"kind": "exited", "message": f"401 for {KEY}"}
 
-    masked = mask_played(Played(None, 1, 2, error=error, hint=f"check {KEY}"), ENVIRON)
+    masked = mask_played(Played(None, 1, 2, error=error, hint=f"check {KEY}"), SECRETS)
 
     assert masked.error == {"kind": "exited", "message": "401 for [masked]"}
     assert masked.hint == "check [masked]"
@@ -47,4 +77,53 @@ def test_failure_does_not_quote_a_key() -> None:
 def test_without_keys_nothing_changes() -> None:
     played = Played(None, 1, 2, error={"kind": "x", "message": KEY})
 
-    assert mask_played(played, {"HOME": "/home/me"}) is played
+    assert mask_played(played, Secrets(())) is played
+
+
+def test_names_of_fields_stay_whatever_the_environment_has() -> None:
+    trace = {"events": [{"type": "badLines"}], "badLines": 1}
+    error = {"kind": "exited", "message": "badLines"}
+    played = Played(None, 1, 2, error=error, left=StepFiles(trace=trace))
+
+    masked = mask_played(played, Secrets(("badLines", "message")))
+
+    assert masked.left.trace == {"events": [{"type": "[masked]"}], "badLines": 1}
+    assert masked.error == {"kind": "exited", "message": "[masked]"}
+
+
+def test_another_process_knows_the_secrets_by_their_fingerprints_alone(run: RunDir) -> None:
+    write_fingerprints(run, {"MY_TOKEN": KEY, "MY_PASSWORD": "c0rrect-h0rse"})
+
+    assert KEY[4:] not in run.read_prints()
+    secrets = read_secrets(run, {"OTHER_TOKEN": KEY})
+    assert secrets.known == (KEY,)
+    assert secrets.find_in(f"{KEY} c0rrect-h0rse") == (KEY, "c0rrect-h0rse")
+    assert read_secrets(run, {"A_TOKEN": KEY, "B_TOKEN": "c0rrect-h0rse"}).others is None
+
+
+def test_run_without_fingerprints_is_masked_by_what_this_process_has(run: RunDir) -> None:
+    write_fingerprints(run, {"HOME": "/home/me"})
+    assert run.read_prints() == ""
+    assert read_secrets(run, {"MY_TOKEN": KEY}) == SECRETS
+    for document in ("[]", "{", '{"salt": 1}', '{"salt": "", "prints": [1]}'):
+        run.write_prints(document)
+        assert read_secrets(run, {"MY_TOKEN": KEY}) == SECRETS
+
+
+def test_fingerprints_go_with_their_run(run: RunDir) -> None:
+    for begins in (True, False):
+        write_fingerprints(run, {"MY_TOKEN": KEY})
+        assert run.read_prints()
+        if begins:
+            run.begin("writer")
+        else:
+            run.remove()
+        assert run.read_prints() == ""
+
+
+def test_secret_that_the_limit_of_the_output_cuts_in_two_is_left_out() -> None:
+    said = b"x " + KEY[:10].encode()
+    run = AgentRun("too-much-output", None, said, b"", 1, 2)
+
+    assert mask_run(run, SECRETS).stdout == b"x "
+    assert mask_run(run._replace(outcome="exited"), SECRETS).stdout == said

@@ -23,6 +23,7 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.step_thread import TurnFailed, WorkKept
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.commands.verify.verify import verify
+from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.preserved import list_preserved
 from uwf_git.store.threads.snapshot import read_snapshot
@@ -345,6 +346,66 @@ def finish(world: World, thread: ThreadId) -> None:
     (world.place / "go").touch()
     run = Path(world.store.local_path("run", thread))
     wait_for(lambda: list(run.glob("*/exit")), "the agent never ended")
+
+
+# An agent that tells its secrets everywhere, when the file `go` is there.
+TELLS = r"""
+echo began >>ran
+until [ -e go ]; do sleep 0.02; done
+echo "log: $MY_TOKEN" >&2
+printf 'prompt: %s' "$MY_TOKEN" >"$UWF_STEP_DIR/prompt.md"
+printf '{"type": "tool", "%s": 1}
+' "$MY_TOKEN" >"$UWF_TRACE"
+coded=$(printf 'me:%s' "$MY_TOKEN" | base64)
+printf '{"meta": {"text": "x %s", "ok": true}, "content": "Basic %s", "state": {"%s": "%s"}}' \
+    "$MY_TOKEN" "$coded" "$MY_TOKEN" 'a%2Fsecret%2Bvalue-0'
+"""
+
+
+def test_work_is_masked_by_what_its_agent_had_whoever_records_it(world: World) -> None:
+    secret = "a/secret+value-0"
+    thread = world.start(world.program(TELLS), workflow=world.put().workflow)
+    engine = world.process("thread", "step", thread, env={"MY_TOKEN": secret})
+    wait_for((world.place / "ran").exists, "the agent never began")
+    kill_engine(engine)
+    finish(world, thread)
+    run = Path(world.store.local_path("run", thread))
+    assert not any(secret in file.read_text() for file in run.glob("*.*") if file.is_file())
+
+    assert step(world, thread).depth == 1
+
+    node = world.snapshot(thread).get_head_node()
+    assert node.payload["meta"] == {"text": "x [masked]", "ok": True}
+    assert world.snapshot(thread).get_present().state == {"[masked]": "[masked]"}
+    names = [NodeHash(node.payload[each]["$ref"]) for each in ("content", "prompt", "stderr")]
+    texts = [world.snapshot(thread).get_node(name).payload for name in names]
+    assert texts == ["Basic bWU6[masked]", "prompt: [masked]", "log: [masked]\n"]
+    trace = world.snapshot(thread).get_node(NodeHash(node.payload["trace"]["$ref"])).payload
+    assert trace["events"] == [{"type": "tool", "[masked]": 1}]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        # A message quotes the beginning of an output, of a line of the log, of a wrong value.
+        "printf 'no %066d%s' 0 $MY_TOKEN",
+        "printf 'no %0185d%s' 0 $MY_TOKEN >&2; exit 1",
+        "printf 'no\\nhint: no %0185d%s' 0 $MY_TOKEN >&2; exit 1",
+        'printf \'{"meta": {"text": ["no %0180d%s"]}}\' 0 $MY_TOKEN',
+        # What is wrong is the line end, which is masked as well.
+        """printf '{"meta": {"text": "no%038d%s\\n-%s"}}' 0 ${MY_TOKEN%%-*} ${MY_TOKEN#*-}""",
+    ],
+)
+def test_message_quotes_no_half_of_a_secret(
+    world: World, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    secret = "0123456789-secret-0123456789-secret-abcdefghij"
+    monkeypatch.setitem(cast("dict[str, str]", world.caller.environ), "MY_TOKEN", secret)
+
+    failed = failure(world, script)
+
+    assert "no" in failed.message
+    assert "1234" not in f"{failed.message} {failed.hint}"
 
 
 def test_work_that_was_finished_after_the_engine_died_is_taken(

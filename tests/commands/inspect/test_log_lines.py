@@ -1,5 +1,6 @@
 """Lines of logs: whole, and without keys wherever the pieces end."""
 
+import base64
 import itertools
 from collections.abc import Sequence
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.commands.inspect.log_lines import LogLines
 
 SECRET = "correct-horse-battery-1"
@@ -19,7 +21,7 @@ PEM = [
 
 
 def lines_of(*pieces: bytes, secrets: Sequence[str] = (SECRET,), before: bytes = b"") -> list[str]:
-    lines = LogLines(secrets, before=before)
+    lines = LogLines(Secrets(tuple(secrets)), before=before)
     return [line for piece in pieces for line in lines.add(piece)] + [*lines.end()]
 
 
@@ -47,11 +49,21 @@ def test_where_the_pieces_end_changes_nothing(parts: list[str], data: st.DataObj
 
 
 def test_half_a_line_is_held_until_it_can_be_masked() -> None:
-    lines = LogLines([SECRET])
+    lines = LogLines(Secrets((SECRET,)))
     assert list(lines.add(f"use {SECRET[:9]}".encode())) == []
     assert list(lines.add(f"{SECRET[9:]} now\nnext".encode())) == ["use [masked] now"]
     assert list(lines.end()) == ["next"]
     assert list(lines.end()) == []
+
+
+def test_secret_that_lines_cut_is_masked_where_they_arrive_together() -> None:
+    secret = "correct-horse-battery-" * 4
+    encoded = base64.encodebytes(secret.encode())
+
+    told = lines_of(b"key:\n" + encoded + b"end\n", secrets=[secret])
+
+    assert told[0] == "key:"
+    assert "".join(told[1:]) == "[masked]end"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -85,7 +97,7 @@ def test_short_line_after_the_end_of_a_key_is_there() -> None:
 
 
 def test_line_without_an_end_is_cut_between_words() -> None:
-    lines = LogLines([SECRET])
+    lines = LogLines(Secrets((SECRET,)))
     words = b"word " * 60_000 + SECRET[:7].encode()
 
     told = list(lines.add(words))

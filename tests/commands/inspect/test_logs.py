@@ -96,9 +96,9 @@ def driver_says(world: World, thread: ThreadId, text: str, *, how: str = "a") ->
     return path
 
 
-def told(world: World, thread: str, last: int | None = None, **said: tuple[str, ...]) -> list[str]:
+def told(world: World, thread: str, last: int | None = None, **environ: str) -> list[str]:
     """Read the logs, each line with the first word of its source."""
-    pieces = read_logs(world.store, LogRequest(thread, last, **said))
+    pieces = read_logs(world.store, LogRequest(thread, last, environ))
     return [f"{piece.source.split()[0]}: {line}" for piece in pieces for line in piece.lines]
 
 
@@ -223,10 +223,29 @@ def test_keys_are_masked_by_value_and_by_shape(world: World) -> None:
     thread = world.begun()
     driver_says(world, thread, "use my-own-secret-1 or sk-0123456789abcdef0123\nnow\n")
 
-    assert told(world, thread, secrets=("my-own-secret-1",)) == [
+    assert told(world, thread, MY_TOKEN="my-own-secret-1") == [
         "background: use [masked] or [masked]",
         "background: now",
     ]
+
+
+def test_running_agents_keys_are_masked_also_for_a_reader_who_has_not_got_them(
+    world: World,
+) -> None:
+    script = """
+    printf '%s\n' "use $MY_TOKEN" "$(printf 'x:%s' "$MY_TOKEN" | base64)" >&2
+    echo $$ >>ran
+    until [ -e go.writer ]; do sleep 0.02; done
+    """
+    thread = world.start(world.program(script), workflow=world.put().workflow)
+    engine = world.process("thread", "step", thread, env={"MY_TOKEN": "my-own-secret-1"})
+    wait_for((world.place / "ran").exists, "the agent never began")
+
+    lines = told(world, thread)
+    (world.place / "go.writer").touch()
+    end(engine)
+
+    assert lines == ["writer: use [masked]", "writer: eDp[masked]"]
 
 
 def test_private_key_whose_beginning_is_not_asked_for_is_masked(world: World) -> None:

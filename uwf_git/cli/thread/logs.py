@@ -19,7 +19,6 @@ from uwf_git.commands.inspect.logs import (
     follow_logs,
     read_logs,
 )
-from uwf_git.engine.masking import find_secrets
 
 
 @verb(
@@ -51,7 +50,7 @@ def command(session: Session, thread: str, last: int | None, follow: bool) -> No
     A header on standard error names each source. Keys are masked; terminal controls are escaped.
     """
     store = session.open_store()
-    request = LogRequest(thread, last, find_secrets(session.environ))
+    request = LogRequest(thread, last, session.environ)
     try:
         lines = follow_logs(store, request) if follow else read_logs(store, request)
         is_any = _show(lines)

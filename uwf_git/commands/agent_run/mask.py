@@ -1,23 +1,82 @@
-"""Mask the keys of the agent's environment in its output before it is checked or recorded."""
+"""Mask the secrets of the agent's environment in its output before it is checked or recorded.
 
+An engine that takes up the run of another one need not have that environment: it finds the secrets
+by the fingerprints that lie beside the run.
+"""
+
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from uwf_git.agents.reply import AgentReply
-from uwf_git.agents.request import Listener, OnOutput
+from uwf_git.agents.request import AgentRun, Listener, OnOutput
 from uwf_git.commands.turn.turn import Played, StepFiles
+from uwf_git.engine.fingerprints import (
+    SALT_BYTES,
+    Fingerprints,
+    find_texts,
+    format_fingerprints,
+    parse_fingerprints,
+    take_fingerprints,
+)
 from uwf_git.engine.masking import find_secrets, find_unsettled, mask, mask_bytes, mask_value
+from uwf_git.store.threads.run_dir import RunDir
 
 
-def mask_played(played: Played, environ: Mapping[str, str]) -> Played:
-    """Return *played* with every key in *environ* masked."""
+class Secrets(NamedTuple):
+    """The secrets to mask in what one agent left."""
+
+    known: tuple[str, ...]
+
+    others: Fingerprints | None = None
+    """Fingerprints of secrets that this process does not know."""
+
+    def find_in(self, value: Any) -> tuple[str, ...]:
+        """Return the known secrets, and those of the others that are in the texts of *value*."""
+        if self.others is None:
+            return self.known
+        data = b"\0".join(_walk_texts(value))
+        return (*self.known, *find_texts(data, self.others))
+
+
+def write_fingerprints(run: RunDir, environ: Mapping[str, str]) -> None:
+    """Write the fingerprints of the secrets in the agent's environment beside its run."""
     secrets = find_secrets(environ)
+    if secrets:
+        run.write_prints(format_fingerprints(take_fingerprints(secrets, os.urandom(SALT_BYTES))))
+
+
+def read_secrets(run: RunDir, environ: Mapping[str, str]) -> Secrets:
+    """Return the secrets in *environ*, and those that the agent of *run* had."""
+    known = find_secrets(environ)
+    document = run.read_prints()
+    try:
+        others = parse_fingerprints(document).without(known) if document else None
+    except (ValueError, KeyError, TypeError):
+        # Of another version.
+        others = None
+    return Secrets(known, others if others and others.prints else None)
+
+
+def mask_run(run: AgentRun, secrets: Secrets) -> AgentRun:
+    """Return *run* with all secrets in its outputs masked."""
+    found = secrets.find_in((run.stdout, run.stderr))
+    stdout = run.stdout
+    if run.outcome == "too-much-output":
+        # The limit may have cut a secret in two.
+        stdout = stdout[: find_unsettled(stdout, found)]
+    return run._replace(stdout=mask_bytes(stdout, found), stderr=mask_bytes(run.stderr, found))
+
+
+def mask_played(played: Played, known: Secrets) -> Played:
+    """Return *played* with all secrets masked."""
+    secrets = known.find_in(played)
     if not secrets:
         return played
     return played._replace(
         reply=None if played.reply is None else _mask_reply(played.reply, secrets),
-        error=None if played.error is None else mask_value(dict(played.error), secrets),
+        error=None if played.error is None else _mask_fields(played.error, secrets),
         hint=None if played.hint is None else mask(played.hint, secrets),
         stdout=mask_bytes(played.stdout, secrets),
         stderr=mask_bytes(played.stderr, secrets),
@@ -38,13 +97,32 @@ def _mask_reply(reply: AgentReply, secrets: Sequence[str]) -> AgentReply:
 
 
 def _mask_left(left: StepFiles, secrets: Sequence[str]) -> StepFiles:
-    trace: Any = None if left.trace is None else dict(left.trace)
     usage: Any = None if left.usage is None else dict(left.usage)
     return left._replace(
         prompt=mask(left.prompt, secrets),
-        trace=mask_value(trace, secrets),
+        trace=None if left.trace is None else _mask_fields(left.trace, secrets),
         usage=mask_value(usage, secrets),
     )
+
+
+def _mask_fields(fields: Mapping[str, Any], secrets: Sequence[str]) -> dict[str, Any]:
+    """Mask the values of a node's fields; their names are the format's, not the agent's."""
+    return {name: mask_value(each, secrets) for name, each in fields.items()}
+
+
+def _walk_texts(value: Any) -> Iterator[bytes]:
+    """Yield all texts in a value, and the keys of its objects."""
+    if isinstance(value, bytes):
+        yield value
+    elif isinstance(value, str):
+        yield value.encode(errors="replace")
+    elif isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from _walk_texts(name)
+            yield from _walk_texts(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _walk_texts(each)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from uwf_git.agents.command_line import (
     resolve_program,
 )
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, run_agent
-from uwf_git.agents.reply import BadReply, parse_reply
+from uwf_git.agents.reply import BadReply, BadReplyKind, parse_reply
 from uwf_git.agents.request import (
     DEFAULT_MAX_LOG_BYTES,
     DEFAULT_MAX_OUTPUT_BYTES,
@@ -34,7 +34,14 @@ from uwf_git.agents.run_files import (
     read_run_result,
     read_run_state,
 )
-from uwf_git.commands.agent_run.mask import mask_played, masked_listener
+from uwf_git.commands.agent_run.mask import (
+    Secrets,
+    mask_played,
+    mask_run,
+    masked_listener,
+    read_secrets,
+    write_fingerprints,
+)
 from uwf_git.commands.agent_run.max_running import running_slot
 from uwf_git.commands.agent_run.orphaned_run import wait_for_orphan
 from uwf_git.commands.agent_run.runs import describe_turn, find_player, is_finished, is_run_of
@@ -116,14 +123,15 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
         run = run._replace(stderr=_cut_to_lines(run.stderr, _max_log_bytes(turn)))
     except (ProgramMissing, SpawnFailed) as error:
         return _failed_to_start(turn, error)
-    left = read_step_dir(turn.run_dir.step_dir)
-    played = _read_run(run, turn.agent.payload.get("protocol", "positional"))
-    played = played._replace(left=left, env=_read_env(turn))
-    return mask_played(_explain(turn, run, played), environ)
+    secrets = read_secrets(turn.run_dir, environ)
+    played = _read_run(run, turn.agent.payload.get("protocol", "positional"), secrets)
+    played = played._replace(left=read_step_dir(turn.run_dir.step_dir), env=_read_env(turn))
+    return mask_played(_explain(turn, run, played), secrets)
 
 
 def _write_env(turn: Turn, environment: Mapping[str, str]) -> None:
-    """Write the variables to record beside the run: another engine may record it."""
+    """Write what recording the run needs of the environment: another engine may record it."""
+    write_fingerprints(turn.run_dir, environment)
     if turn.keep.env:
         turn.run_dir.write_env(json.dumps(record_env(environment, turn.keep.env)))
 
@@ -249,14 +257,30 @@ def _timeout_s(turn: Turn) -> float | None:
     return min((each for each in limits if each is not None), default=None)
 
 
-def _read_run(run: AgentRun, protocol: Protocol) -> Played:
+def _read_run(run: AgentRun, protocol: Protocol, secrets: Secrets) -> Played:
     if run.outcome != "exited" or run.exit_code != 0:
-        return _failed(run, run.outcome, _describe_end(run), _last_hint(run.stderr))
+        # A message may quote half of a secret, which could not be masked any more.
+        masked = mask_run(run, secrets)
+        return _failed(masked, run.outcome, _describe_end(masked), _last_hint(masked.stderr))
     try:
         reply = parse_reply(run.stdout, protocol=protocol)
     except BadReply as error:
-        return _failed(run, error.kind, error.message, error.hint)
+        masked = mask_run(run, secrets)
+        if masked.stdout != run.stdout:
+            error = _describe_masked(masked.stdout, protocol, error.kind)
+        return _failed(masked, error.kind, error.message, error.hint)
     return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)
+
+
+def _describe_masked(stdout: bytes, protocol: Protocol, kind: BadReplyKind) -> BadReply:
+    """Return what is wrong with an output by its masked text, which its message quotes."""
+    try:
+        parse_reply(stdout, protocol=protocol)
+    except BadReply as error:
+        return error
+    # What was wrong is masked.
+    problem = f"the agent's output is not a reply ({kind})"
+    return BadReply(kind, problem, stdout.decode(errors="replace"))
 
 
 def _failed(run: AgentRun, kind: str, message: str, hint: str | None) -> Played:

@@ -1,13 +1,14 @@
 """Join pieces of bytes to lines, and mask keys in them.
 
-Lines are masked whole, up to a length; a private key is masked over all its lines. Control
-characters stay.
+Lines are masked whole, up to a length; a private key is masked over all its lines, and so is a
+secret in lines that arrive together. Control characters stay.
 """
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.engine.key_shapes import mask_keys
 from uwf_git.engine.masking import mask
 
@@ -27,7 +28,7 @@ _KEY_ENDS = re.compile(r"-----END [A-Z ]*PRIVATE KEY-----")
 class LogLines:
     """The lines of one log, as its bytes arrive."""
 
-    def __init__(self, secrets: Sequence[str], *, before: bytes = b"") -> None:
+    def __init__(self, secrets: Secrets, *, before: bytes = b"") -> None:
         """Create it; *before* is the log before the first piece: a key may have begun there."""
         self._secrets = secrets
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -42,14 +43,10 @@ class LogLines:
     def add(self, piece: bytes) -> Iterator[str]:
         """Yield the lines that *piece* completes, without line ends."""
         text = self._held + self._decoder.decode(piece)
-        start = 0
-        for end in _LINE_END.finditer(text):
-            if end[0] == "\r" and end.end() == len(text):
-                # It may be the first half of "\r\n".
-                break
-            yield from self._masked(text[start : end.start()])
-            start = end.end()
-        self._held = text[start:]
+        # A carriage return at the end may be the first half of "\r\n".
+        end = max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
+        self._held = text[end:]
+        yield from self._masked(text[:end])
         if len(self._held) > _LONGEST_LINE:
             yield from self._cut()
 
@@ -66,7 +63,17 @@ class LogLines:
         line, self._held = self._held[:place], self._held[place:]
         yield from self._masked(line)
 
-    def _masked(self, line: str) -> Iterator[str]:
+    def _masked(self, text: str) -> Iterator[str]:
+        # Over all lines: `base64` wraps what it prints.
+        masked = mask(text, self._secrets.find_in(text))
+        start = 0
+        for end in _LINE_END.finditer(masked):
+            yield from self._without_keys(masked[start : end.start()])
+            start = end.end()
+        if start < len(masked):
+            yield from self._without_keys(masked[start:])
+
+    def _without_keys(self, line: str) -> Iterator[str]:
         if 0 < self._key_lines <= _MOST_KEY_LINES:
             ends = _KEY_ENDS.search(line)
             self._key_lines = 0 if ends else self._key_lines + 1
@@ -77,4 +84,4 @@ class LogLines:
                 return
         begun = list(_KEY_BEGINS.finditer(line))
         self._key_lines = int(bool(begun) and _KEY_ENDS.search(line, begun[-1].end()) is None)
-        yield mask_keys(mask(line, self._secrets)) if line else ""
+        yield mask_keys(line) if line else ""

@@ -7,16 +7,19 @@ ended agent         its Attempt node; its step, if that keeps its log
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
+from types import MappingProxyType
 from typing import NamedTuple
 
 from uwf_git.agents.run_files import STDERR
+from uwf_git.commands.agent_run.mask import Secrets, read_secrets
 from uwf_git.commands.agent_run.running import is_at_work
 from uwf_git.commands.agent_run.runs import find_player
 from uwf_git.commands.inspect.growing_file import GrowingFile
 from uwf_git.commands.inspect.log_lines import CONTEXT_BYTES, LogLines
 from uwf_git.commands.inspect.step_view import get_text, view_attempt
+from uwf_git.engine.masking import find_secrets
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head, resolve_thread
@@ -43,8 +46,8 @@ class LogRequest(NamedTuple):
     last: int | None = None
     """How many of the newest existing lines to read; None: all."""
 
-    secrets: Sequence[str] = ()
-    """Texts to mask, besides all that looks like a key."""
+    environ: Mapping[str, str] = MappingProxyType({})
+    """Its secrets are masked, and those of the running agent, besides all that looks like a key."""
 
 
 class LogPiece(NamedTuple):
@@ -103,7 +106,7 @@ def find_status(store: Store, text: str) -> str:
 class _Tail:
     """A log, and the position up to which it was read."""
 
-    def __init__(self, source: str, path: str, secrets: Sequence[str]) -> None:
+    def __init__(self, source: str, path: str, secrets: Secrets) -> None:
         self._source = source
         self._file = GrowingFile(path)
         self._secrets = secrets
@@ -129,9 +132,9 @@ class _Tails:
     """The logs that a thread has."""
 
     def __init__(self, store: Store, thread: ThreadId, request: LogRequest) -> None:
-        self._store, self._thread, self._secrets = store, thread, request.secrets
+        self._store, self._thread, self._environ = store, thread, request.environ
         sources = _find_sources(store, thread)
-        self._tails = {path: _Tail(name, path, self._secrets) for path, name in sources.items()}
+        self._tails = {path: self._open(path, *source) for path, source in sources.items()}
         left = request.last
         if left is not None:
             # The newest lines are in the last log.
@@ -152,9 +155,14 @@ class _Tails:
             yield from tail.read_new()
             yield from tail.end()
             tail.close()
-        for path, name in sources.items():
+        for path, source in sources.items():
             if path not in self._tails:
-                self._tails[path] = _Tail(name, path, self._secrets)
+                self._tails[path] = self._open(path, *source)
+
+    def _open(self, path: str, name: str, run: RunDir | None) -> _Tail:
+        environ = self._environ
+        secrets = Secrets(find_secrets(environ)) if run is None else read_secrets(run, environ)
+        return _Tail(name, path, secrets)
 
     def read_new(self) -> Iterator[LogPiece]:
         for tail in self._tails.values():
@@ -169,16 +177,16 @@ class _Tails:
             tail.close()
 
 
-def _find_sources(store: Store, thread: ThreadId) -> dict[str, str]:
-    """Return the names of the existing logs, by path."""
-    sources = {}
+def _find_sources(store: Store, thread: ThreadId) -> dict[str, tuple[str, RunDir | None]]:
+    """Return the name of each existing log, and the run that it is of, by path."""
+    sources: dict[str, tuple[str, RunDir | None]] = {}
     log = log_path(store, thread)
     if os.path.exists(log):
-        sources[log] = DRIVER
+        sources[log] = (DRIVER, None)
     run = find_run_dir(store, thread)
     if run is not None and not _is_logged(store, thread, log):
         role, agent = find_player(run)
-        sources[os.path.join(run.path, STDERR)] = f"{role} ({agent})"
+        sources[os.path.join(run.path, STDERR)] = (f"{role} ({agent})", run)
     return sources
 
 
@@ -224,7 +232,7 @@ def _read_last_log(store: Store, thread: ThreadId, request: LogRequest) -> Itera
                 continue
         else:
             continue
-        lines = LogLines(request.secrets)
+        lines = LogLines(Secrets(find_secrets(request.environ)))
         shown = [*lines.add(log.encode()), *lines.end()]
         first = 0 if request.last is None else max(0, len(shown) - request.last)
         yield LogPiece(source, shown[first:])

@@ -5,6 +5,7 @@
     <git dir>/uwf/run/<thread>/<commit>.turn     role; hash, name and AgentConfig of the agent
     <git dir>/uwf/run/<thread>/<commit>.stopped  why the agent was stopped from outside
     <git dir>/uwf/run/<thread>/<commit>.env      variables of the agent to be recorded, masked
+    <git dir>/uwf/run/<thread>/<commit>.prints   fingerprints of the secrets that the agent had
     <git dir>/uwf/run/<thread>/<commit>.files/   the agent's own files ($UWF_STEP_DIR)
 
 The commit is the one after which the turn began, so a retry never takes up an older attempt.
@@ -21,7 +22,8 @@ from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.store import Store
 
 _RUN = "run"
-_ALIVE, _TURN, _STOPPED, _FILES, _ENV = ".alive", ".turn", ".stopped", ".files", ".env"
+_ALIVE, _TURN, _STOPPED, _FILES = ".alive", ".turn", ".stopped", ".files"
+_ENV, _PRINTS = ".env", ".prints"
 
 MAX_REASON = 1000
 """Characters of a stop reason that are kept."""
@@ -63,7 +65,7 @@ class RunDir(NamedTuple):
         """Discard an older run and write *turn*, the words that name the turn."""
         for folder in (self.path, self.step_dir):
             _remove_folder(folder)
-        for suffix in (_STOPPED, _ENV):
+        for suffix in (_STOPPED, _ENV, _PRINTS):
             remove_file(self.path + suffix)
         # A power loss ends the agent too, so this file need not survive one.
         replace_file(self.path + _TURN, turn.encode(), durable=False)
@@ -75,6 +77,14 @@ class RunDir(NamedTuple):
     def read_env(self) -> str:
         """Return what ``write_env`` wrote; empty if there is nothing readable."""
         return _read_text(self.path + _ENV)
+
+    def write_prints(self, document: str) -> None:
+        """Write the fingerprints of the secrets in the agent's environment."""
+        replace_file(self.path + _PRINTS, document.encode(), durable=False)
+
+    def read_prints(self) -> str:
+        """Return what ``write_prints`` wrote; empty if there is nothing readable."""
+        return _read_text(self.path + _PRINTS)
 
     def read_stop_reason(self) -> str | None:
         """Return why the agent was stopped from outside; None if it was not."""
@@ -93,7 +103,7 @@ class RunDir(NamedTuple):
         """Remove the directory and the files beside it."""
         for folder in (self.path, self.step_dir):
             _remove_folder(folder)
-        for suffix in (_ALIVE, _TURN, _STOPPED, _ENV):
+        for suffix in (_ALIVE, _TURN, _STOPPED, _ENV, _PRINTS):
             remove_file(self.path + suffix)
 
 
