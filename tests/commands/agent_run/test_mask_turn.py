@@ -2,7 +2,7 @@ import pytest
 from commands.world import World
 
 from uwf_git.agents.reply import AgentReply
-from uwf_git.agents.request import AgentRun
+from uwf_git.agents.request import AgentRun, RunOutcome
 from uwf_git.commands.agent_run.mask import (
     Secrets,
     mask_played,
@@ -121,9 +121,11 @@ def test_fingerprints_go_with_their_run(run: RunDir) -> None:
         assert run.read_prints() == ""
 
 
-def test_secret_that_the_limit_of_the_output_cuts_in_two_is_left_out() -> None:
-    said = b"x " + KEY[:10].encode()
-    run = AgentRun("too-much-output", None, said, b"", 1, 2)
+@pytest.mark.parametrize("outcome", ["too-much-output", "timed-out", "interrupted", "lost"])
+def test_half_a_secret_at_the_end_of_an_output_is_left_out(outcome: RunOutcome) -> None:
+    half = b"x " + KEY[:10].encode()
+    run = AgentRun(outcome, None, half, half, 1, 2)
 
-    assert mask_run(run, SECRETS).stdout == b"x "
-    assert mask_run(run._replace(outcome="exited"), SECRETS).stdout == said
+    assert mask_run(run, SECRETS)[2:4] == (b"x ", b"x ")
+    assert mask_run(run._replace(stdout=b"x sk-"), SECRETS).stdout == b"x sk-"
+    assert mask_run(run._replace(outcome="exited"), SECRETS).stdout == half

@@ -27,6 +27,15 @@ def test_prompt_that_is_too_long_is_cut_with_a_note(tmp_path: Path) -> None:
     assert prompt == "x" * MIB + "\n[… 1,234 bytes left out …]\n"
 
 
+@pytest.mark.parametrize("space", [" ", "\n"])
+def test_prompt_is_cut_where_a_word_ends(tmp_path: Path, space: str) -> None:
+    (tmp_path / "prompt.md").write_text("x" * (MIB - 10) + space + "my-own-secret-1")
+
+    prompt = read_step_dir(str(tmp_path)).prompt
+
+    assert prompt == "x" * (MIB - 10) + "\n[… 16 bytes left out …]\n"
+
+
 def test_trace_is_its_events_and_how_many_lines_are_none(tmp_path: Path) -> None:
     lines = ['{"type": "turn"}', "", "no json", "[1]", '{"a": NaN}', '{"b": "\\ud800"}', '{"c": 1}']
     (tmp_path / "trace.jsonl").write_text("\n".join(lines))

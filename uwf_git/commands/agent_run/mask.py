@@ -23,6 +23,9 @@ from uwf_git.engine.fingerprints import (
 from uwf_git.engine.masking import find_secrets, find_unsettled, mask, mask_bytes, mask_value
 from uwf_git.store.threads.run_dir import RunDir
 
+# Fewer characters of a secret are the end of many texts, and tell nothing.
+_TELLING = 4
+
 
 class Secrets(NamedTuple):
     """The secrets to mask in what one agent left."""
@@ -62,11 +65,16 @@ def read_secrets(run: RunDir, environ: Mapping[str, str]) -> Secrets:
 def mask_run(run: AgentRun, secrets: Secrets) -> AgentRun:
     """Return *run* with all secrets in its outputs masked."""
     found = secrets.find_in((run.stdout, run.stderr))
-    stdout = run.stdout
-    if run.outcome == "too-much-output":
-        # The limit may have cut a secret in two.
-        stdout = stdout[: find_unsettled(stdout, found)]
-    return run._replace(stdout=mask_bytes(stdout, found), stderr=mask_bytes(run.stderr, found))
+    stdout, stderr = run.stdout, run.stderr
+    if run.outcome != "exited":
+        stdout, stderr = _without_half(stdout, found), _without_half(stderr, found)
+    return run._replace(stdout=mask_bytes(stdout, found), stderr=mask_bytes(stderr, found))
+
+
+def _without_half(output: bytes, secrets: Sequence[str]) -> bytes:
+    """Return an output that was cut off, by a limit or a signal, without half a secret."""
+    end = find_unsettled(output, secrets)
+    return output[:end] if len(output) - end >= _TELLING else output
 
 
 def mask_played(played: Played, known: Secrets) -> Played:

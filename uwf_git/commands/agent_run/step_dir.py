@@ -17,6 +17,7 @@ FAILURE = "failure.json"
 
 _MOST_BYTES = 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
+_LONGEST_LINE = 64 * 1024
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _LATEST_MS = 10**16
@@ -40,6 +41,11 @@ def read_step_dir(step_dir: str) -> StepFiles:
 
 def _read_prompt(path: str) -> str:
     beginning, left_out, _ = _read(path)
+    if left_out:
+        # Cut where a line or a word ends: half a secret could not be masked.
+        end = max(beginning.rfind(each, -_LONGEST_LINE) for each in (b"\n", b" "))
+        end = len(beginning) if end < 0 else end
+        beginning, left_out = beginning[:end], left_out + len(beginning) - end
     text = beginning.decode(errors="replace")
     return f"{text}\n[… {left_out:,} bytes left out …]\n" if left_out else text
 
