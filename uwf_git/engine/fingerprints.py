@@ -1,30 +1,40 @@
 """Fingerprints of secrets: find a secret in a text without knowing it.
 
-Of each spelling of a secret they hold the length and a salted hash, which its finder compares with
-each window of that length; and eight bits of its beginning, which say where a comparison pays.
+A fingerprint has the length and a salted hash of the secret, with which each window of that length
+is compared, and eight bits of its beginning, which say where a comparison pays. A secret has one
+fingerprint, not one for each spelling: their eight bits together would tell much of its beginning.
+So a text is searched as it is, and decoded from JSON, URLs and base64.
 """
 
 import json
 import re
+from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b, shake_256
 from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
 
 from uwf_git.engine.masking import unwrap
-from uwf_git.engine.secret_forms import find_forms
 
 SALT_BYTES = 16
 
 _HASH_BYTES = 16
 
-# No spelling of a secret is shorter (masking.py).
+# No secret is shorter (masking.py).
 _BEGINNING = 8
+
+_JSON_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([^u]))", re.DOTALL)
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
+
+# In base64, eight bytes have ten characters that they share with no other byte.
+_BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{10,}")
+_FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
 class Fingerprint(NamedTuple):
-    """What is known of one spelling of a secret."""
+    """What is known of one secret."""
 
     beginning: int
     """Eight bits of a hash of its first eight bytes."""
@@ -49,25 +59,62 @@ class Fingerprints(NamedTuple):
 
 
 def take_fingerprints(secrets: Sequence[str], salt: bytes) -> Fingerprints:
-    """Return the fingerprints of *secrets*, in every spelling."""
-    forms = {form.encode(errors="surrogateescape") for form in find_forms(tuple(secrets))}
+    """Return the fingerprints of *secrets*; one that is too short has none."""
+    values = {secret.encode(errors="surrogateescape") for secret in secrets}
     prints = (
-        Fingerprint(_hash_beginnings(form[:_BEGINNING], salt)[0], len(form), _hash(form, salt))
-        for form in forms
-        if len(form) >= _BEGINNING
+        Fingerprint(_hash_beginnings(value[:_BEGINNING], salt)[0], len(value), _hash(value, salt))
+        for value in values
+        if len(value) >= _BEGINNING
     )
     return Fingerprints(salt, frozenset(prints))
 
 
-def find_texts(data: bytes, fingerprints: Fingerprints) -> tuple[str, ...]:
-    """Return the texts in *data* that have one of *fingerprints*, also where lines cut them."""
+def find_secrets_in(data: bytes, fingerprints: Fingerprints) -> tuple[str, ...]:
+    """Return the secrets in *data* that have one of *fingerprints*, as they are.
+
+    They may be written in JSON, in a URL or in base64, and lines may cut them.
+    """
     if not fingerprints.prints:
         return ()
-    joined = unwrap(data.decode(errors="surrogateescape"))
-    found = _find(data, fingerprints)
-    if joined.breaks:
-        found |= _find(joined.text.encode(errors="surrogateescape"), fingerprints)
+    found: set[bytes] = set()
+    for text in _decode(data):
+        found |= _find(text, fingerprints)
+        found |= _find(_decode_base64(text), fingerprints)
     return tuple(sorted(each.decode(errors="surrogateescape") for each in found))
+
+
+def _decode(data: bytes) -> Iterator[bytes]:
+    """Yield *data*, and what it says where it is JSON, or a URL, or has lines."""
+    texts = {data}
+    if b"\\" in data:
+        texts.add(_decode_json(data))
+    if b"%" in data or b"+" in data:
+        texts |= {unquote_to_bytes(data), unquote_to_bytes(data.replace(b"+", b" "))}
+    for text in texts:
+        yield text
+        joined = unwrap(text.decode(errors="surrogateescape"))
+        if joined.breaks:
+            yield joined.text.encode(errors="surrogateescape")
+
+
+def _decode_json(data: bytes) -> bytes:
+    def decode(found: re.Match[str]) -> str:
+        return chr(int(found[1], 16)) if found[1] else _ESCAPED.get(found[2], found[2])
+
+    text = _JSON_ESCAPE.sub(decode, data.decode(errors="replace"))
+    # Pairs of surrogates become characters.
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def _decode_base64(text: bytes) -> bytes:
+    """Return what the words of *text* encode, whichever of four characters a group begins with."""
+    parts = []
+    for word in _BASE64.findall(text):
+        plain = word.translate(_FROM_URL_SAFE)
+        for start in range(4):
+            group = plain[start:]
+            parts.append(b64decode(group + b"A" * (-len(group) % 4)))
+    return b"\0".join(parts)
 
 
 def format_fingerprints(fingerprints: Fingerprints) -> str:
@@ -125,5 +172,5 @@ def _build_tables(salt: bytes) -> tuple[bytes, ...]:
     return tuple(shake_256(salt + bytes([each])).digest(256) for each in range(_BEGINNING))
 
 
-def _hash(form: bytes, salt: bytes) -> str:
-    return blake2b(form, key=salt, digest_size=_HASH_BYTES).hexdigest()
+def _hash(value: bytes, salt: bytes) -> str:
+    return blake2b(value, key=salt, digest_size=_HASH_BYTES).hexdigest()

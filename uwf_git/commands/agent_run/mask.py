@@ -15,7 +15,7 @@ from uwf_git.commands.turn.turn import Played, StepFiles
 from uwf_git.engine.fingerprints import (
     SALT_BYTES,
     Fingerprints,
-    find_texts,
+    find_secrets_in,
     format_fingerprints,
     parse_fingerprints,
     take_fingerprints,
@@ -40,7 +40,7 @@ class Secrets(NamedTuple):
         if self.others is None:
             return self.known
         data = b"\0".join(_walk_texts(value))
-        return (*self.known, *find_texts(data, self.others))
+        return (*self.known, *find_secrets_in(data, self.others))
 
 
 def write_fingerprints(run: RunDir, environ: Mapping[str, str]) -> None:
