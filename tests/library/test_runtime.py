@@ -20,7 +20,7 @@ from uwf_git.debug_log import switch_off
 from uwf_git.library.runtime import build_list_request
 from uwf_git.store.discover import default_path
 from uwf_git.store.git.config import set_config
-from uwf_git.store.store import open_store
+from uwf_git.store.store import create_store, open_store
 
 
 def test_named_store_is_used_and_never_made_by_accident(store: str, tmp_path: Path) -> None:
@@ -54,9 +54,10 @@ def test_store_is_found_as_on_the_command_line(store: str, tmp_path: Path) -> No
     assert TaskRuntime().path == default_path(os.environ)
 
 
-def test_enclosing_store_comes_before_the_default_one(store: str, tmp_path: Path) -> None:
+def test_enclosing_store_comes_before_the_default_one(tmp_path: Path) -> None:
+    store = create_store(str(tmp_path / "tree" / ".git")).path
     set_config(os.path.join(store, "config"), "uwf.store", "true")
-    inner = Path(store) / "inner"
+    inner = tmp_path / "tree" / "inner"
     inner.mkdir()
 
     assert TaskRuntime(cwd=inner).path == store

@@ -8,6 +8,7 @@ from uwf_git.store.discover import (
     ForeignRepository,
     NoHome,
     default_path,
+    find_bare_around,
     find_enclosing,
     find_store,
 )
@@ -67,6 +68,47 @@ def test_a_repository_that_does_not_say_so_is_passed_over(
         found(None, inner, home)
 
 
+@pytest.mark.parametrize("below", ["vendor/lib", "vendor/lib/objects"])
+def test_a_bare_repository_in_a_checkout_is_passed_over(
+    project: Path, home: Path, git: Git, below: str
+) -> None:
+    """Its files can come with any commit, and its config names commands."""
+    git("init", "--quiet", "--bare", "vendor/lib", cwd=project)
+    git("config", "uwf.store", "true", cwd=project / "vendor" / "lib")
+
+    assert found(None, project / below, home) == str(project / ".git")
+    assert find_bare_around(str(project / below)) == str(project / "vendor" / "lib")
+    git("config", "uwf.store", "false", cwd=project)
+    assert found(None, project / below, home, create=True) == str(home / ".uwf" / "store.git")
+
+
+def test_a_bare_store_is_used_only_if_it_is_named(home: Path, tmp_path: Path, git: Git) -> None:
+    store = create_store(str(tmp_path / "bare.git")).path
+    git("config", "uwf.store", "true", cwd=store)
+
+    assert found(".", Path(store), home) == store
+    assert found(None, Path(store), home, create=True) == str(home / ".uwf" / "store.git")
+
+
+def test_nothing_bare_is_around_a_work_tree(project: Path) -> None:
+    for below in (".", "deep", ".git", ".git/objects"):
+        assert find_bare_around(str(project / below)) is None
+
+
+@pytest.mark.parametrize("value", ["{0}/mine.git", "~/mine.git", "mine.git"])
+def test_the_user_may_name_the_default_store(home: Path, git: Git, value: str) -> None:
+    git("config", "--file", home / ".gitconfig", "uwf.repo", value.format(home), cwd=home)
+
+    assert found(None, home, home, create=True) == str(home / "mine.git")
+    assert found(None, home, home) == str(home / "mine.git")
+
+
+def test_a_store_does_not_name_another(project: Path, home: Path, git: Git, tmp_path: Path) -> None:
+    git("config", "uwf.repo", tmp_path / "other.git", cwd=project)
+
+    assert found(None, project, home) == str(project / ".git")
+
+
 def test_the_default_store_is_made_when_it_is_wanted(home: Path) -> None:
     path = str(home / ".uwf" / "store.git")
     with pytest.raises(NotAStore):
@@ -111,6 +153,26 @@ def test_enclosing_store_of_another_user_is_refused(
     assert str(project / ".git") in caught.value.message
     assert "--repo" in str(caught.value.hint)
     assert caught.value.exit_status == 1
+
+
+def test_git_file_of_another_user_is_refused(
+    tmp_path: Path, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder that all may write, such as /tmp, it would lead into any store of the user."""
+    place = tmp_path / "everyone"
+    place.mkdir()
+    (place / ".git").write_text(f"gitdir: {project}/.git\n")
+    lstat = os.lstat
+
+    def lstat_of_another(path: str) -> os.stat_result:
+        ours = lstat(path)
+        return os.stat_result((*ours[:4], ours.st_uid + (path == f"{place}/.git"), *ours[5:]))
+
+    monkeypatch.setattr(os, "lstat", lstat_of_another)
+
+    assert found(None, project, home) == str(project / ".git")
+    with pytest.raises(ForeignRepository):
+        found(None, place, home)
 
 
 def test_enclosing_repository_without_the_setting_is_ignored(

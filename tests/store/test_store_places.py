@@ -9,7 +9,14 @@ from store.conftest import Git
 from store.story import THREAD, Story
 
 from uwf_git.store.git.config import BadConfig, set_config
-from uwf_git.store.store import NotAStore, Store, create_store, find_git_dir, open_store
+from uwf_git.store.store import (
+    NotAStore,
+    Store,
+    UnsupportedRepository,
+    create_store,
+    find_git_dir,
+    open_store,
+)
 
 
 @pytest.fixture
@@ -163,6 +170,27 @@ def test_a_folder_with_a_commondir_that_leads_nowhere_is_no_repository(
     place.mkdir()
     (place / "commondir").write_text(content)
     assert refused(place)
+
+
+def test_a_commondir_leads_out_of_no_repository(tmp_path: Path, git: Git) -> None:
+    """A file in a checkout must not say which store is used."""
+    git("init", "--quiet", "--bare", "mine.git", cwd=tmp_path)
+    for place in (tmp_path / "place", tmp_path / "tree" / ".git", tmp_path / "worktrees" / "x"):
+        place.mkdir(parents=True)
+        (place / "HEAD").write_text("ref: refs/heads/main\n")
+        (place / "commondir").write_text(f"{tmp_path}/mine.git\n")
+        assert refused(place)
+    assert refused(tmp_path / "tree")
+
+
+def test_a_whole_repository_with_a_commondir_is_refused(tmp_path: Path, git: Git) -> None:
+    """git would use the refs and objects of the other one."""
+    git("init", "--quiet", "--bare", "mine.git", cwd=tmp_path)
+    git("init", "--quiet", "tree", cwd=tmp_path)
+    (tmp_path / "tree" / ".git" / "commondir").write_text("../../mine.git\n")
+
+    with pytest.raises(UnsupportedRepository, match="commondir"):
+        open_store(str(tmp_path / "tree"))
 
 
 def test_a_git_file_with_a_nul_is_no_repository(tmp_path: Path) -> None:

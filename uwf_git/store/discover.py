@@ -1,16 +1,30 @@
 """Find the store: the named one, else the enclosing one, else the default one (DESIGN 2).
 
-Named: --repo or $UWF_REPO. Enclosing: the nearest repository whose config has ``uwf.store = true``.
-Default: `~/.uwf/store.git`, which the first use creates.
+Named: --repo or $UWF_REPO. Enclosing: the nearest work tree whose repository's config has
+``uwf.store = true``. Default: the path in the user's own git config, ``uwf.repo``, else
+`~/.uwf/store.git`; the first use creates it.
+
+A bare repository encloses nothing: its files can be part of any checkout (git-config(1),
+safe.bareRepository). It must be named.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.store.git.config import read_config_file
 from uwf_git.store.git.scopes import read_user_config
-from uwf_git.store.store import NotAStore, Store, create_store, find_git_dir, open_store
+from uwf_git.store.store import (
+    NotAStore,
+    Store,
+    create_store,
+    find_git_dir,
+    find_tree_git_dir,
+    is_git_dir,
+    open_store,
+)
+
+DEFAULT_NAME = "uwf.repo"
 
 
 class NoHome(BadUsage):
@@ -50,10 +64,11 @@ def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create
     """
     if repo:
         return open_store(os.path.join(cwd, os.path.expanduser(repo)), environ=environ)
-    enclosing = find_enclosing(cwd)
-    if enclosing is not None:
-        check_owner(enclosing, environ)
-        return open_store(enclosing, environ=environ)
+    found = _find_tree(cwd)
+    if found is not None:
+        folder, git_dir = found
+        check_owner(folder, git_dir, environ)
+        return open_store(git_dir, environ=environ)
     path = default_path(environ)
     if find_git_dir(path) is not None:
         return open_store(path, environ=environ)
@@ -62,15 +77,17 @@ def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create
     return create_store(path, environ=environ)
 
 
-def check_owner(git_dir: str, environ: Mapping[str, str]) -> None:
-    """Refuse an enclosing repository of another user, as git does.
+def check_owner(folder: str, git_dir: str, environ: Mapping[str, str]) -> None:
+    """Refuse the repository *git_dir* of the work tree at *folder* if another user made it.
 
-    Its config names the commands that run as agents. Source: git-config(1), safe.directory.
+    As git does: its config names programs. Source: git-config(1), safe.directory.
 
     Raises:
-        ForeignRepository: it belongs to another user, and git's settings do not allow that.
+        ForeignRepository: it or its `.git` file belongs to another user, and git's settings do not
+            allow that.
     """
-    if os.stat(git_dir).st_uid == os.geteuid():
+    places = (git_dir, os.path.join(folder, ".git"))
+    if all(os.lstat(place).st_uid == os.geteuid() for place in places):
         return
     safe = read_user_config(environ).get_all("safe.directory")
     if not {"*", git_dir, os.path.dirname(git_dir)} & set(safe):
@@ -78,27 +95,53 @@ def check_owner(git_dir: str, environ: Mapping[str, str]) -> None:
 
 
 def default_path(environ: Mapping[str, str]) -> str:
-    """Return the path of the default store.
+    """Return the path of the default store; one in the user's config begins in their home.
 
     Raises:
         NoHome: $HOME is not set.
     """
     home = environ.get("HOME")
+    named = read_user_config(environ).get(DEFAULT_NAME)
+    if named and os.path.isabs(named):
+        return named
     if not home:
         raise NoHome
-    return os.path.join(home, ".uwf", "store.git")
+    return os.path.join(home, (named or ".uwf/store.git").removeprefix("~/"))
 
 
 def find_enclosing(cwd: str) -> str | None:
-    """Return the nearest enclosing repository with ``uwf.store = true``, or None."""
-    directory = os.path.abspath(cwd)
-    while True:
-        git_dir = find_git_dir(directory)
+    """Return the git directory of the nearest enclosing store, or None."""
+    found = _find_tree(cwd)
+    return None if found is None else found[1]
+
+
+def find_bare_around(cwd: str) -> str | None:
+    """Return the nearest bare repository that *cwd* lies in; None if it is in a work tree, or none.
+
+    Nothing in it is read.
+    """
+    for folder in _with_parents(cwd):
+        if os.path.basename(folder) == ".git" or os.path.lexists(os.path.join(folder, ".git")):
+            return None
+        if is_git_dir(folder):
+            return folder
+    return None
+
+
+def _find_tree(cwd: str) -> tuple[str, str] | None:
+    """Return the nearest enclosing work tree of a store, and its git directory."""
+    for folder in _with_parents(cwd):
+        git_dir = find_tree_git_dir(folder)
         if git_dir is not None:
             config = read_config_file(os.path.join(git_dir, "config"))
             if config.get_flag("uwf.store", default=False):
-                return git_dir
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            return None
-        directory = parent
+                return folder, git_dir
+    return None
+
+
+def _with_parents(path: str) -> Iterator[str]:
+    folder = os.path.abspath(path)
+    yield folder
+    while (parent := os.path.dirname(folder)) != folder:
+        folder = parent
+        yield folder

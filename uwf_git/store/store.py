@@ -46,6 +46,7 @@ class OwnTransitions:
 
 
 _FOLDERS = ("objects/info", "objects/pack", "refs/heads", "refs/tags")
+_COMMON_DIR = "commondir"
 _CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 
 
@@ -157,20 +158,26 @@ def create_store(path: str, *, environ: Mapping[str, str] | None = None) -> Stor
 
 def find_git_dir(path: str) -> str | None:
     """Return the git directory at *path*, or of the work tree at *path*; None if there is none."""
-    for candidate in (os.path.join(path, ".git"), path):
-        if os.path.isfile(candidate):
-            candidate = _follow_git_file(candidate)  # noqa: PLW2901 - the same place, followed
-        if _is_git_dir(candidate):
-            return os.path.abspath(candidate)
-        common = _common_dir(candidate)
-        if common is not None and _is_git_dir(common):
-            return common
-    return None
+    return find_tree_git_dir(path) or _resolve_git_dir(path)
 
 
-def _is_git_dir(path: str) -> bool:
+def find_tree_git_dir(path: str) -> str | None:
+    """Return the git directory of the work tree at *path*, by its `.git`; None if there is none."""
+    return _resolve_git_dir(os.path.join(path, ".git"))
+
+
+def is_git_dir(path: str) -> bool:
+    """Check whether the folder at *path* looks like a git directory, whatever its name."""
     has_objects = os.path.isdir(os.path.join(path, "objects"))
     return has_objects and os.path.isfile(os.path.join(path, "HEAD"))
+
+
+def _resolve_git_dir(candidate: str) -> str | None:
+    place = _follow_git_file(candidate) if os.path.isfile(candidate) else candidate
+    if is_git_dir(place):
+        return os.path.abspath(place)
+    common = _common_dir(place)
+    return common if common is not None and is_git_dir(common) else None
 
 
 def _follow_git_file(path: str) -> str:
@@ -184,17 +191,28 @@ def _follow_git_file(path: str) -> str:
 
 
 def _common_dir(git_dir: str) -> str | None:
-    """Return the common directory of a linked worktree's git directory."""
+    """Return the common directory of a linked worktree's git directory.
+
+    Only where git makes worktrees, at `<common>/worktrees/<name>`: a file must not lead from one
+    repository into another.
+    """
     try:
-        with open(os.path.join(git_dir, "commondir"), "rb") as file:
+        with open(os.path.join(git_dir, _COMMON_DIR), "rb") as file:
             target = os.fsdecode(file.read(10_000).rstrip(b"\r\n"))
+        common = os.path.realpath(os.path.join(git_dir, target))
+        parent, folder = os.path.split(os.path.dirname(os.path.realpath(git_dir)))
     except (OSError, ValueError):
         # ValueError: a path with a NUL, from a file that is not a `.git` file.
+        return None
+    if folder != "worktrees" or parent != common:
         return None
     return os.path.abspath(os.path.join(git_dir, target))
 
 
 def _check_supported(git_dir: str, config: GitConfig) -> None:
+    if os.path.lexists(os.path.join(git_dir, _COMMON_DIR)):
+        # git would use the objects and refs of the other one, in `git gc` as well.
+        raise UnsupportedRepository(git_dir, f"another repository, by its file {_COMMON_DIR}")
     object_format = config.get("extensions.objectformat")
     if object_format not in {None, "sha1"}:
         raise UnsupportedRepository(git_dir, f"object format {object_format}")

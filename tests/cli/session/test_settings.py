@@ -7,7 +7,7 @@ import pytest
 
 from uwf_git.cli.session.settings import BadTestClock, DirectoryGone, Session, read_session
 from uwf_git.model.thread_id import ThreadId, is_thread_id
-from uwf_git.store.store import NotAStore
+from uwf_git.store.store import NotAStore, create_store
 
 
 def test_session_holds_what_the_environment_says() -> None:
@@ -112,6 +112,22 @@ def test_default_store_is_made_only_when_asked_for(session: Session, tmp_path: P
 
     assert at_home.open_store()
     assert (tmp_path / ".uwf" / "store.git").is_dir()
+
+
+def test_bare_repository_around_is_named_and_not_used(
+    session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = create_store(str(tmp_path / "some repo.git")).path
+    inside = session._replace(cwd=f"{bare}/refs", environ={"HOME": str(tmp_path)})
+
+    with pytest.raises(NotAStore):
+        inside.open_store()
+    assert f"uwf --repo '{bare}'" in capsys.readouterr().err
+    default = inside.open_store(create=True).path
+    assert "is not used unless it is named" in capsys.readouterr().err
+    inside._replace(cwd=default).open_store()
+    inside._replace(repo=bare).open_store()
+    assert capsys.readouterr().err == ""
 
 
 def test_ids_come_from_the_session(session: Session, thread_ids: Callable[[], ThreadId]) -> None:

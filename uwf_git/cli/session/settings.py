@@ -13,12 +13,14 @@ UWF_TEST_NOW  for tests: the clock starts at this millisecond, and each reading 
 import itertools
 import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 
+from uwf_git.cli.session.streams import write_stderr
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.thread_id import ThreadId
 
@@ -88,7 +90,12 @@ class Session(NamedTuple):
         """
         from uwf_git.store.discover import find_store  # noqa: PLC0415 (costs 60 ms, see above)
 
-        store = find_store(self.repo, self.cwd, self.environ, create=create)
+        store = None
+        try:
+            store = find_store(self.repo, self.cwd, self.environ, create=create)
+        finally:
+            if not self.repo and not self.opened and not self.environ.get("_UWF_COMPLETE"):
+                _warn_of_bare(self.cwd, used=store)
         if self.opened is not None:
             self.opened.append(store)
         return store
@@ -131,6 +138,18 @@ def read_session(environ: Mapping[str, str]) -> Session:
         stdout_is_tty=_is_tty(sys.stdout),
         stderr_is_tty=_is_tty(sys.stderr),
     )
+
+
+def _warn_of_bare(cwd: str, *, used: "Store | None") -> None:
+    from uwf_git.store.discover import find_bare_around  # noqa: PLC0415 (as above)
+
+    bare = find_bare_around(cwd)
+    if bare is not None and (used is None or not os.path.samefile(bare, used.path)):
+        shown = shlex.quote(bare) if bare.isprintable() else ascii(bare)
+        write_stderr(
+            f"warning: this directory is in the bare repository {shown}, which is not used unless "
+            f"it is named: `uwf --repo {shown} …`\n"
+        )
 
 
 def _is_tty(stream: IO[str] | None) -> bool:

@@ -79,7 +79,7 @@ def _find_above(target: str, cwd: str, environ: Mapping[str, str]) -> str | None
         if os.path.lexists(os.path.join(folder, ".git")):
             git_dir = find_git_dir(folder)
             if git_dir is not None:
-                check_owner(git_dir, environ)
+                check_owner(folder, git_dir, environ)
                 return git_dir
     return None
 
