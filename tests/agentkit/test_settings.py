@@ -1,7 +1,9 @@
+import os
 from pathlib import Path
 
 import pytest
 
+from uwf_git.agentkit.llm.endpoint import get_setting
 from uwf_git.agentkit.settings import (
     KEYS,
     choose_permission,
@@ -11,11 +13,14 @@ from uwf_git.agentkit.settings import (
     split_args,
 )
 from uwf_git.errors import BadUsage
+from uwf_git.store.git.config import normal_name, set_config
+from uwf_git.store.store import Store, create_store
+from uwf_git.store.trust import SettingNotTrusted, describe_command, trust_agents
 
 CONFIG = """\
 [uwf "claude"]
     model = sonnet
-    permission = plan
+    timeout = 9
 [uwf "claude.reviewer"]
     model = opus
 [uwf "claude.qa.v2"]
@@ -29,6 +34,7 @@ CONFIG = """\
 
 @pytest.fixture
 def repo(tmp_path: Path) -> str:
+    """Return a store whose config sets what any store may set."""
     (tmp_path / "config").write_text(CONFIG)
     return str(tmp_path)
 
@@ -44,12 +50,12 @@ def test_without_any_there_are_none() -> None:
 
 
 def test_store_says_what_counts_for_all_roles(repo: str) -> None:
-    assert load(repo) == {"model": "sonnet", "permission": "plan"}
+    assert load(repo) == {"model": "sonnet", "timeout": "9"}
 
 
 @pytest.mark.parametrize(("role", "model"), [("reviewer", "opus"), ("qa.v2", "haiku")])
 def test_role_may_have_its_own(repo: str, role: str, model: str) -> None:
-    assert load(repo, role) == {"model": model, "permission": "plan"}
+    assert load(repo, role) == {"model": model, "timeout": "9"}
 
 
 def test_more_specific_one_wins(repo: str) -> None:
@@ -62,7 +68,7 @@ def test_more_specific_one_wins(repo: str) -> None:
 def test_environment_has_every_setting(repo: str) -> None:
     found = load(repo, UWF_CLAUDE_MAX_TURNS="3", UWF_CLAUDE_PERMISSION="", UWF_CODEX_ARGS="-x")
 
-    assert found == {"model": "sonnet", "permission": "plan", "max-turns": "3"}
+    assert found == {"model": "sonnet", "timeout": "9", "max-turns": "3"}
 
 
 def test_users_own_config_counts_below_the_stores(repo: str, tmp_path: Path) -> None:
@@ -72,6 +78,87 @@ def test_users_own_config_counts_below_the_stores(repo: str, tmp_path: Path) -> 
     found = load(repo, GIT_CONFIG_GLOBAL=str(user))
 
     assert (found["model"], found["args"]) == ("sonnet", "--fast")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Return a store of a user with a home."""
+    environ = {"GIT_CONFIG_NOSYSTEM": "1", "HOME": str(tmp_path)}
+    return create_store(str(tmp_path / "store.git"), environ=environ)
+
+
+def load_of(store: Store, name: str, value: str, **environ: str) -> dict[str, str]:
+    """Load the settings when the store's own config sets one."""
+    set_config(f"{store.path}/config", name, value)
+    adapter = name.split(".")[1]
+    sealed = {
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "UWF_REPO": store.path,
+        "HOME": os.path.dirname(store.path),
+    }
+    return load_settings(adapter, "reviewer", environ=sealed | environ, words={})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "uwf.claude.program",
+        "uwf.claude.args",
+        "uwf.claude.permission",
+        "uwf.claude.env",
+        "uwf.claude.reviewer.args",
+        "uwf.react.shell",
+        "uwf.cli.command",
+        "uwf.llm.url",
+        "uwf.llm.keyEnv",
+        "uwf.extractor.key-env",
+    ],
+)
+def test_store_alone_does_not_say_what_runs_or_where_a_key_goes(store: Store, name: str) -> None:
+    with pytest.raises(SettingNotTrusted) as caught:
+        load_of(store, name, "evil --all")
+
+    assert "evil --all" in caught.value.message
+    assert f"uwf agent trust --setting {normal_name(name)}" in str(caught.value.hint)
+    assert caught.value.exit_status == 1
+    trust_agents(store, [describe_command(name, "evil --all")], os.getcwd())
+    assert "evil --all" in load_of(store, name, "evil --all").values()
+    with pytest.raises(SettingNotTrusted):
+        load_of(store, name, "evil --other")
+
+
+def test_users_own_value_needs_no_trust(store: Store, tmp_path: Path) -> None:
+    user = tmp_path / "user"
+    user.write_text('[uwf "claude"]\n\targs = --fast\n')
+    mine = {"GIT_CONFIG_GLOBAL": str(user)}
+
+    assert load_of(store, "uwf.claude.model", "opus", **mine) == {"model": "opus", "args": "--fast"}
+    assert load_of(store, "uwf.claude.args", "--fast", **mine)["args"] == "--fast"
+    assert load_of(store, "uwf.claude.args", "--bad", UWF_CLAUDE_ARGS="--mine")["args"] == "--mine"
+
+
+def test_environment_replaces_a_value_under_another_spelling(store: Store) -> None:
+    """A key of git config has no underscore, and a variable has no capital letters inside."""
+    found = load_of(store, "uwf.llm.keyEnv", "HOME", UWF_LLM_KEY_ENV="MY_KEY")
+
+    assert get_setting(found, "key-env") == "MY_KEY"
+    assert len(found) == 1
+
+
+def test_program_is_trusted_for_the_file_that_it_means(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("here", "there"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "claude").write_text("#!/bin/sh\n")
+    listed = describe_command("uwf.claude.program", "./claude")
+    trust_agents(store, [listed], str(tmp_path / "here"))
+
+    monkeypatch.chdir(tmp_path / "here")
+    assert load_of(store, "uwf.claude.program", "./claude") == {"program": "./claude"}
+    monkeypatch.chdir(tmp_path / "there")
+    with pytest.raises(SettingNotTrusted):
+        load_of(store, "uwf.claude.program", "./claude")
 
 
 @pytest.mark.parametrize(

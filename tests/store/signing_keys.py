@@ -11,6 +11,7 @@ import pytest
 
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, open_store
+from uwf_git.store.trust import describe_command, trust_agents
 
 needs_ssh = pytest.mark.skipif(
     shutil.which("ssh-keygen") is None, reason="there is no ssh-keygen on this machine"
@@ -49,10 +50,16 @@ def public_half(key: Path) -> str:
 
 
 def with_settings(store: Store, **settings: str) -> Store:
-    """Set settings of git's (`commit__gpgsign="true"`) in the store's config; open it anew."""
-    for name, value in settings.items():
-        set_config(os.path.join(store.path, "config"), name.replace("__", "."), value)
-    return open_store(store.path, environ=os.environ)
+    """Set settings of git's (`commit__gpgsign="true"`) in the store's config; open it anew.
+
+    The user trusts them.
+    """
+    named = {name.replace("__", "."): value for name, value in settings.items()}
+    for name, value in named.items():
+        set_config(os.path.join(store.path, "config"), name, value)
+    opened = open_store(store.path, environ=os.environ)
+    trust_agents(opened, [describe_command(*each) for each in named.items()], opened.path)
+    return opened
 
 
 def signed_by(store: Store, key: Path | str, **settings: str) -> Store:

@@ -6,14 +6,21 @@
 4. git config: ``uwf.claude.model``
 5. for the model alone, the environment for all adapters: ``UWF_MODEL``
 
-The store's git config is read over the user's. A fetched thread or workflow cannot set anything.
+The store's git config is read over the user's. What it sets of these runs no program, gives no
+permission and sends no key elsewhere, unless the user trusts it: a store may come from anywhere.
+A fetched thread or workflow cannot set anything.
 """
 
 import os
 import shlex
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from uwf_git.errors import BadUsage
+
+if TYPE_CHECKING:
+    # See load_settings.
+    from uwf_git.store.git.config import GitConfig
 
 KEYS: dict[str, str] = {
     "model": "the model to use, as the program names it",
@@ -27,11 +34,31 @@ KEYS: dict[str, str] = {
 }
 """The settings of all adapters, each with its meaning."""
 
+_HARMLESS = frozenset(
+    {
+        "maxtokens",
+        "mcp",
+        "model",
+        "resume",
+        "schema",
+        "silence",
+        "temperature",
+        "timeout",
+        "tokens",
+        "turns",
+    }
+)
+"""What a store may set untrusted, as ``plain_key`` returns it."""
+
 
 def load_settings(
     adapter: str, role: str, *, environ: Mapping[str, str], words: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the settings of *adapter* for *role*; *words* are those of its command line."""
+    """Return the settings of *adapter* for *role*; *words* are those of its command line.
+
+    Raises:
+        SettingNotTrusted: the store's own config decides what runs, and is not trusted.
+    """
     # Part of the store, which is imported only when a context is loaded.
     from uwf_git.store.git.config import read_config_file  # noqa: PLC0415
     from uwf_git.store.git.scopes import (  # noqa: PLC0415 (as above)
@@ -40,23 +67,63 @@ def load_settings(
     )
 
     git_dir = environ.get("UWF_REPO")
+    user = config = read_user_config(environ)
     if git_dir:
         own = read_config_file(os.path.join(git_dir, "config"))
-        config = add_user_config(git_dir, own, environ)
-    else:
-        config = read_user_config(environ)
-    settings = {"model": environ["UWF_MODEL"]} if environ.get("UWF_MODEL") else {}
+        config = add_user_config(git_dir, own, environ, user=user)
+    found = _find_configured(adapter, role, config)
+    if environ.get("UWF_MODEL"):
+        found.setdefault("model", _Found("model", environ["UWF_MODEL"]))
+    front = f"UWF_{adapter}_".upper().replace("-", "_")
+    given = {
+        name.removeprefix(front).lower().replace("_", "-"): value
+        for name, value in environ.items()
+        if name.startswith(front) and value
+    }
+    for key, value in [*given.items(), *words.items()]:
+        found[plain_key(key)] = _Found(key, value)
+    doubtful = [
+        each.name
+        for key, each in found.items()
+        if key not in _HARMLESS and each.name and each.value not in user.get_all(each.name)
+    ]
+    if git_dir and doubtful:
+        _require_trusted(git_dir, doubtful, environ)
+    return {each.key: each.value for each in found.values()}
+
+
+class _Found(NamedTuple):
+    key: str
+    value: str
+    name: str | None = None
+    """Its full name in git config; None: it comes from elsewhere."""
+
+
+def _find_configured(adapter: str, role: str, config: "GitConfig") -> dict[str, _Found]:
+    """Return the settings in git config by their plain keys; those of the role come first."""
+    found: dict[str, _Found] = {}
     for section in (f"uwf.{adapter}", f"uwf.{adapter}.{role}"):
         for name, values in config.values.items():
             # The last dot ends the section; a role's name may contain dots.
             front, _, key = name.rpartition(".")
             if front == section:
-                settings[key] = values[-1]
-    front = f"UWF_{adapter}_".upper().replace("-", "_")
-    for name, value in environ.items():
-        if name.startswith(front) and value:
-            settings[name.removeprefix(front).lower().replace("_", "-")] = value
-    return settings | dict(words)
+                found[plain_key(key)] = _Found(key, values[-1], name)
+    return found
+
+
+def _require_trusted(git_dir: str, names: list[str], environ: Mapping[str, str]) -> None:
+    """Check that the settings *names* are the user's, or trusted for the current directory."""
+    from uwf_git.store.store import open_store  # noqa: PLC0415 (see above)
+    from uwf_git.store.trust import require_trusted  # noqa: PLC0415 (see above)
+
+    store = open_store(git_dir, environ=environ)
+    for name in names:
+        require_trusted(store, name, os.getcwd())
+
+
+def plain_key(key: str) -> str:
+    """Return *key* as it is compared: `max-tokens`, `maxTokens` and `MAX_TOKENS` are the same."""
+    return key.replace("-", "").replace("_", "").lower()
 
 
 def parse_words(own: Sequence[str], *, keys: Sequence[str], word: str | None) -> dict[str, str]:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.errors import Refused
 from uwf_git.project_paths import find_above
-from uwf_git.store.git.config import read_config_file, rewrite_config
+from uwf_git.store.git.config import normal_name, read_config_file, rewrite_config
 from uwf_git.store.git.config_text import edit_config, remove_values
 from uwf_git.store.store import Store
 
@@ -56,6 +56,22 @@ class StillTrusted(Refused):
             f"trusted by your own git config: {texts[0]}",
             hint=f"find it with `git config --global --get-all {OLD_NAME}`, and change it there",
             agents=texts,
+        )
+
+
+class SettingNotTrusted(Refused):
+    """The store's own config sets something that decides what runs, and it is not trusted."""
+
+    code = "setting-not-trusted"
+
+    def __init__(self, name: str, value: str) -> None:
+        super().__init__(
+            # The whole value: a cut text could hide its harmful part.
+            f"this store's config sets {name} to a value that is not trusted here: {value}",
+            hint=f"read it; if it may count: `uwf agent trust --setting {shlex.quote(name)}`; else "
+            f"remove it, in the store: `git config --unset-all {shlex.quote(name)}`",
+            setting=name,
+            value=value,
         )
 
 
@@ -178,7 +194,8 @@ def describe_command(setting: str, command: str) -> dict[str, Any]:
     The agent of `uwf.agent` is an agent like others. Elsewhere the name of the setting is part of
     it: who trusts an agent does not trust it as a listener.
     """
-    extra = {} if setting == "uwf.agent" else {"setting": setting}
+    name = normal_name(setting)
+    extra = {} if name == "uwf.agent" else {"setting": name}
     return {"command": command, **extra}
 
 
@@ -189,6 +206,19 @@ def is_set_by_store(store: Store, name: str) -> bool:
     """
     value = store.config.get(name)
     return value is not None and value not in store.user_config.get_all(name)
+
+
+def require_trusted(store: Store, name: str, directory: str | None) -> None:
+    """Check that the setting *name*, which decides what runs in *directory*, is the user's own.
+
+    Raises:
+        SettingNotTrusted: the store's own config sets it, and the user does not trust its value.
+    """
+    value = store.config.get(name)
+    if value is None or not is_set_by_store(store, name):
+        return
+    if not is_trusted(store, describe_command(name, value), directory):
+        raise SettingNotTrusted(name, value)
 
 
 def find_meant_files(agent: dict[str, Any], directory: str | None) -> tuple[str, ...] | None:

@@ -11,8 +11,10 @@ from uwf_git.commands.agent.check import (
     CheckRequest,
     NothingRuns,
     check_agent,
+    find_trusted_settings,
 )
-from uwf_git.store.git.config import GitConfig
+from uwf_git.commands.agent.trust import AgentSelection, trust
+from uwf_git.store.git.config import GitConfig, set_config
 
 HEARS = """\
 uwf --repo "$UWF_REPO" thread context "$1" >context
@@ -112,3 +114,16 @@ def test_person_cannot_be_tried(world: World) -> None:
     with pytest.raises(NothingRuns) as caught:
         check(world, "human")
     assert "--agent ROLE=human" in (caught.value.hint or "")
+
+
+def test_settings_that_are_trusted_reach_the_agent_as_variables(world: World) -> None:
+    for name, value in (("args", "--mine"), ("env", "EVIL")):
+        set_config(f"{world.store.path}/config", f"uwf.claude.{name}", value)
+    world.reopen()
+    trust(world.store, AgentSelection(setting="uwf.claude.args", cwd=str(world.place)))
+
+    assert find_trusted_settings(world.store, str(world.place)) == {"UWF_CLAUDE_ARGS": "--mine"}
+    script = """[ "$UWF_CLAUDE_ARGS" = --mine ] && echo '{"meta": {"ok": true}}'"""
+    trusted = {"UWF_CLAUDE_ARGS": "--mine"}
+    request = CheckRequest(world.program(script), 20, world.new_id(), GitConfig({}), trusted)
+    assert check_agent(world.caller, request, on_stderr=lambda _: None).meta == {"ok": True}

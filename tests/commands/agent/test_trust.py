@@ -7,6 +7,7 @@ from uwf_git.agents.command_line import BadCommand
 from uwf_git.commands.agent.trust import (
     AgentSelection,
     NoAgentSelected,
+    NoSettingOfStore,
     NoSuchAgent,
     NotTrusted,
     select_agents,
@@ -14,9 +15,16 @@ from uwf_git.commands.agent.trust import (
     untrust,
 )
 from uwf_git.commands.turn.choose_agent import AgentNotTrusted
-from uwf_git.store.git.config import add_config
+from uwf_git.store.git.config import add_config, set_config
 from uwf_git.store.threads.heads import NoSuchThread
-from uwf_git.store.trust import OLD_NAME, is_trusted, list_trusted, untrust_agents
+from uwf_git.store.trust import (
+    OLD_NAME,
+    SettingNotTrusted,
+    is_trusted,
+    list_trusted,
+    require_trusted,
+    untrust_agents,
+)
 from uwf_git.store.workflows.registry import NoSuchWorkflow
 
 AGENTS = "defaultAgent: everybody\nagentOverrides:\n  checker: {command: strict, timeout: 9}"
@@ -125,3 +133,37 @@ def test_missing_selection_is_refused(
     with pytest.raises(error):
         select_agents(world.store, who)
     assert not is_trusted(world.store, {"command": "other"}, None)
+
+
+@pytest.mark.parametrize("name", ["core.sshCommand", "CORE.sshcommand"])
+def test_setting_of_the_store_is_trusted_for_its_value(name: str, world: World) -> None:
+    set_config(f"{world.store.path}/config", "core.sshCommand", "ssh -i key")
+    world.reopen()
+
+    assert trust(world.store, AgentSelection(setting=name, cwd=str(world.place))) == [
+        {"command": "ssh -i key", "setting": "core.sshcommand"}
+    ]
+    require_trusted(world.store, "core.sshCommand", world.store.path)
+    assert not is_trusted(world.store, {"command": "ssh -i key"}, None)
+    untrust(world.store, AgentSelection("ssh -i key"))
+    with pytest.raises(SettingNotTrusted):
+        require_trusted(world.store, "core.sshCommand", world.store.path)
+
+
+def test_setting_means_files_where_its_program_runs(world: World) -> None:
+    for name in ("uwf.agent", "uwf.claude.reviewer.program", "gpg.program", "uwf.onEvent"):
+        set_config(f"{world.store.path}/config", name, "./program")
+        world.reopen()
+        trust(world.store, AgentSelection(setting=name, cwd=str(world.place)))
+
+    agents, programs = str(world.place), world.store.path
+    assert [each.directory for each in list_trusted(world.store)] == [
+        agents, agents, programs, programs,
+    ]  # fmt: skip
+
+
+def test_setting_that_the_store_does_not_have_cannot_be_trusted(world: World) -> None:
+    with pytest.raises(NoSettingOfStore, match=r"does not set gpg\.program"):
+        trust(world.store, AgentSelection(setting="gpg.program"))
+    with pytest.raises(NoAgentSelected):
+        trust(world.store, AgentSelection(setting="gpg.program", stored=True))

@@ -14,6 +14,7 @@ from uwf_git.store.gc.lock import GcRuns
 from uwf_git.store.git.config import set_config
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.store import Store, open_store
+from uwf_git.store.trust import SettingNotTrusted
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
 
@@ -121,3 +122,20 @@ def test_error_of_git_is_in_the_message(story: Story, store: Store) -> None:
     assert f"`uwf verify` says what is damaged, if anything is; `git -C {store.path} gc`" in (
         failed.value.hint or ""
     )
+
+
+def test_gc_runs_no_program_of_the_store(story: Story, store: Store, tmp_path: Path) -> None:
+    """A store may come from anywhere, with its hooks and its config."""
+    hook = Path(store.path, "hooks", "pre-auto-gc")
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    hook.chmod(0o755)
+    make_due(store.path)
+
+    gc(open_store(store.path), auto=True)
+    assert not (tmp_path / "ran").exists()
+
+    set_config(f"{store.path}/config", "gc.recentObjectsHook", str(hook))
+    with pytest.raises(SettingNotTrusted):
+        gc(open_store(store.path, environ=os.environ))
+    assert not (tmp_path / "ran").exists()

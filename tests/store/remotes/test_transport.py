@@ -1,19 +1,21 @@
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from store.story import Story
 
 from uwf_git.errors import Refused
-from uwf_git.store.git.config import GitConfig
+from uwf_git.store.git.config import GitConfig, set_config
 from uwf_git.store.objects.walk import list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.exchange import FetchRequest, Parcel, PushReport
 from uwf_git.store.remotes.incoming import receive_objects
 from uwf_git.store.remotes.transport import Access, fetch_pack, send_pack
-from uwf_git.store.remotes.url import RemoteUrl, parse_remote_url
-from uwf_git.store.store import Store, create_store
+from uwf_git.store.remotes.url import RemoteUrl, UrlKind, parse_remote_url
+from uwf_git.store.store import Store, create_store, open_store
+from uwf_git.store.trust import SettingNotTrusted, describe_command, trust_agents
 
 Git = Callable[..., str]
 
@@ -189,3 +191,24 @@ def test_settings_of_git_reach_the_connection(tmp_path: Path, story: Story) -> N
     words = asked.read_text().split()
     assert words[0] == "hello"
     assert "me@host" in words
+
+
+@pytest.mark.parametrize(
+    ("url", "environ", "refused"),
+    [
+        ("ssh", {}, 1),
+        ("ssh", {"GIT_SSH_COMMAND": "mine"}, 0),
+        ("path", {}, 0),
+    ],
+)
+def test_ssh_command_that_only_the_store_names_is_refused(
+    story: Story, url: UrlKind, environ: dict[str, str], refused: int
+) -> None:
+    set_config(f"{story.store.path}/config", "core.sshCommand", "evil")
+    store = open_store(story.store.path, environ=os.environ)
+    reached = Access(RemoteUrl(url, "me@host:x"), store.config, environ)
+
+    with pytest.raises(SettingNotTrusted, match="evil") if refused else nullcontext():
+        reached.check_trusted(store)
+    trust_agents(store, [describe_command("core.sshCommand", "evil")], store.path)
+    reached.check_trusted(store)

@@ -24,9 +24,11 @@ from store.signing_keys import (
 )
 from store.story import COMMITTER, Story
 
+from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.commit import CommitDraft, Signing, read_raw_commit, write_commit
 from uwf_git.store.signatures.sign import CannotSign, UnfitSetting, build_signer
-from uwf_git.store.store import Store
+from uwf_git.store.store import Store, open_store
+from uwf_git.store.trust import SettingNotTrusted
 
 
 def judge(git: Git, store: Store, oid: str) -> str:
@@ -155,6 +157,43 @@ def test_settings_that_cannot_sign_are_reported_before_anything_is_signed(
         build_signer(store, dict(os.environ), committer=COMMITTER)
     assert words in caught.value.message
     assert f"`git -C {store.path} config " in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("format_", "setting"),
+    [
+        ("ssh", "gpg.ssh.program"),
+        ("ssh", "gpg.ssh.defaultKeyCommand"),
+        ("openpgp", "gpg.program"),
+        ("openpgp", "gpg.openpgp.program"),
+        ("x509", "gpg.x509.program"),
+    ],
+)
+def test_program_that_only_the_store_names_is_not_run(
+    store: Store, tmp_path: Path, format_: str, setting: str
+) -> None:
+    """git would run it; but a store may come from anywhere."""
+    program = tmp_path / "evil"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(stat.S_IRWXU)
+    settings = {"gpg.format": format_, "gpg.ssh.program": "ssh-keygen", setting: str(program)}
+    if setting.endswith("program"):
+        settings["user.signingKey"] = "key::mine"
+    for name, value in settings.items():
+        set_config(f"{store.path}/config", name, value)
+    store = open_store(store.path, environ=os.environ)
+
+    with pytest.raises(SettingNotTrusted) as caught:
+        sign_commit(store)
+    assert not (tmp_path / "ran").exists()
+    assert caught.value.facts == {"setting": setting, "value": str(program)}
+
+    user = tmp_path / "user"
+    set_config(str(user), setting, str(program))
+    mine = {**os.environ, "GIT_CONFIG_GLOBAL": str(user)}
+    with pytest.raises(CannotSign):
+        sign_commit(open_store(store.path, environ=mine))
+    assert (tmp_path / "ran").exists()
 
 
 @needs_ssh

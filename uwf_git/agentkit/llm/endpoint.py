@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.settings import plain_key
 from uwf_git.errors import BadUsage
 
 Api = Literal["openai", "anthropic"]
@@ -56,9 +57,9 @@ class Endpoint(NamedTuple):
 
 def get_setting(settings: Mapping[str, str], key: str) -> str:
     """Return the setting *key*, or ""; `max-tokens`, `maxTokens` and `MAX_TOKENS` are the same."""
-    wanted = _plain(key)
+    wanted = plain_key(key)
     for name, value in settings.items():
-        if _plain(name) == wanted and value.strip():
+        if plain_key(name) == wanted and value.strip():
             return value.strip()
     return ""
 
@@ -110,10 +111,6 @@ def read_whole(text: str, name: str) -> int:
     if text.isascii() and text.isdecimal() and 0 < len(text) <= 9 and int(text) > 0:  # noqa: PLR2004 (digits of any number that is meant)
         return int(text)
     raise BadUsage(f"{name} is {text!r:.100}, not a whole number above 0", hint=f"{name}=4096")
-
-
-def _plain(key: str) -> str:
-    return key.replace("-", "").replace("_", "").lower()
 
 
 def _read_api(text: str, section: str) -> Api:

@@ -11,7 +11,7 @@ from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import terminal_caller
 from uwf_git.cli.session.interrupt_signals import sigterm_as_interrupt
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.agent.check import CheckRequest, check_agent
+from uwf_git.commands.agent.check import CheckRequest, check_agent, find_trusted_settings
 from uwf_git.commands.turn.known_agents import name_agent
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.scopes import read_user_config
@@ -47,7 +47,7 @@ def command(session: Session, agent: str, timeout: int) -> None:
 def run_check(session: Session, agent: str, timeout_s: int) -> dict[str, Any]:
     """Run a step of *agent* with the settings of the session's store; return the document."""
     with sigterm_as_interrupt(), forwarded_log() as forward:
-        request = CheckRequest(agent, timeout_s, session.new_thread_id(), _settings(session))
+        request = CheckRequest(agent, timeout_s, session.new_thread_id(), *_settings(session))
         checked = check_agent(terminal_caller(session), request, on_stderr=forward)
     if not checked.heard:
         note(f"{agent} answered without the word from the prompt: did it read the prompt?")
@@ -63,8 +63,10 @@ def run_check(session: Session, agent: str, timeout_s: int) -> dict[str, Any]:
     }
 
 
-def _settings(session: Session) -> GitConfig:
+def _settings(session: Session) -> tuple[GitConfig, dict[str, str]]:
+    """Return the settings of the session's store, and those of adapters that are trusted there."""
     try:
-        return session.open_store().config
+        store = session.open_store()
     except NotAStore:
-        return read_user_config(session.environ)
+        return read_user_config(session.environ), {}
+    return store.config, find_trusted_settings(store, session.cwd)

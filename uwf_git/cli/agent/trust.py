@@ -26,20 +26,25 @@ def who_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @verb(
     "uwf agent trust 'uwf-claude --model opus'",
     "uwf agent trust --thread 01J7K9M2",
-    exits={1: "there is no such thread, workflow or agent"},
+    "uwf agent trust --setting gpg.ssh.program",
+    exits={1: "there is no such thread, workflow, setting or agent"},
 )
 @who_options
+@click.option(
+    "--setting", metavar="NAME", help="What this store's config has in this setting of uwf or git."
+)
 @click.option(
     "--stored",
     is_flag=True,
     help="The agents that an older uwf wrote into this store's config as trusted.",
 )
-def command(
+def command(  # noqa: PLR0913 (click passes each option by its name)
     session: Session,
     *,
     command: str | None,
     thread: str | None,
     workflow: str | None,
+    setting: str | None,
     stored: bool,
 ) -> None:
     """Let an agent command run in this store.
@@ -49,12 +54,16 @@ def command(
     settings; --thread or --workflow trust its agents as they are, with their environment. Read the
     output: it is what may run.
 
+    So it is with a setting that decides what runs, or where a key is sent (gpg.program,
+    core.sshCommand, uwf.claude.args, uwf.llm.url): one of your own git config counts, one of this
+    store's config only if --setting has trusted its present value.
+
     Relative paths in a command mean the files of the current directory (with --thread, of the
     thread's work directory). The same words elsewhere mean other files, which are not trusted.
 
     The list is your own: it is kept with your files, not in the store.
     """
-    who = AgentSelection(_text(command), thread, workflow, session.cwd, stored)
+    who = AgentSelection(_text(command), thread, workflow, session.cwd, stored, setting)
     emit(session, {"trusted": trust(session.open_store(create=True), who)})
 
 

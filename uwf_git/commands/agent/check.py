@@ -4,8 +4,11 @@ Nothing but a temporary folder is written; the agent gets the settings of the ca
 """
 
 import os
+import re
 import shlex
 import tempfile
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
@@ -21,6 +24,7 @@ from uwf_git.errors import AgentFailed, Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import GitConfig, add_config
 from uwf_git.store.store import Store, create_store
+from uwf_git.store.trust import describe_command, is_set_by_store, is_trusted
 
 _WORKFLOW = b"""\
 name: agent-check
@@ -44,6 +48,8 @@ _PROMPT = "Set ok to true, and write this word as your text: {word}"
 
 _COPIED = "uwf."
 _NOT_COPIED = {"uwf.store", "uwf.trustedagent", "uwf.agent", "uwf.onreceive"}
+
+_OF_ADAPTER = re.compile(r"uwf\.([a-z-]+)\.([a-z0-9-]+)")
 
 _LONGEST_CONTENT = 2_000
 
@@ -88,6 +94,9 @@ class CheckRequest(NamedTuple):
     config: GitConfig
     """The settings of the caller's store."""
 
+    trusted: Mapping[str, str] = MappingProxyType({})
+    """What ``find_trusted_settings`` finds in that store."""
+
 
 class AgentCheck(NamedTuple):
     """The outcome of a check that succeeded."""
@@ -122,7 +131,9 @@ def check_agent(caller: Caller, request: CheckRequest, *, on_stderr: OnOutput) -
         workdir = os.path.join(folder, "work")
         os.mkdir(workdir)
         store = _build_store(os.path.join(folder, "store.git"), request.config)
-        there = caller._replace(cwd=workdir)
+        # Settings of this temporary store are not trusted, and it has no place for trust in them.
+        environ = {**request.trusted, **caller.environ}
+        there = caller._replace(cwd=workdir, environ=environ)
         put_workflow(store, there, _WORKFLOW)
         start = StartRequest("agent-check", _PROMPT.format(word=word), (f"tester={command}",))
         start_thread(store, there, start, thread=request.thread)
@@ -139,6 +150,17 @@ def check_agent(caller: Caller, request: CheckRequest, *, on_stderr: OnOutput) -
         except TurnFailed as failed:
             raise _failure(request.command, seen[-1], failed) from failed
         return _describe(seen[-1], word)
+
+
+def find_trusted_settings(store: Store, cwd: str) -> dict[str, str]:
+    """Return the settings of adapters that *store* sets and the user trusts, as variables."""
+    return {
+        f"uwf_{match[1]}_{match[2]}".upper().replace("-", "_"): values[-1]
+        for name, values in store.config.values.items()
+        if (match := _OF_ADAPTER.fullmatch(name))
+        and is_set_by_store(store, name)
+        and is_trusted(store, describe_command(name, values[-1]), cwd)
+    }
 
 
 def _failure(command: str, played: Played, failed: TurnFailed) -> CheckFailed:

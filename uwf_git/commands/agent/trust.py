@@ -1,19 +1,29 @@
-"""`uwf agent trust` and `untrust`: a command, or the agents of a thread or a workflow.
+"""`uwf agent trust` and `untrust`: a command, a setting, the agents of a thread or a workflow.
 
 The trusted value is the one that is printed: the command with all its settings, in a directory.
 """
 
+import re
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
+from uwf_git.commands.turn.choose_agent import CONFIG_NAME
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.store.git.config import normal_name
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head, resolve_thread
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.snapshot import get_typed, read_snapshot
-from uwf_git.store.trust import Trusted, list_formerly_trusted, trust_agents, untrust_agents
+from uwf_git.store.trust import (
+    Trusted,
+    describe_command,
+    is_set_by_store,
+    list_formerly_trusted,
+    trust_agents,
+    untrust_agents,
+)
 
 Agents = list[dict[str, Any]]
 
@@ -33,6 +43,22 @@ class AgentSelection(NamedTuple):
 
     stored: bool = False
     """What the store's git config trusts, as an older uwf wrote it."""
+
+    setting: str | None = None
+    """This setting of the store's own config."""
+
+
+class NoSettingOfStore(Refused):
+    """The store's own config does not set it."""
+
+    code = "no-setting-of-store"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"this store's config does not set {name}",
+            hint="what your own git config sets needs no trust",
+            setting=name,
+        )
 
 
 class NoAgentSelected(BadUsage):
@@ -76,7 +102,7 @@ def trust(store: Store, selection: AgentSelection) -> Agents:
 
     Raises:
         NobodyMeant, NoSuchAgent, BadCommand: *selection* selects none.
-        NoSuchThread, NoSuchWorkflow: there is no such thread or workflow.
+        NoSuchThread, NoSuchWorkflow, NoSettingOfStore: there is none of that name.
         RefLocked: another process holds the lock of the config.
     """
     agents = select_agents(store, selection)
@@ -104,9 +130,13 @@ def untrust(store: Store, selection: AgentSelection) -> list[Trusted]:
 
 def select_agents(store: Store, selection: AgentSelection) -> Agents:
     """Return the agents that *selection* selects; it raises as ``trust``."""
-    places = (selection.thread is not None, selection.workflow is not None, selection.stored)
-    if sum(places) > 1:
-        raise NoAgentSelected("--thread, --workflow and --stored exclude each other")
+    named = (selection.thread, selection.workflow, selection.setting)
+    if sum(each is not None for each in named) + selection.stored > 1:
+        raise NoAgentSelected("--thread, --workflow, --setting and --stored exclude each other")
+    if selection.setting is not None:
+        return _choose(
+            f"setting {selection.setting}", _of_setting(store, selection.setting), selection.command
+        )
     if selection.stored:
         return _choose("this store's config", list_formerly_trusted(store), selection.command)
     if selection.thread is not None:
@@ -125,9 +155,25 @@ def select_agents(store: Store, selection: AgentSelection) -> Agents:
 
 def _directory_of(store: Store, selection: AgentSelection) -> str | None:
     """Return where the relative paths in the selected commands lead."""
+    if selection.setting is not None and not _is_for_agents(selection.setting):
+        return store.path
     if selection.thread is None:
         return selection.cwd
     return find_workdir(store, resolve_thread(store, selection.thread)) or selection.cwd
+
+
+def _is_for_agents(setting: str) -> bool:
+    """Check whether its value means files of a work directory, and not of the store."""
+    name = normal_name(setting)
+    # `uwf.claude.program` and the like.
+    return name == normal_name(CONFIG_NAME) or re.match(r"uwf\..+\.", name) is not None
+
+
+def _of_setting(store: Store, name: str) -> Agents:
+    value = store.config.get(name)
+    if value is None or not is_set_by_store(store, name):
+        raise NoSettingOfStore(name)
+    return [describe_command(name, value)]
 
 
 def _of_thread(store: Store, text: str) -> Agents:

@@ -161,6 +161,7 @@ def _transfer(store: Store, caller: Caller, received: "_Received", incoming: Inc
 
     url = remote_url(store, received.remote)
     access = Access(url, store.config, caller.environ)
+    access.check_trusted(store)
     fetch_pack(access, received.choose, incoming)
 
 

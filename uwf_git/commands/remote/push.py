@@ -302,6 +302,7 @@ def _open_connection(store: Store, caller: Caller, url: RemoteUrl) -> _SendParce
     )
 
     access = Access(url, store.config, caller.environ)
+    access.check_trusted(store)
     if access.is_served_here:
         from uwf_git.commands.remote.push_locally import (  # noqa: PLC0415 (imports all checks)
             push_locally,

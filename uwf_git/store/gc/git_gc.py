@@ -14,6 +14,7 @@ from uwf_git.store.gc.lock import GcRuns
 from uwf_git.store.gc.policy import find_expiry, read_gc_limits
 from uwf_git.store.git.program import ProgramFailed, run_program
 from uwf_git.store.store import Store
+from uwf_git.store.trust import require_trusted
 
 _SETTINGS = {
     # pack_refs.py packs refs, and when killed leaves no packed-refs.lock.
@@ -28,7 +29,12 @@ _SETTINGS = {
     # Only for clones over HTTP without git on the server; it lists every ref, and is soon stale.
     "repack.updateServerInfo": "false",
     "gc.autoDetach": "false",
+    # Programs that the store's own files and config name: a store may come from anywhere.
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
 }
+_NO_FETCHES = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
+_RECENT = "gc.recentObjectsHook"
 
 # Faster clones of large stores, but a step of 1 KB takes 3 % more space; off unless configured.
 _BITMAPS = "repack.writeBitmaps"
@@ -44,7 +50,9 @@ def run_git_gc(store: Store, git: str, environ: Mapping[str, str], *, auto: bool
     Raises:
         GcRuns: another gc of git is at work.
         ProgramFailed: it failed.
+        SettingNotTrusted: the store's own config names a program that gc would run.
     """
+    require_trusted(store, _RECENT, store.path)
     settings = dict(_SETTINGS)
     if store.config.get_flag("uwf.fsync", default=True):
         # Includes objects that gc unpacks, which git does not sync by default.
@@ -57,7 +65,7 @@ def run_git_gc(store: Store, git: str, environ: Mapping[str, str], *, auto: bool
     overrides = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     argv = [git, f"--git-dir={store.path}", *overrides, "gc", "--quiet", _expiry(store)]
     # A hook, which may call this, has variables set that would make git use another repository.
-    clean = without_local_variables(environ) | {"LC_ALL": "C"}
+    clean = without_local_variables(environ) | _NO_FETCHES | {"LC_ALL": "C"}
     ran = run_program([*argv, *(["--auto"] if auto else [])], clean, cwd=store.path)
     if match := _RUNS.search(ran.stderr):
         raise GcRuns({"pid": int(match[2]), "host": match[1].decode(errors="replace")})

@@ -47,6 +47,8 @@ from uwf_git.store.remotes.transport_errors import (
     unauthorized,
 )
 from uwf_git.store.remotes.url import RemoteUrl
+from uwf_git.store.store import Store
+from uwf_git.store.trust import require_trusted
 
 if TYPE_CHECKING:
     from dulwich.object_store import GraphWalker
@@ -58,6 +60,7 @@ SILENCE_S = 120.0
 logging.getLogger("dulwich").addHandler(logging.NullHandler())
 
 _HTTP_OK = 200
+_SSH_COMMAND = "core.sshCommand"
 _MOST_HAVES = 256
 _PREFIXES = [f"refs/{each}/".encode() for each in SHARED]
 
@@ -82,6 +85,15 @@ class Access(NamedTuple):
     def git(self) -> str | None:
         """Return the path of git, or None if it is not installed."""
         return find_program("git", self.environ)
+
+    def check_trusted(self, store: Store) -> None:
+        """Check that no program would run that only the config of *store* names.
+
+        Raises:
+            SettingNotTrusted: its ssh command is such a one.
+        """
+        if self.url.kind == "ssh" and not self.environ.get("GIT_SSH_COMMAND"):
+            require_trusted(store, _SSH_COMMAND, store.path)
 
 
 def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
@@ -361,7 +373,7 @@ def _ssh_command(access: Access) -> str:
     """Return the ssh command as git finds it; git runs it in a shell, dulwich does not."""
     command = (
         access.environ.get("GIT_SSH_COMMAND")
-        or access.config.get("core.sshcommand")
+        or access.config.get(_SSH_COMMAND)
         or shlex.quote(access.environ.get("GIT_SSH") or "ssh")
     )
     return shlex.join(["sh", "-c", f'{UNSET_LOCAL_VARIABLES}; {command} "$@"', "ssh"])

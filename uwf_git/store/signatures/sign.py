@@ -1,5 +1,6 @@
 """Sign commits as git does, with the programs that git would run.
 
+A program that the store's own config names runs only if the user trusts it; git would run it.
 No passphrase is asked for on the terminal: ssh-agent and gpg-agent hold protected keys.
 Why not dulwich.signature: it knows neither `~/`, `key::` nor keys of an agent, runs
 gpg.ssh.defaultKeyCommand through a shell, checks ssh signatures for a signer called "git", and
@@ -19,10 +20,12 @@ from uwf_git.errors import Refused
 from uwf_git.store.git.find_program import find_program
 from uwf_git.store.git.program import Ran, run_program
 from uwf_git.store.store import Store
+from uwf_git.store.trust import require_trusted
 
 SIGNATURE_FORMATS = {"openpgp": "gpg", "x509": "gpgsm", "ssh": "ssh-keygen"}
 """The values of gpg.format, each with its default program."""
 
+_KEY_COMMAND = "gpg.ssh.defaultKeyCommand"
 _BEGINS = re.compile(rb"-----BEGIN [A-Z ]+-----\n")
 _STATUS_LINE = re.compile(rb"^\[GNUPG:\].*\n?", re.MULTILINE)
 _SIGNED = re.compile(rb"^\[GNUPG:\] SIG_CREATED ", re.MULTILINE)
@@ -78,6 +81,7 @@ def build_signer(store: Store, environ: Mapping[str, str], *, committer: bytes) 
     Raises:
         CannotSign: there is no key; the returned function raises it as well.
         UnfitSetting: a setting is invalid.
+        SettingNotTrusted: the store's own config names a program.
     """
     name = store.config.get("gpg.format") or "openpgp"
     if name not in SIGNATURE_FORMATS:
@@ -108,17 +112,19 @@ def get_signature_program(store: Store, environ: Mapping[str, str], name: str) -
 
     Raises:
         UnfitSetting: there is no such program.
+        SettingNotTrusted: the store's own config names it.
     """
     setting = f"gpg.{name}.program"
+    usual = SIGNATURE_FORMATS[name]
     named = store.config.get(setting)
-    if named is None and name == "openpgp":
-        named = store.config.get("gpg.program")
-    wanted = expand_path(store, environ, named) if named and "/" in named else named
-    program = find_program(wanted or SIGNATURE_FORMATS[name], environ)
+    if named is None and name == "openpgp" and store.config.get("gpg.program"):
+        setting, named = "gpg.program", store.config.get("gpg.program")
+    named = named or usual
+    program = find_program(expand_path(store, environ, named) if "/" in named else named, environ)
     if program is None:
-        raise UnfitSetting(
-            store, setting, f"needs a program, and there is no {wanted or SIGNATURE_FORMATS[name]}"
-        )
+        raise UnfitSetting(store, setting, f"needs a program, and there is no {named}")
+    if named != usual:
+        require_trusted(store, setting, store.path)
     return program
 
 
@@ -191,8 +197,9 @@ def _key_command(store: Store) -> list[str]:
     Raises:
         CannotSign: it is not set.
         UnfitSetting: its quotes do not match.
+        SettingNotTrusted: the store's own config names it.
     """
-    command = store.config.get("gpg.ssh.defaultkeycommand")
+    command = store.config.get(_KEY_COMMAND)
     if not command:
         raise CannotSign(
             store,
@@ -203,7 +210,8 @@ def _key_command(store: Store) -> list[str]:
         words = shlex.split(command)
     except ValueError as error:
         problem = f"is not a command: {str(error).lower()}"
-        raise UnfitSetting(store, "gpg.ssh.defaultKeyCommand", problem) from error
+        raise UnfitSetting(store, _KEY_COMMAND, problem) from error
+    require_trusted(store, _KEY_COMMAND, store.path)
     return words
 
 
