@@ -16,6 +16,7 @@ from agentkit.traces import find_odd
 from uwf_git.agentkit.adapters.acp import AcpAdapter
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.errors import BadUsage
+from uwf_git.store.store import create_store
 
 AGENT = Path(__file__).parent / "acp_agent.py"
 END = {"result": {"stopReason": "end_turn"}}
@@ -33,7 +34,7 @@ CALLED = {
     "status": "completed",
     "content": [{"type": "content", "content": {"type": "text", "text": "def login()"}}],
 }
-PERMISSION = {
+PERMISSION: dict[str, Any] = {
     "method": "session/request_permission",
     "params": {
         "sessionId": "s1",
@@ -256,6 +257,25 @@ def test_permission_is_answered_as_the_setting_says(
         {"type": "permission", "name": "rm -r build", "kind": "execute", "allowed": allowed},
     )
     assert find_odd(got.trace) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "option"),
+    [
+        ({"kind": "edit", "locations": [{"path": "store.git/config"}]}, "no"),
+        ({"content": [{"type": "diff", "path": "link/hooks/x", "newText": ""}]}, "no"),
+        ({"kind": "read", "locations": [{"path": "store.git/config"}]}, "once"),
+        ({"kind": "edit", "locations": [{"path": "src/a.py"}, {"line": 3}]}, "once"),
+    ],
+)
+def test_edit_in_the_store_is_refused(call: dict[str, Any], option: str, agent: Agent) -> None:
+    store = create_store(str(agent.place / "store.git")).path
+    (agent.place / "link").symlink_to("store.git")
+    asked = {**PERMISSION, "params": {**PERMISSION["params"], "toolCall": call}}
+    agent.ask([{"ask": asked}, {"say": "x"}, END], environ={"UWF_REPO": store})
+
+    outcome = {"outcome": {"outcome": "selected", "optionId": option}}
+    assert [each["result"] for each in agent.log() if "result" in each] == [outcome]
 
 
 def test_permission_without_a_fitting_option_is_cancelled(agent: Agent) -> None:

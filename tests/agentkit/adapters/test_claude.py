@@ -104,6 +104,19 @@ def test_fields_can_be_asked_for_in_words(question: AdapterQuestion) -> None:
     assert command.given == b"x"
 
 
+@pytest.mark.parametrize(
+    ("store", "rules"),
+    [
+        ("/w/store.git", ["--disallowedTools", "Edit(//w/store.git/**)"]),
+        ("/w/project/.git", []),
+    ],
+)
+def test_its_file_tools_are_kept_out_of_the_store(store: str, rules: list[str]) -> None:
+    question = AdapterQuestion(prompt="x", environ={"UWF_REPO": store})
+
+    assert list(build(question, "/nowhere").argv[7:]) == rules
+
+
 def test_tools_of_uwf_are_offered_in_a_turn_unless_that_is_off() -> None:
     environ = {"UWF_REPO": "/store.git", "UWF_THREAD_ID": "01J"}
 
@@ -114,7 +127,7 @@ def test_tools_of_uwf_are_offered_in_a_turn_unless_that_is_off() -> None:
 
     assert command.argv[7] == "--mcp-config"
     assert json.loads(command.argv[8])["mcpServers"]["uwf"]["alwaysLoad"] is True
-    assert command.argv[9:] == ("--allowedTools", "mcp__uwf")
+    assert command.argv[9:11] == ("--allowedTools", "mcp__uwf")
     assert "mcp" not in " ".join(without.argv)
 
 

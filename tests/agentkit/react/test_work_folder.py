@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.agentkit.react.work_folder import ToolFailed, WorkFolder, open_work_folder
+from uwf_git.store.store import create_store
 
 
 @pytest.fixture
@@ -143,6 +144,39 @@ def test_what_is_gits_is_not_written(folder: WorkFolder, path: str) -> None:
     with pytest.raises(ToolFailed, match="git's own"):
         folder.replace(path, b"#!/bin/sh\n")
     assert folder.replace(".gitignore", b"x\n")
+
+
+@pytest.mark.parametrize("path", ["lib/config", "lib/hooks/new/x", "link/config", "up/lib/HEAD"])
+def test_a_git_directory_of_any_name_is_not_written(folder: WorkFolder, path: str) -> None:
+    """It may be a store, whose config says what runs."""
+    Path(folder.root, "lib", "objects").mkdir(parents=True)
+    Path(folder.root, "lib", "HEAD").write_text("ref: refs/heads/main\n")
+    Path(folder.root, "link").symlink_to("lib")
+    Path(folder.root, "up").symlink_to("../work")
+
+    with pytest.raises(ToolFailed, match="git's own"):
+        folder.replace(path, b"[uwf]\n")
+    assert sorted(os.listdir(Path(folder.root, "lib"))) == ["HEAD", "objects"]
+    assert folder.replace("library/config", b"x\n")
+
+
+@pytest.mark.parametrize("below", [".", "refs", "refs/heads"])
+def test_a_work_folder_in_a_git_directory_is_not_written(tmp_path: Path, below: str) -> None:
+    place = Path(create_store(str(tmp_path / "store.git")).path, below)
+    with pytest.raises(ToolFailed, match="git's own"):
+        open_work_folder(str(place)).replace("config", b"[uwf]\n")
+
+
+def test_what_is_kept_is_not_written(folder: WorkFolder, tmp_path: Path) -> None:
+    (tmp_path / "alias").symlink_to("work")
+    kept = open_work_folder(
+        folder.root, kept=[f"{tmp_path}/alias/state", f"{folder.root}/.gitconfig"]
+    )
+
+    for path in ("state/uwf/trust", "state", ".gitconfig"):
+        with pytest.raises(ToolFailed, match="git's own"):
+            kept.replace(path, b"x\n")
+    assert kept.replace("statement", b"x\n")
 
 
 def test_a_new_file_gets_its_folders_and_an_old_one_keeps_its_mode(folder: WorkFolder) -> None:

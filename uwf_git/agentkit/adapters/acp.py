@@ -23,6 +23,7 @@ from uwf_git.agentkit.extraction.records import find
 from uwf_git.agentkit.live_log import LiveLog
 from uwf_git.agentkit.programs.acp_client import AcpClient, RequestFailed, WaitingEnded, WaitLimits
 from uwf_git.agentkit.programs.acp_turn import AcpTurn
+from uwf_git.agentkit.programs.deciding_files import is_below, list_deciding_files
 from uwf_git.agentkit.programs.mcp_config import find_mcp_entry
 from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
@@ -124,7 +125,7 @@ class AcpAdapter:
 
     def _ask(self, question: AdapterQuestion, turn: AcpTurn, limits: WaitLimits) -> AdapterAnswer:
         client = self._connect(question, limits)
-        client.on_permission = lambda request: _permit(request, question.settings, turn)
+        client.on_permission = lambda request: _permit(request, question, turn)
         session = self._open_session(client, question, limits)
         turn.session, turn.cost_before = session, self._costs[session]
         client.on_update = turn.take
@@ -270,13 +271,18 @@ def _choose_model(
     client.request("session/set_model", {"sessionId": session, "modelId": model}, limits)
 
 
-def _permit(
-    request: Mapping[str, Any], settings: Mapping[str, str], turn: AcpTurn
-) -> dict[str, Any]:
-    """Answer a request for a permission as the setting says."""
-    wanted = settings.get("permission") or "allow"
+_HARMLESS_KINDS = frozenset({"read", "search", "think", "fetch"})
+
+
+def _permit(request: Mapping[str, Any], question: AdapterQuestion, turn: AcpTurn) -> dict[str, Any]:
+    """Answer a request for a permission as the setting says; the store is never changed."""
+    wanted = question.settings.get("permission") or "allow"
     kind = find(request, str, "toolCall", "kind") or "other"
     is_allowed = wanted == "allow" or kind in wanted.replace(",", " ").split()
+    if kind not in _HARMLESS_KINDS:
+        kept = list_deciding_files(question.environ)
+        paths = (os.path.join(question.workdir, each) for each in _find_paths(request))
+        is_allowed = is_allowed and not any(is_below(path, kept) for path in paths)
     front = "allow" if is_allowed else "reject"
     options = [each for each in request.get("options") or [] if find(each, str, "optionId")]
     # Prefer "once" to "always", so that nothing outlasts this turn.
@@ -289,6 +295,14 @@ def _permit(
     if not fitting:
         return {"outcome": {"outcome": "cancelled"}}
     return {"outcome": {"outcome": "selected", "optionId": fitting[0]["optionId"]}}
+
+
+def _find_paths(request: Mapping[str, Any]) -> list[str]:
+    """Return the files that a tool call says it touches."""
+    call = find(request, dict, "toolCall") or {}
+    told = [*(find(call, list, "locations") or []), *(find(call, list, "content") or [])]
+    paths = [find(each, str, "path") for each in told]
+    return [path for path in paths if path and "\0" not in path]
 
 
 def _cancel(client: AcpClient, session: str, turn: AcpTurn) -> None:

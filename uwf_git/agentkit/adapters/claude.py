@@ -24,6 +24,7 @@ from uwf_git.agentkit.programs.command_adapter import (
     ProgramCall,
     adapter_main,
 )
+from uwf_git.agentkit.programs.deciding_files import find_store_pattern
 from uwf_git.agentkit.programs.failures import (
     explain_no_record,
     explain_words,
@@ -51,6 +52,7 @@ What it may do (--permission); nothing is asked, since no person is there to ans
   auto                whatever a check on Anthropic's servers lets pass
   bypassPermissions   everything that you may do; it refuses to start as root, unless
                       IS_SANDBOX=1 says that it is in a sandbox
+Its file tools do not write in the store.
 To allow some commands more: --args '--allowedTools "Bash(npm test:*)"'.
 """
 
@@ -90,6 +92,9 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
     entry = find_mcp_entry(question.environ, settings)
     argv += option("--mcp-config", mcp_servers_json(entry, alwaysLoad=True))
     argv += option("--allowedTools", f"mcp__{SERVER}" if entry else None)
+    store = find_store_pattern(question.environ)
+    # A rule for Edit holds for all its file tools, in every mode; `//` is the root.
+    argv += option("--disallowedTools", f"Edit(/{store}/**)" if store else None)
     prompt = question.prompt if schema is None else add_guide(question.prompt)
     environ = {"DISABLE_AUTOUPDATER": "1"}
     if not question.environ.get("CLAUDE_CODE_MAX_RETRIES"):

@@ -24,6 +24,7 @@ from uwf_git.agentkit.llm.endpoint import (
 from uwf_git.agentkit.llm.messages import Message
 from uwf_git.agentkit.llm.retries import RetryPolicy
 from uwf_git.agentkit.loading import load_context
+from uwf_git.agentkit.programs.deciding_files import list_deciding_files
 from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.react.loop import Loop, LoopLimits
 from uwf_git.agentkit.react.shell_tool import Surroundings
@@ -37,7 +38,7 @@ from uwf_git.errors import BadUsage
 _ABOUT = """\
 Play roles with a model that has tools: read_file, write_file, patch_file, list_files,
 shell and fetch_thread. The file tools stay in the work directory, also through symbolic
-links, and do not write git's own files.
+links, and write neither git directories nor what decides which commands you trust.
 
 The shell is no sandbox. It starts in the work directory with a time limit and without
 your keys, but it can read, write and reach all that you can. `shell = false` removes it.
@@ -116,7 +117,7 @@ def _build_loop(
     messages: tuple[Message, ...],
 ) -> Loop:
     try:
-        folder = open_work_folder(question.workdir)
+        folder = open_work_folder(question.workdir, kept=list_deciding_files(question.environ))
     except ToolFailed as failure:
         raise BadUsage(failure.message) from failure
     has_shell = _read_flag(settings, "shell")

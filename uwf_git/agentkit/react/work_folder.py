@@ -6,7 +6,7 @@ created meanwhile: a path is resolved first, then walked part by part without fo
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -29,6 +29,9 @@ class WorkFolder:
     """The folder *root*, an absolute path without symbolic links."""
 
     root: str
+
+    kept: tuple[str, ...] = ()
+    """Files and folders, without symbolic links in their paths, that are not written."""
 
     def locate(self, path: str) -> tuple[str, ...]:
         """Return the parts of *path* below the root; it may be absolute, and need not exist.
@@ -71,21 +74,37 @@ class WorkFolder:
     def replace(self, path: str, content: bytes) -> bool:
         """Write *content* to *path* atomically; return whether the file is new.
 
-        Missing folders are created; an existing file keeps its mode. Folders named .git are
-        refused: the next git command would run what is in them.
+        Missing folders are created; an existing file keeps its mode. Git directories are refused,
+        whatever their name, and so are those that are *kept*: what is in them decides what the next
+        git or uwf command runs.
 
         Raises:
-            ToolFailed: it is outside, not a regular file, or in a folder of git.
+            ToolFailed: it is outside, not a regular file, or in a git directory.
         """
         parts = self.locate(path)
         if not parts:
             raise ToolFailed(f"{path} is a directory")
-        if any(part.lower() == ".git" for part in parts):
-            raise ToolFailed(f"{path[:_LONGEST_SHOWN]} is git's own; files there are not written")
+        real = os.path.join(self.root, *parts)
+        is_kept = any(real == each or real.startswith(f"{each}/") for each in self.kept)
+        if is_kept or any(part.lower() == ".git" for part in parts) or self._is_in_git_dir:
+            raise _gits_own(path)
         with self._open_folder(parts[:-1], create=True) as folder:
+            # The last one is checked here, those above it on the way.
+            if _is_git_dir(folder):
+                raise _gits_own(path)
             mode = _mode(parts[-1], folder)
             _replace(parts[-1], content, folder, mode)
         return mode is None
+
+    @property
+    def _is_in_git_dir(self) -> bool:
+        """Check whether the root is below a git directory."""
+        above = self.root
+        while (parent := os.path.dirname(above)) != above:
+            above = parent
+            if _is_git_dir(above):
+                return True
+        return False
 
     @contextmanager
     def _open_folder(self, parts: tuple[str, ...], *, create: bool = False) -> Iterator[int]:
@@ -94,6 +113,8 @@ class WorkFolder:
         try:
             for part in parts:
                 if create:
+                    if _is_git_dir(folder):
+                        raise _gits_own("/".join(parts))
                     with suppress(FileExistsError):
                         os.mkdir(part, dir_fd=folder)
                 inner = os.open(part, flags | os.O_NOFOLLOW, dir_fd=folder)
@@ -128,12 +149,29 @@ class WorkFolder:
         return found[:most], len(found) <= most
 
 
-def open_work_folder(path: str) -> WorkFolder:
-    """Return the work folder at *path*; raise ToolFailed if it does not exist."""
+def open_work_folder(path: str, *, kept: Iterable[str] = ()) -> WorkFolder:
+    """Return the work folder at *path*; raise ToolFailed if it does not exist.
+
+    Nothing is written to *kept*: files and folders, which need not exist.
+    """
     root = os.path.realpath(path)
     if not os.path.isdir(root):
         raise ToolFailed(f"the work directory {path[:_LONGEST_SHOWN]} does not exist")
-    return WorkFolder(root)
+    return WorkFolder(root, tuple(map(os.path.realpath, kept)))
+
+
+def _gits_own(path: str) -> ToolFailed:
+    return ToolFailed(f"{path[:_LONGEST_SHOWN]} is git's own; files there are not written")
+
+
+def _is_git_dir(folder: int | str) -> bool:
+    """Check whether an open folder, or the one at a path, is a git directory, as git would."""
+    if isinstance(folder, str):
+        return os.path.isfile(f"{folder}/HEAD") and os.path.isdir(f"{folder}/objects")
+    with suppress(OSError):
+        head, objects = (os.stat(name, dir_fd=folder).st_mode for name in ("HEAD", "objects"))
+        return stat.S_ISREG(head) and stat.S_ISDIR(objects)
+    return False
 
 
 def _mark(entry: os.DirEntry[str]) -> str:
