@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from cli.program import Uwf
+from cli.program import ANSWER, Uwf
 from commands.forging import forge, run_by, says
 
 from uwf_git.store.git.config import set_config
@@ -87,7 +87,7 @@ def test_name_of_nothing_is_refused(name: str, uwf: Uwf, thread: str) -> None:
 
 def test_divergence_alone_is_a_note(store: Store, uwf: Uwf, thread: str) -> None:
     ref = f"refs/threads/{thread}"
-    set_config(f"{store.path}/config", "remote.origin.url", "/nowhere")
+    uwf.json("remote", "add", "origin", "/nowhere")
     before = store.refs.find(ref)
     assert before is not None
     store.refs.create(f"refs/uwf/remotes/origin/threads/{thread}", before)
@@ -101,3 +101,21 @@ def test_divergence_alone_is_a_note(store: Store, uwf: Uwf, thread: str) -> None
     assert uwf("thread", "list", "--format", "text").out.count("ready, diverged") == 1
     shown = uwf("thread", "show", thread, "--format", "text").out
     assert f"diverged  origin had it at {before}; `uwf thread fork {thread} --at {now}`" in shown
+
+
+def test_config_that_an_agent_changes_is_told_until_it_is_verified(uwf: Uwf) -> None:
+    evil = 'git -C "$UWF_REPO" config uwf.onEvent "touch ran"'
+    thread = uwf.begun(uwf.agent(f"{evil}; {ANSWER}"))
+    uwf.json("thread", "step", thread)
+
+    for _ in range(2):
+        assert "not by uwf: uwf.onevent;" in uwf("thread", "list").err
+    notes = uwf.json("verify")["notes"]
+    assert [each["message"].split(" was ")[0] for each in notes] == [
+        "the store's setting uwf.onevent"
+    ]
+    assert uwf("thread", "list").err == ""
+    assert uwf.json("verify")["notes"] == []
+    uwf.json("config", "set", "retries", "2")
+    uwf.json("remote", "add", "hub", "/hub.git")
+    assert uwf("thread", "list").err == ""

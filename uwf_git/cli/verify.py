@@ -9,6 +9,7 @@ from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.output.signature_rows import note_problems, render_signatures, signature_row
 from uwf_git.cli.output.visible import one_line
 from uwf_git.cli.session.settings import Session
+from uwf_git.commands.verify.changed_settings import note_changed_settings
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.signatures import SignedCommit, verify_signatures
 from uwf_git.commands.verify.verify import MOST_TOLD, VerifyResult, verify
@@ -56,13 +57,15 @@ def command(
     REF is a thread's id or a beginning of it, a workflow's name, or a full ref; without one all are
     checked. Every commit and every node is read again: nodes against their names and schemas,
     references, each step against the one before, what commits say against what they hold, and
-    now.json against the history. Nothing is changed.
+    now.json against the history. Nothing is changed. Settings of the store that something else
+    than uwf has changed since an agent was started are a note, and known from then on.
 
     The names of people, their notes, and when all this was are proved by signatures alone. What has
     diverged from a remote is a note and no problem: both sides are kept.
     """
     store = session.open_store()
     verified = verify(store, list(refs))
+    verified = verified._replace(notes=verified.notes + note_changed_settings(store))
     signed: list[SignedCommit] = []
     if with_signatures:
         tips = [(each.ref, each.tip) for each in verified.targets if each.tip is not None]

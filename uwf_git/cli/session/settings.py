@@ -97,6 +97,8 @@ class Session(NamedTuple):
             if not self.repo and not self.opened and not self.environ.get("_UWF_COMPLETE"):
                 _warn_of_bare(self.cwd, used=store)
         if self.opened is not None:
+            if not self.opened:
+                _warn_of_changes(store)
             self.opened.append(store)
         return store
 
@@ -149,6 +151,18 @@ def _warn_of_bare(cwd: str, *, used: "Store | None") -> None:
         write_stderr(
             f"warning: this directory is in the bare repository {shown}, which is not used unless "
             f"it is named: `uwf --repo {shown} …`\n"
+        )
+
+
+def _warn_of_changes(store: "Store") -> None:
+    from uwf_git.store.config_watch import list_changed_settings  # noqa: PLC0415 (as above)
+
+    changed = list_changed_settings(store)
+    if changed:
+        shown = ascii(", ".join(changed))[1:-1]
+        write_stderr(
+            f"warning: this store's config was changed since an agent was started, not by uwf: "
+            f"{shown:.500}; read it; `uwf verify` takes it as known\n"
         )
 
 

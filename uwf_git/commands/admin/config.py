@@ -13,6 +13,7 @@ from uwf_git.commands.turn.choose_agent import CONFIG_NAME
 from uwf_git.commands.turn.keep import KEEP_LOGS, RECORD_ENV, read_keep_rules
 from uwf_git.commands.turn.retries import BACKOFF, RETRIES, read_retry
 from uwf_git.errors import BadUsage, Refused
+from uwf_git.store.config_watch import own_change
 from uwf_git.store.git.config import (
     GitConfig,
     normal_name,
@@ -149,7 +150,8 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
         if full != "uwf.onReceive":
             is_agent = full == CONFIG_NAME
             trust_agents(store, [describe_command(full, value)], cwd if is_agent else store.path)
-    set_config(os.path.join(store.path, "config"), full, value)
+    with own_change(store):
+        set_config(os.path.join(store.path, "config"), full, value)
     return Setting(full, value, SETTINGS[full])
 
 
@@ -167,7 +169,8 @@ def unset_setting(store: Store, name: str) -> Setting:
     path = os.path.join(store.path, "config")
     values = read_config_file(path).get_all(full)
     if values:
-        remove_config(path, full, set(values))
+        with own_change(store):
+            remove_config(path, full, set(values))
     left = read_config_file(path).get(full)
     user = store.user_config.get(full)
     if left is not None or (not values and user is not None):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from uwf_git.commands.admin.init import init_store
 from uwf_git.errors import Refused
+from uwf_git.store.config_watch import own_change
 from uwf_git.store.discover import default_path
 from uwf_git.store.git.config import (
     GitConfig,
@@ -71,11 +72,12 @@ def init_shared(path: str | None, cwd: str, environ: Mapping[str, str], *, pytho
         made = init_store(target, os.sep, environ)
         hooks = install_hooks(made.store.path, python=python)
         config_path = os.path.join(made.store.path, "config")
-        _configure(config_path, _SETTINGS)
-        _hide(config_path, _LOCAL_REFS)
-        if made.created:
-            _configure(config_path, _NEW_SETTINGS)
-            _hide(config_path, _REPLACEMENTS)
+        with own_change(made.store):
+            _configure(config_path, _SETTINGS)
+            _hide(config_path, _LOCAL_REFS)
+            if made.created:
+                _configure(config_path, _NEW_SETTINGS)
+                _hide(config_path, _REPLACEMENTS)
         share_folder(made.store.path)
     return Shared(open_store(made.store.path, environ=environ), made.created, hooks)
 

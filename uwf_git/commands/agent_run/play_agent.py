@@ -55,6 +55,7 @@ from uwf_git.engine.subject import first_line
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.project_paths import find_above
+from uwf_git.store.config_watch import watch_config
 
 _ENDED_BY_SIGNAL = 128
 
@@ -166,6 +167,7 @@ def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
                 with running_slot(turn, listener) as slot:
                     request = _request(turn, (*kept, *slot))
                     _write_env(turn, request.environment)
+                    watch_config(turn.store)
                     return run_agent(request, listener)
         outcome = wait_for_orphan(run, listener, timeout_s=_timeout_s(turn))
         if outcome is not None:

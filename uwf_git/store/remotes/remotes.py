@@ -13,6 +13,7 @@ from collections.abc import Container
 from typing import NamedTuple
 
 from uwf_git.errors import BadUsage, Refused
+from uwf_git.store.config_watch import own_change
 from uwf_git.store.git.config import GitConfig, read_config_file, rewrite_config
 from uwf_git.store.git.config_text import edit_config, remove_section
 from uwf_git.store.remotes.url import RemoteUrl, parse_remote_url, rewrite_url, shown_url
@@ -218,7 +219,8 @@ def add_remote(store: Store, name: str, url: str, *, cwd: str) -> Remote:
     taken = {setting.rpartition(".")[0] for setting in read_config_file(path).values}
     if f"remote.{name}" in taken:
         raise RemoteExists(name, free=_find_free_name(taken))
-    rewrite_config(path, change)
+    with own_change(store):
+        rewrite_config(path, change)
     for key, value in settings:
         store.config.values.setdefault(f"remote.{name}.{key}", []).append(value)
     return Remote(name, written)
@@ -247,7 +249,8 @@ def remove_remote_settings(store: Store, name: str) -> None:
     known = list_remotes(read_config_file(path))
     if name not in {remote.name for remote in known}:
         raise NoSuchRemote(name, [remote.name for remote in known])
-    rewrite_config(path, lambda text: remove_section(text, f"remote.{name}"))
+    with own_change(store):
+        rewrite_config(path, lambda text: remove_section(text, f"remote.{name}"))
 
 
 def _config_path(store: Store) -> str:

@@ -2,6 +2,7 @@
 
 import os
 
+from uwf_git.store.config_watch import own_change
 from uwf_git.store.git.config import read_config_file, rewrite_config
 from uwf_git.store.git.config_text import edit_config, remove_values
 from uwf_git.store.refs.listing import list_refs
@@ -43,4 +44,5 @@ def repair_remote(store: Store, name: str) -> None:
                 text = edit_config(text, f"{section}.{key}", value, keep=True)
         return text
 
-    rewrite_config(path, change)
+    with own_change(store):
+        rewrite_config(path, change)
