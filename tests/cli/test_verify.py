@@ -6,7 +6,6 @@ import pytest
 from cli.program import ANSWER, Uwf
 from commands.forging import forge, run_by, says
 
-from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, open_store
 
 
