@@ -18,7 +18,7 @@ from uwf_git.store.store import Store, create_store
 def store(tmp_path: Path) -> Store:
     """Return the store of a user with a home."""
     opened = create_store(str(tmp_path / "store.git"), environ=os.environ)
-    set_config(f"{opened.path}/config", "uwf.retries", "1")
+    set_config(f"{opened.path}/config", "uwf.agent", "mine")
     return opened
 
 
@@ -35,10 +35,16 @@ def test_nothing_is_noticed_before_an_agent_was_started(store: Store) -> None:
     ("edit", "names"),
     [
         (lambda path: set_config(path, "uwf.onEvent", "evil"), ["uwf.onevent"]),
-        (lambda path: set_config(path, "uwf.retries", "2"), ["uwf.retries"]),
-        (lambda path: add_config(path, "uwf.retries", "1"), ["uwf.retries"]),
-        (lambda path: remove_config(path, "uwf.retries", {"1"}), ["uwf.retries"]),
-        (lambda path: Path(path).write_text(""), ["core.bare", "uwf.retries"]),
+        (lambda path: set_config(path, "uwf.agent", "evil"), ["uwf.agent"]),
+        (lambda path: add_config(path, "uwf.agent", "mine"), ["uwf.agent"]),
+        (lambda path: remove_config(path, "uwf.agent", {"mine"}), ["uwf.agent"]),
+        (lambda path: Path(path).write_text(""), ["uwf.agent"]),
+        (lambda path: set_config(path, "uwf.llm.keyEnv", "HOME"), ["uwf.llm.keyenv"]),
+        (lambda path: set_config(path, "gpg.ssh.program", "evil"), ["gpg.ssh.program"]),
+        (lambda path: set_config(path, "remote.x.url", "/evil"), ["remote.x.url"]),
+        (lambda path: set_config(path, "include.path", "evil"), ["include.path"]),
+        (lambda path: set_config(path, "uwf.claude.model", "opus"), []),
+        (lambda path: set_config(path, "commit.gpgSign", "true"), []),
         (lambda path: set_config(path, "branch.main.remote", "origin"), []),
         (lambda path: Path(path).write_text(f"# seen\n{Path(path).read_text()}"), []),
     ],
@@ -50,9 +56,8 @@ def test_what_something_else_changes_is_told_until_it_is_accepted(
     edit(f"{store.path}/config")
     watch_config(store)
 
-    found = list_changed_settings(store)
-    assert [each for each in found if each in {*names, "uwf.onevent", "uwf.retries"}] == names
-    assert accept_config(store) == found
+    assert list_changed_settings(store) == list_changed_settings(store) == names
+    assert accept_config(store) == names
     assert list_changed_settings(store) == []
 
 
@@ -60,8 +65,8 @@ def test_own_changes_are_known_and_hide_no_others(store: Store) -> None:
     watch_config(store)
     change(store, "core.hooksPath")
     with own_change(store):
-        change(store, "uwf.agent")
-        remove_config(f"{store.path}/config", "uwf.retries", {"1"})
+        change(store, "uwf.onEvent")
+        remove_config(f"{store.path}/config", "uwf.agent", {"mine"})
 
     assert list_changed_settings(store) == ["core.hookspath"]
 

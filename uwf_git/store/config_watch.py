@@ -1,4 +1,4 @@
-"""Notice settings of a store that changed after an agent was started, but not by uwf.
+"""Notice that settings of a store changed after an agent was started, but not by uwf.
 
 An agent that may write files may write the store's config. What that could run needs trust
 (trust.py); this says that it happened. What was known is in the user's own file `known-config`
@@ -8,6 +8,7 @@ An agent that may write files may write the store's config. What that could run 
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -15,8 +16,16 @@ from uwf_git.store.disk.durable import read_if_there, replace_file
 from uwf_git.store.git.config import read_config_file
 from uwf_git.store.store import Store
 
-# git writes these when an agent pushes a branch of a project.
-_NOT_WATCHED = "branch."
+# What runs, and where things are sent. People set the others too often to be asked each time.
+_WATCHED = re.compile(
+    r"uwf\.(agent|onevent|onreceive|trustedagent|store)"
+    r"|uwf\..+\.(args|command|env|key-?env|permission|program|provider|shell|url)"
+    r"|core\.(alternaterefscommand|askpass|attributesfile|editor|fsmonitor|gitproxy|hookspath|pager"
+    r"|sshcommand|worktree)"
+    r"|gpg\.(.+\.)?(program|defaultkeycommand)|gc\.recentobjectshook"
+    r"|(alias|credential|diff|extensions|filter|http|include|includeif|merge|protocol|receive|remote"
+    r"|transfer|uploadpack|url)\..+"
+)
 
 
 def watch_config(store: Store) -> None:
@@ -27,7 +36,7 @@ def watch_config(store: Store) -> None:
 
 
 def list_changed_settings(store: Store) -> list[str]:
-    """List the settings of *store* that are other than known, sorted; none if no agent ran here."""
+    """List the watched settings of *store* that are other than known; none if no agent ran."""
     known = _read_known(store)
     return [] if known is None else _differ(known, _read_settings(store))
 
@@ -77,7 +86,7 @@ def _read_settings(store: Store) -> dict[str, str]:
     return {
         name: hashlib.sha256(json.dumps(values).encode()).hexdigest()
         for name, values in config.values.items()
-        if not name.startswith(_NOT_WATCHED)
+        if _WATCHED.fullmatch(name)
     }
 
 
