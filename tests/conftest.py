@@ -4,6 +4,7 @@ import difflib
 import gc
 import itertools
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, chdir
 from pathlib import Path
+from typing import NamedTuple
 from unittest import mock
 
 import hypothesis
@@ -38,12 +40,14 @@ _EXAMPLES = {"uwf": 100, "costly": 25, "nightly": 1000}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the one way in which golden files change."""
+    """Add the one way in which golden files change, and what the tests by chance do."""
     parser.addoption(
         "--update-golden",
         action="store_true",
         help="write tests/golden/ anew from what the tests saw (review the diff)",
     )
+    parser.addoption("--seed", type=int, default=1, help="what the slow tests by chance draw from")
+    parser.addoption("--rounds", type=int, help="how often each of them draws (default: 30 s)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -155,6 +159,24 @@ def pytest_collection_finish() -> None:
     """Keep the collector off what is there now: each of thousands of forks would copy it."""
     gc.collect()
     gc.freeze()
+
+
+class Draws(NamedTuple):
+    """The chance of a test, and how often it draws; a failure names both."""
+
+    chance: random.Random
+    asked: int | None
+
+    def rounds(self, short: int) -> range:
+        """Return the numbers of the rounds; *short* of them take some seconds."""
+        return range(self.asked or short)
+
+
+@pytest.fixture
+def draws(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> Draws:
+    """Give the chance of this test by ``--seed``, and its rounds by ``--rounds``."""
+    seed = f"{pytestconfig.getoption('--seed')} {request.node.nodeid.partition('::')[2]}"
+    return Draws(random.Random(seed), pytestconfig.getoption("--rounds"))
 
 
 class _Run:

@@ -28,6 +28,7 @@ FILES = {
         "*/test_races.py",
         "*/test_gc_races.py",
         "*/test_background_crowd.py",
+        "*/test_damaged_stores.py",
     ),
     "browser": ("browser/*", "web/browser/*", "*/test_browser*"),
     "crash": (

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fresh_store import fresh_store
 from store.conftest import Git
 from store.killing import dies_at
 
@@ -12,6 +13,7 @@ from uwf_git.store.git.config import BadConfig
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import (
+    BrokenHead,
     NotAStore,
     UnsupportedRepository,
     create_store,
@@ -185,3 +187,27 @@ def test_commits_are_forced_to_the_disk_unless_it_is_said(
 def test_what_can_be_deleted_lies_in_one_place(tmp_path: Path) -> None:
     store = create_store(str(tmp_path))
     assert store.local_path("locks", "a") == f"{tmp_path}/uwf/locks/a"
+
+
+@pytest.mark.parametrize("content", ["", "\0" * 21, "garbage\n", "ref: x\n", "a" * 39])
+def test_a_broken_head_is_refused_as_git_refuses_it(content: str, git: Git) -> None:
+    store = fresh_store()
+    Path(store.path, "HEAD").write_text(content)
+    with pytest.raises(subprocess.CalledProcessError, match="128"):
+        git("--git-dir", store.path, "rev-parse", cwd=Path(store.path))
+    with pytest.raises(BrokenHead, match="HEAD names no branch") as caught:
+        open_store(store.path)
+    assert caught.value.exit_status == 5
+    command = (caught.value.hint or "").partition(": ")[2]
+    subprocess.run(["sh", "-c", command], check=True)
+    assert open_store(store.path).path == store.path
+
+
+@pytest.mark.parametrize(
+    "setting", ["garbage\n[core]", "[core]\nbare = tr", "[core]\nrepositoryformatversion = ''"]
+)
+def test_settings_that_git_refuses_are_refused(setting: str) -> None:
+    store = fresh_store()
+    Path(store.path, "config").write_text(f"{setting}\n")
+    with pytest.raises(BadConfig):
+        open_store(store.path)

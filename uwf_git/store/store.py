@@ -5,14 +5,16 @@ Format: FORMAT.md, "Where things are".
 """
 
 import os
+import re
+import shlex
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from uwf_git.debug_log import debug
-from uwf_git.errors import Refused
-from uwf_git.store.disk.durable import make_folder, replace_file
+from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.store.disk.durable import make_folder, read_if_there, replace_file
 from uwf_git.store.disk.file_lock import hold_lock
-from uwf_git.store.git.config import GitConfig, read_config_file
+from uwf_git.store.git.config import BadConfig, GitConfig, read_config_file
 from uwf_git.store.git.scopes import add_user_config, read_user_config
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.oid import Oid
@@ -47,6 +49,7 @@ class OwnTransitions:
 
 _FOLDERS = ("objects/info", "objects/pack", "refs/heads", "refs/tags")
 _COMMON_DIR = "commondir"
+_HEAD = re.compile(rb"ref:\s*refs/|[0-9a-fA-F]{40}")
 _CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 
 
@@ -72,6 +75,19 @@ class UnsupportedRepository(Refused):
         super().__init__(
             f"{path} uses {feature}, which uwf cannot read yet",
             hint="keep the threads in a repository of their own: `uwf init PATH`, then --repo PATH",
+            path=path,
+        )
+
+
+class BrokenHead(StoreDamaged):
+    """HEAD names neither a ref nor a commit, so git takes the directory for no repository."""
+
+    code = "broken-head"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} names no branch and no commit, so git refuses the repository",
+            hint=f"make it name a branch: echo 'ref: refs/heads/main' > {shlex.quote(path)}",
             path=path,
         )
 
@@ -106,13 +122,14 @@ def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
 
     Raises:
         NotAStore: there is no git directory.
-        BadConfig, GitNotAsked: the settings cannot be read.
+        BrokenHead, BadConfig, GitNotAsked: git could not read it either.
         UnsupportedRepository: uwf cannot read its format.
     """
     git_dir = find_git_dir(path)
     if git_dir is None:
         exists = os.path.lexists(path)
         raise NotAStore(path, "is not a git repository" if exists else "does not exist")
+    _check_head(git_dir)
     config = read_config_file(os.path.join(git_dir, "config"))
     _check_supported(git_dir, config)
     user_config = GitConfig({})
@@ -209,10 +226,26 @@ def _common_dir(git_dir: str) -> str | None:
     return os.path.abspath(os.path.join(git_dir, target))
 
 
+def _check_head(git_dir: str) -> None:
+    """Check HEAD as validate_headref in git's path.c does."""
+    path = os.path.join(git_dir, "HEAD")
+    content = b"ref: refs/" if os.path.islink(path) else read_if_there(path)
+    if _HEAD.match(content) is None:
+        raise BrokenHead(path)
+
+
 def _check_supported(git_dir: str, config: GitConfig) -> None:
     if os.path.lexists(os.path.join(git_dir, _COMMON_DIR)):
         # git would use the objects and refs of the other one, in `git gc` as well.
         raise UnsupportedRepository(git_dir, f"another repository, by its file {_COMMON_DIR}")
+    path = os.path.join(git_dir, "config")
+    if any("." not in name for name in config.values):
+        raise BadConfig(path, "it has a setting before its first section")
+    if config.get_flag("core.bare", default=True) != config.get_flag("core.bare", default=False):
+        raise BadConfig(path, f"core.bare is {config.get('core.bare')!r}, and no boolean")
+    version = config.get("core.repositoryformatversion")
+    if version not in {None, "0", "1"}:
+        raise BadConfig(path, f"core.repositoryformatversion is {version!r}, and neither 0 nor 1")
     object_format = config.get("extensions.objectformat")
     if object_format not in {None, "sha1"}:
         raise UnsupportedRepository(git_dir, f"object format {object_format}")

@@ -6,6 +6,7 @@ from fresh_store import fresh_store
 
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.listing import list_bad_files, list_refs
+from uwf_git.store.refs.packed_refs import BadPackedRefs
 from uwf_git.store.store import Store, create_store
 
 Git = Callable[..., str]
@@ -58,3 +59,25 @@ def test_files_without_an_object_id_are_listed(store: Store) -> None:
         == list_bad_files(fresh_store().path, "refs/")
         == []
     )
+
+
+@pytest.mark.parametrize("content", ["", "garbage\n", f"{A[:30]}\n", "\0" * 41])
+def test_a_broken_file_does_not_let_an_older_packed_value_through(
+    store: Store, content: str
+) -> None:
+    Path(store.path, "packed-refs").write_text(f"{A} refs/threads/x\n{B} refs/threads/y\n")
+    Path(store.path, "refs", "threads").mkdir()
+    Path(store.path, "refs", "threads", "x").write_text(content)
+    assert list_refs(store.path, "refs/threads/") == {"y": B}
+    assert list_bad_files(store.path, "refs/threads/") == ["refs/threads/x"]
+
+
+@pytest.mark.parametrize("line", ["garbage", "", f"{A}", f"{A[:39]} refs/threads/z", f"^{A}\n^{A}"])
+def test_a_line_that_is_no_row_hides_no_ref(store: Store, line: str) -> None:
+    rows = f"{A} refs/threads/x\n{line}\n{B} refs/threads/y\n"
+    for header in ("", "# pack-refs with: peeled fully-peeled sorted \n"):
+        Path(store.path, "packed-refs").write_text(header + rows)
+        with pytest.raises(BadPackedRefs, match="names no ref"):
+            list_refs(store.path, "refs/threads/")
+        with pytest.raises(BadPackedRefs, match="names no ref"):
+            store.refs.names("refs/threads/")

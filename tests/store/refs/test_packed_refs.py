@@ -3,6 +3,7 @@
 import hashlib
 import os
 import random
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ HEADERS = [b"", SORTED, b"# pack-refs with: peeled \n", SORTED.replace(b"\n", b"
 PREFIXES = ["refs/heads/", "refs/threads/", "refs/threads0/", "refs/archive/"]
 NAMES = [prefix + name for prefix in PREFIXES for name in ("A", "AB", "B", "Z", "é", "a/b")]
 CONTENTS = [b"one", b"two"]
+ALL_ROWS = re.compile(rb"(#[^\n]*\n)?([0-9a-f]{40} [^\n]+\n(\^[0-9a-f]{40}\n)?)*")
 ONE, TWO = (hashlib.sha1(b"blob 3\0" + each).hexdigest().encode() for each in CONTENTS)
 
 
@@ -117,7 +119,13 @@ def test_what_git_lists_is_listed(asked: Asked, content: bytes, prefix: str) -> 
     refs = asked.write(content)
     theirs = asked.list_with_git(prefix)
     assume(theirs is not None)
-    assert refs.names(prefix) == theirs
+    try:
+        ours = refs.names(prefix)
+    except BadPackedRefs:
+        # A broken line anywhere; git looks at some of the lines only.
+        assert ALL_ROWS.fullmatch(content) is None
+        return
+    assert ours == theirs
 
 
 @settings(max_examples=100)

@@ -8,6 +8,7 @@ from store.story import THREAD, Story
 
 from uwf_git.model.thread_id import NotAThreadId, ThreadId
 from uwf_git.store.oid import Oid
+from uwf_git.store.refs.packed_refs import BadPackedRefs
 from uwf_git.store.refs.refs import Refs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
@@ -19,6 +20,7 @@ from uwf_git.store.threads.heads import (
     NoSuchThread,
     ThreadExists,
     find_head,
+    get_head,
     list_threads,
     resolve_thread,
 )
@@ -175,3 +177,13 @@ def test_ref_whose_name_is_no_thread_id_is_not_listed(store: Store) -> None:
 
     assert list_threads(store, archived=False) == [A1]
     assert list_threads(store, archived=True) == [A2]
+
+
+def test_a_thread_behind_a_broken_line_is_not_said_to_be_missing(store: Store) -> None:
+    rows = [f"{ONE} refs/threads/01J0000000000000000000000{n}\n" for n in range(1, 9)]
+    rows[4] = "garbage\n"
+    Path(store.path, "packed-refs").write_text(
+        "# pack-refs with: peeled fully-peeled sorted \n" + "".join(rows)
+    )
+    with pytest.raises(BadPackedRefs, match="garbage"):
+        get_head(store, ThreadId("01J00000000000000000000005"))

@@ -1,13 +1,14 @@
-"""`uwf verify`: check every ref, and refs against one another.
+"""`uwf verify`: check every ref, refs against one another, and the files that git reads.
 
 Nothing is written; each commit and node is checked once in a run. Bare repositories have no
 reflogs, so a history that was rewritten here shows only against what a remote last had.
 """
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
+from uwf_git.commands.verify.files import check_files
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.hub import find_hub_gap
 from uwf_git.commands.verify.puts import check_put_nodes_in
@@ -59,10 +60,11 @@ class VerifyResult(NamedTuple):
 
 
 def verify(store: Store, texts: list[str]) -> VerifyResult:
-    """Check the refs that *texts* name (see ``find_targets``), or the whole store."""
+    """Check the refs that *texts* name (see ``find_targets``), or the whole store and its files."""
     targets = find_targets(store, texts)
     run = _Run(store, targets)
-    troubles = tuple(islice(run.check(), MOST_TOLD))
+    found = run.check() if texts else chain(run.check(), run.check_files())
+    troubles = tuple(islice(found, MOST_TOLD))
     gap = None if texts else find_hub_gap(store.path)
     if gap is not None:
         run.notes.append(gap)
@@ -92,6 +94,9 @@ class _Run:
             yield from self._check(target)
         yield from self._threads.finish()
         self.notes += self._note_divergence()
+
+    def check_files(self) -> Iterator[Finding]:
+        return check_files(self._store, {each.ref for each in self._targets})
 
     def _check(self, target: Target) -> Iterator[Finding]:
         tip = target.tip

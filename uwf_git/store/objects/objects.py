@@ -12,6 +12,7 @@ import struct
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Protocol
 
 from dulwich.errors import ApplyDeltaError, ChecksumMismatch, FileFormatException
@@ -64,11 +65,12 @@ _OLD_PACK_S = 12 * 3600
 _OID_BYTES = 20
 _UNREADABLE = "cannot be read"
 # git never overwrites an object's file, so a fetch alone leaves the broken one.
-_BROKEN = (
+BROKEN = (
     "if objects/{}/{} is a file of the store, move it elsewhere, since git never overwrites it; "
     "then `git fetch --refetch REMOTE` gives the object back; of a broken pack, a new `uwf clone`"
 )
 _LONGEST_HEADER = 32
+_PIECE = 1024 * 1024
 
 
 def _digest(whole: bytes) -> bytes:
@@ -98,7 +100,7 @@ class DamagedObject(StoreDamaged):
         name = oid.decode(errors="replace")
         super().__init__(
             f"git object {name} {problem}",
-            hint=_BROKEN.format(name[:2], name[2:]) if _UNREADABLE in problem else GIVEN_BACK,
+            hint=BROKEN.format(name[:2], name[2:]) if _UNREADABLE in problem else GIVEN_BACK,
             object=name,
         )
 
@@ -136,7 +138,9 @@ class DurableObjects(DiskObjectStore):
 
     def __del__(self) -> None:
         # Stores are never closed explicitly; their packs stay open as long as the object lives.
-        self.close()
+        # An error about a damaged pack still holds a part of it.
+        with suppress(BufferError):
+            self.close()
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -189,8 +193,11 @@ class DurableObjects(DiskObjectStore):
             with open(self._get_shafile_path(oid), "rb", buffering=0) as file:
                 compressed = file.read()
             most = self.loose_object_size_limit + _LONGEST_HEADER
-            whole = zlib.decompressobj().decompress(compressed, most)
+            stream = zlib.decompressobj()
+            whole = stream.decompress(compressed, most)
         except (OSError, ValueError, zlib.error):
+            return None
+        if not stream.eof or stream.unused_data:
             return None
         header, _end, content = whole.partition(b"\0")
         name, _space, size = header.partition(b" ")
@@ -205,6 +212,7 @@ class DurableObjects(DiskObjectStore):
 
     def _get_anywhere(self, oid: ObjectID) -> tuple[int, bytes]:
         try:
+            self._refuse_garbage(oid)
             kind, content = super().get_raw(oid)
             actual = _name(kind, content)
             if actual != oid:
@@ -212,6 +220,18 @@ class DurableObjects(DiskObjectStore):
         except _DAMAGE as error:
             raise _damage(oid, error) from error
         return kind, content
+
+    def _refuse_garbage(self, oid: ObjectID) -> None:
+        """Raise ValueError if the loose file goes on behind its object, which dulwich overlooks."""
+        try:
+            with open(self._get_shafile_path(oid), "rb") as file:
+                stream = zlib.decompressobj()
+                while not stream.eof and (piece := stream.unconsumed_tail or file.read(_PIECE)):
+                    stream.decompress(piece, _PIECE)
+                if not stream.eof or stream.unused_data or file.read(1):
+                    raise ValueError("garbage at the end of the loose object")
+        except OSError:
+            return
 
     def add_object(self, obj: ShaFile) -> None:
         """Write one object."""

@@ -20,6 +20,7 @@ _FAN_OUT = struct.Struct(">256I")
 OID_BYTES = 20
 _NAMES_AT = len(_INDEX_BEGINNING) + _FAN_OUT.size
 _CRC_BYTES = _OFFSET_BYTES = 4
+_FAR_OFFSET_BYTES = 8
 # A larger offset is in another table, which only packs of 2 GB and more have.
 _FAR = 1 << 31
 
@@ -207,10 +208,37 @@ def _open(folder: str, name: str) -> _Pack | None:
     try:
         index, content = _map(path), _map(path.removesuffix(".idx") + ".pack")
         if index[:8] == _INDEX_BEGINNING and content[:8] in _PACK_BEGINNING:
-            return _Pack(name, index, content)
+            return None if _find_mismatch(index, content) else _Pack(name, index, content)
     except (OSError, ValueError, struct.error):
         # ValueError: a file is empty.
         pass
+    return None
+
+
+def find_pack_problem(path: str) -> str | None:
+    """Return why git does not read the pack at *path* with its index; None if it does.
+
+    A pack without an index is just being written, and not read.
+    """
+    try:
+        index, content = _map(path.removesuffix(".pack") + ".idx"), _map(path)
+        return _find_mismatch(index, content) if index[:8] == _INDEX_BEGINNING else None
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, struct.error) as error:
+        return f"cannot be read with its index: {error}"
+
+
+def _find_mismatch(index: mmap, content: mmap) -> str | None:
+    """Return how a pack differs from what its index says of it; as open_packed_git in git."""
+    count = _FAN_OUT.unpack_from(index, len(_INDEX_BEGINNING))[-1]
+    least = _NAMES_AT + count * (OID_BYTES + _CRC_BYTES + _OFFSET_BYTES) + 2 * OID_BYTES
+    if not least <= len(index) <= least + max(count - 1, 0) * _FAR_OFFSET_BYTES:
+        return f"has an index of {len(index)} bytes for {count} objects"
+    if int.from_bytes(content[8:12], "big") != count:
+        return f"has another number of objects than its index, {count}"
+    if content[-OID_BYTES:] != index[-2 * OID_BYTES : -OID_BYTES]:
+        return "does not end with the checksum that its index has"
     return None
 
 

@@ -1,7 +1,7 @@
 """List refs with what they point at, reading packed-refs once for all of them.
 
 A loose ref counts before a packed one. A ref whose file holds no object id is left out of
-``list_refs``; ``list_bad_files`` names it.
+``list_refs``, also if an older value of it is packed; ``list_bad_files`` names it.
 Source: gitrepository-layout(5), git-pack-refs(1).
 """
 
@@ -13,13 +13,17 @@ from uwf_git.store.refs.refs import loose_names, read_loose
 
 
 def list_refs(git_dir: str, prefix: str) -> dict[str, Oid]:
-    """Return the refs directly below *prefix* (which ends in a slash), by name without it."""
+    """Return the refs directly below *prefix* (which ends in a slash), by name without it.
+
+    Raises:
+        BadPackedRefs: git could not read packed-refs either.
+    """
     # Loose before packed: a ref that git packs in between is then in at least one of the two.
     loose = read_loose_refs(git_dir, prefix)
     packed = ((ref.removeprefix(prefix), oid) for ref, oid in list_packed_refs(git_dir, prefix))
     found = {name: oid for name, oid in packed if "/" not in name}
-    found |= {name: oid for name, oid in loose.items() if oid is not None}
-    return dict(sorted(found.items()))
+    values: dict[str, Oid | None] = {**found, **loose}
+    return {name: oid for name, oid in sorted(values.items()) if oid is not None}
 
 
 def list_bad_files(git_dir: str, prefix: str) -> list[str]:

@@ -20,8 +20,17 @@ _HEADER = b"# pack-refs with:"
 _OID_LENGTH = 40
 _SHORTEST_LINE = _OID_LENGTH + len(" r\n")
 
+# Rows that git can read, as many as follow one another; possessive, since there may be 100,000.
+_ROWS = re.compile(rb"(?:[0-9a-fA-F]{40}[ \t\r][^\n]++\n(?:\^[0-9a-fA-F]{40}\n)?+)*+")
+
 # The characters that a ref name may have (git-check-ref-format); git lists no line with others.
 _NAME = r"([^\x00-\x20\x7f~^:?*\[\\]+)"
+
+
+PACKED_HINT = (
+    "`git for-each-ref` says what git makes of it; copy the file, then remove or mend that line: "
+    "each row is an object id, a space, a name"
+)
 
 
 class BadPackedRefs(StoreDamaged):
@@ -30,9 +39,10 @@ class BadPackedRefs(StoreDamaged):
     code = "bad-packed-refs"
 
     def __init__(self, path: str, problem: str) -> None:
+        self.problem = problem
         super().__init__(
             f"{path} {problem}",
-            hint="`git for-each-ref` says what git makes of it; nothing was changed",
+            hint=PACKED_HINT,
             path=path,
         )
 
@@ -59,12 +69,31 @@ def read_header(content: bytes) -> bytes:
 def list_packed_refs(git_dir: str, *prefixes: str) -> Iterator[tuple[str, Oid]]:
     """Yield the full name and object id of each packed ref below one of *prefixes*, in file order.
 
-    Each prefix ends in a slash. A line that is not a whole row is skipped.
+    Each prefix ends in a slash.
+
+    Raises:
+        BadPackedRefs: a line of the file is no part of a row, so refs may be missing.
     """
+    content = read_packed_refs(git_dir)
+    _check_rows(os.path.join(git_dir, PACKED_REFS), content, len(read_header(content)))
     below = b"|".join(re.escape(os.fsencode(prefix)) for prefix in prefixes)
-    rows = _row_pattern(b"(?:" + below + rb")[^\n]+").findall(read_packed_refs(git_dir))
-    for oid, name, _peeled in rows:
-        yield os.fsdecode(name), Oid(oid.decode())
+    for oid, name, _peeled in _row_pattern(b"(?:" + below + rb")[^\n]+").findall(content):
+        yield os.fsdecode(name), Oid(oid.decode().lower())
+
+
+def _check_rows(path: str, content: bytes | mmap.mmap, start: int) -> None:
+    """Raise BadPackedRefs if a line of *content* behind *start* is no part of a row.
+
+    A binary search can miss rows on account of such a line anywhere in the file.
+    """
+    good = _ROWS.match(content, start)
+    if good is not None and good.end() < len(content):
+        raise _bad_line(path, content[good.end() :])
+
+
+def _bad_line(path: str, rest: bytes) -> BadPackedRefs:
+    line = rest.split(b"\n", 1)[0]
+    return BadPackedRefs(path, f"has a line that names no ref: {line[:60]!r}")
 
 
 def parse_packed_refs(path: str, content: bytes) -> Iterator[PackedRow]:
@@ -78,8 +107,7 @@ def parse_packed_refs(path: str, content: bytes) -> Iterator[PackedRow]:
     while at < len(content):
         match = row.match(content, at)
         if match is None:
-            line = content[at:].split(b"\n", 1)[0]
-            raise BadPackedRefs(path, f"has a line that names no ref: {line[:60]!r}")
+            raise _bad_line(path, content[at:])
         yield PackedRow(*match.groups(default=b""))
         at = match.end()
 
@@ -91,7 +119,10 @@ def remove_packed_row(content: bytes, name: str) -> bytes:
 
 def _row_pattern(name: bytes) -> re.Pattern[bytes]:
     """Return the pattern of a row with the ref *name*: object id, name, peeled object id."""
-    return re.compile(rb"^([0-9a-f]{40}) (" + name + rb")\n(?:\^([0-9a-f]{40})\n)?", re.MULTILINE)
+    oid = rb"([0-9a-fA-F]{40})"
+    return re.compile(
+        rb"^" + oid + rb"[ \t\r](" + name + rb")\n(?:\^" + oid + rb"\n)?", re.MULTILINE
+    )
 
 
 class PackedRefs:
@@ -103,6 +134,7 @@ class PackedRefs:
         Raises:
             BadPackedRefs: its header or its last line is broken, so git reads none of it.
         """
+        self._path = path
         self._content = _map(path)
         self._start = 0
         self._is_sorted = False
@@ -136,15 +168,24 @@ class PackedRefs:
         return None
 
     def names(self, prefix: str) -> list[str]:
-        """List the names below *prefix* (which ends in a slash), prefix left off, in file order."""
+        """List the names below *prefix* (which ends in a slash), prefix left off, in file order.
+
+        Raises:
+            BadPackedRefs: a line of the file is no part of a row, so refs may be missing.
+        """
         wanted = os.fsencode(prefix)
         start, end = self._start, self._end
         if self._is_sorted:
             start, _there = self._bisect(wanted)
             # "0" is the next byte after "/".
             end, _there = self._bisect(wanted[:-1] + b"0")
+        self.check()
         line = re.compile(f"^[^#^\n].{{39}}[ \t\r]{re.escape(prefix)}{_NAME}\n", re.MULTILINE)
         return line.findall(os.fsdecode(self._content[start:end]))
+
+    def check(self) -> None:
+        """Raise BadPackedRefs if a line is no part of a row."""
+        _check_rows(self._path, self._content, self._start)
 
     def _bisect(self, wanted: bytes) -> tuple[int, bool]:
         """Return where the row of *wanted* begins, or would begin, and whether it is there."""

@@ -81,6 +81,10 @@ class Refs:
         # Nearly free: Python's sort detects runs that are in order already.
         return sorted([*packed, *loose.difference(packed)])
 
+    def check_packed(self) -> None:
+        """Raise BadPackedRefs if packed-refs has a broken line, so that ``find`` may miss a ref."""
+        self._open_packed().check()
+
     def create(self, name: str, to: Oid) -> bool:
         """Create *name* at *to*; return False and change nothing if it exists."""
         return self._write(name, None, to)

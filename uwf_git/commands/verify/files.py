@@ -1,0 +1,34 @@
+"""Check the files of a store as `git fsck` does: HEAD, refs, packed-refs, objects."""
+
+import os
+from collections.abc import Container, Iterator
+
+from dulwich.objects import ObjectID
+
+from uwf_git.commands.verify.finding import Finding
+from uwf_git.errors import GIVEN_BACK
+from uwf_git.store.objects.objects import disk_places
+from uwf_git.store.objects.strict_files import check_object_files
+from uwf_git.store.refs.strict_refs import (
+    BadRefFile,
+    check_head,
+    check_loose_refs,
+    check_packed_refs,
+)
+from uwf_git.store.store import Store
+
+
+def check_files(store: Store, checked: Container[str]) -> Iterator[Finding]:
+    """Check what no ref leads to; of the refs in *checked* only their places in packed-refs."""
+    for bad in (*check_head(store.path), *check_packed_refs(store.path)):
+        yield Finding(f"{bad.name} {bad.problem}", bad.hint)
+    for name, value in check_loose_refs(store.path):
+        if name in checked:
+            continue
+        if isinstance(value, BadRefFile):
+            yield Finding(f"ref {name} {value.problem}", value.hint, name)
+        elif ObjectID(value.encode()) not in store.objects:
+            yield Finding(f"ref {name} points at {value}, which is missing", GIVEN_BACK, name)
+    for place in disk_places(store.objects):
+        for file in check_object_files(os.fspath(place.path)):
+            yield Finding(f"objects/{file.name} {file.problem}", file.hint)
