@@ -30,6 +30,8 @@ class Forge:
     message: bytes
     author: bytes = b"writer <uwf-nobody@uwf>"
     committer: bytes = b"C O Mitter <committer@example.com>"
+    headers: bytes = b""
+    """More lines behind the committer."""
 
     def write(self, path: str, content: bytes, *, mode: int = FILE) -> ObjectID:
         """Put a file there."""
@@ -63,7 +65,7 @@ class Forge:
         lines += [b"parent " + parent.encode() for parent in self.parents]
         lines += [b"author %s 1760009999 +0000" % self.author]
         lines += [b"committer %s 1760009999 +0000" % self.committer]
-        raw = b"\n".join(lines) + b"\n\n" + self.message
+        raw = b"\n".join(lines) + b"\n" + self.headers + b"\n" + self.message
         made = ShaFile.from_raw_string(1, raw)
         self.objects.add_object(made)
         return made.id.decode()

@@ -93,6 +93,35 @@ def test_message_that_misleads_is_refused(lie: str, scene: Scene, forge: Forge) 
     assert_refused(scene, forge, told)
 
 
+def test_message_that_is_not_utf_8_is_refused(scene: Scene, forge: Forge) -> None:
+    forge.message = b"writer: \xff" + forge.message.removeprefix(b"writer: ")
+
+    assert_refused(scene, forge, "has a message that is not UTF-8")
+
+
+@pytest.mark.parametrize("header", ["parent " + "1" * 40, "x-other 1"])
+def test_header_that_uwf_never_writes_is_refused(
+    header: str, scene: Scene, forge: Forge, unchecked: None
+) -> None:
+    forge.headers = f"{header}\n".encode()
+
+    assert_refused(scene, forge, "has a header that uwf never writes")
+
+
+@pytest.mark.parametrize("file", ["now.json", "head.json"])
+def test_json_with_a_key_twice_is_refused(file: str, scene: Scene, forge: Forge) -> None:
+    _mode, oid = forge.files[file]
+    content = forge.objects[oid].as_raw_string()
+    first = content.split(b",\n")[0]
+    twice = first + b"," + content.removeprefix(b"{")
+    paths = [path for path, (_mode, each) in forge.files.items() if each == oid]
+
+    for path in paths:
+        forge.write(path, twice)
+
+    assert_refused(scene, forge, "is there twice")
+
+
 TRAILERS = {
     "Uwf-Status: ready": ("Uwf-Status: completed", "Uwf-Status is completed, and step leads to"),
     "Uwf-Depth: 3": ("Uwf-Depth: 4", "Uwf-Depth is 4, and must be 3"),

@@ -24,3 +24,9 @@ def test_what_could_not_be_read_back_is_refused(value: Any) -> None:
 def test_what_is_no_json_is_refused(content: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the words are Python's
         decode_json(content)
+
+
+@pytest.mark.parametrize("content", [b'{"a": 1, "a": 1}', b'[{"b": {"a": 1, "c": 2, "a": 3}}]'])
+def test_a_key_that_is_there_twice_is_refused(content: bytes) -> None:
+    with pytest.raises(ValueError, match="the key 'a' is there twice"):
+        decode_json(content)

@@ -116,11 +116,61 @@ def test_first_of_several_problems_is_reported(store: Store, content: bytes) -> 
         assert str(problem_of(store, content)).startswith(problem)
 
 
-def test_signature_and_other_headers_are_no_problem(store: Store, content: bytes) -> None:
-    headers, blank, message = content.partition(b"\n\n")
-    signed = headers + b"\ngpgsig -----BEGIN\n \n abc\n -----END\nx-other 1" + blank + message
+SIGNATURE = b"\ngpgsig -----BEGIN\n \n abc\n -----END"
 
-    assert problem_of(store, signed) is None
+
+@pytest.mark.parametrize("more", [b"", SIGNATURE, SIGNATURE + b"\ngpgsig-sha256 abc\n def"])
+def test_signature_is_no_problem(store: Store, content: bytes, more: bytes) -> None:
+    headers, blank, message = content.partition(b"\n\n")
+
+    assert problem_of(store, headers + more + blank + message) is None
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        b"\nx-other 1",
+        SIGNATURE + b"\nHG:rename a",
+        b"\nmergetag object 1\n type commit",
+        b"\nparent " + b"1" * 40,
+        b"\nauthor a <b> 1 +0000",
+        b"\n continued",
+        b"\ngpgsig",
+        b"\ngpgsigx 1",
+    ],
+)
+def test_header_that_uwf_never_writes_is_reported(
+    store: Store, content: bytes, more: bytes
+) -> None:
+    headers, blank, message = content.partition(b"\n\n")
+
+    problem = problem_of(store, headers + more + blank + message)
+
+    assert problem is not None
+    assert problem.startswith("has a header that uwf never writes: ")
+
+
+@pytest.mark.parametrize("zone", [b"+0200", b"-0000", b"+9999"])
+@pytest.mark.parametrize("who", [b"author", b"committer"])
+def test_date_of_another_time_zone_is_reported(
+    store: Store, content: bytes, who: bytes, zone: bytes
+) -> None:
+    changed = re.sub(rb"(\n%s [^\n]*) \+0000\n" % who, rb"\g<1> %s\n" % zone, content)
+    assert changed != content
+
+    assert problem_of(store, changed) == "has a date that is not in UTC (+0000)"
+
+
+@pytest.mark.parametrize("odd", [b"\xff", b"\xc3", b"\xed\xa0\x80"])
+@pytest.mark.parametrize("place", [b"Because.", b"writer: "])
+def test_message_that_is_not_utf_8_is_reported(
+    store: Store, content: bytes, odd: bytes, place: bytes
+) -> None:
+    assert content.count(place) == 1
+
+    problem = problem_of(store, content.replace(place, place + odd))
+
+    assert problem == "has a message that is not UTF-8"
 
 
 def test_date_that_gc_makes_git_stumble_over_is_reported(

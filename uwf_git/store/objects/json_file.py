@@ -17,13 +17,26 @@ def decode_json(content: bytes) -> Any:
     """Read a JSON blob.
 
     Raises:
-        ValueError: it is not JSON in UTF-8, holds NaN or Infinity, or is nested too deeply.
+        ValueError: it is not JSON in UTF-8, holds a key twice, NaN or Infinity, or is nested too
+            deeply. Of two equal keys, readers choose differently.
     """
     try:
-        return json.loads(content.decode(), parse_constant=_refuse_constant)
+        return _DECODER.decode(content.decode())
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
 
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _value in pairs if key in seen or seen.add(key))
+        raise ValueError(f"the key {twice[:60]!r} is there twice")
+    return fields
+
+
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)

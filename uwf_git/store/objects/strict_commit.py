@@ -14,6 +14,9 @@ from uwf_git.store.oid import Oid
 
 # A longer date overflows in git when it adds the time zone. An empty name with a space passes.
 _IDENTITY = rb"(?!<)[^<>\n\0]* <[^<>\n\0]*> (?:0|[1-9][0-9]{0,17}) [+-][0-9]{4}"
+# What may follow the committer: signatures, as `git commit -S` writes them. Readers differ in what
+# they make of other headers there; of a second "parent", for one.
+_SIGNATURES = re.compile(rb"(?:gpgsig(?:-sha256)? [^\n]*\n(?: [^\n]*\n)*)*")
 _STRICT = re.compile(
     rb"tree ([0-9a-f]{40})\n"
     rb"((?:parent [0-9a-f]{40}\n)*)"
@@ -73,14 +76,37 @@ def read_strict_commit(objects: ObjectStore, oid: Oid) -> StrictCommit:
         problem = None
         view = build_view(oid, found)
     header = content[: len(content) - len(view.message)]
-    if problem is None and _ENCODING.search(header):
-        problem = "declares another encoding than UTF-8"
+    if problem is None:
+        problem = _find_odd_header(header)
     if problem is None and view.time_s >= _END_OF_TIME_S:
         problem = f"has the date {view.time_s}, which git's commit-graph cannot hold"
+    if problem is None and not _is_utf8(view.message):
+        problem = "has a message that is not UTF-8"
     if problem is None and _MESSAGE.fullmatch(view.message) is None:
         problem = "has a line between subject and trailers that git may read as something else"
     author, committer = (_person(line) for _who, line in _NAMES.findall(header)[:2])
     return StrictCommit(view, problem, author, committer, is_signed=b"\ngpgsig" in header)
+
+
+def _find_odd_header(header: bytes) -> str | None:
+    """Return which header of a commit, its last blank line included, uwf never writes."""
+    if _ENCODING.search(header):
+        return "declares another encoding than UTF-8"
+    more = header.partition(b"\ncommitter ")[2].partition(b"\n")[2][:-1]
+    odd = _SIGNATURES.sub(b"", more, count=1)
+    if odd:
+        name = odd.partition(b"\n")[0][:40].decode(errors="replace")
+        return f"has a header that uwf never writes: {name!r}"
+    zones = [line.rpartition(b" ")[2] for _who, line in _NAMES.findall(header)]
+    return None if set(zones) == {b"+0000"} else "has a date that is not in UTC (+0000)"
+
+
+def _is_utf8(message: bytes) -> bool:
+    try:
+        message.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _person(line: bytes) -> Person:
