@@ -41,6 +41,11 @@ def test_controls_that_json_allows_are_escaped_all_the_same() -> None:
     assert render_json("\x1b\x7f\x9b\ud800") == '"\\u001b\\u007f\\u009b\\ud800"\n'
 
 
+@pytest.mark.parametrize("mark", "\u061c\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069")
+def test_marks_of_direction_are_escaped(mark: str) -> None:
+    assert render_json({mark: mark}) == f'{{"\\u{ord(mark):04x}":"\\u{ord(mark):04x}"}}\n'
+
+
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_number_that_json_lacks_is_refused(number: float) -> None:
     with pytest.raises(ValueError, match="JSON"):

@@ -62,6 +62,14 @@ def test_cleaning_again_changes_nothing(name: str, email: str) -> None:
     assert clean_identity(cleaned, address) == clean_identity(name, email)
 
 
+@pytest.mark.parametrize("mark", "\u061c\u200e\u200f\u2028\u202a\u202e\u2066\u2069")
+def test_no_mark_of_direction_is_in_the_name_of_a_committer(mark: str) -> None:
+    environ = {"GIT_COMMITTER_NAME": f"{mark}Eve{mark}vil", "GIT_COMMITTER_EMAIL": "e@x.y"}
+    assert find_committer(GitConfig({}), environ).identity == b"Eve vil <e@x.y>"
+    settings = GitConfig({"user.name": [f"Eve{mark}"], "user.email": ["e@x.y"]})
+    assert find_committer(settings, {}).identity == b"Eve <e@x.y>"
+
+
 def as_git_says(
     settings: dict[str, str], environ: dict[str, str], tmp_path: Path
 ) -> tuple[int, str]:

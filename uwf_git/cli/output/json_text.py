@@ -5,9 +5,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-# JSON allows these unescaped, but no encoding takes a lone surrogate, and terminals obey DEL and C1
-# controls. They occur only inside strings, where an escape is the same value.
-_UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
+# JSON allows these unescaped, but no encoding takes a lone surrogate, terminals obey DEL, C1
+# controls and marks of direction (https://trojansource.codes), and some readers end a line at
+# U+2028. They occur only inside strings, where an escape is the same value.
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def render_json(

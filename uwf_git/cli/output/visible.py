@@ -1,6 +1,6 @@
 """Escape the characters in foreign text that a terminal would obey instead of showing.
 
-JSON on standard output does not pass here: its values must arrive unchanged.
+JSON on standard output does not pass here: json_text.py escapes without changing its values.
 """
 
 import re

@@ -14,6 +14,8 @@ from uwf_git.errors import Refused
 from uwf_git.store.git.config import GitConfig
 
 _NOT_IN_NAME = re.compile(r"[<>\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+# Marks that turn the direction of writing show one name for another (https://trojansource.codes).
+_MARKS = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _NOT_IN_EMAIL = re.compile(r"[^A-Za-z0-9._+@-]")
 _EDGES = " .,:;'\"\\<>"
 _MAIL_NAME = "/etc/mailname"
@@ -67,7 +69,7 @@ def _find_part(part: str, config: GitConfig, environ: Mapping[str, str]) -> str 
     )
     if not found and config.get_flag("user.useConfigOnly", default=False):
         raise NoIdentity(f"user.{part}")
-    return found
+    return _MARKS.sub(" ", found) if found else found
 
 
 class _Account(NamedTuple):
