@@ -1,6 +1,7 @@
 import json
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from store.due import make_due
 
 from uwf_git import AgentFailed, Conflict, Refused, TaskHandle, TaskRuntime
 from uwf_git.commands.admin.config import set_setting
+from uwf_git.library.place import read_system_clock_ms
 from uwf_git.store.gc.packing import count_files
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import open_store
@@ -153,3 +155,8 @@ def test_tasks_are_steered_while_they_run(runtime: TaskRuntime) -> None:
 
     status = seen.query()
     assert (status.status, status.depth, status.state) == ("paused", 1, {"asked": True})
+
+
+def test_a_clock_before_1970_is_1970(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: -5_000_000_000)
+    assert read_system_clock_ms() == 0

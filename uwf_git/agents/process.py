@@ -92,7 +92,8 @@ class AgentInterrupted(KeyboardInterrupt):
 
 
 def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+    # A clock before 1970 counts as 1970: no node and no commit can have an earlier time.
+    return max(0, time.time_ns() // 1_000_000)
 
 
 def run_agent(
@@ -100,11 +101,12 @@ def run_agent(
     listener: Listener,
     *,
     clock: Callable[[], int] = _now_ms,
+    elapsed_s: Callable[[], float] = time.monotonic,
 ) -> AgentRun:
     """Run an agent to its end and return what it left.
 
     Output goes to *listener* as it comes, up to the request's limit. An exception of *listener*
-    ends the agent.
+    ends the agent. *elapsed_s* measures the duration, since *clock* may be set meanwhile.
 
     Raises:
         WorkdirMissing, SpawnFailed: nothing has run.
@@ -113,7 +115,7 @@ def run_agent(
     """
     _check_workdir(request.workdir)
     with closing(create_run_outputs(request.run_dir)) as outputs:
-        started_ms = clock()
+        started_ms, begun_s = clock(), elapsed_s()
         child, outcome = _follow(_Watch(request, outputs, listener))
         debug("CXNQWER0", "agent ended", outcome=outcome, status=child.returncode)
         _check_begun(child, outputs)
@@ -123,7 +125,7 @@ def run_agent(
             stdout=outputs.stdout.read(0, request.max_output_bytes),
             stderr=outputs.stderr.read_tail(request.max_log_bytes),
             started_ms=started_ms,
-            duration_ms=max(0, clock() - started_ms),
+            duration_ms=int((elapsed_s() - begun_s) * 1000),
         )
     if outcome == "interrupted":
         raise AgentInterrupted(run)

@@ -69,8 +69,8 @@ def read_environ() -> dict[str, str]:
 
 
 def read_system_clock_ms() -> int:
-    """Return the time in milliseconds since 1970."""
-    return time.time_ns() // _NS_PER_MS
+    """Return the time in milliseconds since 1970; 0 if the clock is before."""
+    return max(0, time.time_ns() // _NS_PER_MS)
 
 
 def checked_clock(now_ms: Callable[[], int]) -> Callable[[], int]:

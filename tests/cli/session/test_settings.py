@@ -1,5 +1,6 @@
 import errno
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -132,3 +133,11 @@ def test_bare_repository_around_is_named_and_not_used(
 
 def test_ids_come_from_the_session(session: Session, thread_ids: Callable[[], ThreadId]) -> None:
     assert session.new_thread_id is thread_ids
+
+
+def test_a_clock_before_1970_is_1970(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = read_session({})
+    monkeypatch.setattr(time, "time_ns", lambda: -5_000_000_000)
+
+    assert session.now_ms() == 0
+    assert session.new_thread_id().startswith("0000000000")

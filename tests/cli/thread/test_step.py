@@ -140,3 +140,15 @@ def test_command_that_came_from_elsewhere_is_shown_and_not_run(uwf: Uwf) -> None
     assert uwf.json("thread", "step", thread, "--trust")["role"] == "writer"
     assert ran_file.exists()
     assert [row["command"] for row in uwf.json("agent", "trusted")] == [str(uwf.place / "agent")]
+
+
+def test_a_clock_that_jumped_ahead_pays_no_agent(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    agent = uwf.agent("touch paid", name="payer")
+
+    ran = uwf("thread", "step", thread, "--agent", agent, now_ms=lambda: (1 << 34) * 1000)
+
+    assert (ran.status, ran.out) == (1, "")
+    assert "after the year 2514" in ran.err
+    assert not (uwf.place / "paid").exists()
+    assert uwf.json("thread", "show", thread)["status"] == "ready"

@@ -11,6 +11,7 @@ from store.conftest import Git
 from store.story import Story, put_raw, signed
 
 from uwf_git.store.objects.commit import (
+    ClockTooLate,
     CommitDraft,
     CommitView,
     DamagedCommit,
@@ -191,3 +192,19 @@ def test_every_object_is_written_once(store: Store, clock: Callable[[], int]) ->
     objects.durable = False
     Story(Store(store.path, objects, store.refs, store.config), clock)
     assert len(given) == len(set(given)) > 40
+
+
+def test_a_clock_before_1970_is_1970(store: Store, git: Git) -> None:
+    view = written(store, now_ms=-86_400_000)
+    assert view.time_s == 0
+    git("fsck", "--strict", view.oid, cwd=Path(store.path))
+
+
+def test_a_clock_that_git_cannot_hold_commits_nothing(store: Store) -> None:
+    last_ms = (1 << 34) * 1000 - 1
+    before = written(store, now_ms=last_ms)
+    assert before.time_s == (1 << 34) - 1
+    with pytest.raises(ClockTooLate, match="after the year 2514") as caught:
+        written(store, before.oid, now_ms=last_ms + 1, new=b"content")
+    assert Blob.from_string(b"content").id not in store.objects
+    assert "date" in (caught.value.hint or "")

@@ -177,7 +177,8 @@ def _natural(text: str) -> int | None:
 
 
 def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+    # A clock before 1970 counts as 1970: no node and no commit can have an earlier time.
+    return max(0, time.time_ns() // 1_000_000)
 
 
 def _new_thread_id() -> ThreadId:

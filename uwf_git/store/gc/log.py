@@ -35,7 +35,8 @@ def take_gc_log(store: Store) -> str | None:
 def has_failed_lately(store: Store) -> bool:
     """Check whether packing in the background failed within the last day."""
     try:
-        return time.time() - os.stat(_path(store)).st_mtime < _NO_RETRY_S
+        # A time in the future is that of a clock which has been set back since.
+        return abs(time.time() - os.stat(_path(store)).st_mtime) < _NO_RETRY_S
     except FileNotFoundError:
         return False
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dulwich.objects import Commit, ObjectID, ShaFile, Tree
 
-from uwf_git.errors import GIVEN_BACK, StoreDamaged
+from uwf_git.errors import GIVEN_BACK, Refused, StoreDamaged
 from uwf_git.store.objects.json_file import decode_json
 from uwf_git.store.objects.objects import ObjectStore, get_blob, get_tree
 from uwf_git.store.oid import Oid
@@ -25,6 +25,35 @@ _HEADERS = re.compile(
     rb"(?:[^ \n]* [^\n]*\n)*"
     rb"\n"
 )
+
+
+# git's commit-graph, which `git gc` writes, has 34 bits for a date (the year 2514): for a later one
+# `git fsck` reports a mismatch ever after.
+END_OF_TIME_S = 1 << 34
+
+
+class ClockTooLate(Refused):
+    """The clock is so late that git cannot hold the date; a commit would never pass a check."""
+
+    code = "clock-too-late"
+
+    def __init__(self, now_ms: int) -> None:
+        super().__init__(
+            f"the clock of this machine is {now_ms // 1000} seconds after 1970, which is after the "
+            "year 2514: git cannot hold the date",
+            hint="set the clock (`date` shows it), and type the command again: nothing was changed",
+            now=now_ms,
+        )
+
+
+def check_clock(now_ms: int) -> None:
+    """Check before anything is done that a commit could have the date *now_ms*.
+
+    Raises:
+        ClockTooLate: no commit can.
+    """
+    if now_ms // 1000 >= END_OF_TIME_S:
+        raise ClockTooLate(now_ms)
 
 
 class DamagedCommit(StoreDamaged):
@@ -153,14 +182,15 @@ def write_commit(objects: ObjectStore, draft: CommitDraft, signing: Signing) -> 
 
     Raises:
         OSError: an object could not be written.
-        CannotSign: the commit could not be signed; nothing was written.
+        CannotSign, ClockTooLate: there can be no such commit; nothing was written.
     """
+    check_clock(signing.now_ms)
     commit = Commit()
     commit.tree = draft.tree.id
     commit.parents = [ObjectID(parent.oid.encode()) for parent in draft.parents]
     commit.author = signing.author
     commit.committer = signing.committer
-    time_s = max([signing.now_ms // 1000, *(parent.time_s for parent in draft.parents)])
+    time_s = max([0, signing.now_ms // 1000, *(parent.time_s for parent in draft.parents)])
     commit.author_time = commit.commit_time = time_s
     commit.author_timezone = commit.commit_timezone = 0
     commit.message = draft.message

@@ -8,7 +8,13 @@ Source: fsck_commit and fsck_ident in git's fsck.c.
 import re
 from typing import NamedTuple
 
-from uwf_git.store.objects.commit import CommitView, build_view, read_commit, read_raw_commit
+from uwf_git.store.objects.commit import (
+    END_OF_TIME_S,
+    CommitView,
+    build_view,
+    read_commit,
+    read_raw_commit,
+)
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 
@@ -27,9 +33,6 @@ _STRICT = re.compile(
 )
 # git decodes the message by this header, and may find other trailers than we do; we read UTF-8.
 _ENCODING = re.compile(rb"^encoding[ \n]", re.MULTILINE)
-# git's commit-graph, which `git gc` writes, has 34 bits for a date (the year 2514): for a later one
-# `git fsck` reports a mismatch ever after.
-_END_OF_TIME_S = 1 << 34
 _NAMES = re.compile(rb"\n(author|committer) ([^\n]*)")
 # A subject, a body whose every line is indented, and the trailers.
 _MESSAGE = re.compile(
@@ -78,7 +81,7 @@ def read_strict_commit(objects: ObjectStore, oid: Oid) -> StrictCommit:
     header = content[: len(content) - len(view.message)]
     if problem is None:
         problem = _find_odd_header(header)
-    if problem is None and view.time_s >= _END_OF_TIME_S:
+    if problem is None and view.time_s >= END_OF_TIME_S:
         problem = f"has the date {view.time_s}, which git's commit-graph cannot hold"
     if problem is None and not _is_utf8(view.message):
         problem = "has a message that is not UTF-8"

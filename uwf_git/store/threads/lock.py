@@ -26,6 +26,7 @@ from uwf_git.store.disk.held_file import (
     hold_file,
     this_process,
 )
+from uwf_git.store.objects.commit import check_clock
 from uwf_git.store.store import Store
 
 _PATIENCE_S = 0.25
@@ -71,7 +72,9 @@ def lock_thread(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[Th
 
     Raises:
         ThreadBusy: a living process holds it.
+        ClockTooLate: no commit could have this time; before an agent is paid, not after.
     """
+    check_clock(since_ms)
     with _lock(store, thread, _STEP, since_ms) as lock:
         yield lock
 
