@@ -3,11 +3,9 @@
 import os
 from collections.abc import Container, Iterator
 
-from dulwich.objects import ObjectID
-
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.errors import GIVEN_BACK
-from uwf_git.store.objects.objects import disk_places
+from uwf_git.store.objects.objects import disk_places, has_object
 from uwf_git.store.objects.strict_files import check_object_files
 from uwf_git.store.refs.strict_refs import (
     BadRefFile,
@@ -27,7 +25,7 @@ def check_files(store: Store, checked: Container[str]) -> Iterator[Finding]:
             continue
         if isinstance(value, BadRefFile):
             yield Finding(f"ref {name} {value.problem}", value.hint, name)
-        elif ObjectID(value.encode()) not in store.objects:
+        elif not has_object(store.objects, value):
             yield Finding(f"ref {name} points at {value}, which is missing", GIVEN_BACK, name)
     for place in disk_places(store.objects):
         for file in check_object_files(os.fspath(place.path)):

@@ -33,6 +33,7 @@ from dulwich.pack import PackFileDisappeared
 from uwf_git.errors import GIVEN_BACK, StoreDamaged
 from uwf_git.store.disk.durable import add_files, sync_directories
 from uwf_git.store.objects.pack_file import PackFolder
+from uwf_git.store.oid import Oid
 
 _READ_ONLY = 0o444
 
@@ -295,6 +296,11 @@ def disk_places(objects: ObjectStore) -> Iterator[DiskObjectStore]:
     for place in getattr(objects, "places", (objects,)):
         if isinstance(place, DiskObjectStore):
             yield place
+
+
+def has_object(objects: ObjectStore, oid: Oid) -> bool:
+    """Tell whether the object *oid* is there, damaged or not."""
+    return ObjectID(oid.encode()) in objects
 
 
 def get_tree(objects: ObjectStore, oid: ObjectID) -> Tree:
