@@ -204,7 +204,13 @@ def test_a_broken_head_is_refused_as_git_refuses_it(content: str, git: Git) -> N
 
 
 @pytest.mark.parametrize(
-    "setting", ["garbage\n[core]", "[core]\nbare = tr", "[core]\nrepositoryformatversion = ''"]
+    "setting",
+    [
+        "garbage\n[core]",
+        "[core]\nbare = tr",
+        "[core]\nfilemode = tree",
+        "[core]\nrepositoryformatversion = ''",
+    ],
 )
 def test_settings_that_git_refuses_are_refused(setting: str) -> None:
     store = fresh_store()

@@ -50,6 +50,7 @@ class OwnTransitions:
 _FOLDERS = ("objects/info", "objects/pack", "refs/heads", "refs/tags")
 _COMMON_DIR = "commondir"
 _HEAD = re.compile(rb"ref:\s*refs/|[0-9a-fA-F]{40}")
+_FLAGS = ("core.bare", "core.filemode", "core.logallrefupdates")
 _CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 
 
@@ -241,8 +242,13 @@ def _check_supported(git_dir: str, config: GitConfig) -> None:
     path = os.path.join(git_dir, "config")
     if any("." not in name for name in config.values):
         raise BadConfig(path, "it has a setting before its first section")
-    if config.get_flag("core.bare", default=True) != config.get_flag("core.bare", default=False):
-        raise BadConfig(path, f"core.bare is {config.get('core.bare')!r}, and no boolean")
+    for name in _FLAGS:
+        # Of what is no boolean, each call returns its default.
+        if config.get_flag(name, default=True) == config.get_flag(name, default=False):
+            continue
+        value = config.get(name)
+        if value is not None and value.lower() != "always":
+            raise BadConfig(path, f"{name} is {value!r}, and no boolean")
     version = config.get("core.repositoryformatversion")
     if version not in {None, "0", "1"}:
         raise BadConfig(path, f"core.repositoryformatversion is {version!r}, and neither 0 nor 1")

@@ -1,5 +1,6 @@
 """What git says of HEAD, the files of refs, and packed-refs."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -74,9 +75,10 @@ def test_each_file_of_a_ref_is_read_whatever_folder_it_is_in(path: Path) -> None
         (path / "refs" / name).parent.mkdir(parents=True, exist_ok=True)
         (path / "refs" / name).write_text(content)
     (path / "refs/heads/sym").write_text("ref: refs/heads/x\n")
+    os.mkfifo(path / "refs/heads/pipe")
 
     found = dict(check_loose_refs(str(path)))
 
     assert found.pop("refs/heads/x") == A
-    assert sorted(found) == ["refs/heads/main", "refs/uwf/remotes/o/threads/y"]
+    assert sorted(found) == ["refs/heads/main", "refs/heads/pipe", "refs/uwf/remotes/o/threads/y"]
     assert all(isinstance(each, BadRefFile) for each in found.values())

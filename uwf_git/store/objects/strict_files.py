@@ -64,7 +64,9 @@ def _check_loose(objects: str) -> Iterator[BadObjectFile]:
 
 def _list(folder: str) -> list[str]:
     try:
-        return sorted(os.listdir(folder))
+        with os.scandir(folder) as entries:
+            # A pipe would never end.
+            return sorted(each.name for each in entries if each.is_file() or each.is_dir())
     except (FileNotFoundError, NotADirectoryError):
         return []
 

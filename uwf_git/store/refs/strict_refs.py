@@ -62,6 +62,10 @@ def check_loose_refs(git_dir: str) -> Iterator[tuple[str, Oid | BadRefFile]]:
             name = os.path.relpath(os.path.join(folder, file), git_dir)
             if file.endswith(".lock"):
                 continue
+            if not os.path.isfile(os.path.join(folder, file)):
+                # A pipe would never end; a link leads nowhere.
+                yield name, BadRefFile(name, "is no file", "move it out of the store")
+                continue
             try:
                 content = read_loose_content(os.path.join(git_dir, name))
             except FileNotFoundError:
