@@ -22,7 +22,6 @@ from uwf_git.errors import UwfError
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import get_head, list_threads
 
-
 HEADS = ("refs/threads", "refs/archive")
 
 
