@@ -58,8 +58,9 @@ def command(
     checked. Every commit and every node is read again: nodes against their names and schemas,
     references, each step against the one before, what commits say against what they hold, and
     now.json against the history. Without REF, HEAD, every ref, packed-refs and the files of objects
-    are checked as well, as `git fsck` does. Nothing is changed. Settings of the store that something
-    else than uwf has changed since an agent was started are a note, and known from then on.
+    are checked as well, as `git fsck` does. Nothing is changed. Settings of the store that
+    something else than uwf has changed since an agent was started are a note, and known from then
+    on.
 
     The names of people, their notes, and when all this was are proved by signatures alone. What has
     diverged from a remote is a note and no problem: both sides are kept.
