@@ -236,6 +236,46 @@ def test_file_that_includes_itself_is_refused(config: str) -> None:
         read_config_file(config)
 
 
+def test_includes_that_multiply_are_refused(tmp_path: Path) -> None:
+    for depth in range(10):
+        names = "".join(f"\tpath = {depth + 1}\n" for _ in range(4))
+        (tmp_path / str(depth)).write_text(f"[include]\n{names}")
+    (tmp_path / "10").write_text("")
+
+    with pytest.raises(BadConfig, match="too much is included"):
+        read_config_file(str(tmp_path / "0"))
+
+
+@pytest.mark.parametrize("included", ["/dev/zero", "pipe", "long"])
+def test_included_file_that_never_ends_is_refused(config: str, included: str) -> None:
+    folder = Path(config).parent
+    os.mkfifo(folder / "pipe")
+    with open(folder / "long", "wb") as file:
+        file.truncate(15 * 1024**4)
+    Path(config).write_text(f"[include]\n\tpath = {included}\n")
+
+    with pytest.raises(BadConfig, match=f"{included} is not a git config file: it "):
+        read_config_file(config)
+    Path(config).unlink()
+    os.symlink(included, config)
+    with pytest.raises(BadConfig, match=" is not a git config file: it "):
+        set_config(config, "a.b", "c")
+
+
+def test_folder_or_unreadable_file_is_no_config(config: str) -> None:
+    Path(config).write_text("[include]\n\tpath = .\n")
+    with pytest.raises(BadConfig, match="it is not a regular file"):
+        read_config_file(config)
+    Path(config).unlink()
+    os.symlink("config", config)
+    with pytest.raises(BadConfig, match="it cannot be read"):
+        read_config_file(config)
+
+
+def test_dev_null_is_an_empty_config() -> None:
+    assert read_config_file("/dev/null").values == {}
+
+
 def test_a_file_below_the_home_of_the_user_is_included(config: str) -> None:
     Path(os.environ["HOME"], "more").write_text("[uwf]\n\tagent = a\n")
     Path(config).write_text("[include]\n\tpath = ~/more\n")

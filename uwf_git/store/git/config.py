@@ -34,7 +34,9 @@ __all__ = [
     "set_config",
 ]
 
-_MOST_INCLUDES = 10
+_DEEPEST_INCLUDE = 10
+_MOST_FILES = 1_000
+_MOST_BYTES = 8 * 1024 * 1024
 _TRUE = {"true", "yes", "on"}
 _FALSE = {"false", "no", "off", ""}
 _NUMBER = re.compile(r"[-+]?[0-9]{1,18}[kmg]?", re.IGNORECASE)
@@ -48,7 +50,10 @@ class BadConfig(Refused):
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(
             f"{path} is not a git config file: {problem}",
-            hint=f"see what git says: `git config --file {path} --list`",
+            # git itself waits for ever for a pipe.
+            hint=f"see what git says: `git config --file {path} --list`"
+            if os.path.isfile(path)
+            else "`git config --no-includes --show-origin --get-all include.path` says what names it",
             path=path,
         )
 
@@ -100,35 +105,59 @@ def read_config_file(path: str) -> GitConfig:
     """Read a git config file with what it includes; a missing one is empty.
 
     Raises:
-        BadConfig: it cannot be parsed.
+        BadConfig: it cannot be parsed, or a file that it includes cannot be read.
     """
     values: dict[str, list[str]] = {}
-    for item in _read_items(path, depth=0):
+    for item in _read_items(path, depth=0, read=[]):
         values.setdefault(item.name, []).append("true" if item.value is None else item.value)
     return GitConfig(values)
 
 
-def _read_items(path: str, *, depth: int) -> Iterator[ConfigItem]:
-    if depth > _MOST_INCLUDES:
+def _read_items(path: str, *, depth: int, read: list[int]) -> Iterator[ConfigItem]:
+    """Yield the items of a file and its includes; *read* has the sizes of the files so far."""
+    if depth > _DEEPEST_INCLUDE:
         raise BadConfig(path, "it is included too deeply, or by itself")
+    # Ten levels of files that each include the next one twice are a thousand files.
+    if len(read) == _MOST_FILES or sum(read) > _MOST_BYTES:
+        raise BadConfig(path, "too much is included before it")
     try:
-        for item in scan_config(_read_text(path)):
+        text = _read_text(path)
+        read.append(len(text))
+        for item in scan_config(text):
             if item.kind == "setting":
                 yield item
             if item.name == "include.path" and item.value:
-                included = os.path.expanduser(item.value)
-                directory = os.path.dirname(path)
-                yield from _read_items(os.path.join(directory, included), depth=depth + 1)
+                included = os.path.join(os.path.dirname(path), os.path.expanduser(item.value))
+                yield from _read_items(included, depth=depth + 1, read=read)
     except ValueError as error:
         raise BadConfig(path, str(error)) from error
 
 
 def _read_text(path: str) -> str:
+    """Return the text of a config file; "" if there is none.
+
+    Raises:
+        ValueError: it cannot be a config file.
+    """
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-            return file.read()
+        # Without O_NONBLOCK a named pipe would wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError:
         return ""
+    except OSError as error:
+        raise ValueError(f"it cannot be read ({error.strerror})") from error
+    try:
+        # /dev/null, with which people switch a file off, ends at once; /dev/zero does not.
+        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        if not is_file and not os.path.samefile(descriptor, os.devnull):
+            raise ValueError("it is not a regular file")
+        with open(descriptor, "rb", closefd=False) as file:
+            content = file.read(_MOST_BYTES + 1)
+    finally:
+        os.close(descriptor)
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"it has more than {_MOST_BYTES // 1024**2} MB")
+    return content.decode(errors="surrogateescape")
 
 
 def set_config(path: str, name: str, value: str) -> None:
