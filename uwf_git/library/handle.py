@@ -209,9 +209,10 @@ class TaskHandle:
 
         Raises:
             Conflict: a process still does after *timeout_s*.
+            Refused: the caller is an agent that the task waits for.
         """
         check_number("TaskHandle.wait(timeout_s=…)", timeout_s, least=0)
-        request = WaitRequest([self.task_id], timeout_s)
+        request = WaitRequest([self.task_id], timeout_s, self._place.environ)
         wait_for_threads(self._place.open(), request, on_rest=lambda _rest: None)
         return self.query()
 

@@ -24,9 +24,10 @@ class Waits:
         self.rested: list[AtRest] = []
         self.slept: list[float] = []
         self.while_asleep: Callable[[], Any] = lambda: None
+        self.environ: dict[str, str] = {}
 
     def __call__(self, *threads: str, timeout_s: float | None = None) -> list[AtRest]:
-        request = WaitRequest(threads, timeout_s, self.sleep, lambda: sum(self.slept))
+        request = WaitRequest(threads, timeout_s, self.environ, self.sleep, lambda: sum(self.slept))
         wait_for_threads(self.world.store, request, on_rest=self.rested.append)
         return self.rested
 

@@ -12,6 +12,7 @@ from uwf_git.cli.output.render import note
 from uwf_git.cli.output.visible import visible_block
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stdout
+from uwf_git.commands.agent_run.inside import refuse_inside
 from uwf_git.commands.inspect.logs import (
     LogPiece,
     LogRequest,
@@ -19,6 +20,7 @@ from uwf_git.commands.inspect.logs import (
     follow_logs,
     read_logs,
 )
+from uwf_git.store.threads.heads import resolve_thread
 
 
 @verb(
@@ -50,6 +52,9 @@ def command(session: Session, thread: str, last: int | None, follow: bool) -> No
     A header on standard error names each source. Keys are masked; terminal controls are escaped.
     """
     store = session.open_store()
+    if follow:
+        # Its own log would grow by what it prints, for ever.
+        refuse_inside(store, resolve_thread(store, thread), session.environ)
     request = LogRequest(thread, last, session.environ)
     try:
         lines = follow_logs(store, request) if follow else read_logs(store, request)

@@ -20,7 +20,7 @@ _STATUSES = (("failed", 3), ("killed", 1))
     "uwf thread wait 01J7K9M2 01J7KB4Q --timeout 600",
     exits={
         0: "all have stopped, and none failed or was killed",
-        1: "one was killed, or does not exist",
+        1: "one was killed, does not exist, or waits for this command itself",
         3: "an agent failed, with its retries if it has any",
         4: "the timeout is over, and one is still running",
     },
@@ -43,7 +43,7 @@ def command(session: Session, threads: tuple[str, ...], timeout: float | None) -
     rows: list[AtRest] = []
     store = session.open_store()
     try:
-        request = WaitRequest(threads, timeout)
+        request = WaitRequest(threads, timeout, session.environ)
         wait_for_threads(store, request, on_rest=rows.append)
     finally:
         if rows:

@@ -4,9 +4,10 @@ A look takes no lock, creates no file, and reads no object unless the thread is 
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from uwf_git.commands.agent_run.inside import refuse_inside
 from uwf_git.commands.agent_run.running import is_at_work
 from uwf_git.errors import Conflict
 from uwf_git.model.node_hash import NodeHash
@@ -55,6 +56,9 @@ class WaitRequest(NamedTuple):
     timeout_s: float | None = None
     """None: no limit."""
 
+    environ: Mapping[str, str] = {}
+    """Who waits: an agent's environment names its thread."""
+
     sleep: Callable[[float], None] = time.sleep
     monotonic: Callable[[], float] = time.monotonic
 
@@ -72,9 +76,12 @@ def wait_for_threads(
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: no thread is meant.
+        InsideThread: one of them waits for this process.
         StillAtWork: the timeout is over.
     """
     threads = list(dict.fromkeys(resolve_thread(store, text) for text in request.threads))
+    for thread in threads:
+        refuse_inside(store, thread, request.environ)
     begun_s = request.monotonic()
     tick_s = _FIRST_TICK_S
     while True:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from uwf_git.commands.agent_run.inside import THREAD_VARIABLE
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.bind_roles import Bound, bind_roles
 from uwf_git.commands.turn.choose_agent import NoAgent, build_agent, may_run
@@ -32,7 +33,6 @@ from uwf_git.store.threads.record import NewCommit, record_start
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.store.trust import trust_agents
 
-THREAD_VARIABLE = "UWF_THREAD_ID"
 """What an agent's environment says about the thread that it plays in."""
 
 
