@@ -28,6 +28,12 @@ from uwf_git.store.remotes.url import (
         ("ssh://me@host:22/x", "ssh", "ssh://me@host:22/x"),
         ("ssh+git://host/x", "ssh", "ssh://host/x"),
         ("HTTPS://host/x", "http", "https://host/x"),
+        ("http://me:a:b%2Fc@[::1]:80/x", "http", "http://me:a:b%2Fc@[::1]:80/x"),
+        ("ssh://host:/x", "ssh", "ssh://host:/x"),
+        ("host:./me@work/x", "ssh", "host:./me@work/x"),
+        ("gitlab:x", "ssh", "gitlab:x"),
+        ("git/x@y", "path", "/here/git/x@y"),
+        ("/srv/u:p@host/x", "path", "/srv/u:p@host/x"),
     ],
 )
 def test_place_is_read_as_git_does(text: str, kind: str, place: str) -> None:
@@ -47,6 +53,26 @@ def test_what_leads_nowhere_is_refused(text: str) -> None:
     with pytest.raises(BadRemoteUrl) as refused:
         parse_remote_url(text, relative_to="/here")
     assert "\0" not in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("http://me:secret@host:port/x", "ssh://me:secret@host:65536/x", "git://host:0/x"),
+        *("https://me:sec/ret@host/x", "https://me:secret@[host/x", "http://a\\@host/x"),
+        *("https://me:secret@[::1/x", "http://me:secret@host:-1/x", "http://ho℀st/x"),
+        *("https:/me:secret@host/x", "https:me:secret@host/x", "https//me:secret@host/x"),
+        *("ssh:/me:secret@host/x", "HTTP:host/x", "file:x", "https/me:secret@host"),
+        *("me:secret@host:x", "me:secret@host/x", "me:sec@ret@host/x"),
+    ],
+)
+def test_malformed_url_becomes_no_other_place(text: str) -> None:
+    with pytest.raises(BadRemoteUrl) as refused:
+        parse_remote_url(text, relative_to="/here")
+    document = f"{refused.value.message} {refused.value.hint} {refused.value.facts}"
+    assert not any(part in document for part in ("secret", "sec/ret", "sec@ret"))
+    if "://" in text:
+        assert not any(part in shown_url(text) for part in ("secret@", "sec/ret"))
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class BadConfig(Refused):
             # git itself waits for ever for a pipe.
             hint=f"see what git says: `git config --file {path} --list`"
             if os.path.isfile(path)
-            else "`git config --no-includes --show-origin --get-all include.path` says what names it",
+            else "find the include.path that names it with `git config --no-includes --list`",
             path=path,
         )
 

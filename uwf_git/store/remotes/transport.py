@@ -21,6 +21,7 @@ from dulwich.client import (
     TraditionalGitClient,
     Urllib3HttpGitClient,
     get_transport_and_path,
+    get_transport_and_path_from_url,
 )
 from dulwich.config import ConfigDict
 from dulwich.errors import SendPackError
@@ -341,7 +342,10 @@ def _open_client(
         # dulwich passes on the environment of this process.
         local.git_command = ["sh", "-c", f'{UNSET_LOCAL_VARIABLES}; exec "$@"', "sh", access.git]
         return local, access.url.text
-    return get_transport_and_path(
+    # Of a URL that it cannot parse, the other one makes a host and a path.
+    is_url = "://" in access.url.text
+    open_client = get_transport_and_path_from_url if is_url else get_transport_and_path
+    return open_client(
         access.url.text,
         config=_dulwich_config(access.config),
         operation=operation,

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from uwf_git.errors import BadUsage
 from uwf_git.store.git.config import GitConfig
@@ -26,6 +26,13 @@ _KINDS: dict[str, UrlKind] = {
     "ssh+git": "ssh",
 }
 _PLAIN = re.compile(r"[^\x00-\x20\x7f]+")
+_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\[\]:\\@]+)(?::([0-9]{0,5}))?")
+_HIGHEST_PORT = 65_535
+# What is meant as a URL and would be the path of a host called "https", or a folder.
+_ALMOST_URL = re.compile(
+    rf"(?:{'|'.join(map(re.escape, _KINDS))})(?::|//?[^/]*:[^/]*@)", re.IGNORECASE
+)
+_PASSWORD_IN_PLACE = re.compile(r"[^/:@]+:[^/@]*@[^/:]+[/:]")
 
 
 class BadRemoteUrl(BadUsage):
@@ -34,7 +41,7 @@ class BadRemoteUrl(BadUsage):
     code = "bad-remote-url"
 
     def __init__(self, url: str, problem: str) -> None:
-        shown = shown_url(url)
+        shown = _hide_password(url)
         super().__init__(
             f"{shown if shown.isprintable() and shown else repr(shown)} {problem}",
             hint="give a path, host:path, or a URL that begins with https://, ssh://, git:// or "
@@ -76,13 +83,31 @@ def parse_remote_url(text: str, *, relative_to: str) -> RemoteUrl:
     # ssh would take a host that begins with a dash for an option.
     if host[:1] in {"", ":"} or host.startswith("-") or not _PLAIN.fullmatch(text):
         raise BadRemoteUrl(text, "names no host")
+    if not _is_authority(authority):
+        raise BadRemoteUrl(text, "has a malformed host or port (in a password, write / as %2F)")
     scheme = "ssh" if kind == "ssh" else found[1].lower()
     return RemoteUrl(kind, f"{scheme}://{rest}")
+
+
+def _is_authority(authority: str) -> bool:
+    """Check the host and port; whatever does not parse, other code takes for another place."""
+    found = _HOST.fullmatch(authority.rpartition("@")[2])
+    if found is None or "\\" in authority or int(found[1] or 1) not in range(1, _HIGHEST_PORT + 1):
+        return False
+    try:
+        urlsplit(f"//{authority}")
+    except ValueError:
+        return False
+    return True
 
 
 def _parse_place(text: str, relative_to: str) -> RemoteUrl:
     if _OTHER_PROGRAM.match(text):
         raise BadRemoteUrl(text, "needs a git remote helper, which uwf does not support")
+    if _ALMOST_URL.match(text):
+        raise BadRemoteUrl(text, "is no URL: :// is missing")
+    if _PASSWORD_IN_PLACE.match(text):
+        raise BadRemoteUrl(text, "has a password, which only a URL can have")
     host, colon, path = text.partition(":")
     if not colon or "/" in host:
         return RemoteUrl("path", _absolute(text, relative_to))
@@ -124,12 +149,27 @@ def shown_url(text: str) -> str:
     found = _SCHEME.match(text)
     if found is None:
         return text
-    authority = re.split(r"[/?#]", text[found.end() :], maxsplit=1)[0]
+    authority = _authority_of(text[found.end() :])
     user, at, host = authority.rpartition("@")
     rest = text[found.end() + len(authority) :]
     if _KINDS.get(found[1].lower()) == "ssh" and at:
         host = f"{user.partition(':')[0]}@{host}"
     return f"{found[0]}{host}{rest}"
+
+
+def _authority_of(rest: str) -> str:
+    """Return where the host and a password are in what follows the scheme of a URL."""
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    # A password that holds a slash looks like a malformed port.
+    return authority if _is_authority(authority) else rest[: rest.rfind("@") + 1] or authority
+
+
+def _hide_password(text: str) -> str:
+    """Return *text*, which is malformed, without what may be a password."""
+    found = _SCHEME.match(text)
+    begin = found[0] if found else ""
+    user, _at, place = text.removeprefix(begin).rpartition("@")
+    return f"{begin}{user.partition(':')[0]}:…@{place}" if ":" in user else text
 
 
 def without_passwords(words: str, text: str) -> str:
