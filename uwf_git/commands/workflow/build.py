@@ -7,10 +7,8 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from uwf_git.agents.limited_fork import run_limited
+from uwf_git.commands.workflow.checked_parts import read_with_checks
 from uwf_git.commands.workflow.files import includes_beside
-from uwf_git.engine.expression import check_condition
-from uwf_git.errors import Refused
 from uwf_git.model.canonical import NotCanonical
 from uwf_git.model.definition.append import Addition, read_addition
 from uwf_git.model.definition.definition import Definition
@@ -18,7 +16,6 @@ from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.definition.source import read_definition
 from uwf_git.model.node import Node
 from uwf_git.model.problem import Problem
-from uwf_git.model.schema_check import check_schema
 from uwf_git.model.transition import Graph
 from uwf_git.model.workflow import build_workflow
 from uwf_git.model.yaml.bad_yaml import BadYaml
@@ -51,10 +48,11 @@ def read_workflow_source(source: bytes, includes: Includes) -> Definition:
         BadIncludes: files cannot be included.
         InvalidWorkflow: it has problems; the error lists all of them.
     """
-    return read_definition(
-        parse_yaml(source, includes=includes),
-        check_condition=_check_limited,
-        check_schema=check_schema,
+    document = parse_yaml(source, includes=includes)
+    return read_with_checks(
+        lambda check_condition, check_schema: read_definition(
+            document, check_condition=check_condition, check_schema=check_schema
+        )
     )
 
 
@@ -65,11 +63,11 @@ def read_appended(
 
     It raises as ``read_workflow_source``, also for problems of the combined workflow.
     """
-    return read_addition(
-        parse_yaml(source, includes=includes),
-        to=to,
-        check_condition=_check_limited,
-        check_schema=check_schema,
+    document = parse_yaml(source, includes=includes)
+    return read_with_checks(
+        lambda check_condition, check_schema: read_addition(
+            document, to=to, check_condition=check_condition, check_schema=check_schema
+        )
     )
 
 
@@ -95,17 +93,6 @@ def problems_of(error: BadYaml | InvalidWorkflow | NotCanonical, path: str) -> l
         each._replace(file=path if each.file is None else os.path.join(folder, each.file))
         for each in error.problems
     ]
-
-
-def _check_limited(condition: str) -> str | None:
-    """Check a condition in a limited child process: a hostile regex may take forever to compile."""
-    try:
-        problem: str | None = run_limited(
-            lambda: check_condition(condition), what="the check of a condition"
-        )
-    except Refused as error:
-        return error.message
-    return problem
 
 
 class WorkflowValidation(NamedTuple):
