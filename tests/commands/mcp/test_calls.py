@@ -136,6 +136,35 @@ def test_object_that_was_written_as_a_text_is_read(place: McpPlace) -> None:
             submit_result(place, {"meta": text})
 
 
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"meta": {"ok": True, "score": float("nan")}}, "meta.score"),
+        ({"meta": {"ok": True, "score": 10**400}}, "meta.score"),
+        ({"meta": {"ok": True, "\ud800": 1}}, "surrogate"),
+        ({"meta": {"ok": True}, "content": "half \ud83d"}, "content"),
+        ({"meta": '{"ok": false, "ok": true}'}, "not of type"),
+        ({"meta": '{"ok": true, "score": NaN}'}, "not of type"),
+        ({"meta": {"ok": True}, "content": "x" * 16 * 1024**2}, "longer than 15 MB"),
+    ],
+)
+def test_result_that_no_step_can_hold_is_refused(
+    arguments: dict[str, Any], problem: str, place: McpPlace
+) -> None:
+    with pytest.raises(ResultRefused, match=problem):
+        submit_result(place, arguments)
+    assert read_submitted(place.step_dir) is None
+
+
+def test_result_that_is_nested_too_deeply_is_refused(place: McpPlace) -> None:
+    deep: list[Any] = []
+    for _ in range(500):
+        deep = [deep]
+
+    with pytest.raises(ResultRefused, match="500 levels"):
+        submit_result(place, {"meta": {"ok": True, "deep": deep}})
+
+
 @pytest.mark.parametrize("arguments", [{}, {"content": "x"}, {"meta": {"ok": True}, "content": 1}])
 def test_half_a_result_is_refused(arguments: dict[str, Any], place: McpPlace) -> None:
     with pytest.raises(BadArgument):

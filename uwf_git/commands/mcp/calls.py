@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
+from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
+from uwf_git.agents.strict_json import BadJson, parse_strict_json
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.inspect.step_view import view_step
 from uwf_git.commands.mcp.place import McpPlace
-from uwf_git.commands.turn.check_meta import find_problem
+from uwf_git.commands.turn.check_meta import find_reply_problem
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.store.disk.durable import replace_file
 from uwf_git.store.threads.heads import get_head, resolve_thread
@@ -24,6 +26,9 @@ SUBMITTED = "submitted.json"
 
 # More than a model can read at once.
 _LONGEST_TEXT = 400_000
+
+# The agent prints it, with what the kit adds.
+_LONGEST_RESULT = DEFAULT_MAX_OUTPUT_BYTES - 1024**2
 
 
 class BadArgument(BadUsage):
@@ -104,10 +109,10 @@ def read_role(place: McpPlace, arguments: Mapping[str, Any]) -> str:
 
 
 def submit_result(place: McpPlace, arguments: Mapping[str, Any]) -> str:
-    """Accept a result.
+    """Accept a result that can be recorded as the agent's reply.
 
     Raises:
-        ResultRefused: it does not fit the role's schema.
+        ResultRefused: it does not fit the role's schema, no node can hold it, or it is too long.
         NoStep: no step is under way, or the thread has moved on.
     """
     if place.step_dir is None:
@@ -122,15 +127,17 @@ def submit_result(place: McpPlace, arguments: Mapping[str, Any]) -> str:
         raise NoStep("the thread has moved on; this turn is over")
     schema = context["role"]["outputSchema"]
     meta = arguments["meta"]
-    problem = find_problem(schema, meta)
+    problem = find_reply_problem(schema, {"meta": meta, "content": content})
     if problem is not None and isinstance(meta, str):
         # Some models send the object as a JSON text.
         meta = _parse(meta)
-        problem = find_problem(schema, meta) and problem
+        problem = find_reply_problem(schema, {"meta": meta, "content": content}) and problem
     if problem is not None:
         raise ResultRefused(problem)
-    result = {"meta": meta, "content": content}
-    replace_file(os.path.join(place.step_dir, SUBMITTED), json.dumps(result).encode())
+    result = json.dumps({"meta": meta, "content": content}).encode()
+    if len(result) > _LONGEST_RESULT:
+        raise ResultRefused(f"it is longer than {_LONGEST_RESULT // 1024**2} MB")
+    replace_file(os.path.join(place.step_dir, SUBMITTED), result)
     return "The result was accepted. End your turn now; a short closing message is enough."
 
 
@@ -149,8 +156,8 @@ def _is_whole(value: Any) -> bool:
 
 def _parse(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_strict_json(text)
+    except BadJson:
         return text
 
 

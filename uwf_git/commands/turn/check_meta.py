@@ -3,6 +3,7 @@
 The check runs in a limited fork: a pattern in a fetched schema can run for ever.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from uwf_git.agents.limited_fork import run_limited
@@ -30,11 +31,8 @@ def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:
     reply = played.reply
     if reply is None:
         return played
-    try:
-        canonical({name: getattr(reply, name) for name in _STORED})
-        problem = find_problem(get_output_schema(turn.snapshot, workflow, turn.role), reply.meta)
-    except NotCanonical as error:
-        problem = error.message
+    schema = get_output_schema(turn.snapshot, workflow, turn.role)
+    problem = find_reply_problem(schema, {name: getattr(reply, name) for name in _STORED})
     if problem is None:
         return played
     log = first_line(played.stderr.decode(errors="replace").strip().rpartition("\n")[2])
@@ -42,6 +40,18 @@ def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:
     broken = {"kind": "schema", "message": told}
     output = played.stdout or reply.content.encode(errors="replace")
     return played._replace(reply=None, error=broken, stdout=output)
+
+
+def find_reply_problem(schema: Any, fields: Mapping[str, Any]) -> str | None:
+    """Return why the *fields* of a reply cannot be recorded; None if they can.
+
+    They are those of ``AgentReply`` that are stored, at least its meta.
+    """
+    try:
+        canonical(dict(fields))
+    except NotCanonical as error:
+        return error.message
+    return find_problem(schema, fields["meta"])
 
 
 def find_problem(schema: Any, meta: Any) -> str | None:
