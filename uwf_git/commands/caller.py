@@ -7,6 +7,7 @@ from uwf_git.store.git.identity import find_committer
 from uwf_git.store.objects.commit import Signing
 from uwf_git.store.remotes.mirror import refuse_mirror
 from uwf_git.store.store import Store
+from uwf_git.store.threads.lock import say_signing
 
 
 class Caller(NamedTuple):
@@ -50,7 +51,15 @@ class Caller(NamedTuple):
             build_signer,
         )
 
-        return build_signer(store, self.environ, committer=committer)
+        sign = build_signer(store, self.environ, committer=committer)
+        name = store.config.get("gpg.format") or "openpgp"
+
+        def sign_and_say(payload: bytes) -> bytes:
+            # A person may have to touch a key or type a passphrase.
+            with say_signing(f"by {name}"):
+                return sign(payload)
+
+        return sign_and_say
 
 
 def committer_identity(store: Store, environ: Mapping[str, str]) -> bytes:

@@ -279,3 +279,34 @@ def test_key_that_gpg_does_not_have_is_an_error(store: Store, tmp_path: Path) ->
     assert "[GNUPG:]" not in caught.value.message
     assert "user.signingKey" in str(caught.value.hint)
     assert "gpg -u bob -s" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("kind", ["ssh", "openpgp", "x509"])
+def test_program_that_never_ends_is_killed_and_named(
+    kind: str, store: Store, key: Path, tmp_path: Path
+) -> None:
+    program = tmp_path / "signer"
+    program.write_text("#!/bin/sh\nexec sleep 600\n")
+    program.chmod(0o755)
+    setting = f"gpg__{kind}__program"
+    settings = {setting: str(program), "gpg__format": kind, "uwf__signTimeout": "1"}
+    store = with_settings(signed_by(store, key), **settings)
+
+    with pytest.raises(CannotSign, match=r"signer was killed after 1 s") as caught:
+        sign_commit(store)
+
+    assert "`uwf config set uwf.signTimeout 10`" in str(caught.value.hint)
+
+
+def test_command_that_never_names_a_key_is_killed(store: Store) -> None:
+    with pytest.raises(CannotSign, match=r"sleep was killed after 1 s"):
+        sign_commit(
+            signed_by(store, "", gpg__ssh__defaultKeyCommand="sleep 600", uwf__signTimeout="1")
+        )
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "soon", "1.5", "9" * 9])
+def test_time_to_sign_is_a_number_of_seconds(text: str, store: Store, key: Path) -> None:
+    store = signed_by(store, key, uwf__signTimeout=text)
+    with pytest.raises(UnfitSetting, match=r"uwf\.signTimeout cannot be"):
+        build_signer(store, os.environ, committer=COMMITTER)

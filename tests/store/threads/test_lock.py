@@ -114,6 +114,21 @@ def test_busy_lock_names_the_role(store: Store) -> None:
     assert "role checker" in busy.message
 
 
+def test_busy_lock_says_that_a_commit_is_being_signed(store: Store) -> None:
+    begin = (
+        "from uwf_git.store.threads.lock import say_signing; "
+        "signing = say_signing('by openpgp'); signing.__enter__()"
+    )
+    end = "signing.__exit__(None, None, None)"
+
+    with held(
+        store, f"{begin}; lock.say('checker'); print('held', flush=True); sys.stdin.read(); {end}"
+    ):
+        assert "role checker, signing by openpgp)" in refusal(store).message
+    with held(store, f"{begin}; {end}"):
+        assert "signing" not in refusal(store).message
+
+
 def test_it_is_free_when_its_holder_is_done(store: Store) -> None:
     for _time in range(2):
         with held(store):

@@ -41,6 +41,7 @@ SETTINGS: dict[str, str] = {
     "256 times that or 1g; 0 is no limit)",
     "uwf.maxFetchObjects": "the most objects that a fetch may bring (1000000 unless set, 0 is no "
     "limit)",
+    "uwf.signTimeout": "seconds that a program may take to sign a commit (120 unless set)",
     "uwf.receiveTimeout": "seconds that the check of a push may take (600 unless set)",
     "uwf.onReceive": "the command that a shared store runs for each pushed transition",
     "uwf.onEvent": "the command that is run for each event of what is recorded here",
@@ -144,6 +145,12 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
         raise BadValue(full, value)
     if full in _NUMBERS:
         _check_number(full, GitConfig({full.lower(): [value]}))
+    if full == "uwf.signTimeout":
+        from uwf_git.store.signatures.sign import (  # noqa: PLC0415 (15 ms to import, for one number)
+            read_sign_timeout,
+        )
+
+        read_sign_timeout(store._replace(config=GitConfig({full.lower(): [value]})))
     if full in _COMMANDS and value:
         # Checked here, before a step would run it. An empty value removes the default.
         split_command(value)

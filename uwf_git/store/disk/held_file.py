@@ -20,8 +20,8 @@ from uwf_git.store.disk.file_lock import hold_lock, is_held
 _PAUSE_S = 0.002
 _MOST_BYTES = 10_000
 _LONGEST_VALUE = 100
-_READ = ("pid", "start", "host", "since", "role", "agent")
-_SHOWN = ("pid", "host", "since", "role")
+_READ = ("pid", "start", "host", "since", "role", "agent", "signing")
+_SHOWN = ("pid", "host", "since", "role", "signing")
 
 Holder = dict[str, Any]
 """What a holder writes about itself: pid, start, host, since (ms since 1970), and more."""

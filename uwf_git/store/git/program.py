@@ -27,6 +27,15 @@ class ProgramFailed(StoreFailed):
         super().__init__(f"{program} {problem}", hint=hint, program=program)
 
 
+class ProgramTooSlow(ProgramFailed):
+    """A program was killed since it took too long."""
+
+    code = "program-too-slow"
+
+    def __init__(self, program: str, timeout_s: float) -> None:
+        super().__init__(program, f"was killed after {timeout_s:g} s")
+
+
 class Ran(NamedTuple):
     """How a program ended, and its output."""
 
@@ -54,7 +63,8 @@ def run_program(
     """Run *argv* with *given* as its input until it ends, or for *timeout_s* if that is set.
 
     Raises:
-        ProgramFailed: it could not be started, or was killed after *timeout_s*.
+        ProgramFailed: it could not be started.
+        ProgramTooSlow: it was killed after *timeout_s*.
     """
     try:
         ran = subprocess.run(
@@ -67,7 +77,7 @@ def run_program(
             timeout=timeout_s,
         )
     except subprocess.TimeoutExpired as error:
-        raise ProgramFailed(argv[0], f"was killed after {timeout_s:g} s") from error
+        raise ProgramTooSlow(argv[0], timeout_s or 0) from error
     except (OSError, ValueError) as error:
         raise ProgramFailed(argv[0], f"could not be started: {_reason(error)}") from error
     debug("NB3E9M6J", "program ran", program=argv[0], status=ran.returncode)
@@ -83,7 +93,8 @@ def run_listener(
     the background does not delay the return, and input that it does not read is no error.
 
     Raises:
-        ProgramFailed: it could not be started, or was killed after *timeout_s*.
+        ProgramFailed: it could not be started.
+        ProgramTooSlow: it was killed after *timeout_s*.
     """
     with (
         tempfile.TemporaryFile() as stdin,
@@ -112,7 +123,7 @@ def run_listener(
             process.wait()
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
-            raise ProgramFailed(argv[0], f"was killed after {timeout_s:g} s") from error
+            raise ProgramTooSlow(argv[0], timeout_s) from error
         debug("DHVEXRK7", "listener ran", program=argv[0], status=status)
         stdout.seek(0)
         stderr.seek(0)

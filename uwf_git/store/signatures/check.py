@@ -11,7 +11,12 @@ from collections.abc import Mapping
 from functools import cache, cached_property
 
 from uwf_git.store.signatures.gpg import TRUST_LEVELS, GpgCheck
-from uwf_git.store.signatures.sign import UnfitSetting, expand_path, get_signature_program
+from uwf_git.store.signatures.sign import (
+    UnfitSetting,
+    expand_path,
+    get_signature_program,
+    read_sign_timeout,
+)
 from uwf_git.store.signatures.ssh import SshCheck
 from uwf_git.store.signatures.verdict import Verdict
 from uwf_git.store.store import Store
@@ -39,7 +44,8 @@ class SignatureChecker:
 
         Raises:
             UnfitSetting: a setting is invalid, or names a program or a file that does not exist.
-            ProgramFailed: the program that checks signatures could not be started.
+            ProgramFailed: the program that checks signatures could not be started, or took too
+                long.
         """
         payload, signatures = split_signature(raw)
         if not signatures:
@@ -68,12 +74,13 @@ class SignatureChecker:
             self._environ,
             allowed=self._find_file("allowedSigners"),
             revoked=self._find_file("revocation"),
+            timeout_s=read_sign_timeout(self._store),
         )
 
     def _make_gpg(self, name: str) -> GpgCheck:
         program = get_signature_program(self._store, self._environ, name)
         least = max(self._least_trust(), "marginal", key=TRUST_LEVELS.index)
-        return GpgCheck(name, program, self._environ, least)
+        return GpgCheck(name, program, self._environ, least, read_sign_timeout(self._store))
 
     def _find_file(self, what: str) -> str | None:
         """Return the file that gpg.ssh.<what>File names; None if that is not set.

@@ -42,6 +42,9 @@ class GpgCheck(NamedTuple):
     least_trust: str
     """One of the TRUST_LEVELS: the least that a key needs to be trusted."""
 
+    timeout_s: float | None = None
+    """How long the program may take."""
+
     def check(self, payload: bytes, signature: bytes) -> Verdict:
         """Return the verdict on *signature* for *payload*."""
         words = ["--keyid-format=long"] if self.format == "openpgp" else []
@@ -49,7 +52,7 @@ class GpgCheck(NamedTuple):
             file.write(signature)
             file.flush()
             argv = [self.program, *words, "--status-fd=1", "--verify", file.name, "-"]
-            ran = run_program(argv, self.environ, given=payload)
+            ran = run_program(argv, self.environ, given=payload, timeout_s=self.timeout_s)
         return self._read(ran)
 
     def _read(self, ran: Ran) -> Verdict:

@@ -12,13 +12,13 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from uwf_git.errors import Refused
 from uwf_git.store.git.find_program import find_program
-from uwf_git.store.git.program import Ran, run_program
+from uwf_git.store.git.program import ProgramTooSlow, Ran, run_program
 from uwf_git.store.store import Store
 from uwf_git.store.trust import require_trusted
 
@@ -29,6 +29,10 @@ _KEY_COMMAND = "gpg.ssh.defaultKeyCommand"
 _BEGINS = re.compile(rb"-----BEGIN [A-Z ]+-----\n")
 _STATUS_LINE = re.compile(rb"^\[GNUPG:\].*\n?", re.MULTILINE)
 _SIGNED = re.compile(rb"^\[GNUPG:\] SIG_CREATED ", re.MULTILINE)
+
+SIGN_TIMEOUT = "uwf.signTimeout"
+_TIMEOUT_S = 120
+_SECONDS = re.compile(r"[1-9][0-9]{0,5}")
 
 Sign = Callable[[bytes], bytes]
 
@@ -66,6 +70,21 @@ class _Signer(NamedTuple):
     key: str
     """A file or a public key; for gpg any name of a key; "": ask gpg.ssh.defaultKeyCommand."""
 
+    def run(self, argv: Sequence[str], *, given: bytes = b"") -> Ran:
+        """Run the program, or one that names the key.
+
+        Raises:
+            CannotSign: it took too long.
+            ProgramFailed: it could not be started.
+        """
+        timeout_s = read_sign_timeout(self.store)
+        try:
+            return run_program(argv, self.environ, given=given, timeout_s=timeout_s)
+        except ProgramTooSlow as error:
+            longer = f"give it longer with `uwf config set {SIGN_TIMEOUT} {timeout_s * 10}`"
+            fix = f"unlock the key in its agent before, or {longer}"
+            raise CannotSign(self.store, error.message, fix=fix) from error
+
 
 def git_config(store: Store) -> str:
     """Return the beginning of the command that changes a setting of *store*."""
@@ -83,6 +102,7 @@ def build_signer(store: Store, environ: Mapping[str, str], *, committer: bytes) 
         UnfitSetting: a setting is invalid.
         SettingNotTrusted: the store's own config names a program.
     """
+    read_sign_timeout(store)  # Checked here, used when there is something to sign.
     name = store.config.get("gpg.format") or "openpgp"
     if name not in SIGNATURE_FORMATS:
         raise UnfitSetting(
@@ -105,6 +125,18 @@ def build_signer(store: Store, environ: Mapping[str, str], *, committer: bytes) 
                 f"`{git_config(store)} user.signingKey ~/.ssh/id_ed25519.pub`",
             )
     return partial(_sign_with_ssh, _Signer(store, environ, program, key))
+
+
+def read_sign_timeout(store: Store) -> int:
+    """Return how many seconds a program may take to sign or to check a signature.
+
+    Raises:
+        UnfitSetting: the setting is no number of seconds.
+    """
+    text = store.config.get(SIGN_TIMEOUT) or str(_TIMEOUT_S)
+    if _SECONDS.fullmatch(text) is None:
+        raise UnfitSetting(store, SIGN_TIMEOUT, f"cannot be {text[:60]!r}: whole seconds, from 1")
+    return int(text)
 
 
 def get_signature_program(store: Store, environ: Mapping[str, str], name: str) -> str:
@@ -149,7 +181,7 @@ def _literal_key(key: str) -> str | None:
 
 def _sign_with_gpg(signer: _Signer, payload: bytes) -> bytes:
     argv = [signer.program, "--status-fd=2", "-bsau", signer.key]
-    ran = run_program(argv, signer.environ, given=payload)
+    ran = signer.run(argv, given=payload)
     # The status line of gpg says whether it has signed; its exit status does not.
     if not _SIGNED.search(ran.stderr):
         ran = ran._replace(status=ran.status or 1)
@@ -178,8 +210,8 @@ def _sign_with_ssh(signer: _Signer, payload: bytes) -> bytes:
 
 def _run_ssh(signer: _Signer, payload: bytes, key: list[str]) -> Ran:
     # Else ssh-keygen opens the terminal to ask for a passphrase.
-    environ = {"SSH_ASKPASS_REQUIRE": "force", **signer.environ}
-    return run_program([signer.program, "-Y", "sign", "-n", "git", *key], environ, given=payload)
+    asking = signer._replace(environ={"SSH_ASKPASS_REQUIRE": "force", **signer.environ})
+    return asking.run([signer.program, "-Y", "sign", "-n", "git", *key], given=payload)
 
 
 def _signature_of(signer: _Signer, ran: Ran, *, unlock: str) -> bytes:
@@ -216,7 +248,7 @@ def _key_command(store: Store) -> list[str]:
 
 
 def _ask_for_key(signer: _Signer) -> str:
-    ran = run_program(_key_command(signer.store), signer.environ)
+    ran = signer.run(_key_command(signer.store))
     first = ran.stdout.decode(errors="surrogateescape").partition("\n")[0].strip()
     if ran.status == 0 and _literal_key(first) is not None:
         return first

@@ -29,9 +29,16 @@ class SshCheck:
     """Checks ssh signatures; remembers the principals of keys."""
 
     def __init__(
-        self, program: str, environ: Mapping[str, str], *, allowed: str | None, revoked: str | None
+        self,
+        program: str,
+        environ: Mapping[str, str],
+        *,
+        allowed: str | None,
+        revoked: str | None,
+        timeout_s: float | None = None,
     ) -> None:
         self.program = program
+        self.timeout_s = timeout_s
         self.environ = environ
         self.allowed = allowed
         self.revoked = revoked
@@ -129,7 +136,9 @@ class _Question(NamedTuple):
 
     def _ask(self, question: str, *words: str) -> Ran:
         argv = [self.asker.program, "-Y", question, "-s", self.file, *words]
-        return run_program(argv, self.asker.environ, given=self.payload)
+        return run_program(
+            argv, self.asker.environ, given=self.payload, timeout_s=self.asker.timeout_s
+        )
 
 
 def _read_good(ran: Ran) -> re.Match[str] | None:

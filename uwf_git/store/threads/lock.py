@@ -11,6 +11,7 @@ would be lost, and names who is at work.
 """
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
@@ -62,8 +63,32 @@ class ThreadLock:
 
     def say(self, role: str, agent: str = "") -> None:
         """Write which role is being played and by which agent, for those who find it held."""
-        self._holder |= {"role": role, "agent": agent}
+        self._write({"role": role, "agent": agent})
+
+    def say_signing(self, program: str) -> None:
+        """Write that *program* signs a commit; "" when it has."""
+        self._write({"signing": program})
+
+    def _write(self, said: Holder) -> None:
+        self._holder |= said
         self._file.write(self._holder)
+
+
+_HELD = threading.local()
+"""The locks that a thread of Python holds, in its attribute ``locks``."""
+
+
+@contextmanager
+def say_signing(program: str) -> Iterator[None]:
+    """Say in the locks that this thread of Python holds that *program* signs a commit."""
+    locks: list[ThreadLock] = list(getattr(_HELD, "locks", ()))
+    for lock in locks:
+        lock.say_signing(program)
+    try:
+        yield
+    finally:
+        for lock in locks:
+            lock.say_signing("")
 
 
 @contextmanager
@@ -116,7 +141,13 @@ def lock_briefly(store: Store, thread: ThreadId) -> Iterator[None]:
 def _lock(store: Store, thread: ThreadId, suffix: str, since_ms: int) -> Iterator[ThreadLock]:
     holder = this_process(since_ms) | {"role": "", "agent": ""}
     with _hold(store, thread, suffix, holder) as file:
-        yield ThreadLock(file, holder)
+        lock = ThreadLock(file, holder)
+        held: list[ThreadLock] = _HELD.__dict__.setdefault("locks", [])
+        held.append(lock)
+        try:
+            yield lock
+        finally:
+            held.remove(lock)
 
 
 def _hold(
