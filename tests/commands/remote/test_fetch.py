@@ -12,6 +12,8 @@ from uwf_git.store.remotes.remotes import WhichRemote
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import lock_thread
 
+WRONG = "01J7K9M2XNPQR5VWBCDF8G3H4T"
+
 
 def test_what_is_ahead_there_is_taken_over(sites: tuple[Site, Site, ThreadId]) -> None:
     site, other, thread = sites
@@ -77,22 +79,21 @@ def test_diverged_workflows_are_both_kept(
     assert site.find("uwf/remotes/origin/workflows/demo") == other.find("workflows/demo")
 
 
-def test_what_is_wrong_is_tracked_and_not_taken_over(
+def test_what_is_wrong_is_neither_tracked_nor_taken_over(
     sites: tuple[Site, Site, ThreadId], hub: Path
 ) -> None:
     site, other, thread = sites
     tip = other.find(f"threads/{thread}")
-    wrong = "01J7K9M2XNPQR5VWBCDF8G3H4T"
-    (hub / "refs" / "threads" / wrong).write_text(f"{tip}\n")
+    (hub / "refs" / "threads" / WRONG).write_text(f"{tip}\n")
     good = other.world.start()
     other.push()
     fetched = site.fetch()
     failure = fetched.failure()
     assert isinstance(failure, RefsRefused)
     assert failure.exit_status == 5
-    assert wrong in failure.message
-    assert site.find(f"threads/{wrong}") is None
-    assert site.find(f"uwf/remotes/origin/threads/{wrong}") == tip
+    assert WRONG in failure.message
+    assert site.find(f"threads/{WRONG}") is None
+    assert site.find(f"uwf/remotes/origin/threads/{WRONG}") is None
     assert site.find(f"threads/{good}") is not None
     # It stays wrong, and is reported every time.
     assert isinstance(site.fetch().failure(), RefsRefused)

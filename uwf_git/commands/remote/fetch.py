@@ -1,11 +1,11 @@
 """`uwf fetch`: receive, check, take in, move tracking refs, reconcile.
 
-Tracking refs name only commits that arrived complete. A local ref moves only under its thread's
-lock, after a check, to a descendant: a remote that lies, or a transfer that breaks off, cannot
-lose anything here.
+Tracking refs name only commits that arrived complete and passed the checks; of what is refused, no
+object and no ref stays. A local ref moves only under its thread's lock, after a check, to a
+descendant: a remote that lies, or a transfer that breaks off, cannot lose anything here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
@@ -15,6 +15,12 @@ from uwf_git.commands.remote.reconcile import (
     reconcile_workflow,
     take_over_steering,
 )
+from uwf_git.commands.remote.refusals import (
+    FetchedRef,
+    Judged,
+    forget_refused,
+    judge_fetched,
+)
 from uwf_git.commands.verify.arrivals import Arrival, pass_arrivals
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.errors import Conflict, StoreDamaged, UwfError
@@ -23,7 +29,7 @@ from uwf_git.store.objects.ancestry import is_descendant
 from uwf_git.store.objects.walk import Needed, list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.exchange import FetchRequest
-from uwf_git.store.remotes.incoming import Incoming, receive_objects
+from uwf_git.store.remotes.incoming import Incoming, copy_objects, receive_objects
 from uwf_git.store.remotes.limits import read_fetch_limits
 from uwf_git.store.remotes.mirror import refuse_mirror
 from uwf_git.store.remotes.remotes import Remote, choose_remote, remote_url
@@ -146,11 +152,24 @@ def fetch_remote(store: Store, caller: Caller, name: str | None) -> Fetched:
     received = _Received(store, remote)
     with receive_objects(store, read_fetch_limits(store.config)) as incoming:
         _transfer(store, caller, received, incoming)
-        incomplete = received.drop_incomplete(incoming)
-        if len(incomplete) < len(received.wanted):
+        judged = received.drop_refused(incoming)
+        if not judged.refused:
             incoming.move_into_store()
+        elif received.wanted:
+            _keep_accepted(store, received, incoming)
     update_tracking(store, remote, seen=received.seen, now=received.there)
-    return _reconcile(store, caller, received, incomplete)
+    return _reconcile(store, caller, received, judged)
+
+
+def _keep_accepted(store: Store, received: "_Received", incoming: Incoming) -> None:
+    """Move only the objects of what was not refused into the store."""
+    needed: dict[Needed, None] = {}
+    for oid in received.wanted.values():
+        found = list_new_objects(incoming.objects, oid, received.had(), needed)
+        needed.update(dict.fromkeys(found))
+    with receive_objects(store, read_fetch_limits(store.config)) as kept:
+        copy_objects(incoming.objects, list(needed), kept)
+        kept.move_into_store()
 
 
 def _transfer(store: Store, caller: Caller, received: "_Received", incoming: Incoming) -> None:
@@ -196,24 +215,41 @@ class _Received:
         found = [side.find(each, name) for side in (self.seen, self.here) for each in kinds]
         return [oid for oid in found if oid is not None]
 
-    def drop_incomplete(self, incoming: Incoming) -> list[Reconciled]:
-        """Drop the refs whose objects did not all arrive, and return a refusal for each."""
-        had = {oid for side in (self.here, self.seen) for _kind, _name, oid in side.rows()}
+    def had(self) -> set[Oid]:
+        """Return the commits that are here with their history."""
+        return {oid for side in (self.here, self.seen) for _kind, _name, oid in side.rows()}
+
+    def drop_refused(self, incoming: Incoming) -> Judged:
+        """Drop the refs whose objects did not all arrive, or do not pass the checks."""
+        refused = self._find_incomplete(incoming)
+        self._drop(refused)
+        arrived = [FetchedRef(kind, name, oid) for (kind, name), oid in self.wanted.items()]
+        received = self.store._replace(objects=incoming.objects)
+        judged = judge_fetched(received, self.here, arrived)
+        self._drop(judged.refused)
+        return judged._replace(refused=[*refused, *judged.refused])
+
+    def _find_incomplete(self, incoming: Incoming) -> list[Reconciled]:
         whole: set[Needed] = set()
         incomplete = []
         for (kind, name), oid in self.wanted.items():
             try:
-                whole.update(list_new_objects(incoming.objects, oid, had, whole))
+                whole.update(list_new_objects(incoming.objects, oid, self.had(), whole))
             except StoreDamaged as error:
                 ref = f"refs/{kind}/{name}"
                 finding = Finding(error.message, "see `git fsck` there", ref, oid)
                 here = self.here.find(kind, name)
                 incomplete.append(Reconciled("refused", ref, here, oid, finding))
-                self._forget(kind, name)
         return incomplete
 
+    def _drop(self, refused: Iterable[Reconciled]) -> None:
+        for each in refused:
+            _refs, kind, name = each.ref.split("/", 2)
+            del self.wanted[kind, name]
+            self._forget(kind, name)
+
     def _forget(self, kind: str, name: str) -> None:
-        """Keep the tracking ref of a ref that is incomplete."""
+        """Keep the tracking ref as it was."""
         folder = getattr(self.there, kind)
         before = self.seen.find(kind, name)
         if before is None:
@@ -222,16 +258,15 @@ class _Received:
             folder[name] = before
 
 
-def _reconcile(
-    store: Store, caller: Caller, received: _Received, incomplete: list[Reconciled]
-) -> Fetched:
-    remote, reconciled = received.remote, list(incomplete)
+def _reconcile(store: Store, caller: Caller, received: _Received, judged: Judged) -> Fetched:
+    remote, reconciled = received.remote, list(judged.refused)
     busy: list[tuple[ThreadId, UwfError]] = []
     # Also threads with both refs here, left by an interrupted archiving.
     threads = {*received.there.threads, *received.there.archive}
     threads |= received.here.threads.keys() & received.here.archive.keys()
     moved = _moved_threads(store, remote, threads)
-    passed = pass_arrivals(store, list(_arrivals(store, moved)))
+    unchecked = [each for each in _arrivals(store, moved) if each not in judged.passed]
+    passed = judged.passed | pass_arrivals(store, unchecked)
     for thread in moved:
         try:
             with lock_thread(store, thread, since_ms=caller.now_ms()):
@@ -243,6 +278,7 @@ def _reconcile(
             else:
                 reconciled.append(steered)
     reconciled += [reconcile_workflow(store, remote, name) for name in received.there.workflows]
+    forget_refused(store, remote, reconciled)
     changed = [each for each in reconciled if each.event != "unchanged"]
     unchanged = len(threads) - len(moved) + len(reconciled) - len(changed)
     return Fetched(remote, changed, busy, received.ignored, unchanged)

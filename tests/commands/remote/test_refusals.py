@@ -1,0 +1,80 @@
+"""What a fetch refuses leaves nothing behind; git is the judge."""
+
+from pathlib import Path
+
+from commands.sharing import Site
+from store.conftest import Git
+
+from uwf_git.commands.remote.fetch import RefsRefused
+from uwf_git.model.thread_id import ThreadId
+
+WRONG = "01J7K9M2XNPQR5VWBCDF8G3H4T"
+
+
+def break_thread(hub: Path, git: Git, thread: str) -> str:
+    """Put a commit that git itself rejects on top of a thread of *hub*; return it."""
+    ref = f"refs/threads/{thread}"
+    tip = git("rev-parse", ref, cwd=hub).strip()
+    raw = git("cat-file", "commit", tip, cwd=hub)
+    bad = f"{raw.partition(chr(10))[0]}\nparent {tip}\nauthor <x 1 +0\ncommitter y\n\nx\n"
+    words = ("hash-object", "-w", "--literally", "-t", "commit", "--stdin")
+    made = git(*words, cwd=hub, stdin=bad).strip()
+    (hub / ref).write_text(f"{made}\n")
+    return made
+
+
+def test_nothing_of_what_is_refused_stays(
+    sites: tuple[Site, Site, ThreadId], hub: Path, git: Git
+) -> None:
+    site, other, thread = sites
+    before = site.refs("uwf")
+    good = other.world.start()
+    other.push()
+    bad = break_thread(hub, git, thread)
+
+    fetched = site.fetch()
+
+    assert [(each.event, each.ref) for each in fetched.reconciled] == [
+        ("refused", f"refs/threads/{thread}"),
+        ("created", f"refs/threads/{good}"),
+    ]
+    store = Path(site.world.store.path)
+    assert git("fsck", "--strict", cwd=store) == ""
+    assert bad not in git("cat-file", "--batch-all-objects", "--batch-check", cwd=store)
+    assert site.refs("uwf").items() >= before.items()
+    # Once it is repaired there, it arrives.
+    (hub / "refs/threads" / thread).unlink()
+    other.step(thread)
+    other.push()
+    assert [each.event for each in site.fetch().reconciled] == ["moved"]
+    assert git("fsck", "--strict", cwd=store) == ""
+
+
+def test_workflow_that_is_refused_leaves_nothing(
+    sites: tuple[Site, Site, ThreadId], hub: Path, git: Git
+) -> None:
+    site, _other, thread = sites
+    tip = (hub / "refs/threads" / thread).read_text()
+    (hub / "refs/workflows/odd").write_text(tip)
+
+    failure = site.fetch().failure()
+
+    assert isinstance(failure, RefsRefused)
+    assert site.find("uwf/remotes/origin/workflows/odd") is None
+    assert git("fsck", "--strict", cwd=Path(site.world.store.path)) == ""
+
+
+def test_refused_refs_of_plain_git_are_dropped(
+    sites: tuple[Site, Site, ThreadId], hub: Path, git: Git
+) -> None:
+    site, _other, thread = sites
+    tip = (hub / "refs/threads" / thread).read_text()
+    (hub / "refs/threads" / WRONG).write_text(tip)
+    git("fetch", "-q", "origin", cwd=Path(site.world.store.path))
+    site.world.reopen()
+    assert site.find(f"uwf/remotes/origin/threads/{WRONG}") == tip.strip()
+
+    assert isinstance(site.fetch().failure(), RefsRefused)
+
+    assert site.find(f"uwf/remotes/origin/threads/{WRONG}") is None
+    assert site.find(f"uwf/remotes/origin/threads/{thread}") == tip.strip()
