@@ -11,11 +11,12 @@ import threading
 import time
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Literal
+from contextlib import contextmanager, suppress
+from typing import Any, Literal
 from urllib.parse import SplitResult
 
 import urllib3
+import urllib3.connection
 from urllib3.exceptions import (
     ConnectTimeoutError,
     HTTPError,
@@ -28,8 +29,44 @@ from uwf_git.agentkit.llm.http_proxy import Proxy, find_proxy
 MAX_REPLY_BYTES = 32 * 1024 * 1024
 
 _CONNECT_S = 15.0
+_MOST_S = 3_600.0
 _CHUNK_BYTES = 64 * 1024
 _PORTS = {"http": 80, "https": 443}
+
+
+class _Timed:
+    """Shuts the connection when its time is over also while the head of a reply is read.
+
+    The time limit of a socket bounds one read, and a head may drip, or be a hundred lines
+    `100 Continue`. urllib3 sets the time that is left before it reads.
+    """
+
+    sock: socket.socket | None
+    timeout: float | None
+
+    def getresponse(self) -> Any:
+        with _shut_after(self.sock, self.timeout):
+            return super().getresponse()  # type: ignore[misc]  # of urllib3's connection
+
+    def _tunnel(self) -> None:
+        with _shut_after(self.sock, self.timeout):
+            super()._tunnel()  # type: ignore[misc]  # of http.client's connection
+
+
+class _Connection(_Timed, urllib3.connection.HTTPConnection):
+    """A connection by http."""
+
+
+class _TlsConnection(_Timed, urllib3.connection.HTTPSConnection):
+    """A connection by https."""
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
 
 
 class HttpClient:
@@ -95,9 +132,13 @@ class HttpClient:
             cafile = self._environ.get("SSL_CERT_FILE") or None
             context = ssl.create_default_context(cafile=cafile)
         if proxy is None:
-            return urllib3.PoolManager(ssl_context=context)
-        url = f"http://{proxy.host}:{proxy.port}"
-        return urllib3.ProxyManager(url, proxy_headers=_authorize(proxy), ssl_context=context)
+            manager = urllib3.PoolManager(ssl_context=context)
+        else:
+            url = f"http://{proxy.host}:{proxy.port}"
+            headers = _authorize(proxy)
+            manager = urllib3.ProxyManager(url, proxy_headers=headers, ssl_context=context)
+        manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+        return manager
 
 
 def _build_ascii_url(parts: SplitResult) -> str:
@@ -129,9 +170,28 @@ def _shut_at(response: urllib3.BaseHTTPResponse, deadline: float) -> Iterator[No
         timer.cancel()
 
 
+@contextmanager
+def _shut_after(sock: socket.socket | None, seconds: float | None) -> Iterator[None]:
+    def shut() -> None:
+        if sock is not None:
+            with suppress(OSError):
+                # Both ways: shut for reading only, Linux hands on what still comes. Not the method
+                # of SSLSocket, which gives up its TLS under the reader.
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+    timer = threading.Timer(_MOST_S if seconds is None else seconds, shut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def _read(response: urllib3.BaseHTTPResponse) -> bytes:
     pieces = bytearray()
-    for piece in response.stream(_CHUNK_BYTES):
+    # Not stream(): it keeps the line before a chunk whole, however long that is.
+    while piece := response.read(_CHUNK_BYTES):
         pieces += piece
         if len(pieces) > MAX_REPLY_BYTES:
             most = MAX_REPLY_BYTES // 2**20
