@@ -95,6 +95,8 @@ def test_empty_meta_file_adds_nothing(shell: Shell) -> None:
         ('echo \'{"n": NaN}\' >"$UWF_META"', "$UWF_META is not JSON: the value at $.n is nan"),
         ("printf '\\377' >\"$UWF_META\"", "$UWF_META cannot be read"),
         ('mkdir "$UWF_META"', "$UWF_META cannot be read"),
+        ('mkfifo "$UWF_META"', "$UWF_META cannot be read"),
+        ('truncate -s 15T "$UWF_META"', "$UWF_META has more than 1,048,576 bytes"),
     ],
 )
 def test_meta_that_cannot_be_read_is_a_failure(shell: Shell, command: str, problem: str) -> None:

@@ -26,6 +26,7 @@ from uwf_git.commands.verify.verify import verify
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.preserved import list_preserved
+from uwf_git.store.threads.run_dir import has_runs
 from uwf_git.store.threads.snapshot import read_snapshot
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}}'"""
@@ -203,6 +204,30 @@ def test_step_files_are_recorded_masked(world: World, monkeypatch: pytest.Monkey
     assert snapshot.get_node(payload["prompt"]["$ref"]).payload == "Use [masked]\n"
     events = snapshot.get_node(payload["trace"]["$ref"]).payload["events"]
     assert events == [{"type": "turn", "said": "[masked]"}]
+
+
+def test_files_without_an_end_do_not_hold_up_the_step(world: World) -> None:
+    # The daemon ends when its file's folder is removed.
+    script = (
+        'echo "{\\"type\\": \\"turn\\"}" >"$UWF_TRACE"; truncate -s 15T "$UWF_TRACE"; '
+        'mkfifo "$UWF_STEP_DIR/prompt.md"; '
+        'setsid sh -c \'echo $$ >daemon; while echo "{}" >>"$UWF_TRACE"; do :; done\' '
+        ">/dev/null 2>&1 & "
+    )
+    thread = world.start(world.program(script + ANSWER), workflow=world.put().workflow)
+
+    step(world, thread)
+
+    snapshot = world.snapshot(thread)
+    payload = snapshot.get_head_node().payload
+    assert snapshot.get_node(payload["trace"]["$ref"]).payload == {
+        "events": [{"type": "turn"}],
+        "leftOut": 1,
+    }
+    assert "prompt" not in payload
+    assert not has_runs(world.store, thread)
+    daemon = int((world.place / "daemon").read_text())
+    wait_for(lambda: not lives(daemon), "the daemon's files were not removed")
 
 
 def test_failure_has_the_agents_own_kind_price_and_hint(world: World) -> None:

@@ -97,3 +97,26 @@ def test_pipe_in_a_file_s_place_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "trace.jsonl").symlink_to(tmp_path / "elsewhere")
 
     assert read_step_dir(str(tmp_path)) == StepFiles()
+
+
+@pytest.mark.parametrize("content", [b"", b'{"a": 1}\n' * 10])
+def test_files_without_an_end_are_read_up_to_a_limit(tmp_path: Path, content: bytes) -> None:
+    for name in ("prompt.md", "failure.json", "trace.jsonl"):
+        (tmp_path / name).write_bytes(content)
+        os.truncate(tmp_path / name, 15 * 2**40)
+
+    left = read_step_dir(str(tmp_path))
+
+    assert left.prompt.endswith(f"\0\n[… {15 * 2**40 - MIB:,} bytes left out …]\n")
+    assert left.trace == {"events": [{"a": 1}] * content.count(b"\n"), "leftOut": 1}
+    assert left.kind is None
+
+
+def test_lines_behind_what_is_read_count_as_one(tmp_path: Path) -> None:
+    (tmp_path / "trace.jsonl").write_bytes(b"{}\n" * (16 * MIB // 3 + 100))
+
+    trace = read_step_dir(str(tmp_path)).trace
+
+    assert trace is not None
+    # Of 16 MiB, a third of a line is left.
+    assert len(trace["events"]) + trace["leftOut"] == 16 * MIB // 3 + 1

@@ -127,3 +127,15 @@ def test_last_lines_of_a_large_file_are_found_across_pieces(path: Path) -> None:
 def test_last_lines_of_no_file_are_none(file: GrowingFile) -> None:
     assert file.count_last_lines(3) == 0
     assert file.read_before(3) == b""
+
+
+def test_what_lies_behind_a_limit_is_not_read(path: Path) -> None:
+    path.write_bytes(b"one\ntwo\nthree\n")
+    os.truncate(path, 15 * 2**40)
+    file = GrowingFile(str(path), most_bytes=12)
+
+    assert new(file) == b"one\ntwo\nthre"
+    assert new(file) == b""
+    assert file.count_last_lines(2) == 2
+    assert new(file) == b"two\nthre"
+    file.close()

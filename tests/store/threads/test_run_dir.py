@@ -95,3 +95,19 @@ def test_nothing_is_left_of_a_run_that_is_removed(store: Store, run: RunDir) -> 
     assert os.listdir(os.path.dirname(run.path)) == ["6" * 40 + ".turn"]
     remove_runs(store, THREAD)
     assert not has_runs(store, THREAD)
+
+
+def test_folders_of_any_depth_are_removed(run: RunDir) -> None:
+    here = os.getcwd()
+    os.chdir(run.step_dir)
+    try:
+        for _ in range(3000):
+            os.mkdir("d")
+            os.chdir("d")
+            Path("file").touch()
+    finally:
+        os.chdir(here)
+
+    run.remove()
+
+    assert os.listdir(os.path.dirname(run.path)) == []

@@ -23,6 +23,8 @@ from uwf_git.agentkit.programs.failures import explain_no_record, explain_words
 from uwf_git.agentkit.programs.options import option, write_file
 from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
 from uwf_git.agentkit.settings import choose_permission, split_args
+from uwf_git.agents.left_file import read_left_file
+from uwf_git.agents.nested import DEFAULT_MAX_OUTPUT_BYTES
 
 _ABOUT = """\
 Play roles with aider, in the thread's work directory. It edits files without asking, commits
@@ -104,8 +106,9 @@ def _is_in_repository(workdir: str) -> bool:
 def _read_responses(folder: str) -> Iterator[str]:
     """Yield the responses in the log; an empty text for a call that failed."""
     try:
-        with open(os.path.join(folder, _LOG_FILE), encoding="utf-8", errors="replace") as file:
-            lines = file.read().split("\n")
+        path = os.path.join(folder, _LOG_FILE)
+        left = read_left_file(path, most_bytes=DEFAULT_MAX_OUTPUT_BYTES)
+        lines = left.content.decode(errors="replace").replace("\r\n", "\n").split("\n")
     except OSError:
         return
     for number, line in enumerate(lines):

@@ -50,6 +50,8 @@ from uwf_git.agentkit.programs.options import (
 from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
 from uwf_git.agentkit.settings import split_args
 from uwf_git.agentkit.step_files import extend_prompt
+from uwf_git.agents.left_file import read_left_file
+from uwf_git.agents.nested import DEFAULT_MAX_OUTPUT_BYTES
 
 _ABOUT = """\
 Play roles with goose (`goose run`), in the thread's work directory. Written from its
@@ -149,8 +151,9 @@ def _build_recipe(schema: dict[str, Any], prompt: str) -> str:
 
 def _read(folder: str, name: str) -> str | None:
     try:
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            return file.read()
+        path = os.path.join(folder, name)
+        left = read_left_file(path, most_bytes=DEFAULT_MAX_OUTPUT_BYTES)
+        return left.content.decode(errors="replace")
     except OSError:
         return None
 

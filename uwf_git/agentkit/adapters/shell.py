@@ -21,8 +21,11 @@ from uwf_git.agentkit.arguments import parse_arguments
 from uwf_git.agentkit.live_log import LiveLog
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
+from uwf_git.agents.left_file import read_left_file
 from uwf_git.agents.tool import ToolRequest, ToolRun, run_tool
 from uwf_git.errors import AgentFailed, BadUsage
+
+_LONGEST_META = 1024 * 1024
 
 _HELP = """\
 Usage: uwf-shell [--timeout SECONDS] 'COMMAND' THREAD-ID
@@ -131,7 +134,10 @@ def read_meta(file: Path) -> dict[str, Any]:
     from uwf_git.agents.strict_json import BadJson, parse_strict_json  # noqa: PLC0415
 
     try:
-        text = file.read_text(encoding="utf-8")
+        left = read_left_file(str(file), most_bytes=_LONGEST_META, follows_links=True)
+        text = left.content.decode()
+        if left.size > _LONGEST_META:
+            raise AgentFailed(f"the command's $UWF_META has more than {_LONGEST_META:,} bytes")
         fields = parse_strict_json(text) if text.strip() else {}
     except FileNotFoundError:
         return {}

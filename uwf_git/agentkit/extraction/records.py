@@ -9,6 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from uwf_git.agents.left_file import read_left_file
+from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
+
 Record = Mapping[str, Any]
 """One JSON object that a program printed."""
 
@@ -54,8 +57,7 @@ def parse_last(output: bytes) -> Any:
 def read_last(path: str) -> Any:
     """Return the last JSON object or array in the file at *path*; None without such a file."""
     try:
-        with open(path, "rb") as file:
-            return parse_last(file.read())
+        return parse_last(read_left_file(path, most_bytes=DEFAULT_MAX_OUTPUT_BYTES).content)
     except OSError:
         return None
 

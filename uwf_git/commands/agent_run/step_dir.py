@@ -1,13 +1,14 @@
 """Read the files that an agent leaves in its step directory ($UWF_STEP_DIR).
 
-Content that cannot be read counts as absent, and a pipe in a file's place is not waited for.
+Content that cannot be read counts as absent. Each file is read once and up to a limit: a daemon
+that the agent left behind may write there without end. A pipe in its place is not waited for.
 """
 
 import os
 import re
-import stat
 from typing import Any
 
+from uwf_git.agents.left_file import LeftFile, read_left_file
 from uwf_git.agents.strict_json import BadJson, parse_strict_json
 from uwf_git.commands.turn.turn import StepFiles
 
@@ -16,9 +17,10 @@ TRACE = "trace.jsonl"
 FAILURE = "failure.json"
 
 _MOST_BYTES = 1024 * 1024
-_CHUNK_BYTES = 1024 * 1024
 _LONGEST_LINE = 64 * 1024
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+
+# Up to here, the lines that are left out are counted.
+_MOST_COUNTED_BYTES = 16 * _MOST_BYTES
 
 _LATEST_MS = 10**16
 
@@ -40,7 +42,8 @@ def read_step_dir(step_dir: str) -> StepFiles:
 
 
 def _read_prompt(path: str) -> str:
-    beginning, left_out, _ = _read(path)
+    beginning, size = _read(path)
+    left_out = max(0, size - len(beginning))
     if left_out:
         # Cut where a line or a word ends: half a secret could not be masked.
         end = max(beginning.rfind(each, -_LONGEST_LINE) for each in (b"\n", b" "))
@@ -52,9 +55,12 @@ def _read_prompt(path: str) -> str:
 
 def _read_trace(path: str) -> dict[str, Any] | None:
     """Return the events of a trace, and how many lines are bad or were left out."""
-    beginning, left_out, lines_left_out = _read(path)
-    lines = beginning.split(b"\n")
-    if left_out:
+    content, size = _read(path, most_bytes=_MOST_COUNTED_BYTES)
+    lines = content[:_MOST_BYTES].split(b"\n")
+    rest = content[_MOST_BYTES:]
+    # A last line without an end counts, and so does all that was not read.
+    left_out = rest.count(b"\n") + (size > len(content) or not rest.endswith(b"\n"))
+    if rest:
         # The line that was cut is counted by its end, among those left out.
         lines.pop()
     events, bad = [], 0
@@ -63,14 +69,13 @@ def _read_trace(path: str) -> dict[str, Any] | None:
             event = _parse_object(line)
             bad += event is None
             events += [] if event is None else [event]
-    counts = {"badLines": bad, "leftOut": lines_left_out}
+    counts = {"badLines": bad, "leftOut": left_out if rest else 0}
     told = {name: count for name, count in counts.items() if count}
     return {"events": events, **told} if events or told else None
 
 
 def _read_failure(path: str) -> dict[str, Any]:
-    beginning, _, _ = _read(path)
-    return _parse_object(beginning) or {}
+    return _parse_object(_read(path).content) or {}
 
 
 def _parse_object(line: bytes) -> dict[str, Any] | None:
@@ -81,20 +86,8 @@ def _parse_object(line: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _read(path: str) -> tuple[bytes, int, int]:
-    """Return the beginning of a file, and how many bytes and lines follow it."""
+def _read(path: str, *, most_bytes: int = _MOST_BYTES) -> LeftFile:
     try:
-        with open(os.open(path, _FLAGS), "rb", buffering=0) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return b"", 0, 0
-            beginning = file.read(_MOST_BYTES)
-            left_out = lines = 0
-            last = b"\n"
-            while chunk := file.read(_CHUNK_BYTES):
-                left_out += len(chunk)
-                lines += chunk.count(b"\n")
-                last = chunk[-1:]
-            lines += last != b"\n"
+        return read_left_file(path, most_bytes=most_bytes)
     except OSError:
-        return b"", 0, 0
-    return beginning, left_out, lines
+        return LeftFile(b"", 0)

@@ -4,10 +4,10 @@ The file may appear late, shrink, be replaced or removed. Each byte is returned 
 """
 
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
+from uwf_git.agents.left_file import open_left_file
 from uwf_git.agents.output_file import OutputFile
 
 _CHUNK_BYTES = 64 * 1024
@@ -18,8 +18,10 @@ _NEWLINE = b"\n"
 class GrowingFile:
     """A file that is read as it grows; it need not exist yet."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, most_bytes: int | None = None) -> None:
+        """Open it, if it is there; what lies behind *most_bytes* is not read."""
         self.path = path
+        self._most_bytes = most_bytes
         self._file: OutputFile | None = None
         self._open()
 
@@ -44,6 +46,8 @@ class GrowingFile:
         if self._file is None:
             return 0
         size = self._file.size()
+        if self._most_bytes is not None:
+            size = min(size, self._most_bytes)
         start = self._file.offset = size
         lines = 0
         while start > 0:
@@ -73,16 +77,11 @@ class GrowingFile:
 
     def _open(self) -> None:
         with suppress(OSError):
-            # O_NONBLOCK: a pipe at this path must not block.
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                self._file = OutputFile(descriptor)
-            else:
-                os.close(descriptor)
+            self._file = open_left_file(self.path, follows_links=True)
 
     def _read_on(self) -> Iterator[bytes]:
         if self._file is not None:
-            yield from self._file.read_new()
+            yield from self._file.read_new(limit=self._most_bytes)
 
     def _is_replaced(self) -> bool:
         try:

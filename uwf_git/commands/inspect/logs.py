@@ -12,6 +12,7 @@ from contextlib import closing
 from types import MappingProxyType
 from typing import NamedTuple
 
+from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.run_files import STDERR
 from uwf_git.commands.agent_run.mask import Secrets, read_secrets
 from uwf_git.commands.agent_run.running import is_at_work
@@ -108,7 +109,9 @@ class _Tail:
 
     def __init__(self, source: str, path: str, secrets: Secrets) -> None:
         self._source = source
-        self._file = GrowingFile(path)
+        # An agent that writes more is stopped; one without an engine may go on without end.
+        most_bytes = None if source == DRIVER else DEFAULT_MAX_OUTPUT_BYTES
+        self._file = GrowingFile(path, most_bytes=most_bytes)
         self._secrets = secrets
         self._lines = LogLines(secrets)
 

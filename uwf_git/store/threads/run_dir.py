@@ -12,7 +12,7 @@ The commit is the one after which the turn began, so a retry never takes up an o
 """
 
 import os
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
 from uwf_git.model.thread_id import ThreadId, is_thread_id
@@ -22,6 +22,7 @@ from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.store import Store
 
 _RUN = "run"
+_REMOVED = ".removed"
 _ALIVE, _TURN, _STOPPED, _FILES = ".alive", ".turn", ".stopped", ".files"
 _ENV, _PRINTS = ".env", ".prints"
 
@@ -101,7 +102,10 @@ class RunDir(NamedTuple):
 
     def remove(self) -> None:
         """Remove the directory and the files beside it."""
-        for folder in (self.path, self.step_dir):
+        # Moved away first: a daemon that the agent left behind may still make files there.
+        with suppress(OSError):
+            os.rename(self.step_dir, self.path + _REMOVED)
+        for folder in (self.path, self.step_dir, self.path + _REMOVED):
             _remove_folder(folder)
         for suffix in (_ALIVE, _TURN, _STOPPED, _ENV, _PRINTS):
             remove_file(self.path + suffix)
@@ -158,7 +162,26 @@ def remove_runs(store: Store, thread: ThreadId) -> None:
 def _remove_folder(path: str) -> None:
     import shutil  # noqa: PLC0415 (with bz2 and lzma behind it; readers remove nothing)
 
-    shutil.rmtree(path, ignore_errors=True)
+    try:
+        shutil.rmtree(path, ignore_errors=True)
+    except RecursionError:
+        with suppress(OSError):
+            _remove_deep(path)
+
+
+def _remove_deep(top: str) -> None:
+    """Remove a folder with any number of levels: each inner folder is first moved beside *top*."""
+    folders = [top]
+    while folders:
+        folder = folders.pop()
+        with os.scandir(folder) as entries:
+            for entry in list(entries):
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(f"{top}.{os.urandom(8).hex()}")
+                    os.rename(entry.path, folders[-1])
+                else:
+                    os.unlink(entry.path)
+        os.rmdir(folder)
 
 
 def _list_names(folder: str) -> list[str]:
