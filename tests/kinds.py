@@ -23,6 +23,7 @@ FILES = {
     "slow": (
         "*/test_killed_*",
         "*/test_failed_writes.py",
+        "*/test_full_disk.py",
         "*/test_power_loss.py",
         "*/test_sharing_crash.py",
         "*/test_races.py",
@@ -34,6 +35,7 @@ FILES = {
     "crash": (
         "*/test_killed_*",
         "*/test_failed_writes.py",
+        "*/test_full_disk.py",
         "*/test_power_loss.py",
         "*/test_sharing_crash.py",
         "store/gc/*",

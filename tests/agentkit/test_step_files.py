@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,24 @@ def test_what_was_handed_in_is_read_if_it_is_whole(
     (tmp_path / SUBMITTED).write_text(text)
 
     assert read_submitted(str(tmp_path)) == found
+
+
+def test_file_without_an_end_is_not_handed_in(tmp_path: Path) -> None:
+    (tmp_path / SUBMITTED).write_text('{"meta": 1}')
+    os.truncate(tmp_path / SUBMITTED, 15 * 2**40)
+
+    assert read_submitted(str(tmp_path)) is None
+
+    (tmp_path / SUBMITTED).unlink()
+    os.mkfifo(tmp_path / SUBMITTED)
+
+    assert read_submitted(str(tmp_path)) is None
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
+def test_full_disk_costs_the_trace_and_not_the_answer(tmp_path: Path) -> None:
+    (tmp_path / FAILURE).symlink_to("/dev/full")
+
+    with open_trace("/dev/full") as note:
+        note({"type": "turn"})
+    write_failure(str(tmp_path), {"kind": "auth"})

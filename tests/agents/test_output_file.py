@@ -1,5 +1,8 @@
+import errno
+import fcntl
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -55,3 +58,49 @@ def test_older_file_is_replaced_and_not_truncated(tmp_path: Path) -> None:
     with path.open("rb") as old, closing(create_output(str(path))) as new:
         os.write(new.descriptor, b"new")
         assert old.read() == b"old"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can reserve room for a file")
+def test_reserved_room_is_behind_the_end_of_an_empty_file(tmp_path: Path) -> None:
+    with closing(create_output(str(tmp_path / "out"), reserved_bytes=100_000)) as output:
+        reserved = os.fstat(output.descriptor)
+        os.write(output.descriptor, b"said")
+        written = os.fstat(output.descriptor)
+
+    assert (reserved.st_size, written.st_size) == (0, 4)
+    assert 100_000 <= reserved.st_blocks * 512 == written.st_blocks * 512
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can reserve room for a file")
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.usefixtures("tidy")
+def test_file_for_which_there_is_no_room_is_not_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    path = tmp_path / "out"
+    monkeypatch.setattr(fcntl, "ioctl", refusing(number))
+
+    with pytest.raises(OSError, match=os.strerror(number)) as told:
+        create_output(str(path), reserved_bytes=1)
+
+    assert told.value.filename == str(path)
+    assert not path.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can reserve room for a file")
+def test_file_system_that_cannot_reserve_is_used_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fcntl, "ioctl", refusing(errno.EOPNOTSUPP))
+
+    with closing(create_output(str(tmp_path / "out"), reserved_bytes=1)) as output:
+        assert os.write(output.descriptor, b"x") == 1
+
+
+def refusing(number: int) -> Callable[..., int]:
+    """Return an ioctl(2) of a system that refuses."""
+
+    def refuse(*_arguments: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    return refuse

@@ -61,6 +61,22 @@ def test_files_tell_the_run_as_well(run: Run, program: Program, tmp_path: Path) 
     assert files == {"stdout": b"out\n", "stderr": b"log\n", "exit": b"7\n"}
 
 
+@pytest.mark.parametrize("spoil", ["rm exit", "rm exit; mkfifo exit", "rm exit; ln -s /x/y exit"])
+def test_status_is_kept_though_its_file_is_gone(
+    run: Run, program: Program, tmp_path: Path, spoil: str
+) -> None:
+    ran = run(program(f"cd run; {spoil}; echo out; exit 7"))
+
+    assert (ran.outcome, ran.exit_code, ran.stdout) == ("exited", 7, b"out\n")
+    assert (tmp_path / "run" / "exit").read_bytes() == b"7\n"
+
+
+def test_status_is_known_though_its_file_cannot_be_written(run: Run, program: Program) -> None:
+    ran = run(program("cd run; rm exit; mkdir -p exit/full; echo out"))
+
+    assert (ran.outcome, ran.exit_code, ran.stdout) == ("exited", 0, b"out\n")
+
+
 @pytest.mark.parametrize(("name", "code"), [("KILL", 137), ("TERM", 143), ("SEGV", 139)])
 def test_death_by_a_signal_has_a_status(run: Run, program: Program, name: str, code: int) -> None:
     ran = run(program(f"kill -{name} $$"))

@@ -1,3 +1,5 @@
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -18,6 +20,9 @@ from uwf_git.agents.run_files import (
     RunLost,
     RunNotStarted,
     create_run_outputs,
+    find_run_start_ms,
+    keep_exit_code,
+    read_run_group,
     read_run_result,
     read_run_state,
 )
@@ -137,6 +142,35 @@ def test_output_that_is_gone_cannot_be_collected(place: Place) -> None:
         read_run_result(place(pid=b"12\n", exit=b"0\n"), max_output_bytes=10)
 
 
+@pytest.mark.parametrize("name", ["pid", "exit", "stdout", "stderr"])
+def test_pipe_in_a_files_place_is_not_waited_for(place: Place, name: str) -> None:
+    files = {"pid": b"12\n", "exit": b"0\n", "stdout": b"said", "stderr": b""}
+    run_dir = place(**{each: files[each] for each in files if each != name})
+    os.mkfifo(Path(run_dir, name))
+
+    state = read_run_state(run_dir, alive_is_held=False)
+    group = read_run_group(run_dir)
+    if name in {"stdout", "stderr"}:
+        with pytest.raises(RunDirUnusable, match=f"{name}: it is not a regular file"):
+            read_run_result(run_dir, max_output_bytes=10)
+    else:
+        read_run_result(run_dir, max_output_bytes=10)
+
+    assert isinstance(state, RunLost if name == "exit" else RunFinished)
+    assert group == (None if name == "pid" else 12)
+
+
+def test_endless_output_is_read_up_to_the_limit(place: Place) -> None:
+    run_dir = place(pid=b"12\n", exit=b"0\n", stdout=b"", stderr=b"")
+    for name in ("pid", "exit", "stdout", "stderr"):
+        os.truncate(Path(run_dir, name), 15 * 2**40)
+
+    ran = read_run_result(run_dir, max_output_bytes=10)
+
+    assert (ran.outcome, ran.stdout, len(ran.stderr)) == ("lost", bytes(10), 64 * 1024)
+    assert read_run_group(run_dir) is None
+
+
 @pytest.mark.parametrize("name", ["pid", "exit"])
 def test_run_that_began_is_never_begun_again(place: Place, name: str) -> None:
     run_dir = place(**{name: b"0\n", "stdout": b"paid for"})
@@ -153,6 +187,86 @@ def test_outputs_of_a_run_that_never_began_are_replaced(place: Place) -> None:
     with closing(create_run_outputs(run_dir)) as outputs:
         os.write(outputs.stdout.descriptor, b"new")
         assert (outputs.stdout.read(0, 2), outputs.stderr.read_tail(9)) == (b"ne", b"")
+
+
+def test_room_is_reserved_before_a_run_begins(place: Place) -> None:
+    with closing(create_run_outputs(place())):
+        found = {each.name: each.stat() for each in Path(place()).iterdir()}
+
+    assert {name: each.st_size for name, each in found.items()} == {
+        "exit.reserved": 0,
+        "stdout": 0,
+        "stderr": 0,
+    }
+    if sys.platform == "linux":
+        room = {name: each.st_blocks * 512 for name, each in found.items()}
+        assert room["stdout"] >= 256 * 1024
+        assert min(room.values()) > 0
+
+
+@pytest.mark.parametrize("failing", range(3))
+def test_full_disk_is_noticed_before_a_run_begins(
+    place: Place, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    count = iter(range(3))
+
+    def refuse(*_arguments: object) -> int:
+        if next(count) == failing:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return 0
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(fcntl, "ioctl", refuse)
+
+    with pytest.raises(RunDirUnusable, match="No space left on device"):
+        create_run_outputs(place())
+
+    assert os.listdir(place()) == []
+    assert isinstance(read_run_state(place(), alive_is_held=False), RunNotStarted)
+
+
+def test_run_whose_pid_could_not_be_written_has_not_begun(place: Place) -> None:
+    for _again in range(2):
+        create_run_outputs(place(pid=b"")).close()
+
+        assert find_run_start_ms(place()) is None
+        assert isinstance(read_run_state(place(), alive_is_held=False), RunNotStarted)
+
+
+@pytest.mark.parametrize("torn", [None, b"", b"1"])
+def test_status_in_the_reserved_room_counts_if_the_other_is_torn(
+    place: Place, torn: bytes | None, tmp_path: Path
+) -> None:
+    files = {"pid": b"12\n", "exit.reserved": b"17\n", "stdout": b"said", "stderr": b""}
+    run_dir = place(**files, **({} if torn is None else {"exit": torn}))
+    for name, time_s in (("pid", 100), ("exit.reserved", 160)):
+        os.utime(tmp_path / "run" / name, (time_s, time_s))
+
+    assert read_run_state(run_dir, alive_is_held=True) == RunFinished(17)
+    ran = read_run_result(run_dir, max_output_bytes=9)
+    assert (ran.outcome, ran.exit_code, ran.duration_ms) == ("exited", 17, 60_000)
+
+    keep_exit_code(Path(run_dir), 17)
+
+    assert Path(run_dir, "exit").read_bytes() == b"17\n"
+    assert not Path(run_dir, "exit.reserved").exists()
+
+
+@pytest.mark.parametrize("there", [None, b"", b"7", "pipe"])
+def test_status_that_the_shell_could_not_write_is_kept(
+    place: Place, there: bytes | str | None
+) -> None:
+    run_dir = Path(place(pid=b"12\n"))
+    if isinstance(there, bytes):
+        (run_dir / "exit").write_bytes(there)
+    elif there == "pipe":
+        os.mkfifo(run_dir / "exit")
+
+    keep_exit_code(run_dir, 7)
+    keep_exit_code(run_dir, 8)
+
+    assert read_run_state(str(run_dir), alive_is_held=False) == RunFinished(7)
+    assert sorted(os.listdir(run_dir)) == ["exit", "pid"]
 
 
 def test_outputs_are_private(place: Place) -> None:

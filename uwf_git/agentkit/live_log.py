@@ -3,6 +3,7 @@
 A flood is cut with a note, since all of it would count against the agent's own limit of output.
 """
 
+import os
 import sys
 
 _LOGGED_BYTES = 1024 * 1024
@@ -20,7 +21,11 @@ class LiveLog:
             return
         shown = chunk[: self._left]
         self._left -= len(shown)
-        sys.stderr.buffer.write(shown)
         if self._left <= 0:
-            sys.stderr.buffer.write(b"\n[the log ends here; the output goes on]\n")
-        sys.stderr.buffer.flush()
+            shown += b"\n[the log ends here; the output goes on]\n"
+        sys.stderr.flush()
+        try:
+            os.write(sys.stderr.fileno(), shown)
+        except OSError:
+            # A full disk must not end the program, whose answer is paid for.
+            self._left = 0

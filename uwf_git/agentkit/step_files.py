@@ -8,8 +8,11 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
+
+from uwf_git.agents.left_file import read_left_file
+from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 
 PROMPT = "prompt.md"
 FAILURE = "failure.json"
@@ -48,7 +51,9 @@ def write_failure(step_dir: str | None, failure: Mapping[str, Any]) -> None:
 
     For a rate limit also when it ends, if known (``resetAt``, in milliseconds since 1970).
     """
-    _write(step_dir, FAILURE, json.dumps(failure, default=str) + "\n")
+    # On a full disk, what is said on stderr has to do.
+    with suppress(OSError):
+        _write(step_dir, FAILURE, json.dumps(failure, default=str) + "\n")
 
 
 def read_submitted(step_dir: str | None) -> Mapping[str, Any] | None:
@@ -56,8 +61,10 @@ def read_submitted(step_dir: str | None) -> Mapping[str, Any] | None:
     if step_dir is None:
         return None
     try:
-        with open(os.path.join(step_dir, SUBMITTED), encoding="utf-8") as file:
-            value = json.load(file)
+        left = read_left_file(
+            os.path.join(step_dir, SUBMITTED), most_bytes=DEFAULT_MAX_OUTPUT_BYTES
+        )
+        value = json.loads(left.content)
     except (OSError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and "meta" in value else None
@@ -65,17 +72,20 @@ def read_submitted(step_dir: str | None) -> Mapping[str, Any] | None:
 
 @contextmanager
 def open_trace(path: str | None) -> Iterator[Note]:
-    """Yield a function that adds an event to the trace: a line of JSON with its time."""
+    """Yield a function that adds an event to the trace: a line of JSON with its time.
+
+    On a full disk the event is left out: no answer is lost because of it.
+    """
     if not path:
         yield lambda _event: None
         return
-    with open(path, "a", encoding="utf-8") as file:
+    # Unbuffered, since it is read while the step runs.
+    with open(path, "ab", buffering=0) as file:
 
         def note(event: Mapping[str, Any]) -> None:
             line = {"time": time.time_ns() // 1_000_000, **_shorten(event, depth=0)}
-            file.write(json.dumps(line, default=str) + "\n")
-            # Flushed, since it is read while the step runs.
-            file.flush()
+            with suppress(OSError):
+                file.write(json.dumps(line, default=str).encode() + b"\n")
 
         yield note
 

@@ -35,6 +35,9 @@ _ORPHANS_GRACE_S = 1.0
 
 _STDERR_TAIL_BYTES = 64 * 1024
 
+# A full disk must not cost an answer that has been paid for.
+_RESERVED_BYTES = 256 * 1024
+
 # How often output is forwarded and limits are checked; the end itself is not polled.
 _TICK_S = 0.05
 
@@ -223,7 +226,7 @@ def _open_outputs(folder: str, given: bytes) -> _Outputs:
         left = memoryview(given)
         while left:
             left = left[os.write(stdin.descriptor, left) :]
-    stdout = create_output(os.path.join(folder, STDOUT))
+    stdout = create_output(os.path.join(folder, STDOUT), reserved_bytes=_RESERVED_BYTES)
     try:
         return _Outputs(stdout, create_output(os.path.join(folder, STDERR)))
     except OSError:

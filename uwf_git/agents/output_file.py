@@ -1,12 +1,21 @@
 """Output files: what a program writes into a file, read while the file grows."""
 
+import errno
 import os
+import struct
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
 _CHUNK_BYTES = 64 * 1024
 _READ_BYTES = 1024 * 1024
+
+# FS_IOC_RESVSP and its `struct space_resv` (linux/falloc.h): fallocate(2) with
+# FALLOC_FL_KEEP_SIZE, for which Python has no call.
+_RESERVE = 0x40305828
+_SPACE = struct.Struct("@hhqqiI4i")
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 
 @dataclass(slots=True)
@@ -52,10 +61,43 @@ class OutputFile:
         os.close(self.descriptor)
 
 
-def create_output(path: str) -> OutputFile:
-    """Create the empty file *path*; an older one is replaced, not truncated."""
+def create_output(path: str, *, reserved_bytes: int = 0) -> OutputFile:
+    """Create the empty file *path*; an older one is replaced, not truncated.
+
+    *reserved_bytes* can then be written to it though the disk is full; see ``reserve``.
+
+    Raises:
+        OSError: the system refused, or has no such room; no file is left.
+    """
     with suppress(FileNotFoundError):
         os.unlink(path)
     # Scripts truncate at /dev/stdout and /dev/stderr; without O_APPEND that would leave a hole.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-    return OutputFile(os.open(path, flags, 0o600))
+    output = OutputFile(os.open(path, flags, 0o600))
+    try:
+        if reserved_bytes:
+            reserve(output.descriptor, reserved_bytes)
+    except OSError as error:
+        output.close()
+        os.unlink(path)
+        raise OSError(error.errno, error.strerror, path) from None
+    return output
+
+
+def reserve(descriptor: int, length: int) -> None:
+    """Reserve *length* bytes on the disk for an empty file, whose size stays 0.
+
+    A truncation gives them back. Where the system cannot reserve (not Linux, NFS), nothing is done.
+
+    Raises:
+        OSError: the disk, or the user's share of it, is full.
+    """
+    if sys.platform != "linux":
+        return
+    import fcntl  # noqa: PLC0415 (Windows has none, and reads files by this module)
+
+    try:
+        fcntl.ioctl(descriptor, _RESERVE, _SPACE.pack(0, os.SEEK_SET, 0, length, *[0] * 6))
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise

@@ -27,25 +27,31 @@ from uwf_git.agents.request import AgentRequest, AgentRun, Listener, RunOutcome
 from uwf_git.agents.run_files import (
     EXIT,
     PID,
+    RESERVED_EXIT,
     STDERR,
     RunDirUnusable,
     RunOutputs,
     create_run_outputs,
+    find_run_start_ms,
+    keep_exit_code,
 )
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, Refused
 
 # The traps keep the shell alive on SIGTERM to the group, so that it writes the status; unlike
 # ignored signals they are not inherited. No variable is set, since a shell exports those that it
-# found in its environment. The status is one write, newline included. The shell's own stderr is
-# /dev/null: its message about the agent's end (`Terminated`) would be the last line of the log.
+# found in its environment. The status is one write, newline included; `1<>` writes it without a
+# truncation, which would give back the reserved room, and waits for no reader if an agent put a
+# pipe there. The shell's own stderr is /dev/null: its message about the agent's end (`Terminated`)
+# would be the last line of the log.
 # (Without the parentheses some shells redirect themselves as well.)
 _WRAPPER = """\
 echo $$ >{pid} || exit 125
 trap : TERM INT HUP
 (exec "$@" </dev/null 2>>{stderr})
 set -- $?
-echo $1 >{exit}
+echo $1 1<>{reserved}
+echo $1 1<>{exit}
 exit $1
 """
 
@@ -119,9 +125,12 @@ def run_agent(
         child, outcome = _follow(_Watch(request, outputs, listener))
         debug("CXNQWER0", "agent ended", outcome=outcome, status=child.returncode)
         _check_begun(child, outputs)
+        exit_code = child.returncode if child.returncode >= 0 else None
+        if exit_code is not None:
+            keep_exit_code(outputs.run_dir, exit_code)
         run = AgentRun(
             outcome=outcome,
-            exit_code=child.returncode if child.returncode >= 0 else None,
+            exit_code=exit_code,
             stdout=outputs.stdout.read(0, request.max_output_bytes),
             stderr=outputs.stderr.read_tail(request.max_log_bytes),
             started_ms=started_ms,
@@ -223,7 +232,7 @@ def _spawned(
     request: AgentRequest, outputs: RunOutputs
 ) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
     """Start the shell that runs the agent; yield a descriptor that hangs up when the shell ends."""
-    files = {"pid": PID, "exit": EXIT, "stderr": STDERR}
+    files = {"pid": PID, "reserved": RESERVED_EXIT, "exit": EXIT, "stderr": STDERR}
     script = _WRAPPER.format(
         **{name: shlex.quote(str(outputs.run_dir / file)) for name, file in files.items()}
     )
@@ -271,5 +280,6 @@ def _check_workdir(workdir: str) -> None:
 
 
 def _check_begun(child: "subprocess.Popen[bytes]", outputs: RunOutputs) -> None:
-    if child.returncode == _NO_PID_FILE and not (outputs.run_dir / PID).exists():
-        raise RunDirUnusable(str(outputs.run_dir), f"the file {PID} could not be written")
+    run_dir = str(outputs.run_dir)
+    if child.returncode == _NO_PID_FILE and find_run_start_ms(run_dir) is None:
+        raise RunDirUnusable(run_dir, f"the file {PID} could not be written")

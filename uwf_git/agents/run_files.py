@@ -3,24 +3,35 @@
 Files, not pipes: the agent does not notice the death of its engine, and a daemon that keeps its
 stdout open does not delay a step. The next engine reads from them whether the agent began, runs,
 ended or was lost.
+
+A full disk costs no finished answer: room for it, and for the status, is reserved before the agent
+starts. The shell writes the status into that room first, then to ``exit``.
 """
 
 import os
 import re
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from uwf_git.agents.left_file import open_left_file, read_left_file
 from uwf_git.agents.output_file import OutputFile, create_output
 from uwf_git.agents.request import DEFAULT_MAX_LOG_BYTES, AgentRun
 from uwf_git.errors import AgentFailed, Refused
 
 PID = "pid"
 EXIT = "exit"
+RESERVED_EXIT = "exit.reserved"
 STDOUT = "stdout"
 STDERR = "stderr"
 
 # The newline tells a status that was written whole from a file that was only just created.
 _STATUS = re.compile(rb"([0-9]{1,3})\n")
+
+_LONGEST_NUMBER = 32
+
+# A longer answer needs a disk with room. A single byte reserves a whole block.
+_RESERVED_BYTES = {RESERVED_EXIT: 1, STDOUT: 256 * 1024, STDERR: 64 * 1024}
 
 
 class AlreadyBegun(Refused):
@@ -77,12 +88,12 @@ def read_run_state(run_dir: str, *, alive_is_held: bool) -> RunState:
     The exit status counts before the lock: a daemon that the agent left behind may hold the
     lock for days.
     """
-    exit_code = _read_exit_code(Path(run_dir))
-    if exit_code is not None:
-        return RunFinished(exit_code)
+    ended = _find_exit(Path(run_dir))
+    if ended is not None:
+        return RunFinished(ended.exit_code)
     if alive_is_held:
         return RunAlive()
-    return RunLost() if (Path(run_dir) / PID).exists() else RunNotStarted()
+    return RunNotStarted() if find_run_start_ms(run_dir) is None else RunLost()
 
 
 def read_run_result(
@@ -94,21 +105,20 @@ def read_run_result(
         RunDirUnusable: the output is gone or cannot be read.
     """
     place = Path(run_dir)
-    exit_code = _read_exit_code(place)
+    ended = _find_exit(place)
     try:
         begun_ns = (place / PID).stat().st_mtime_ns
-        last = EXIT if exit_code is not None else STDOUT
+        last = STDOUT if ended is None else ended.file
         ended_ns = max(begun_ns, (place / last).stat().st_mtime_ns)
-        with (place / STDOUT).open("rb") as file:
-            stdout = file.read(max_output_bytes + 1)
-        with (place / STDERR).open("rb") as file:
-            stderr = OutputFile(file.fileno()).read_tail(max_log_bytes)
+        stdout = read_left_file(str(place / STDOUT), most_bytes=max_output_bytes + 1).content
+        with closing(open_left_file(str(place / STDERR))) as log:
+            stderr = log.read_tail(max_log_bytes)
     except OSError as error:
         raise RunDirUnusable(run_dir, f"{error.filename}: {error.strerror}") from error
     is_too_much = len(stdout) > max_output_bytes
     return AgentRun(
-        outcome="lost" if exit_code is None else "too-much-output" if is_too_much else "exited",
-        exit_code=exit_code,
+        outcome="lost" if ended is None else "too-much-output" if is_too_much else "exited",
+        exit_code=None if ended is None else ended.exit_code,
         stdout=stdout[:max_output_bytes],
         stderr=stderr,
         started_ms=begun_ns // 1_000_000,
@@ -119,15 +129,17 @@ def read_run_result(
 def find_run_start_ms(run_dir: str) -> int | None:
     """Return when the agent began, in milliseconds since 1970; None if it has not."""
     try:
-        return os.stat(os.path.join(run_dir, PID)).st_mtime_ns // 1_000_000
+        pid = os.stat(os.path.join(run_dir, PID))
     except FileNotFoundError:
         return None
+    return pid.st_mtime_ns // 1_000_000 if pid.st_size else None
 
 
 def read_run_group(run_dir: str) -> int | None:
     """Return the agent's process group as its shell wrote it; None if it is not there."""
     try:
-        group = int(Path(run_dir, PID).read_text(encoding="ascii"))
+        path = os.path.join(run_dir, PID)
+        group = int(read_left_file(path, most_bytes=_LONGEST_NUMBER).content)
     except (OSError, ValueError):
         return None
     # To kill(2), 0 is our own group and 1 every process.
@@ -148,35 +160,73 @@ class RunOutputs(NamedTuple):
 
 
 def create_run_outputs(run_dir: str) -> RunOutputs:
-    """Create *run_dir* with empty outputs.
+    """Create *run_dir* with empty outputs, and reserve room for an ordinary answer.
 
     Outputs of an engine that died before it started the agent are replaced.
 
     Raises:
         AlreadyBegun: an agent began there. It may have finished work that must not be paid for
             twice; see ``read_run_state``.
-        RunDirUnusable: it cannot be written.
+        RunDirUnusable: it cannot be written, or the disk is full.
     """
     place = Path(run_dir)
-    if (place / PID).exists() or (place / EXIT).exists():
+    if any(_has_content(place / name) for name in (PID, EXIT)):
         raise AlreadyBegun(run_dir)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        stdout = create_output(str(place / STDOUT))
+    files: dict[str, OutputFile] = {}
+    with ExitStack() as on_failure:
         try:
-            stderr = create_output(str(place / STDERR))
-        except OSError:
-            stdout.close()
-            raise
-    except OSError as error:
-        raise RunDirUnusable(run_dir, error.strerror or str(error)) from error
-    return RunOutputs(place, stdout, stderr)
+            place.mkdir(parents=True, exist_ok=True)
+            for name, length in _RESERVED_BYTES.items():
+                path = str(place / name)
+                files[name] = create_output(path, reserved_bytes=length)
+                on_failure.callback(os.unlink, path)
+                on_failure.callback(files[name].close)
+        except OSError as error:
+            raise RunDirUnusable(run_dir, error.strerror or str(error)) from error
+        on_failure.pop_all()
+    files[RESERVED_EXIT].close()
+    return RunOutputs(place, files[STDOUT], files[STDERR])
 
 
-def _read_exit_code(place: Path) -> int | None:
+def keep_exit_code(run_dir: Path, exit_code: int) -> None:
+    """Write the exit status that a living engine knows, if the agent's shell could not."""
+    reserved = run_dir / RESERVED_EXIT
+    # The engine goes on with what it knows.
+    with suppress(OSError):
+        if _read_status(run_dir / EXIT) is not None:
+            reserved.unlink(missing_ok=True)
+            return
+        if _read_status(reserved) is None:
+            reserved.unlink(missing_ok=True)
+            reserved.write_bytes(b"%d\n" % exit_code)
+        reserved.replace(run_dir / EXIT)
+
+
+def _has_content(path: Path) -> bool:
     try:
-        with (place / EXIT).open("rb") as file:
-            status = _STATUS.fullmatch(file.read(8))
+        return path.stat().st_size > 0
+    except OSError:
+        return False
+
+
+class _Exit(NamedTuple):
+    file: str
+    exit_code: int
+
+
+def _find_exit(place: Path) -> _Exit | None:
+    """Return the exit status of a run, and the file that has it."""
+    for name in (EXIT, RESERVED_EXIT):
+        exit_code = _read_status(place / name)
+        if exit_code is not None:
+            return _Exit(name, exit_code)
+    return None
+
+
+def _read_status(path: Path) -> int | None:
+    try:
+        content = read_left_file(str(path), most_bytes=_LONGEST_NUMBER).content
     except OSError:
         return None
+    status = _STATUS.fullmatch(content)
     return int(status[1]) if status else None
