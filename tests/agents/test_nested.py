@@ -77,6 +77,11 @@ def test_all_that_is_given_can_be_read(run: Run, size: int) -> None:
     assert run("cat", given=b"x" * size).stdout == b"x" * size
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can reserve room for a file")
+def test_room_for_the_answer_is_reserved_before_the_program_starts(run: Run) -> None:
+    assert int(run("stat -c %b spool/stdout").stdout) * 512 >= 256 * 1024
+
+
 def test_input_need_not_be_read(run: Run) -> None:
     ran = run("exec 0<&-; echo done", given=b"x" * 1_000_000, timeout_s=10)
 
