@@ -89,6 +89,7 @@ def test_only_what_has_the_kind_is_found(kind: Any, path: list[str], value: Any)
 
 
 def test_unreported_numbers_are_left_out() -> None:
+    assert build_usage(inputTokens=-3, outputTokens=2) == {"outputTokens": 2}
     assert build_usage(inputTokens=3, outputTokens=None, costUsd=0) == {
         "inputTokens": 3,
         "costUsd": 0,

@@ -84,8 +84,8 @@ def find_last(records: Sequence[dict[str, Any]], kind: str) -> dict[str, Any] | 
 
 
 def build_usage(**found: float | None) -> dict[str, Any]:
-    """Return the numbers that are not None."""
-    return {name: value for name, value in found.items() if value is not None}
+    """Return the numbers that are not None, nor below zero: those would undo a thread's limits."""
+    return {name: value for name, value in found.items() if value is not None and value >= 0}
 
 
 def _parse(text: str) -> Any:
