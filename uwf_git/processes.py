@@ -4,6 +4,7 @@ import os
 from typing import NamedTuple
 
 _ENDED = ("Z", "X", "x")
+_STOPPED = ("T", "t")
 
 
 class Process(NamedTuple):
@@ -18,6 +19,9 @@ class Process(NamedTuple):
     has_ended: bool
     """It is dead or a zombie: it runs no more and holds no lock."""
 
+    is_stopped: bool
+    """It was stopped (SIGSTOP, Ctrl-Z): it keeps its locks, and SIGTERM does not reach it."""
+
 
 def read_process(pid: int) -> Process | None:
     """Return the process *pid*; None if there is none, or no /proc."""
@@ -28,7 +32,8 @@ def read_process(pid: int) -> Process | None:
         return None
     # Field 2 is the program's name in parentheses, which may hold blanks and parentheses.
     fields = stat.rpartition(")")[2].split()
-    return Process(pid, int(fields[1]), int(fields[2]), int(fields[19]), fields[0] in _ENDED)
+    parent, group, start = int(fields[1]), int(fields[2]), int(fields[19])
+    return Process(pid, parent, group, start, fields[0] in _ENDED, fields[0] in _STOPPED)
 
 
 def read_process_start(pid: int) -> int | None:

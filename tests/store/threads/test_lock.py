@@ -155,8 +155,11 @@ def test_a_dead_process_never_blocks(store: Store, how: signal.Signals) -> None:
 def test_a_process_that_is_stopped_is_alive(store: Store) -> None:
     with held(store) as process:
         process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
         try:
-            assert refusal(store).facts["holder"]["pid"] == process.pid
+            busy = refusal(store)
+            assert busy.facts["holder"]["pid"] == process.pid
+            assert f"`kill -CONT {process.pid}` lets it go on" in (busy.hint or "")
         finally:
             process.send_signal(signal.SIGCONT)
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from uwf_git.errors import Conflict
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.processes import read_process
 from uwf_git.store.disk.held_file import (
     HeldFile,
     Holder,
@@ -44,12 +45,24 @@ class ThreadBusy(Conflict):
         who = describe_holder(holder) or "another process works on it"
         super().__init__(
             f"thread {thread} is busy ({who})",
-            hint=hint
+            hint=_continue_hint(holder)
+            or hint
             or f"try again when it is done: `uwf thread wait {thread}`; "
             f"`uwf thread pause {thread}` stops it after this step, --now at once",
             thread=thread,
             holder=holder,
         )
+
+
+def _continue_hint(holder: Holder) -> str:
+    """Return what to type if the *holder* is a stopped process, which ends nothing by itself."""
+    process = read_process(holder["pid"]) if isinstance(holder.get("pid"), int) else None
+    if process is None or not process.is_stopped or process.start != holder.get("start"):
+        return ""
+    return (
+        f"process {process.pid} is stopped (SIGSTOP, Ctrl-Z): `kill -CONT {process.pid}` lets it "
+        f"go on, and `kill -KILL {process.pid}` ends it"
+    )
 
 
 class ThreadLock:
