@@ -15,7 +15,7 @@ from uwf_git.model.digest import typed_hash
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import EVENTS, STATUSES, ThreadState, Waiting
 from uwf_git.model.transition_record import FORMAT, TransitionRecord
-from uwf_git.store import trust
+from uwf_git.store import discover, trust
 from uwf_git.store.git.identity import agent_identity
 from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.nodes.blob import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_node
@@ -192,7 +192,9 @@ def test_the_fields_of_now_json_are_those_of_the_code() -> None:
 
 def test_the_settings_are_those_of_the_code() -> None:
     names = {row[0] for row in table("Local files") if row[0].startswith("uwf.")}
-    assert names == {*SETTINGS, trust.OLD_NAME}
+    of_the_user = {discover.DEFAULT_NAME, trust.OLD_NAME}
+    adapters = "uwf.<adapter>.<key>`, `uwf.<adapter>.<role>.<key>"
+    assert names == {*SETTINGS, *of_the_user, adapters}
 
 
 def test_the_list_of_trusted_commands_is_where_the_page_says() -> None:

@@ -3,13 +3,14 @@
 What is refused leaves nothing here: `git fsck` reads every object and ref of a store.
 """
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from uwf_git.commands.remote.reconcile import Reconciled
 from uwf_git.commands.verify.arrivals import Arrival, pass_arrivals
 from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.limited import first_finding
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.commands.verify.workflow import check_workflow
 from uwf_git.errors import StoreDamaged
@@ -19,6 +20,8 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import Remote
 from uwf_git.store.remotes.tracking import SharedRefs, track
 from uwf_git.store.store import Store
+
+Check = Callable[[], Iterator[Finding]]
 
 
 class FetchedRef(NamedTuple):
@@ -52,8 +55,8 @@ def judge_fetched(received: Store, here: SharedRefs, refs: Iterable[FetchedRef])
         kind = each.kind if each.kind == "workflows" else "threads"
         known = _known(received, here.find(kind, each.name), each.oid)
         if each.kind == "workflows":
-            findings = check_workflow(received, each.name, each.oid, known=known)
-            refused += _refuse(each, known, findings)
+            check = partial(check_workflow, received, each.name, each.oid, known=known)
+            refused += _refuse(received, each, known, check)
         else:
             archived = each.kind == "archive"
             threads.append((each, Arrival(ThreadId(each.name), known, each.oid, archived)))
@@ -61,8 +64,8 @@ def judge_fetched(received: Store, here: SharedRefs, refs: Iterable[FetchedRef])
     for each, arrival in threads:
         if arrival not in passed:
             thread, known, tip, archived = arrival
-            findings = check_thread(received, thread, tip, archived=archived, known=known)
-            found = list(_refuse(each, known, findings))
+            check = partial(check_thread, received, thread, tip, archived=archived, known=known)
+            found = list(_refuse(received, each, known, check))
             refused += found
             passed.update([] if found else [arrival])
     return Judged(passed, refused)
@@ -78,10 +81,10 @@ def _known(received: Store, here: Oid | None, there: Oid) -> Oid | None:
 
 
 def _refuse(
-    fetched: FetchedRef, known: Oid | None, findings: Iterator[Finding]
+    received: Store, fetched: FetchedRef, known: Oid | None, check: Check
 ) -> Iterator[Reconciled]:
     try:
-        finding = next(islice(findings, 1), None)
+        finding = first_finding(received, check)
     except StoreDamaged as error:
         finding = Finding(error.message, error.hint or "see `git fsck`", fetched.ref, fetched.oid)
     if finding is not None:

@@ -1,6 +1,7 @@
 """JSON files of a store: written for people (UTF-8, two spaces), read strictly."""
 
 import json
+from collections import Counter
 from typing import Any
 
 
@@ -29,8 +30,8 @@ def decode_json(content: bytes) -> Any:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        keys = [key for key, _value in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        counts = Counter(key for key, _value in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
         raise ValueError(f"the key {twice[:60]!r} is there twice")
     return fields
 
