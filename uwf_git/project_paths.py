@@ -17,7 +17,7 @@ def find_above(words: Sequence[str], *, workdir: str) -> tuple[str, ...]:
 
 
 def _is_relative_path(word: str) -> bool:
-    return "/" in word and word[0] not in "/-"
+    return "/" in word and word[0] not in "/-" and "\0" not in word
 
 
 def _project_folders(workdir: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fresh_store import fresh_store
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from store.conftest import Git
 from store.story import AGENT, Story, signed
@@ -166,6 +166,7 @@ def test_any_command_is_kept_whole(store: Store, git: Git, command: str) -> None
 
 
 @given(known=st.lists(agents), asked=agents)
+@example(known=[{"command": "\0/x a/\0"}], asked={"command": ""})
 def test_exactly_what_was_allowed_is_trusted(
     known: list[dict[str, Any]], asked: dict[str, Any]
 ) -> None:

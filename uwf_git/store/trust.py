@@ -233,7 +233,7 @@ def find_meant_files(agent: dict[str, Any], directory: str | None) -> tuple[str,
     """
     words = _split(agent.get("command"))
     program = words[0] if words else ""
-    is_path = os.sep in program and not os.path.isabs(program)
+    is_path = os.sep in program and not os.path.isabs(program) and "\0" not in program
     if directory is None:
         return None if is_path else ()
     # Those of the project that are not in the directory itself.

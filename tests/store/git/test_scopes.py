@@ -244,10 +244,10 @@ def test_a_broken_file_that_git_reads_is_named(repo: Path, environ: Environ) -> 
 
 
 def test_git_that_reads_other_settings_than_those_of_the_store_is_refused(
-    repo: Path, environ: Environ
+    repo: Path, environ: Environ, tmp_path: Path
 ) -> None:
     environ |= {"GIT_CONFIG_PARAMETERS": "'a.b=c'"}
-    write(repo / "HEAD", "broken")
+    environ["PATH"] = str(put_git(tmp_path / "bin", "exit 0").parent)
     with pytest.raises(GitNotAsked, match=f"does not take {repo} for a repository"):
         as_we_see(environ, repo)
 
