@@ -1,6 +1,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -92,3 +93,41 @@ def test_unreaped_orphans_do_not_count() -> None:
 
     assert time.monotonic() - started < 10
     assert child.wait() == -signal.SIGKILL
+
+
+LEAVING = """\
+import os, sys
+from uwf_git.agents.group import leave_group
+
+descriptor, group = int(sys.argv[2]), os.getpgrp()
+leave_group(os.getpid() + 1, sys.argv[1])
+assert os.getpgrp() == group
+leave_group(group, sys.argv[1])
+is_out = os.getpgrp() != group
+try:
+    os.fstat(descriptor)
+except OSError:
+    print(is_out, "closed")
+else:
+    print(is_out, "open")
+"""
+
+
+@pytest.mark.parametrize(("is_leader", "said"), [(False, "True closed"), (True, "False open")])
+def test_member_leaves_its_group_without_the_lock_but_not_its_leader(
+    is_leader: bool,  # noqa: FBT001 (pytest passes it so)
+    said: str,
+    tmp_path: Path,
+) -> None:
+    with open(tmp_path / "lock", "w") as lock:
+        words = [sys.executable, "-c", LEAVING, str(tmp_path / "lock"), str(lock.fileno())]
+        child = subprocess.run(
+            words,
+            capture_output=True,
+            text=True,
+            check=True,
+            start_new_session=is_leader,
+            pass_fds=(lock.fileno(),),
+        )
+
+    assert child.stdout.strip() == said

@@ -45,6 +45,24 @@ def ask_group(group: int) -> None:
     _signal_group(group, signal.SIGCONT)
 
 
+def leave_group(group: int, lock_path: str) -> None:
+    """Leave *group* if we belong to it, and close the lock of its run that we inherited.
+
+    A command that ends the agent it was called by would otherwise end itself before its work is
+    done. The leader of a group cannot leave it.
+    """
+    if os.getpgrp() != group or os.getpid() == group:
+        return
+    os.setpgid(0, 0)
+    # The engine takes an agent to be at work while the lock is open.
+    with suppress(OSError):
+        lock = os.stat(lock_path)
+        for name in os.listdir("/dev/fd"):
+            with suppress(OSError):
+                if os.path.samestat(os.fstat(int(name)), lock):
+                    os.close(int(name))
+
+
 def kill_group(group: int) -> None:
     """Send SIGKILL to a group; the caller knows that its id was not reused."""
     _signal_group(group, signal.SIGKILL)

@@ -77,7 +77,7 @@ def test_thread_that_is_steered_meanwhile_is_killed_all_the_same(
             steered.append(pause_thread(world.store, world.caller, thread).status)
         return end_thread(*args, **said)
 
-    monkeypatch.setattr("uwf_git.commands.control.kill.end_thread", end)
+    monkeypatch.setattr("uwf_git.commands.step.end_by_kill.end_thread", end)
 
     kill_thread(world.store, world.caller, thread)
 

@@ -281,6 +281,34 @@ def test_work_that_was_stopped_long_ago_is_tried_again(world: World, drive: Driv
     assert drive(world.begun(), in_turn(stopped, content_player)).stopped == "end"
 
 
+@pytest.mark.parametrize(("retries", "tries"), [(0, 2), (3, 4)])
+def test_agent_that_is_stopped_again_and_again_ends_the_drive(
+    retries: int, tries: int, world: World, drive: Drives
+) -> None:
+    allow_retries(world, retries)
+    thread = world.begun()
+
+    driven = drive(thread, fails("it was stopped", kind="interrupted", is_stopped=True))
+
+    assert (driven.stopped, driven.last.status, driven.steps) == ("failed", "ready", 0)
+    assert world.snapshot(thread).get_present().attempts == tries
+    assert drive(thread).stopped == "end"
+
+
+def test_turns_that_are_stopped_count_as_steps_of_the_drive(world: World, drive: Drives) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        pause_thread(world.store, world.caller, thread)
+        resume_thread(world.store, world.caller, thread)
+        return fails("it was stopped", kind="interrupted", is_stopped=True)(turn)
+
+    driven = drive(thread, in_turn(content_player, play), max_steps=2)
+
+    assert (driven.stopped, driven.steps) == ("max-steps", 1)
+    assert world.snapshot(thread).get_present().attempts == 1
+
+
 def test_try_that_was_lost_with_its_machine_is_made_again_but_not_for_ever(
     world: World, drive: Drives
 ) -> None:

@@ -30,7 +30,7 @@ from uwf_git.cli.thread.driving import (
     "max_steps",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Stop after this many steps of this run.",
+    help="Stop after this many steps of this run; one that was stopped counts as well.",
 )
 @drive_options
 def command(  # noqa: PLR0913 (one parameter an option, as click wants it)

@@ -5,9 +5,10 @@ dead. Only processes of this machine and user, in the agent's process group, can
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
+from uwf_git.agents.group import leave_group
 from uwf_git.agents.request import DEFAULT_GRACE_S
 from uwf_git.agents.stop_run import find_group, stop_run
 from uwf_git.commands.caller import Caller
@@ -23,10 +24,17 @@ _TICK_S = 0.02
 _PATIENCE_S = 30.0
 
 
-def stop_agents(store: Store, thread: ThreadId, *, reason: str) -> bool:
+def _nothing() -> None:
+    return None
+
+
+def stop_agents(
+    store: Store, thread: ThreadId, *, reason: str, before: Callable[[], None] = _nothing
+) -> bool:
     """Stop the agents of *thread*, wait for their engines to record; return whether there were any.
 
-    The caller prevents new steps (a pause, ``lock_stop``).
+    The caller prevents new steps (a pause, ``lock_stop``). *before* is called before an agent is
+    stopped: one that called this process may take it along.
 
     Raises:
         ThreadBusy: the agent has ended, but its engine has not.
@@ -36,7 +44,7 @@ def stop_agents(store: Store, thread: ThreadId, *, reason: str) -> bool:
     while True:
         # All of them: the thread may have moved since an agent began.
         for run in list_run_dirs(store, thread):
-            stopped |= _stop(run, reason)
+            stopped |= _stop(run, reason, before)
         holder = find_holder(store, thread)
         if holder is None:
             return stopped
@@ -49,8 +57,17 @@ def stop_agents(store: Store, thread: ThreadId, *, reason: str) -> bool:
 
 
 @contextmanager
-def lock_stopped(store: Store, caller: Caller, thread: ThreadId, *, reason: str) -> Iterator[None]:
+def lock_stopped(
+    store: Store,
+    caller: Caller,
+    thread: ThreadId,
+    *,
+    reason: str,
+    before: Callable[[], None] = _nothing,
+) -> Iterator[None]:
     """Stop the agents of *thread* and hold its lock; the caller holds ``lock_stop``.
+
+    *before* is called before an agent is stopped.
 
     Raises:
         ThreadBusy: as ``stop_agents``; or a process of another machine holds the lock.
@@ -58,7 +75,7 @@ def lock_stopped(store: Store, caller: Caller, thread: ThreadId, *, reason: str)
     deadline = time.monotonic() + DEFAULT_GRACE_S + _PATIENCE_S
     with ExitStack() as stack:
         while True:
-            stop_agents(store, thread, reason=reason)
+            stop_agents(store, thread, reason=reason, before=before)
             try:
                 stack.enter_context(lock_thread(store, thread, since_ms=caller.now_ms()))
                 break
@@ -69,9 +86,12 @@ def lock_stopped(store: Store, caller: Caller, thread: ThreadId, *, reason: str)
         yield
 
 
-def _stop(run: RunDir, reason: str) -> bool:
-    if find_group(run.path, run.alive) is None:
+def _stop(run: RunDir, reason: str, before: Callable[[], None]) -> bool:
+    group = find_group(run.path, run.alive)
+    if group is None:
         return False
+    before()
+    leave_group(group, run.alive)
     # The folder is gone if the run was recorded just now.
     with suppress(OSError):
         run.write_stop_reason(first_line(reason))

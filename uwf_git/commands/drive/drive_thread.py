@@ -182,6 +182,7 @@ class Drive:
         self.thread = ThreadId(request.step.thread)
         self.step = request.step._replace(play=self._play)
         self.steps = 0
+        self.stopped_turns = 0
         self.last: ThreadResult | None = None
         self.rules = RetryRules(0, 0)
         self.is_stopped = False
@@ -246,9 +247,14 @@ class Drive:
             return Driven(stepped, self.steps, "paused", steered=steered)
         if stepped.role == self.request.until:
             return Driven(stepped, self.steps, "until")
-        if self.steps == self.request.max_steps:
+        if self._is_at_max_steps():
             return Driven(stepped, self.steps, "max-steps")
         return None
+
+    def _is_at_max_steps(self) -> bool:
+        """Return whether the drive may begin no more turns; one that was stopped counts as well."""
+        most = self.request.max_steps
+        return most is not None and self.steps + self.stopped_turns >= most
 
     def _after_failure(self, failure: TurnFailed) -> Driven | None:
         """Return how the drive ends after a failed attempt; None to try again."""
@@ -256,8 +262,7 @@ class Drive:
             if not self.is_stopped:
                 failure.hint = f"nothing was lost: `uwf thread run {self.thread}` goes on"
                 raise failure
-            # By a pause or an end of the thread; otherwise go on.
-            return self._stopped_from_outside()
+            return self._stopped_from_outside(failure)
         status = failure.facts["status"]
         self.has_begun = True
         self.tries_in_a_row += 1
@@ -274,8 +279,8 @@ class Drive:
 
     def _may_retry(self, failure: TurnFailed) -> bool:
         """Return whether to try again. A lost attempt is no retry, but may be lost every time."""
-        is_lost = failure.facts.get("kind") == "lost"
-        return not is_lost or self.tries_in_a_row <= max(1, self.rules.retries)
+        is_cut_short = failure.facts.get("kind") in {"lost", "interrupted"}
+        return not is_cut_short or self.tries_in_a_row <= max(1, self.rules.retries)
 
     def _not_ready(self, error: ThreadNotReady) -> Driven | None:
         """Return why no step can be taken, or wait until one can."""
@@ -334,13 +339,28 @@ class Drive:
             raise error
         self.request.sleep(_COLLISION_S)
 
-    def _stopped_from_outside(self) -> Driven | None:
+    def _stopped_from_outside(self, failure: TurnInterrupted) -> Driven | None:
+        """Return how the drive ends after its agent was stopped; None to go on.
+
+        A pause or an end ends it. Otherwise the turn counts, since agents can stop themselves.
+        """
         while is_being_stopped(self.store, self.thread):
             self.request.sleep(_COLLISION_S)
-        snapshot = self._snapshot()
-        if snapshot.record.status in {"completed", "killed"}:
+        self.has_begun = True
+        self.stopped_turns += 1
+        record = self._snapshot().record
+        if record.status in {"completed", "killed"}:
             return self._ended()
-        return self._driven("paused") if snapshot.record.status == "paused" else None
+        if record.status == "paused":
+            return self._driven("paused")
+        if self._is_at_max_steps():
+            return self._driven("max-steps", failure=failure)
+        # A thread that was changed since, as by a resume, is to go on.
+        is_unchanged = record.event == "attempt"
+        self.tries_in_a_row = self.tries_in_a_row + 1 if is_unchanged else 0
+        if not self._may_retry(failure):
+            return self._driven("failed", failure=failure)
+        return None
 
     def _ended(self) -> Driven:
         return self._driven("end" if self._snapshot().record.status == "completed" else "killed")

@@ -17,8 +17,10 @@ from uwf_git.model.thread import Status
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.identity import agent_identity
 from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, HeadMoved, advance_head, find_head
 from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.kill_request import find_kill_request
 from uwf_git.store.threads.lock import is_being_stopped
 from uwf_git.store.threads.preserved import preserve_commit
 from uwf_git.store.threads.record import NewCommit, record_next
@@ -54,7 +56,7 @@ class TurnFailed(AgentFailed):
             cause = (
                 f"{cause}; `uwf thread amend {turn.thread} --agent {change}` names another agent"
             )
-        is_ending = played.is_stopped and is_being_stopped(turn.store, turn.thread)
+        is_ending = played.is_stopped and _is_ending(turn.store, turn.thread)
         told = _NEXT["ending" if is_ending else status].format(thread=turn.thread)
         lost = "nothing was lost: " if status in {"ready", "failed"} and not is_ending else ""
         super().__init__(
@@ -67,6 +69,10 @@ class TurnFailed(AgentFailed):
             kind=error.get("kind"),
             status=status,
         )
+
+
+def _is_ending(store: Store, thread: ThreadId) -> bool:
+    return is_being_stopped(store, thread) or find_kill_request(store, thread) is not None
 
 
 class TurnInterrupted(TurnFailed):

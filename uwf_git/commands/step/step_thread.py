@@ -3,11 +3,13 @@
 Before the ref moves nothing has happened; after it everything has. Source: seed 000 section 1.3.
 """
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
+from uwf_git.commands.step.end_by_kill import finish_kill
 from uwf_git.commands.step.end_thread import end_thread
 from uwf_git.commands.step.left_work import find_begun_turn, keep_overtaken_work, play_begun
 from uwf_git.commands.step.record_turn import (
@@ -28,6 +30,7 @@ from uwf_git.commands.turn.turn import Player, ThreadResult, Turn
 from uwf_git.commands.turn.typed_agents import check_next
 from uwf_git.commands.turn.workdir import choose_workdir, expected_workdir
 from uwf_git.debug_log import debug
+from uwf_git.errors import UwfError
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.thread_id import ThreadId
@@ -82,6 +85,20 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
     """
     # Check first without the lock, so an ended thread gets no new lock file.
     thread = read_active(store, request.thread)[0].thread
+    if finish_kill(store, caller, thread):
+        read_active(store, thread)
+    try:
+        return _take_step(store, caller, request, thread)
+    finally:
+        # The agent may have killed its own thread, and the killer with it. If that cannot be
+        # finished now, the next step tells why.
+        with suppress(UwfError):
+            finish_kill(store, caller, thread)
+
+
+def _take_step(
+    store: Store, caller: Caller, request: StepRequest, thread: ThreadId
+) -> ThreadResult:
     with lock_thread(store, thread, since_ms=caller.now_ms()) as lock:
         _check_alone(store, thread, request)
         fast_forward_from_tracking(store, thread)

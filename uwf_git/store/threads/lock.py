@@ -5,6 +5,7 @@ The lock files of a thread below `<git dir>/uwf/locks/`:
     <id>        held by the engine that takes a step
     <id>.drive  held by the process that drives the thread, also between steps
     <id>.stop   held by the process that ends the thread: no step begins
+    <id>.kill   no lock: why the thread is to end (kill_request.py)
 
 Correctness is left to the compare-and-swap of the ref; the lock avoids agent runs whose result
 would be lost, and names who is at work.
@@ -30,6 +31,7 @@ from uwf_git.store.disk.held_file import (
 )
 from uwf_git.store.objects.commit import check_clock
 from uwf_git.store.store import Store
+from uwf_git.store.threads.kill_request import forget_kill_request
 
 _PATIENCE_S = 0.25
 
@@ -201,6 +203,7 @@ def forget_lock(store: Store, thread: ThreadId) -> None:
     """Remove the lock files of a thread that has ended; the caller holds the one of steps."""
     # A process that waits for a removed file finds the name gone, and opens the path again.
     # The file of steps goes last: gc finds by it what a kill in between leaves.
+    forget_kill_request(store, thread)
     for suffix in (_DRIVE, _STOP, _STEP):
         with suppress(FileNotFoundError):
             os.unlink(_path(store, thread, suffix))

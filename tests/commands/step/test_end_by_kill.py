@@ -1,0 +1,166 @@
+"""A kill is finished by whoever records the agent, if the killer has ended with that agent."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from commands.at_work import BEGUN, SAY_PID, AtWork, at_work, end_all, newest_attempt, wait_for
+from commands.world import World, content_player, fails
+
+from uwf_git.agents.request import DEFAULT_GRACE_S
+from uwf_git.commands.step.end_by_kill import end_by_kill, finish_kill
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.kill_request import find_kill_request, write_kill_request
+from uwf_git.store.threads.lock import ThreadBusy, lock_stop, lock_thread
+
+REASON = "of no use\n\nAt all."
+KILL = 'uwf thread kill "$UWF_THREAD_ID" -m "of no use" >killed 2>killer\n'
+GO = "while [ ! -e go ]; do sleep 0.02; done\n"
+
+
+@pytest.fixture(autouse=True)
+def _nobody_is_left(world: World) -> Iterator[None]:
+    yield
+    end_all(world)
+
+
+def events(world: World, thread: ThreadId) -> list[str]:
+    tip = world.snapshot(thread).commit.oid
+    return [each.record.event for each in walk_history(world.store, tip)]
+
+
+def test_step_ends_a_thread_whose_killer_has_died(world: World) -> None:
+    thread = world.begun()
+    write_kill_request(world.store, thread, REASON)
+
+    with pytest.raises(ThreadNotActive):
+        world.step(thread)
+
+    snapshot = world.snapshot(thread)
+    assert (snapshot.record.status, snapshot.body) == ("killed", REASON)
+    assert events(world, thread) == ["kill", "start"]
+    assert os.listdir(world.store.local_path("locks")) == ["init"]
+
+
+def test_step_whose_agent_was_stopped_ends_the_thread(world: World) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        write_kill_request(world.store, thread, REASON)
+        return fails("it was stopped: x", kind="interrupted", is_stopped=True)(turn)
+
+    with pytest.raises(TurnFailed) as caught:
+        world.step(thread, play)
+
+    assert "the thread is being ended" in (caught.value.hint or "")
+    assert events(world, thread) == ["kill", "attempt", "start"]
+
+
+def test_result_that_is_handed_in_at_the_end_is_recorded_first(world: World) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        write_kill_request(world.store, thread, REASON)
+        return content_player(turn)
+
+    assert world.step(thread, play).depth == 1
+    assert events(world, thread) == ["kill", "step", "start"]
+
+
+def test_kill_that_is_refused_is_withdrawn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uwf_git.commands.agent_run.stop_agent._PATIENCE_S", -DEFAULT_GRACE_S)
+    thread = world.begun()
+    write_kill_request(world.store, thread, REASON)
+
+    with lock_thread(world.store, thread, since_ms=1), pytest.raises(ThreadBusy):
+        end_by_kill(world.store, world.caller, thread, reason=REASON)
+
+    assert find_kill_request(world.store, thread) is None
+    assert world.step(thread).depth == 1
+
+
+def test_killer_that_lives_keeps_its_request(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uwf_git.commands.step.end_by_kill._PATIENCE_S", 0)
+    thread = world.begun()
+    write_kill_request(world.store, thread, REASON)
+
+    with lock_stop(world.store, thread, since_ms=1), pytest.raises(ThreadBusy):
+        finish_kill(world.store, world.caller, thread)
+
+    assert find_kill_request(world.store, thread) == REASON
+    finish_kill(world.store, world.caller, thread)
+    assert events(world, thread) == ["kill", "start"]
+
+
+def killing(world: World, before: str, *, within: str) -> ThreadId:
+    """Start a thread whose agent kills it; *within* is the adapter around the agent."""
+    program = world.program(f"{SAY_PID}{before}{KILL}")
+    return world.start(f"{within} {program}".strip(), workflow=world.put().workflow)
+
+
+@pytest.mark.parametrize("within", ["", "uwf-shell"])
+def test_agent_that_kills_its_own_thread_runs_once(within: str, world: World) -> None:
+    thread = killing(world, "", within=within)
+
+    engine = world.process("thread", "run", thread)
+    out, err = engine.communicate(timeout=60)
+
+    assert (engine.returncode, b'"stopped":"killed"' in out) == (1, True), err
+    assert len((world.place / "pids").read_text().splitlines()) == 1
+    world.reopen()
+    assert events(world, thread) == ["kill", "attempt", "start"]
+    assert world.snapshot(thread).body == "of no use"
+    error = newest_attempt(world, thread)["error"]
+    assert error == {"kind": "interrupted", "message": "it was stopped: of no use"}
+    # Below an adapter, the killer ends with the command that it belongs to.
+    assert bool((world.place / "killed").read_text()) == (not within)
+
+
+def orphaned(world: World, *, within: str) -> AtWork:
+    at = at_work(world, killing(world, BEGUN + GO, within=within))
+    at.lose_engine()
+    (world.place / "go").touch()
+    return at
+
+
+def test_agent_of_a_dead_engine_kills_its_thread(world: World) -> None:
+    at = orphaned(world, within="")
+
+    wait_for(Path(world.place / "killed"))
+
+    assert at.snapshot().record.status == "killed"
+    assert events(world, at.thread) == ["kill", "attempt", "start"]
+
+
+def test_agent_of_a_dead_engine_below_an_adapter_has_its_thread_killed_by_the_next_step(
+    world: World,
+) -> None:
+    at = orphaned(world, within="uwf-shell")
+    [run] = Path(world.store.local_path("run", at.thread)).glob("*.alive")
+    wait_for(run.with_suffix("") / "exit")
+
+    with pytest.raises(ThreadNotActive):
+        world.step(at.thread)
+
+    assert events(world, at.thread) == ["kill", "attempt", "start"]
+    at.check_whole()
+
+
+@pytest.mark.parametrize("within", ["", "uwf-shell"])
+def test_agent_that_pauses_its_own_thread_at_once_runs_once(within: str, world: World) -> None:
+    pause = 'uwf thread pause "$UWF_THREAD_ID" --now >/dev/null'
+    program = world.program(f"{SAY_PID}{pause}")
+    thread = world.start(f"{within} {program}".strip(), workflow=world.put().workflow)
+
+    engine = world.process("thread", "run", thread)
+    out, err = engine.communicate(timeout=60)
+
+    assert (engine.returncode, b'"stopped":"paused"' in out) == (0, True), err
+    assert len((world.place / "pids").read_text().splitlines()) == 1
+    world.reopen()
+    assert events(world, thread) == ["attempt", "pause", "start"]
