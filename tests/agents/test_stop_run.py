@@ -12,7 +12,7 @@ import pytest
 from agents.conftest import Lives, WaitFor
 
 from uwf_git.agents import stop_run as module
-from uwf_git.agents.stop_run import find_group, stop_run
+from uwf_git.agents.stop_run import find_group, is_left_behind, stop_run
 
 pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/stat"), reason="there is no /proc here"
@@ -106,6 +106,37 @@ def test_child_that_has_closed_the_lock_is_ended_as_well(
 
     assert not lives(pid)
     leader.wait()
+
+
+def is_left(run_dir: str) -> bool:
+    return is_left_behind(run_dir, alive_of(run_dir))
+
+
+def test_lock_is_left_behind_once_a_process_outside_of_the_group_holds_it(
+    run: Run, run_dir: str, tmp_path: Path
+) -> None:
+    daemon = "setsid sh -c 'echo $$ >daemon; echo x >ready; exec sleep 1000'"
+    leader = run(f"{daemon} & exec sleep 60")
+    assert not is_left(run_dir)
+
+    os.killpg(leader.pid, signal.SIGKILL)
+    leader.wait()
+
+    assert is_left(run_dir)
+    assert not stop(run_dir)
+    Path(run_dir, "pid").unlink()
+    assert not is_left(run_dir)
+    os.kill(int((tmp_path / "daemon").read_text()), signal.SIGKILL)
+
+
+def test_process_that_looks_at_a_lock_does_not_hold_it(run_dir: str) -> None:
+    Path(run_dir, "pid").write_text("4194304\n")
+    assert not is_left(run_dir)
+
+    with open(alive_of(run_dir), "w") as alive:
+        assert not is_left(run_dir)
+        fcntl.flock(alive, fcntl.LOCK_EX)
+        assert is_left(run_dir)
 
 
 def test_run_that_has_ended_is_not_touched(run: Run, run_dir: str, lives: Lives) -> None:

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from uwf_git.agents.group import ask_group, kill_group, list_members
 from uwf_git.agents.run_files import RunFinished, read_run_group, read_run_state
+from uwf_git.processes import list_processes
 
 IsHeld = Callable[[], bool]
 """Returns whether the lock of a run is held; called only where there is no /proc."""
@@ -35,6 +36,23 @@ def find_group(run_dir: str, alive_path: str) -> int | None:
         return None
     group = read_run_group(run_dir)
     return group if group is not None and _is_of_run(group, alive_path) is not False else None
+
+
+def is_left_behind(run_dir: str, alive_path: str) -> bool:
+    """Return whether the held lock *alive_path* is held by daemons of an agent that has ended.
+
+    True is proven: nobody in the agent's group has the lock open, and a process outside holds it
+    that can be seen from here. A holder that cannot be seen (another user, container or machine,
+    no /proc) may be the agent. The run has no living engine, which would hold the lock too.
+    """
+    group = read_run_group(run_dir)
+    if group is None or _is_of_run(group, alive_path) is not False:
+        return False
+    try:
+        lock = os.stat(alive_path)
+    except OSError:
+        return False
+    return any(_holds(each.pid, lock) for each in list_processes() or () if each.group != group)
 
 
 def stop_run(run_dir: str, alive_path: str, *, grace_s: float, is_held: IsHeld) -> bool:
@@ -105,11 +123,25 @@ def _find_members(group: int) -> set[tuple[int, int]]:
 
 
 def _has_open(pid: int, lock: os.stat_result) -> bool:
+    return any(True for _ in _list_open(pid, lock))
+
+
+def _holds(pid: int, lock: os.stat_result) -> bool:
+    """Return whether a process holds the flock(2), and not only looks at its file."""
+    for name in _list_open(pid, lock):
+        with suppress(OSError), open(f"/proc/{pid}/fdinfo/{name}", encoding="utf-8") as file:
+            # Source: proc(5), /proc/<pid>/fdinfo, "lock".
+            if any(line.startswith("lock:") and " FLOCK " in line for line in file):
+                return True
+    return False
+
+
+def _list_open(pid: int, lock: os.stat_result) -> Iterator[str]:
+    """Yield the descriptors by which a process has *lock* open."""
     folder = f"/proc/{pid}/fd"
     # It ended just now, or belongs to another user.
     with suppress(OSError):
         for name in os.listdir(folder):
             with suppress(OSError):
                 if os.path.samestat(os.stat(f"{folder}/{name}"), lock):
-                    return True
-    return False
+                    yield name

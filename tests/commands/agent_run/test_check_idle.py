@@ -2,11 +2,13 @@
 
 import fcntl
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from commands.at_work import BEGUN, HANG, begin, pids
 from commands.world import World
 from fresh_store import fresh_store
 
@@ -29,21 +31,37 @@ def run_of(world: World, thread: ThreadId, **files: str) -> Iterator[None]:
 
 
 def test_running_agent_is_reported_with_a_kill_command(world: World) -> None:
-    thread = world.begun()
+    at = begin(world, f"{BEGUN}{HANG}")
+    at.lose_engine()
+    group = os.getpgid(pids(world)[0])
 
-    with run_of(world, thread, pid="4711\n"), pytest.raises(AgentLeftRunning) as caught:
-        kill_thread(world.store, world.caller, thread)
+    with pytest.raises(AgentLeftRunning, match=f"process group {group}") as caught:
+        check_nothing_runs(world.store, world.snapshot(at.thread))
+    os.killpg(group, signal.SIGKILL)
 
     assert caught.value.exit_status == 4
-    assert "kill -- -4711" in (caught.value.hint or "")
+    assert f"`kill -- -{group}` ends it" in (caught.value.hint or "")
+
+
+def test_agent_that_cannot_be_seen_is_not_passed(world: World) -> None:
+    thread = world.begun()
+
+    with run_of(world, thread), pytest.raises(AgentLeftRunning, match="cannot be seen") as caught:
+        kill_thread(world.store, world.caller, thread)
+
+    assert "kill --" not in (caught.value.hint or "")
     assert world.snapshot(thread).record.status == "ready"
 
 
-def test_running_agent_without_a_pid_file_is_reported(world: World) -> None:
+@pytest.mark.skipif(not os.path.exists("/proc/self/fdinfo"), reason="there is no /proc here")
+def test_daemon_of_a_killed_agent_does_not_block(world: World) -> None:
     thread = world.begun()
 
-    with run_of(world, thread), pytest.raises(AgentLeftRunning, match="still has an agent"):
-        check_nothing_runs(world.store, world.snapshot(thread))
+    # This process is the daemon: it holds the lock, and no group 4194304 can exist.
+    with run_of(world, thread, pid="4194304\n"):
+        kill_thread(world.store, world.caller, thread)
+
+    assert world.snapshot(thread).record.status == "killed"
 
 
 def test_agent_that_is_gone_does_not_block(world: World) -> None:

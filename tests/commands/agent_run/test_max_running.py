@@ -42,6 +42,13 @@ WITH_DAEMON = f"""
 """
 
 # Steps another thread, as one does that has a workflow for a part of its work.
+KILLED_WITH_DAEMON = """
+setsid sh -c 'echo $$ >daemon; until [ -e go ]; do sleep 0.02; done' >/dev/null 2>&1 &
+until [ -s daemon ]; do sleep 0.01; done
+echo $$ >>ran
+until [ -e go ]; do sleep 0.02; done
+"""
+
 WITHIN = f"""
 uwf thread step $(cat inner) >within
 {ANSWER}
@@ -261,6 +268,19 @@ def test_daemon_that_an_agent_left_behind_holds_no_slot(world: World) -> None:
     try:
         for depth in (1, 2):
             assert world.step(thread, agent_player(None)).depth == depth
+    finally:
+        (world.place / "go").touch()
+
+
+def test_daemon_of_an_agent_that_was_killed_with_its_engine_holds_no_slot(world: World) -> None:
+    limit(world, "1")
+    killed = world.start(world.program(KILLED_WITH_DAEMON), workflow=world.put().workflow)
+    engine = begin(world, killed)
+    engine.kill()
+    engine.communicate()
+    os.killpg(os.getpgid(int((world.place / "ran").read_text())), signal.SIGKILL)
+    try:
+        assert world.step(second(world), agent_player(None)).depth == 1
     finally:
         (world.place / "go").touch()
 

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,16 @@ from commands.at_work import (
     at_work,
     begin,
     end_all,
+    pids,
     wait_for,
 )
 from commands.world import DEMO, World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.agent_run.running import find_running
+from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.model.thread_id import ThreadId
 
 STUBBORN = "trap 'echo x >asked' TERM\n"
 SAID = "echo 'half of it'; echo 'so far' >&2\n"
@@ -111,6 +116,72 @@ def test_daemon_that_it_left_behind_is_not_waited_for(world: World) -> None:
     assert world.step(at.thread, agent_player(log.append)).depth == 1
 
     assert at.living() != []
+
+
+def killed_with_a_daemon(world: World, thread: ThreadId) -> AtWork:
+    """Kill an engine and its agent, which leaves a daemon in a session of its own."""
+    at = at_work(world, thread)
+    at.lose_engine()
+    end_group(at)
+    deadline = time.monotonic() + LONGEST_S
+    while find_running(world.store, thread) is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return at
+
+
+def end_group(at: AtWork) -> None:
+    os.killpg(os.getpgid(pids(at.world)[0]), signal.SIGKILL)
+
+
+DAEMON = f"""\
+setsid sh -c 'echo $$ >>pids; echo x >daemon; exec sleep 1000' >/dev/null 2>&1 &
+while [ ! -s daemon ]; do sleep 0.01; done
+echo half
+{BEGUN}{HANG}"""
+
+
+def with_daemon(world: World) -> ThreadId:
+    return world.start(world.program(SAY_PID + DAEMON), workflow=world.put().workflow)
+
+
+def test_daemon_of_an_agent_that_was_killed_is_not_waited_for(world: World) -> None:
+    at = killed_with_a_daemon(world, with_daemon(world))
+
+    with pytest.raises(TurnFailed) as caught:
+        world.step(at.thread, agent_player(None))
+
+    assert (caught.value.facts["kind"], at.attempt()["content"]) == ("lost", "half\n")
+    assert at.living() == pids(world)[1:]
+    assert world.step(at.thread).depth == 1
+    at.check_whole()
+
+
+def test_agent_that_is_killed_while_it_is_waited_for_leaves_a_daemon(world: World) -> None:
+    at = at_work(world, with_daemon(world))
+    at.lose_engine()
+
+    with pytest.raises(TurnFailed) as caught:
+        world.step(at.thread, agent_player(None, on_tick=lambda: end_group_once(at)))
+
+    assert (caught.value.facts["kind"], at.attempt()["content"]) == ("lost", "half\n")
+
+
+def end_group_once(at: AtWork) -> None:
+    with suppress(ProcessLookupError):
+        end_group(at)
+
+
+def test_daemon_of_an_agent_that_was_killed_does_not_hold_up_a_poke(world: World) -> None:
+    thread = with_daemon(world)
+    world.step(thread)
+    at = killed_with_a_daemon(world, thread)
+
+    poked = poke_thread(world.store, world.caller, thread)
+
+    assert (poked.status, world.snapshot(thread).record.depth) == ("ready", 0)
+    assert find_running(world.store, thread) is None
+    assert at.living() == pids(world)[1:]
 
 
 def test_wait_is_reported_and_ticks(world: World) -> None:

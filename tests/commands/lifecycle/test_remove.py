@@ -184,7 +184,7 @@ def test_locked_thread_stays(world: World, ended: ThreadId) -> None:
 
 def test_thread_whose_agent_lives_stays(world: World, ended: ThreadId) -> None:
     folder = world.store.local_path("run", ended)
-    os.makedirs(folder)
+    os.makedirs(os.path.join(folder, "0" * 40))
     path = os.path.join(folder, "0" * 40 + ".alive")
     with hold_lock(path, wait=False), pytest.raises(AgentStillRuns):
         remove(world, ended)

@@ -5,7 +5,8 @@ Otherwise its result could not be recorded any more, and the user would believe 
 
 import os
 
-from uwf_git.agents.run_files import RunAlive, read_run_group
+from uwf_git.agents.run_files import RunAlive
+from uwf_git.agents.stop_run import find_group
 from uwf_git.commands.agent_run.runs import read_state
 from uwf_git.errors import Conflict
 from uwf_git.model.thread_id import ThreadId
@@ -21,10 +22,14 @@ class AgentLeftRunning(Conflict):
     code = "agent-left-running"
 
     def __init__(self, thread: ThreadId, group: int | None) -> None:
-        end_it = f"`kill -- -{group}` ends it" if group else "end it"
+        where = (
+            f" (process group {group})"
+            if group
+            else "; it cannot be seen from here, so another user, container or machine runs it"
+        )
+        end_it = f"`kill -- -{group}` ends it" if group else "end it there"
         super().__init__(
-            f"thread {thread} still has an agent at work, whose engine was killed"
-            + (f" (process group {group})" if group else ""),
+            f"thread {thread} still has an agent at work, whose engine was killed{where}",
             hint=f"{end_it}, and `uwf thread step {thread}` waits for it and takes its result",
             thread=thread,
             group=None if group is None else str(group),
@@ -40,4 +45,4 @@ def check_nothing_runs(store: Store, snapshot: Snapshot) -> None:
     thread = snapshot.record.thread
     run = get_run_dir(store, thread, find_turn_start(store, snapshot))
     if os.path.exists(run.alive) and isinstance(read_state(run), RunAlive):
-        raise AgentLeftRunning(thread, read_run_group(run.path))
+        raise AgentLeftRunning(thread, find_group(run.path, run.alive))

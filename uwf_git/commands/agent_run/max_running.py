@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from uwf_git.agents.request import Listener
-from uwf_git.agents.run_files import RunAlive, read_run_state
+from uwf_git.agents.run_files import RunAlive
+from uwf_git.commands.agent_run.runs import read_found_state
 from uwf_git.commands.turn.active_thread import ThreadNotReady, read_active
 from uwf_git.commands.turn.turn import Turn
 from uwf_git.debug_log import debug
@@ -21,6 +22,7 @@ from uwf_git.store.git.config import GitConfig
 from uwf_git.store.threads.heads import HeadMoved, find_head
 from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.lock import check_not_stopped
+from uwf_git.store.threads.run_dir import RunDir
 
 MAX_RUNNING = "uwf.maxRunning"
 
@@ -104,7 +106,7 @@ def _counts(told: Mapping[str, Any]) -> bool:
 
 def _is_at_work(run_dir: str) -> bool:
     return os.path.isdir(run_dir) and isinstance(
-        read_run_state(run_dir, alive_is_held=True), RunAlive
+        read_found_state(RunDir(run_dir), is_held=True), RunAlive
     )
 
 

@@ -6,6 +6,7 @@ When `wait_for_orphan` returns, the agent has ended; a daemon that it left behin
 import os
 import time
 from contextlib import suppress
+from itertools import count
 
 from uwf_git.agents.request import (
     DEFAULT_GRACE_S,
@@ -17,10 +18,12 @@ from uwf_git.agents.run_files import (
     STDERR,
     STDOUT,
     RunAlive,
+    RunState,
     find_run_start_ms,
     read_run_state,
 )
 from uwf_git.agents.stop_run import stop_run
+from uwf_git.commands.agent_run.runs import read_found_state
 from uwf_git.debug_log import debug
 from uwf_git.store.threads.run_dir import RunDir
 
@@ -28,6 +31,7 @@ _AT_WORK = b"the agent of an interrupted step is still at work; waiting for it\n
 
 # Only a parent is told of a process's end, so this is polled.
 _TICK_S = 0.05
+_LOOK_TICKS = 10
 
 
 def wait_for_orphan(
@@ -52,7 +56,11 @@ def wait_for_orphan(
 def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutcome | None:
     left_s = None if timeout_s is None else timeout_s - _find_age_s(run)
     deadline = None if left_s is None else time.monotonic() + left_s
-    while isinstance(read_run_state(run.path, alive_is_held=run.is_alive()), RunAlive):
+    for tick in count():
+        # The search for who holds the lock may go through all processes.
+        look = read_found_state if tick % _LOOK_TICKS == 0 else _read_state
+        if not isinstance(look(run, is_held=run.is_alive()), RunAlive):
+            break
         listener.on_tick()
         if _is_over_limit(run):
             return "too-much-output"
@@ -60,6 +68,10 @@ def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutco
             return "timed-out"
         time.sleep(_TICK_S)
     return None
+
+
+def _read_state(run: RunDir, *, is_held: bool) -> RunState:
+    return read_run_state(run.path, alive_is_held=is_held)
 
 
 def _stop(run: RunDir) -> None:

@@ -44,7 +44,13 @@ from uwf_git.commands.agent_run.mask import (
 )
 from uwf_git.commands.agent_run.max_running import running_slot
 from uwf_git.commands.agent_run.orphaned_run import wait_for_orphan
-from uwf_git.commands.agent_run.runs import describe_turn, find_player, is_finished, is_run_of
+from uwf_git.commands.agent_run.runs import (
+    describe_turn,
+    find_player,
+    is_finished,
+    is_run_of,
+    read_found_state,
+)
 from uwf_git.commands.agent_run.step_dir import read_step_dir
 from uwf_git.commands.turn.keep import record_env
 from uwf_git.commands.turn.limits import tell_cut_short
@@ -158,8 +164,9 @@ def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
     while True:
         # The agent holds this lock while it lives; None means that an orphaned one does.
         with run.hold_alive() as alive:
-            _check_same_agent(turn, is_alive=alive is None)
-            found = read_run_state(run.path, alive_is_held=alive is None)
+            is_alive = isinstance(read_found_state(run, is_held=alive is None), RunAlive)
+            _check_same_agent(turn, is_alive=is_alive)
+            found = read_run_state(run.path, alive_is_held=is_alive)
             if isinstance(found, RunFinished | RunLost):
                 return _read_result(turn)
             if not isinstance(found, RunAlive):

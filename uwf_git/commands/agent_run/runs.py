@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.agents.run_files import RunAlive, RunFinished, RunState, read_run_state
+from uwf_git.agents.stop_run import is_left_behind
 from uwf_git.commands.turn.turn import Turn
 from uwf_git.engine.subject import first_line
 from uwf_git.model.node_hash import NodeHash, is_node_hash
@@ -16,9 +17,24 @@ from uwf_git.store.threads.run_dir import RunDir, get_run_dir, list_run_dirs, re
 
 
 def read_state(run: RunDir) -> RunState:
-    """Return the state of a run, taking its lock for a moment."""
+    """Return the state of a run, taking its lock for a moment.
+
+    The caller holds the thread's lock, or knows that the engine of the run is dead.
+    """
     with run.hold_alive() as alive:
-        return read_run_state(run.path, alive_is_held=alive is None)
+        return read_found_state(run, is_held=alive is None)
+
+
+def read_found_state(run: RunDir, *, is_held: bool) -> RunState:
+    """Return the state of a run whose lock was found held or free, as ``read_state`` does.
+
+    An agent that was killed may leave a daemon that holds the lock for ever.
+    """
+    state = read_run_state(run.path, alive_is_held=is_held)
+    if isinstance(state, RunAlive) and is_left_behind(run.path, run.alive):
+        # The agent may have written its exit status meanwhile.
+        return read_run_state(run.path, alive_is_held=False)
+    return state
 
 
 def is_finished(run: RunDir) -> bool:

@@ -8,6 +8,8 @@ next fetch.
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from uwf_git.agents.run_files import RunAlive
+from uwf_git.commands.agent_run.runs import read_state
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.list import DAMAGED
 from uwf_git.errors import Conflict, Refused, StoreDamaged
@@ -21,7 +23,7 @@ from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, HeadMoved, get_he
 from uwf_git.store.threads.local_files import forget_log, forget_workdir
 from uwf_git.store.threads.lock import forget_lock, lock_thread
 from uwf_git.store.threads.preserved import list_preserved, release
-from uwf_git.store.threads.run_dir import is_any_alive, remove_runs
+from uwf_git.store.threads.run_dir import list_run_dirs, remove_runs
 from uwf_git.store.threads.snapshot import read_snapshot
 
 
@@ -134,7 +136,7 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
 
 
 def _check_no_agent_runs(store: Store, thread: ThreadId) -> None:
-    if is_any_alive(store, thread):
+    if any(isinstance(read_state(run), RunAlive) for run in list_run_dirs(store, thread)):
         raise AgentStillRuns(thread)
 
 
