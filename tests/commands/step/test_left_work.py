@@ -267,3 +267,68 @@ def test_work_after_which_only_the_workflow_was_changed_is_kept(
         step(world, thread)
 
     assert len(list_preserved(world.store, thread)) == 1
+
+
+def test_kill_keeps_every_run_that_was_overtaken(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    leave(world, thread)
+    poke_thread(world.store, world.caller, thread)
+    runs = Path(world.store.local_path("run", thread))
+    aside = runs.with_name("aside")
+    runs.rename(aside)
+    leave(world, thread)
+    for each in aside.iterdir():
+        each.rename(runs / each.name)
+    other = world.put(ROUTED).workflow
+    amend_thread(world.store, world.caller, AmendRequest(thread, workflow=other))
+
+    kill_thread(world.store, world.caller, thread)
+
+    roles = {
+        read_snapshot(world.store, each).record.role for each in list_preserved(world.store, thread)
+    }
+    assert roles == {"writer", "checker"}
+    assert list_run_dirs(world.store, thread) == []
+
+
+def test_failed_run_that_was_overtaken_is_kept_with_its_output(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    leave(world, thread, status="7")
+    poke_thread(world.store, world.caller, thread)
+
+    def play(turn: Turn) -> Played:
+        return (content_player if turn.role == "writer" else agent_player(None))(turn)
+
+    assert world.step(thread, play).role == "writer"
+
+    (kept,) = list_preserved(world.store, thread)
+    snapshot = read_snapshot(world.store, kept)
+    assert (snapshot.record.event, snapshot.record.role) == ("attempt", "checker")
+    assert verify(world.store, []).troubles == ()
+
+
+def test_kill_keeps_the_files_of_a_run_that_does_not_name_its_agent(
+    world: World, thread: ThreadId
+) -> None:
+    leave(world, thread, agent="adhoc", old=True)
+    (run,) = list_run_dirs(world.store, thread)
+
+    kill_thread(world.store, world.caller, thread)
+
+    assert world.snapshot(thread).record.status == "killed"
+    assert Path(run.path, STDOUT).read_bytes() == ANSWER
+
+
+@pytest.mark.parametrize("file", [STDOUT, STDERR])
+def test_run_that_is_half_gone_does_not_keep_a_thread_alive(
+    file: str, world: World, thread: ThreadId
+) -> None:
+    leave(world, thread)
+    (run,) = list_run_dirs(world.store, thread)
+    Path(run.path, file).unlink()
+
+    kill_thread(world.store, world.caller, thread)
+
+    assert world.snapshot(thread).record.status == "killed"

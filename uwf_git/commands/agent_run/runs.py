@@ -55,6 +55,11 @@ def forget_run(store: Store, thread: ThreadId, started_after: Oid) -> None:
     thread's lock (a plain `git push` into this store), so it may exist nowhere else.
     """
     get_run_dir(store, thread, started_after).remove()
+    forget_recorded_runs(store, thread)
+
+
+def forget_recorded_runs(store: Store, thread: ThreadId) -> None:
+    """Remove all runs of a thread, unless one is at work, or has finished and is not recorded."""
     if not any(
         isinstance(read_state(run), RunFinished | RunAlive) for run in list_run_dirs(store, thread)
     ):

@@ -5,14 +5,13 @@ The last commit adds no node; the head of the chain stays.
 
 from typing import Literal
 
-from uwf_git.commands.agent_run.runs import forget_run
+from uwf_git.commands.agent_run.runs import forget_recorded_runs
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.engine.subject import count_steps
 from uwf_git.model.event_folds import Cause
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, archive_head
-from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.local_files import forget_workdir
 from uwf_git.store.threads.lock import forget_lock
 from uwf_git.store.threads.record import build_next, read_standing, record_next
@@ -37,7 +36,8 @@ def end_thread(
     said = f"{word} after {count_steps(snapshot.record.depth)}"
     new = build_next(read_standing(snapshot), event, Cause(), said=said)._replace(body=body)
     archive_head(store, head, record_next(store, snapshot, new, caller.signing(store)))
-    forget_run(store, head.thread, find_turn_start(store, snapshot))
+    # A run that could not be recorded stays readable until gc finds it old.
+    forget_recorded_runs(store, head.thread)
     forget_workdir(store, head.thread)
     forget_lock(store, head.thread)
     return build_thread_result(new.record, said=said)

@@ -108,14 +108,26 @@ def record_before_end(
     The caller holds the lock, and no agent is at work.
     """
     head, snapshot = seen
-    with suppress(WorkKept):
-        keep_overtaken_work(store, caller, seen, play)
+    _keep_all_overtaken_work(store, caller, seen, play)
     turn = find_begun_turn(store, caller, snapshot)
     if turn is None:
         return False
-    with suppress(TurnFailed):
+    # What cannot be read stays on disk, and does not keep the thread alive.
+    with suppress(TurnFailed, RunDirUnusable):
         record_turn(caller, head, turn, play_begun(turn, play))
     return True
+
+
+def _keep_all_overtaken_work(
+    store: Store, caller: Caller, seen: tuple[Head, Snapshot], play: Player
+) -> None:
+    while True:
+        # Each call keeps one finished step, and forgets its run.
+        try:
+            keep_overtaken_work(store, caller, seen, play)
+        except WorkKept:
+            continue
+        return
 
 
 def keep_overtaken_work(

@@ -105,7 +105,8 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
     Raises:
         TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded.
         WorkKept: another process moved the thread; the finished step is kept as a commit.
-        HeadMoved: another process moved the thread, and the agent had failed.
+        HeadMoved: another process moved the thread, and the agent had failed; what it printed is
+            kept as a commit.
     """
     while True:
         new = build_turn(turn, played)
@@ -118,10 +119,11 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
         except HeadMoved as moved:
             steered = _find_steered(turn, head)
             if steered is None:
+                if played.reply or played.stdout or played.stderr:
+                    preserve_commit(turn.store, turn.thread, commit)
+                forget_run(turn.store, turn.thread, turn.started_after)
                 if played.reply is None:
                     raise
-                preserve_commit(turn.store, turn.thread, commit)
-                forget_run(turn.store, turn.thread, turn.started_after)
                 raise WorkKept(turn.thread, turn.role, commit) from moved
             head, turn = steered
     forget_run(turn.store, turn.thread, turn.started_after)
