@@ -70,7 +70,6 @@ def test_nothing_is_planned_while_an_agent_was_left_running(world: World) -> Non
     thread = world.begun()
     run_dir = Path(world.store.local_path("run", thread, world.snapshot(thread).commit.oid))
     run_dir.mkdir(parents=True)
-    (run_dir / "pid").write_text("4711\n")
 
     with open(f"{run_dir}.alive", "w") as alive:
         fcntl.flock(alive, fcntl.LOCK_EX)
