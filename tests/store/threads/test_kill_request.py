@@ -1,0 +1,35 @@
+from fresh_store import fresh_store
+
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.kill_request import (
+    find_kill_request,
+    forget_kill_request,
+    write_kill_request,
+)
+from uwf_git.store.threads.lock import forget_lock
+
+THREAD = ThreadId("01J00000000000000000000001")
+OTHER = ThreadId("01J00000000000000000000002")
+
+
+def test_request_is_found_as_it_was_written_until_it_is_forgotten() -> None:
+    store = fresh_store()
+    assert find_kill_request(store, THREAD) is None
+
+    for reason in ("", "of no use\r\n\n  é "):
+        write_kill_request(store, THREAD, reason)
+        assert find_kill_request(store, THREAD) == reason
+        assert find_kill_request(store, OTHER) is None
+
+    forget_kill_request(store, THREAD)
+    forget_kill_request(store, THREAD)
+    assert find_kill_request(store, THREAD) is None
+
+
+def test_request_ends_with_the_locks_of_its_thread() -> None:
+    store = fresh_store()
+    write_kill_request(store, THREAD, "x")
+
+    forget_lock(store, THREAD)
+
+    assert find_kill_request(store, THREAD) is None
