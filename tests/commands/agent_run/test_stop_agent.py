@@ -313,5 +313,5 @@ def test_engine_that_does_not_end_is_named(world: World, monkeypatch: pytest.Mon
     os.kill(at.engine.pid, signal.SIGCONT)
 
     assert caught.value.facts["holder"]["pid"] == at.engine.pid
-    assert f"`kill {at.engine.pid}` ends it" in str(caught.value.hint)
+    assert f"`kill -CONT {at.engine.pid}` lets it go on" in str(caught.value.hint)
     assert at.finish()[0] == 130
