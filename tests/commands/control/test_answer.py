@@ -40,7 +40,7 @@ from uwf_git.model.yaml.reader import parse_yaml
 from uwf_git.store.git.config import set_config
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import add_remote
-from uwf_git.store.threads.heads import HeadMoved
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, HeadMoved
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.lock import ThreadBusy, find_holder, lock_stop, lock_thread
 from uwf_git.store.threads.record import NewCommit, read_standing
@@ -289,6 +289,16 @@ def test_thread_that_has_failed_or_hit_a_limit_waits_for_no_answer(world: World)
     with pytest.raises(WrongStatus, match="has failed") as caught:
         answer(world, thread)
     assert "uwf thread retry" in (caught.value.hint or "")
+
+
+def test_thread_that_was_killed_and_put_back_by_hand_waits_for_no_answer(world: World) -> None:
+    thread = waiting(world)
+    kill_thread(world.store, world.caller, thread)
+    Path(world.store.path, ARCHIVE, thread).rename(Path(world.store.path, ACTIVE, thread))
+    world.reopen()
+
+    with pytest.raises(WrongStatus, match="is killed, and waits for no answer"):
+        answer(world, thread)
 
 
 def test_pain_58_step_of_a_waiting_thread_is_refused_with_what_to_type(world: World) -> None:

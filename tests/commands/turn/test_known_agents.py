@@ -69,6 +69,16 @@ def test_programs_are_found_with_their_versions(tmp_path: Path) -> None:
     assert found["uwf-llm"].is_here
 
 
+def test_version_is_not_looked_for_in_the_midst_of_a_long_output(tmp_path: Path) -> None:
+    noise = "yes noise | head -c 6000"
+    program(tmp_path, "claude", f"{noise}\necho 2.1.329\n{noise}")
+    program(tmp_path, "codex", f"{noise}\necho 0.169.0")
+
+    found = find_agents({"PATH": f"{tmp_path}:/bin"}, with_versions=True)
+
+    assert [each.version for each in found[:2]] == [None, "0.169.0"]
+
+
 def test_person_is_always_here() -> None:
     found = {each.agent.command: each for each in find_agents({}, with_versions=True)}
 

@@ -79,6 +79,13 @@ def test_name_of_nothing_is_refused(text: str, world: World, threads: list[Threa
         find_targets(world.store, [text])
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"), [("", "''"), ("nope", "nope"), ("\x1b[2J", r"'\x1b[2J'")]
+)
+def test_name_of_nothing_is_shown_in_one_printable_line(text: str, shown: str) -> None:
+    assert f"workflow or ref {shown} that" in NoSuchRef(text).message
+
+
 def test_missing_or_ambiguous_thread_is_refused(world: World, threads: list[ThreadId]) -> None:
     with pytest.raises(NoSuchThread):
         find_targets(world.store, ["7"])

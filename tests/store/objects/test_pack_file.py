@@ -197,6 +197,16 @@ def test_what_git_no_longer_writes_is_left_to_dulwich(
     assert [objects[each.id] for each in made] == made
 
 
+def test_index_of_an_unknown_version_is_not_read(
+    store: Store, made: list[ShaFile], git: Git
+) -> None:
+    git("repack", "-adq", cwd=Path(store.path))
+    (index,) = folder_of(store).glob("*.idx")
+    index.chmod(0o644)
+    index.write_bytes(b"\xfftOc\0\0\0\3" + index.read_bytes()[8:])
+    assert not any(read_all(PackFolder(str(folder_of(store))), made))
+
+
 def test_a_damaged_pack_does_not_hide_an_object_that_is_whole_elsewhere(
     store: Store, made: list[ShaFile], git: Git
 ) -> None:

@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -418,6 +419,18 @@ def test_brief_lock_is_waited_for_and_not_named(store: Store) -> None:
         pytest.fail("it is held")
     with lock_briefly(fresh_store(), THREAD):
         pass
+
+
+def test_holder_without_a_name_is_waited_for_a_quarter_of_a_second(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept = [0.0]
+    with lock_briefly(store, THREAD):
+        monkeypatch.setattr(time, "monotonic", lambda: sum(slept))
+        monkeypatch.setattr(time, "sleep", slept.append)
+        refusal(store)
+    monkeypatch.undo()
+    assert 0.2 < sum(slept) < 0.5
 
 
 def test_holder_is_never_half_said(store: Store) -> None:
