@@ -19,6 +19,7 @@ from uwf_git.store.threads.heads import (
     HeadMoved,
     NoSuchThread,
     ThreadExists,
+    archive_head,
     find_head,
     get_head,
     list_threads,
@@ -78,6 +79,13 @@ def test_unknown_thread_is_named(store: Store, text: str) -> None:
 def test_words_that_can_be_no_thread_are_refused_as_such(store: Store, text: str) -> None:
     with pytest.raises(NotAThreadId):
         resolve_thread(store, text)
+
+
+def test_head_that_was_archived_says_so(store: Store) -> None:
+    with_threads(store, A1)
+    thread = ThreadId(A1)
+    ended = archive_head(store, Head(thread, ONE, archived=False), OTHER)
+    assert ended == find_head(store, thread) == Head(thread, OTHER, archived=True)
 
 
 class _Interrupted(Refs):

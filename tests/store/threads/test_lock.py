@@ -21,6 +21,7 @@ from uwf_git.store.disk.held_file import read_holder
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import (
     ThreadBusy,
+    check_not_stopped,
     find_driver,
     find_holder,
     forget_lock,
@@ -409,6 +410,13 @@ def test_stop_lock_is_seen_and_exclusive(store: Store) -> None:
             forget_lock(store, THREAD)
     assert not is_being_stopped(store, THREAD)
     assert lock_names(store) == []
+
+
+def test_thread_that_is_being_stopped_says_who_tells_by_whom(store: Store) -> None:
+    check_not_stopped(store, THREAD)
+    with lock_stop(store, THREAD, since_ms=7), pytest.raises(ThreadBusy) as caught:
+        check_not_stopped(store, THREAD)
+    assert caught.value.hint == f"it is being ended; `uwf thread show {THREAD}` tells by whom"
 
 
 def test_brief_lock_is_waited_for_and_not_named(store: Store) -> None:

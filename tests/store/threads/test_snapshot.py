@@ -4,12 +4,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from store.story import AGENT, WORKFLOW, Story, tell_small_story
+from dulwich.objects import ShaFile, Tree
+from store.story import AGENT, THREAD, WORKFLOW, Story, tell_small_story
+from store.test_damage import rewritten
 
-from uwf_git.model.builtin import START
+from uwf_git.model.builtin import AGENT_CONFIG, START, STEP
+from uwf_git.store.nodes.blob import DamagedNode
+from uwf_git.store.nodes.tree import add_nodes
 from uwf_git.store.objects.commit import DamagedCommit
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.snapshot import get_typed, read_snapshot
 
 
 def test_a_snapshot_says_what_happened(store: Store, clock: Callable[[], int]) -> None:
@@ -57,3 +61,53 @@ def test_reading_the_present_reads_no_node(store: Store, clock: Callable[[], int
         if path.parent.name + path.name not in kept:
             path.unlink()
     assert read_snapshot(open_store(store.path), story.head.commit).get_present().depth == 2
+
+
+def test_chain_goes_from_the_newest_step_to_the_start(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(store, clock)
+    story.step()
+    story.step("checker")
+    assert [node.payload.get("role") for node in story.snapshot.walk_chain()] == [
+        "checker",
+        "writer",
+        None,
+    ]
+
+
+def test_chain_through_what_is_no_step_is_damage(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+
+    def change(tree: Tree, added: list[ShaFile]) -> None:
+        growth = add_nodes(store.objects, tree[b"nodes"][1], [AGENT])
+        tree[b"nodes"] = (0o040000, growth.nodes)
+        added += growth.objects
+
+    old = story.snapshot.record.node.encode()
+    message = story.snapshot.commit.message.replace(old, AGENT.hash.encode())
+    snapshot = rewritten(story, change, message=message)
+    with pytest.raises(DamagedCommit, match=f"{AGENT.hash} in its chain, which is not a step"):
+        list(snapshot.walk_chain())
+
+
+def test_node_is_given_in_the_place_of_its_type_alone(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(store, clock)
+    story.step()
+    snapshot = story.snapshot
+    assert get_typed(snapshot, AGENT.hash, AGENT_CONFIG) == AGENT
+    assert get_typed(snapshot, snapshot.record.node, STEP).type == STEP
+    with pytest.raises(DamagedNode, match="StepNode"):
+        get_typed(snapshot, AGENT.hash, STEP)
+    with pytest.raises(DamagedNode, match="AgentConfig"):
+        get_typed(snapshot, snapshot.record.node, AGENT_CONFIG)
+
+
+def test_nested_thread_that_says_no_depth_is_at_none(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    snapshot = Story(store, clock).snapshot
+    nested = snapshot._replace(record=snapshot.record._replace(parent_thread=THREAD))
+    assert (snapshot.get_nesting(), nested.get_nesting()) == (0, 0)
