@@ -43,7 +43,7 @@ from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, HeadMoved
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.lock import ThreadBusy, find_holder, lock_stop, lock_thread
-from uwf_git.store.threads.record import NewCommit, read_standing
+from uwf_git.store.threads.record import NewCommit, read_standing, record_next
 from uwf_git.store.threads.snapshot import Snapshot
 
 GOOD = PersonAnswer({"ok": True}, "I read it.")
@@ -298,6 +298,18 @@ def test_thread_that_was_killed_and_put_back_by_hand_waits_for_no_answer(world: 
     world.reopen()
 
     with pytest.raises(WrongStatus, match="is killed, and waits for no answer"):
+        answer(world, thread)
+
+
+def test_forged_thread_that_waits_for_nothing_waits_for_no_answer(world: World) -> None:
+    thread = world.begun()
+    snapshot = world.snapshot(thread)
+    record = snapshot.record._replace(event="wait", status="waiting")
+    new = NewCommit(record, "a moment", snapshot.get_present())
+    commit = record_next(world.store, snapshot, new, world.caller.signing(world.store))
+    assert world.store.refs.advance(f"{ACTIVE}{thread}", seen=snapshot.commit.oid, to=commit)
+
+    with pytest.raises(WrongStatus, match="is waiting, and waits for no answer"):
         answer(world, thread)
 
 

@@ -48,7 +48,8 @@ def test_ended_thread_is_refused_with_how_it_ended(world: World) -> None:
     ("event", "status", "changes", "words"),
     [
         ("pause", "paused", {"paused_from": "ready"}, ("is paused", "uwf thread resume")),
-        ("attempt", "failed", {"failures": 1}, ("has failed", "uwf thread retry")),
+        ("attempt", "failed", {"failures": 1}, ("has failed$", "uwf thread retry")),
+        ("attempt", "failed", {"failures": 2}, ("has failed, after 2 failed attempts$", "retry")),
         (
             "wait",
             "waiting",
@@ -61,6 +62,8 @@ def test_ended_thread_is_refused_with_how_it_ended(world: World) -> None:
             {"waiting": Waiting("writer", 4_000_000_000_000)},
             ("waits until 2096-10-02", "--wait"),
         ),
+        # Only a forged one: a thread that waits says for what.
+        ("attempt", "waiting", {}, ("is waiting, not ready$", "uwf thread")),
     ],
 )
 def test_thread_that_is_not_ready_is_not_driven_and_says_what_to_type(

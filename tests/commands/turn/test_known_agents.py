@@ -79,6 +79,15 @@ def test_version_is_not_looked_for_in_the_midst_of_a_long_output(tmp_path: Path)
     assert [each.version for each in found[:2]] == [None, "0.169.0"]
 
 
+@pytest.mark.parametrize("value", ["x" * 200_000, "a\0b"], ids=["too long", "NUL"])
+def test_program_that_cannot_be_started_has_no_version(tmp_path: Path, value: str) -> None:
+    path = program(tmp_path, "claude", "echo 2.1.329")
+
+    found = find_agents({"PATH": f"{tmp_path}:/bin", "VARIABLE": value}, with_versions=True)
+
+    assert (found[0].path, found[0].version) == (path, None)
+
+
 def test_person_is_always_here() -> None:
     found = {each.agent.command: each for each in find_agents({}, with_versions=True)}
 
