@@ -1,5 +1,6 @@
 """Work of a dead engine is recorded where it was begun, whatever steered the thread since."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -118,13 +119,14 @@ def test_finished_work_is_recorded_though_the_thread_was_steered(
 def test_agent_that_was_named_for_one_step_is_known_to_the_next_engine(
     world: World, thread: ThreadId
 ) -> None:
+    begun_ms = world.snapshot(thread).commit.time_s * 1000
     leave(world, thread, agent="/opt/uwf-x --key")
 
     step(world, thread)
 
     agent = world.snapshot(thread).get_head_node().payload["agent"]["$ref"]
-    command = world.snapshot(thread).get_node(agent).payload["command"]
-    assert command == "/opt/uwf-x --key"
+    node = world.snapshot(thread).get_node(agent)
+    assert (node.payload["command"], node.timestamp) == ("/opt/uwf-x --key", begun_ms)
 
 
 def test_failed_run_is_a_failed_try_though_the_route_changed(
@@ -226,6 +228,18 @@ def test_other_agent_does_not_take_over_from_the_one_at_work(
     assert find("other") is not None
 
 
+def test_agent_at_work_that_its_run_does_not_name_is_no_turn(
+    world: World, thread: ThreadId
+) -> None:
+    leave(world, thread, agent="adhoc", old=True)
+    (run,) = list_run_dirs(world.store, thread)
+    Path(run.path, EXIT).unlink()
+    snapshot, choice = world.snapshot(thread), Choice(("adhoc",))
+
+    with run.hold_alive():
+        assert find_begun_turn(world.store, world.caller, snapshot, choice=choice) is None
+
+
 def test_run_of_a_role_that_the_workflow_does_not_have_is_no_turn(
     world: World, thread: ThreadId
 ) -> None:
@@ -243,6 +257,9 @@ def test_work_that_is_recorded_already_is_not_kept_again(world: World) -> None:
     runs = Path(world.store.local_path("run", thread))
     shutil.copytree(runs, runs.with_name("aside"))
     step(world, thread)
+    # The engine's clock was ahead of that of the files.
+    for path in runs.with_name("aside").rglob("*"):
+        os.utime(path, (1_000_000_000, 1_000_000_000))
     # Its engine died after it had moved the ref.
     shutil.rmtree(runs, ignore_errors=True)
     runs.with_name("aside").rename(runs)

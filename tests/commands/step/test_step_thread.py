@@ -11,6 +11,7 @@ from commands.world import DEMO, World, content_player, fails, replied, says
 from fresh_store import fresh_store
 
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import (
@@ -28,9 +29,11 @@ from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.signatures.sign import CannotSign
+from uwf_git.store.store import create_store
 from uwf_git.store.threads.heads import list_threads
 from uwf_git.store.threads.lock import ThreadBusy
 from uwf_git.store.threads.preserved import list_preserved
+from uwf_git.store.trust import is_trusted
 
 
 def test_step_gives_where_the_thread_then_stands(world: World) -> None:
@@ -314,3 +317,33 @@ def test_git_may_pack_everything_between_two_steps(world: World, git: Callable[.
 
     assert list_threads(world.store, archived=True) == [thread]
     assert git("fsck", "--strict", cwd=store) == ""
+
+
+def test_try_that_fails_under_a_pause_says_how_to_resume(world: World) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        pause_thread(world.store, world.caller, thread)
+        return fails()(turn)
+
+    with pytest.raises(TurnFailed) as caught:
+        world.step(thread, play)
+
+    assert f"is paused: `uwf thread resume {thread}`" in (caught.value.hint or "")
+
+
+def test_trust_that_is_given_to_a_fetched_thread_lasts(
+    world: World, tmp_path: Path, git: Callable[..., str]
+) -> None:
+    thread = world.begun()
+    there = World(
+        world.place, create_store(str(tmp_path / "other.git")), world.caller, world.new_id
+    )
+    git("fetch", "-q", world.store.path, "refs/*:refs/*", cwd=Path(there.store.path))
+    there.reopen()
+    agent, place = {"command": "nobody"}, str(world.place)
+    assert not is_trusted(there.store, agent, place)
+
+    there.step(thread, trust=True, workdir=place)
+
+    assert is_trusted(there.store, agent, place)
