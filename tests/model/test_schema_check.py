@@ -130,3 +130,10 @@ def test_a_value_nested_too_deeply_is_a_problem() -> None:
 def test_whatever_is_checked_the_answer_is_problems(schema: Any, value: Any) -> None:
     assert all(isinstance(each, Problem) for each in check_schema(schema))
     assert all(isinstance(each, Problem) for each in check_value(schema, value))
+
+
+def test_id_that_is_no_url_is_a_problem() -> None:
+    schema = {"$id": "http://["}
+
+    assert [each.message for each in check_schema(schema)] == ["an $id is no URL: Invalid IPv6 URL"]
+    assert all(isinstance(each, Problem) for each in check_value(schema, None))

@@ -48,6 +48,9 @@ def check_schema(schema: Any) -> list[Problem]:
         return _problems(_META.iter_errors(schema)) or _dead_references(schema)
     except RecursionError:
         return [_TOO_DEEP]
+    except ValueError as error:
+        # Of urlsplit, for an $id such as `http://[`.
+        return [Problem("", f"an $id is no URL: {error}")]
 
 
 def check_value(schema: Any, value: Any) -> list[Problem]:
