@@ -13,6 +13,7 @@ MARKERS = {
     "browser": "needs a browser; not run by plain pytest, only by .ci/run",
     "crash": "kills a command, cuts the power or fills the disk at every moment",
     "race": "many processes on one store",
+    "disk": "stores on disk",
     "verb": "a verb and its command line, in this process, on a store on disk",
     "process": "starts programs, or waits for time limits",
     "hygiene": "house rules, linters, types",
@@ -51,6 +52,7 @@ FILES = {
     "race": ("*/test_races.py", "*_races.py", "*/test_background_crowd.py"),
     "process": (
         "agentkit/adapters/*",
+        "agentkit/llm/test_hostile_endpoints.py",
         "agentkit/programs/*",
         "agentkit/test_lessons_of_agents.py",
         "agents/*",
@@ -73,6 +75,7 @@ FILES = {
         "test_transcripts.py",
         "workflows/*",
     ),
+    "disk": ("store/*",),
     "verb": (
         "cli/agent/*",
         "cli/cas/*",

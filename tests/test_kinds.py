@@ -18,7 +18,7 @@ EMPTY = {"browser"}
     [
         ("model/test_node.py", (), {"quick"}),
         ("model/test_node.py", ("git",), {"process"}),
-        ("store/test_power_loss.py", (), {"crash", "slow"}),
+        ("store/test_power_loss.py", (), {"crash", "disk", "slow"}),
         ("commands/test_races.py", ("world",), {"race", "slow", "verb"}),
         ("interop/test_gc_races.py", ("git",), {"process", "race", "slow"}),
         ("realcli/test_claude.py", (), {"realcli"}),
