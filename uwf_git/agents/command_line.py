@@ -6,7 +6,6 @@ status 127 could also be the agent's own.
 
 import os
 import shlex
-import shutil
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -92,6 +91,8 @@ def resolve_program(program: str, *, path: str, workdir: str) -> str:
         found = str(Path(workdir) / program)
         _check_executable(program, found)
     else:
+        import shutil  # noqa: PLC0415 (with bz2 and lzma behind it; most commands only name agents)
+
         # Empty and relative entries are relative to the agent's work directory.
         entries = [str(Path(workdir) / entry) for entry in path.split(os.pathsep)]
         found = shutil.which(program, path=os.pathsep.join(entries)) or ""
