@@ -3,6 +3,7 @@ import os
 from pathlib import Path
 
 import pytest
+from store.lock_garbage import GARBAGE
 
 from uwf_git.processes import read_process_start
 from uwf_git.store.disk.file_lock import hold_lock
@@ -94,20 +95,6 @@ def test_values_are_cut_and_stripped_of_control_characters(path: str) -> None:
     os.makedirs(os.path.dirname(path))
     Path(path).write_text(json.dumps({"role": "a\x1b\n" + "b" * 200, "pid": 7, "other": 1}))
     assert read_holder(path) == {"role": "a" + "b" * 99, "pid": 7}
-
-
-GARBAGE = [
-    b"",
-    b"\0" * 100,
-    b"\xff\xfe\xfd",
-    b"{",
-    b"null",
-    b"5",
-    b'["pid", 7]',
-    b"1" * 9_000,
-    b'{"pid": 7}\n{"pid": 8}\n',
-    b"[" * 9_000,
-]
 
 
 @pytest.mark.parametrize("content", GARBAGE, ids=lambda content: repr(content[:12]))

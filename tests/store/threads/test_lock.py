@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from fresh_store import fresh_store
 from store.killing import dies_at
+from store.lock_garbage import GARBAGE
 from store.story import THREAD, Story
 
 from uwf_git.model.thread_id import ThreadId
@@ -200,20 +201,6 @@ def test_released_lock_names_no_holder(store: Store) -> None:
     with locked(store):
         assert read_holder(lock_path(store))["pid"] == os.getpid()
     assert read_holder(lock_path(store)) == {}
-
-
-GARBAGE = [
-    b"",
-    b"\0" * 100,
-    b"\xff\xfe\xfd",
-    b"{",
-    b"null",
-    b"5",
-    b'["pid", 7]',
-    b"1" * 9_000,
-    b'{"pid": 7}\n{"pid": 8}\n',
-    b"[" * 9_000,
-]
 
 
 @pytest.mark.parametrize("content", GARBAGE, ids=lambda content: repr(content[:12]))
