@@ -302,16 +302,18 @@ def test_pause_that_is_killed_leaves_nothing_stuck(world: World) -> None:
     at.check_whole()
 
 
-def test_engine_that_does_not_end_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_that_is_stopped_is_named_at_once(world: World) -> None:
     at = begin(world, OBEDIENT)
-    monkeypatch.setattr("uwf_git.commands.agent_run.stop_agent._PATIENCE_S", -DEFAULT_GRACE_S)
     # It does not learn of its agent's end.
     os.kill(at.engine.pid, signal.SIGSTOP)
+    before = time.monotonic()
 
     with pytest.raises(ThreadBusy) as caught:
         stop_agents(world.store, at.thread, reason="x")
+    took_s = time.monotonic() - before
     os.kill(at.engine.pid, signal.SIGCONT)
 
+    assert took_s < DEFAULT_GRACE_S
     assert caught.value.facts["holder"]["pid"] == at.engine.pid
     assert f"`kill -CONT {at.engine.pid}` lets it go on" in str(caught.value.hint)
     assert at.finish()[0] == 130

@@ -15,7 +15,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.engine.subject import first_line
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
-from uwf_git.store.threads.lock import ThreadBusy, find_holder, lock_thread
+from uwf_git.store.threads.lock import ThreadBusy, find_holder, is_stopped, lock_thread
 from uwf_git.store.threads.run_dir import RunDir, list_run_dirs
 
 _TICK_S = 0.02
@@ -37,7 +37,7 @@ def stop_agents(
     stopped: one that called this process may take it along.
 
     Raises:
-        ThreadBusy: the agent has ended, but its engine has not.
+        ThreadBusy: the agent has ended, but its engine has not; at once if that is stopped itself.
     """
     stopped = False
     deadline = time.monotonic() + DEFAULT_GRACE_S + _PATIENCE_S
@@ -48,7 +48,8 @@ def stop_agents(
         holder = find_holder(store, thread)
         if holder is None:
             return stopped
-        if time.monotonic() >= deadline:
+        # A stopped process records nothing, however long this waits.
+        if is_stopped(holder) or time.monotonic() >= deadline:
             pid = holder.get("pid")
             raise ThreadBusy(
                 thread, holder, hint=f"it does not end by itself; `kill {pid}` ends it"

@@ -56,14 +56,20 @@ class ThreadBusy(Conflict):
         )
 
 
-def _continue_hint(holder: Holder) -> str:
-    """Return what to type if the *holder* is a stopped process, which ends nothing by itself."""
+def is_stopped(holder: Holder) -> bool:
+    """Return whether the *holder* is a stopped process (SIGSTOP, Ctrl-Z), which ends nothing."""
     process = read_process(holder["pid"]) if isinstance(holder.get("pid"), int) else None
-    if process is None or not process.is_stopped or process.start != holder.get("start"):
+    return process is not None and process.is_stopped and process.start == holder.get("start")
+
+
+def _continue_hint(holder: Holder) -> str:
+    """Return what to type if the *holder* is a stopped process."""
+    if not is_stopped(holder):
         return ""
+    pid = holder["pid"]
     return (
-        f"process {process.pid} is stopped (SIGSTOP, Ctrl-Z): `kill -CONT {process.pid}` lets it "
-        f"go on, and `kill -KILL {process.pid}` ends it"
+        f"process {pid} is stopped (SIGSTOP, Ctrl-Z): `kill -CONT {pid}` lets it "
+        f"go on, and `kill -KILL {pid}` ends it"
     )
 
 
