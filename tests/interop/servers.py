@@ -68,6 +68,8 @@ class _Backend(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     root: ClassVar[Path]
     login: ClassVar[str | None]
+    asked: ClassVar[list[str | None]]
+    """What each request had as its Authorization."""
 
     def do_GET(self) -> None:
         self._answer(b"")
@@ -79,6 +81,7 @@ class _Backend(BaseHTTPRequestHandler):
         """Say nothing: a test that fails says enough."""
 
     def _answer(self, body: bytes) -> None:
+        self.asked.append(self.headers.get("Authorization"))
         if self.login is not None and self.headers.get("Authorization") != _basic(self.login):
             self._send(401, [("WWW-Authenticate", 'Basic realm="threads"')], b"who are you?")
             return
@@ -134,17 +137,53 @@ def _basic(login: str) -> str:
 
 
 @contextmanager
-def git_over_http(root: Path, *, login: str | None = None) -> Iterator[str]:
-    """Serve every repository below *root*; *login* is the `name:password` it wants to hear."""
-    handler = type("Backend", (_Backend,), {"root": root, "login": login})
+def git_over_http(
+    root: Path, *, login: str | None = None, asked: list[str | None] | None = None
+) -> Iterator[str]:
+    """Serve every repository below *root*; *login* is the `name:password` it wants to hear.
+
+    *asked* gets the Authorization of each request.
+    """
+    told = {"root": root, "login": login, "asked": [] if asked is None else asked}
+    with serving(type("Backend", (_Backend,), told)) as url:
+        yield url
+
+
+@contextmanager
+def redirecting(target: str) -> Iterator[str]:
+    """Redirect every request to *target*, with its path behind it; `{here}` is this server."""
+    with serving(type("Elsewhere", (_Elsewhere,), {"target": target})) as url:
+        yield url
+
+
+class _Elsewhere(BaseHTTPRequestHandler):
+    """Knows that what one looks for is elsewhere."""
+
+    protocol_version = "HTTP/1.1"
+    target: ClassVar[str]
+
+    def do_GET(self) -> None:
+        here = f"http://{self.headers['Host']}"
+        self.send_response(302)
+        self.send_header("Location", self.target.format(here=here) + self.path)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_words: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Let *handler* answer requests; return the URL."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    serving = threading.Thread(target=server.serve_forever, args=(0.02,))
-    serving.start()
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
-        serving.join()
+        thread.join()
         server.server_close()
 
 

@@ -40,6 +40,7 @@ from uwf_git.store.remotes.credential import Credential, find_credential, report
 from uwf_git.store.remotes.exchange import ChooseWants, PackParcel, Parcel, PushReport
 from uwf_git.store.remotes.incoming import Incoming
 from uwf_git.store.remotes.meter import ErrorOutput, Meter
+from uwf_git.store.remotes.redirects import request_safely
 from uwf_git.store.remotes.remotes import SHARED
 from uwf_git.store.remotes.transport_errors import (
     AtomicUnsupported,
@@ -316,7 +317,7 @@ def _watch_responses(
 ) -> None:
     """Count what *client* reads, and close the responses: dulwich leaves errors open."""
     pool = client.pool_manager
-    request = pool.request
+    request = partial(request_safely, pool.request, remote=remote, private=pool.headers)
     stack.callback(pool.clear)
 
     def request_and_remember(method: str, url: str, **options: Any) -> Any:
@@ -326,7 +327,7 @@ def _watch_responses(
         if response.status == _HTTP_OK and not kind.startswith("application/x-git-"):
             # dulwich would hold all objects of such a server in memory, of any size.
             raise not_smart(remote)
-        response.read = meter.counted(response.read)  # type: ignore[method-assign]  # of this one
+        response.read = meter.counted(response.read)
         return response
 
     pool.request = request_and_remember  # type: ignore[method-assign]  # of this one pool
