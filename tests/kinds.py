@@ -38,6 +38,7 @@ FILES = {
         "interop/test_sharing_hostile.py",
         "interop/test_sharing_http.py",
         "interop/test_sharing_sshd.py",
+        "interop/test_sharing_users.py",
         "library/test_arguments.py",
         "test_manual.py",
         "*/test_damaged_stores.py",

@@ -75,3 +75,13 @@ def test_a_refused_login_has_a_hint() -> None:
     assert "asks" in unauthorized(URL, told=False).message
     assert "refused" in unauthorized(URL, told=True).message
     assert "credential" in (unauthorized(URL, told=True).hint or "")
+
+
+def test_folder_of_another_user_is_trusted_by_a_command_and_a_server_names_none() -> None:
+    said = HangupException([b"fatal: detected dubious ownership in repository at '*'\n"])
+    for kind, place in (("path", "/srv/a b.git"), ("ssh", "ssh://host/x")):
+        with pytest.raises(RemoteFailed) as failed, failures(RemoteUrl(kind, place)):  # type: ignore[arg-type]  # of a loop
+            raise said
+        typed = "`git config --global --add safe.directory '/srv/a b.git'`"
+        assert (typed in str(failed.value.hint)) == (kind == "path")
+        assert "'*'" not in str(failed.value.hint)

@@ -4,6 +4,7 @@ The message is one line without a password.
 """
 
 import re
+import shlex
 import struct
 import zlib
 from collections.abc import Iterator
@@ -26,6 +27,9 @@ from uwf_git.store.remotes.url import RemoteUrl, without_passwords
 _LONGEST = 300
 _TOO_LATE = "it did not answer in time"
 _NO_ATOMIC = "does not support atomic"
+
+# Source: git-config(1), safe.directory; what git's setup.c says.
+_OWNED_BY_ANOTHER = "detected dubious ownership in repository"
 
 _SYSTEM_SAID = re.compile(r"""\[Errno -?\d+\] ([^'")]+)|(certificate verify failed[^'"(]*)""")
 
@@ -88,7 +92,8 @@ def failures(url: RemoteUrl) -> Iterator[None]:
     except TimeoutError as error:
         raise RemoteFailed(url, _TOO_LATE) from error
     except HangupException as error:
-        raise RemoteFailed(url, _last_words(error)) from error
+        words = _last_words(error)
+        raise RemoteFailed(url, words, hint=_ownership_hint(url, words)) from error
     except HTTPProxyUnauthorized as error:
         raise RemoteFailed(url, "the proxy requires a name and password") from error
     except StrangeHostname as error:
@@ -145,6 +150,17 @@ def _last_words(error: HangupException) -> str:
     wrong = [line for line in said if line.startswith(("fatal:", "error:", "ssh:"))]
     first = next(iter(wrong or said), "it closed the connection without a message")
     return first.removeprefix("fatal: ").removeprefix("error: ")
+
+
+def _ownership_hint(url: RemoteUrl, words: str) -> str | None:
+    """Return what to type if git asks whether the user trusts the owner of a folder."""
+    # Only here: a server could say so of any folder.
+    if url.kind != "path" or not words.startswith(_OWNED_BY_ANOTHER):
+        return None
+    return (
+        "it is another user's, whose hooks would run as you; if you trust them: "
+        f"`git config --global --add safe.directory {shlex.quote(url.text)}`"
+    )
 
 
 def _cause(problem: str) -> str:
