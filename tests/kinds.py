@@ -29,6 +29,7 @@ FILES = {
         "*/test_sharing_crash.py",
         "*/test_races.py",
         "*/test_gc_races.py",
+        "*/test_follow_races.py",
         "*/test_hub_races.py",
         "*/test_background_crowd.py",
         "*/test_stop_agent.py",
