@@ -43,6 +43,7 @@ FILES = {
         "library/test_arguments.py",
         "test_manual.py",
         "*/test_damaged_stores.py",
+        "*/test_hostile_keys.py",
     ),
     "browser": ("browser/*", "web/browser/*", "*/test_browser*"),
     "crash": (

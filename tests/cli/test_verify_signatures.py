@@ -11,6 +11,7 @@ from store.signing_keys import (
     Git,
     make_ssh_key,
     needs_ssh,
+    public_half,
     signed_and_trusted,
     signed_by,
     trusting,
@@ -131,3 +132,18 @@ def test_step_that_cannot_be_signed_is_reported_and_not_lost(signing: Uwf, tmp_p
         ["git", "-C", store_of(signing).path, "config", "commit.gpgsign", "false"], check=True
     )
     assert signing.json("thread", "step", thread)["role"] == "writer"
+
+
+@pytest.mark.parametrize("form", ["json", "yaml", "text"])
+def test_name_of_a_signer_does_nothing_to_a_terminal(
+    form: str, uwf: Uwf, key: Path, tmp_path: Path
+) -> None:
+    name = '"eve\x1b[2J\u202egro\u2028x"'
+    store = signed_by(store_of(uwf), key)
+    trusting(store, tmp_path, f"{name} {public_half(key)}")
+    uwf.begun()
+
+    ran = uwf("verify", "--signatures", "--format", form)
+
+    assert (ran.status, "eve" in ran.out) == (0, True)
+    assert all(each.isprintable() for each in (ran.out + ran.err).split("\n"))

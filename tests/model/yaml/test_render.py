@@ -117,3 +117,11 @@ def test_control_characters_reach_no_terminal() -> None:
 def test_invalid_json_is_refused(number: float) -> None:
     with pytest.raises(ValueError, match="JSON"):
         render_yaml([number])
+
+
+def test_marks_of_direction_are_escaped_and_read_back() -> None:
+    for mark in "\u061c\u200e\u200f\u202a\u202e\u2066\u2069":
+        value = {f"a{mark}": [f"{mark}b", f"two\nlines{mark}\n"]}
+        text = render_yaml(value)
+        assert mark not in text
+        assert parse_yaml(text).value == value

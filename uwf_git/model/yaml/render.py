@@ -20,9 +20,13 @@ _DOCUMENT_MARK = re.compile(r"---|\.\.\.")
 _WORD_OF_YAML_1_1 = re.compile(r"(?i:y|n|yes|no|on|off)|=|<<")
 _NUMBER_OF_YAML_1_1 = re.compile(r"[-+.]*[0-9][-+.:_0-9a-fA-FxotTzZ ]*")
 
-# Everything that must not occur in a file, or that some reader takes for a line break. Its
-# complement, up to U+10FFFF, would take 4 ms more to compile.
-_UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+# Everything that must not occur in a file, that some reader takes for a line break, or that changes
+# the direction of writing (https://trojansource.codes). Its complement, up to U+10FFFF, would take
+# 4 ms more to compile.
+_UNWRITABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+    "\ufeff\ufffe\uffff]"
+)
 
 # A simple key may not be longer than 1,024 characters (YAML 1.2.2 section 7.4.3).
 _LONGEST_SIMPLE_KEY = 500
