@@ -21,7 +21,7 @@ MOST_PASSES = 40
 
 WEIGHTS = {
     "step": 6, "run": 8, "answer": 5, "resume": 4, "start": 3, "pause": 3, "retry": 2, "poke": 2,
-    "patch": 2, "amend": 2, "append": 1, "fork": 1, "kill": 1, "rm": 1, "gc": 1, "fetch": 2,
+    "patch": 4, "amend": 2, "append": 1, "fork": 1, "kill": 1, "rm": 1, "gc": 1, "fetch": 2,
     "push": 2, "verify": 1, "show": 1,
 }  # fmt: skip
 
@@ -35,7 +35,8 @@ UPON_A_THREAD: Mapping[str, Sequence[tuple[str, ...]]] = {
     "pause": [(), ("--now",), ("--now", "-m", "too slow")],
     "retry": [(), ("-m", "a hint")],
     "poke": [HERE, ("--no-step",)],
-    "patch": [('{"a": 1}',), ('{"a": null, "b": [2]}',)],
+    # Another role is next then.
+    "patch": [('{"again": true}',), ('{"again": null, "b": [2]}',)],
     "amend": [("--max-steps", "99"), ("--agent", "judge=AGENT"), ("--agent", "judge=human")],
     "append": [("more.yaml",)],
     "fork": [(), ("--at", "1")],
@@ -46,7 +47,7 @@ UPON_A_THREAD: Mapping[str, Sequence[tuple[str, ...]]] = {
 
 def test_no_work_is_lost_or_doubled(tmp_path: Path, draws: Draws) -> None:
     told: list[str] = []
-    for number in draws.rounds(2):
+    for number in draws.rounds(4):
         place = tmp_path / f"round-{number}"
         place.mkdir()
         try:

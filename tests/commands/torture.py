@@ -36,6 +36,7 @@ roles:
 moderator:
   - {from: $START, to: writer}
   - {from: writer, to: checker}
+  - {from: checker, to: writer, when: state.again = true and depth < 9}
   - {from: checker, to: judge}
   - {from: judge, to: writer, when: depth < 5}
   - {from: judge, to: $END}
