@@ -45,9 +45,8 @@ ALONE = (("gc", "--quiet", "--prune=now"), ("repack", "-adq"))
 HARMLESS = ("Unable to create", "cannot lock", "no pack files to index")
 
 
-# A push that met another one, or git's own race: a folder of objects was empty, and gone when the
-# push came to it.
-OVERTAKEN = ("history is never rewritten", "is archived here", "unable to migrate objects")
+# A push that met another one.
+OVERTAKEN = ("history is never rewritten", "is archived here")
 
 
 class Seen(NamedTuple):

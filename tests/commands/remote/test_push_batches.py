@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,6 +71,26 @@ def test_pushes_to_a_remote_that_refuses_everything_end() -> None:
     units = [single(f"t{number}") for number in range(1000)]
     assert set(server.push(units).values()) == {DECLINED}
     assert len(server.pushes) <= 65
+
+
+@pytest.mark.parametrize("times", [1, 3, 4])
+def test_push_that_met_the_server_s_gc_is_sent_again(times: int) -> None:
+    """git's words, for all of the push: objects come first, so that nothing of it has happened."""
+    server = Server()
+    left = times
+
+    def send(units: Sequence[PushUnit], *, atomic: bool) -> PushReport:
+        nonlocal left
+        if not left:
+            return server(units, atomic=atomic)
+        left -= 1
+        reason = "unable to migrate objects to permanent storage"
+        return PushReport({each.ref: reason for unit in units for each in unit.changes}, "")
+
+    units = [single("a"), single("b")]
+    done = send_units(send, units, send(units, atomic=False))
+    assert {each.reason is None for each in done} == {times <= 3}
+    assert server.pushes == ([["a", "b"]] if times <= 3 else [])
 
 
 def test_without_atomic_pushes_the_archive_is_there_first() -> None:

@@ -39,6 +39,11 @@ REF_MOVED = "incorrect old value provided"
 # What git says of each change when it refused the whole push: a hook, `--atomic`, or a bad pack.
 _WHOLE_PUSH = ("pre-receive", "atomic", "unpack")
 
+NOT_MOVED = "unable to migrate objects"
+"""git's reason when a gc of the server has just removed a folder of objects: it is back now."""
+
+_MOST_TRIES = 3
+
 _UNREPORTED = "the remote did not report the result"
 _MOST_PUSHES = 64
 
@@ -67,6 +72,7 @@ class _Batches:
     def __init__(self, send: SendUnits) -> None:
         self._send = send
         self._left = _MOST_PUSHES
+        self._tries = _MOST_TRIES
 
     def send(self, units: Sequence[PushUnit], *, atomic: bool) -> list[UnitResult]:
         """Push *units* and return the result of each."""
@@ -83,6 +89,9 @@ class _Batches:
     ) -> list[UnitResult]:
         """Return the result of each of *units*; push again what was refused because of others."""
         results = [_judge(unit, report) for unit in units]
+        if self._tries > 0 and any(NOT_MOVED in (each.reason or "") for each in results):
+            self._tries -= 1
+            return self.send(units, atomic=atomic)
         suspects = [each.unit for each in results if each.reason and _is_whole_push(each.reason)]
         if self._left <= 0 or not suspects or len(units) <= 1:
             return results
