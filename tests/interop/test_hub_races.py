@@ -46,7 +46,7 @@ HARMLESS = ("Unable to create", "cannot lock", "no pack files to index")
 
 
 # A push that met another one.
-OVERTAKEN = ("history is never rewritten", "is archived here")
+OVERTAKEN = ("history is never rewritten", "is archived here", "is never moved; it ended at")
 
 
 class Seen(NamedTuple):
