@@ -12,7 +12,9 @@ from uwf_git.agentkit import build_prompt, load_context
 from uwf_git.agentkit.react.arguments import ToolArguments
 from uwf_git.agentkit.react.thread_tool import fetch_thread
 from uwf_git.commands.control.amend import AmendRequest, amend_thread
+from uwf_git.commands.control.ask_person import build_page
 from uwf_git.commands.inspect.context import get_context, get_past_context
+from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import find_fork_point
 from uwf_git.commands.mcp.calls import read_role, read_step, read_thread, submit_result
 from uwf_git.commands.mcp.place import McpPlace
@@ -26,8 +28,8 @@ from uwf_git.store.threads.heads import get_head
 from uwf_git.store.workflows.registry import add_version
 from uwf_git.store.workflows.tree import SourceFiles
 
-# A prompt shows a hundred steps.
-SHALLOW, MIDDLE, DEEP = 10, 110, 300
+# A prompt shows fifty steps before the newest.
+SHALLOW, MIDDLE, DEEP = 10, 60, 300
 
 # Names decide in which folders nodes lie, and so how many folders two reads share.
 NOISE = 8
@@ -101,12 +103,18 @@ class Way:
         runtime = TaskRuntime(self.world.store.path, cwd=self.world.place)
         runtime.task(self.thread).step(agent=agent)
 
+    def run(self) -> None:
+        """Drive a step by a function."""
+        play = {"p": lambda _context: {"n": 1}}
+        runtime = TaskRuntime(self.world.store.path, players=play)
+        runtime.task(self.thread).run(agent="python:p", max_steps=1)
+
     def function(self, look: Callable[[AgentContext], object]) -> None:
         """Play a step by a function, as a new process would."""
 
         def play(context: AgentContext) -> Mapping[str, Any]:
             look(context)
-            return {"n": len(context.steps)}
+            return {"n": 1}
 
         runtime = TaskRuntime(self.world.store.path, players={"p": play})
         runtime.task(self.thread).step(agent="python:p")
@@ -133,6 +141,9 @@ WAYS: dict[str, Callable[[Way], object]] = {
         lambda context: [step.content for step in context.steps[-3:]]
     ),
     "step": Way.step,
+    "run": Way.run,
+    "show": lambda way: show_thread(way.world.store, way.thread),
+    "person's page": lambda way: build_page(way.context()),
 }
 
 LONG = {
@@ -140,7 +151,7 @@ LONG = {
     "small prompt": lambda way: build_prompt(way.context(), budget=2_000),
     "prompt of the kit": lambda way: build_prompt(way.loaded()),
 }
-"""What reads a hundred steps, if there are so many."""
+"""What reads fifty steps, if there are so many."""
 
 
 def count_reads(way: Way, read: Callable[[Way], object], monkeypatch: pytest.MonkeyPatch) -> int:
@@ -169,7 +180,7 @@ def test_each_way_into_a_turn_reads_as_much_at_any_depth(
     counts: dict[int, dict[str, int]] = {}
     for depth in (SHALLOW, MIDDLE, DEEP):
         while world.snapshot(thread).record.depth < depth:
-            world.step(thread, says({"n": depth}))
+            world.step(thread, says({"n": 1}))
         counts[depth] = {
             name: count_reads(way, read, monkeypatch)
             for name, read in (WAYS | LONG).items()

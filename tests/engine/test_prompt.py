@@ -144,7 +144,7 @@ def test_same_context_gives_the_same_prompt(budget: int) -> None:
     )
 
 
-def test_deep_thread_shows_its_newest_hundred_steps_and_reads_no_more() -> None:
+def test_deep_thread_shows_its_newest_fifty_steps_and_reads_no_more() -> None:
     step = DOCUMENT["steps"][0]
     read: list[int] = []
 
@@ -156,10 +156,10 @@ def test_deep_thread_shows_its_newest_hundred_steps_and_reads_no_more() -> None:
 
     prompt = build_prompt(parse_context(document))
 
-    assert "[… the first 9,899 steps are left out;" in prompt
-    assert "## Step 9900:" in prompt
+    assert "[… the first 9,949 steps are left out;" in prompt
+    assert "## Step 9950:" in prompt
     assert "## Step 10000, the newest" in prompt
-    assert read == list(range(9_999, 9_898, -1))
+    assert read == list(range(9_999, 9_948, -1))
     read.clear()
 
     build_prompt(parse_context(document), budget=1_000)

@@ -13,7 +13,7 @@ from uwf_git.engine.turn_context import AgentContext
 DEFAULT_BUDGET = 120_000
 """Characters, some 30,000 tokens: room for the agent's own work in every current model."""
 
-_MOST_OLDER = 100
+_MOST_OLDER = 50
 """Steps before the newest that are shown, so that a prompt costs the same at any depth."""
 
 _LONGEST_META = 2_000
@@ -24,7 +24,7 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
     """Build the prompt of a turn: the role, the task, the thread so far, how to answer.
 
     *budget* limits task, thread and state, in characters. The newest step is whole if it
-    fits, up to 100 older ones with their meta, newest first; notes say what was left out and how to
+    fits, up to 50 older ones with their meta, newest first; notes say what was left out and how to
     get it, and no step that is left out is read. The role's own words and the answer format are
     never cut.
     """
