@@ -149,7 +149,7 @@ def test_index_out_of_range_is_refused_without_reading(index: int) -> None:
     with pytest.raises(IndexError):
         lazy[index]
     with pytest.raises(TypeError):
-        lazy["x"]  # type: ignore[call-overload]
+        lazy["x"]  # type: ignore[call-overload]  # a list refuses it
     assert seen == []
 
 
