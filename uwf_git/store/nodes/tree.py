@@ -177,9 +177,18 @@ def _find(tree: Tree, name: bytes) -> ObjectID | None:
 
 
 def _make(content: bytes, growth: GrownFolder) -> ObjectID:
-    tree = Tree.from_string(content)
+    tree = _RawTree.from_string(content)
     growth.objects.append(tree)
     return tree.id
+
+
+class _RawTree(ShaFile):
+    """A tree that is only written: dulwich's Tree is parsed when it is made."""
+
+    type_name, type_num = Tree.type_name, Tree.type_num
+
+    def _deserialize(self, chunks: list[bytes]) -> None:
+        """Keep the raw chunks alone."""
 
 
 def _put(content: bytes, mode: int, name: str, oid: ObjectID) -> bytes:
