@@ -13,7 +13,7 @@ from bench.report import Limit, Row, Table
 from bench.timing import Case, Sample, find_peak_mib, ratio, take_turns, time_call, time_process
 from bench.world import Thread, World
 
-from uwf_git import AgentContext, TaskRuntime
+from uwf_git import AgentContext, TaskHandle, TaskRuntime
 from uwf_git.commands.inspect.context import get_context, render_prompt
 
 _STEPS_A_ROUND = 4
@@ -63,7 +63,8 @@ def _in_one_process(bench: Bench, threads: Mapping[str, Thread]) -> list[Table]:
     """Compare what an agent reads, and steps by the library's functions."""
     world, rounds = bench.world, bench.scale.depth_rounds * _STEPS_A_ROUND
     measured: dict[str, Callable[[Thread], Case]] = {
-        "steps by a function": lambda thread: _function_case(world, thread),
+        "steps by a function": lambda thread: _function_case(world, thread, _step),
+        "runs of ten steps by a function": lambda thread: _function_case(world, thread, _run),
         "contexts and the newest step": lambda thread: (
             lambda: time_call(lambda: get_context(thread.store, thread.id)["steps"][-1])
         ),
@@ -77,7 +78,15 @@ def _in_one_process(bench: Bench, threads: Mapping[str, Thread]) -> list[Table]:
     ]
 
 
-def _function_case(world: World, thread: Thread) -> Case:
+def _step(task: TaskHandle) -> None:
+    task.step(agent="python:player")
+
+
+def _run(task: TaskHandle) -> None:
+    task.run(agent="python:player", max_steps=10)
+
+
+def _function_case(world: World, thread: Thread, act: Callable[[TaskHandle], None]) -> Case:
     def play(context: AgentContext) -> Mapping[str, int]:
         return {"n": len(context.steps[-1].content)}
 
@@ -86,7 +95,7 @@ def _function_case(world: World, thread: Thread) -> Case:
 
     def case() -> Sample:
         with thread.kept_in_place():
-            return time_call(lambda: task.step(agent="python:player"))
+            return time_call(lambda: act(task))
 
     return case
 
