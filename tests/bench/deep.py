@@ -10,6 +10,8 @@ from typing import NamedTuple
 from bench.machine import find_git
 from bench.world import Thread, World, begin_endless, make_store, reopen_store
 
+from uwf_git.store.git.config import set_config
+
 
 class Scale(NamedTuple):
     """The scale of a run."""
@@ -78,6 +80,8 @@ class Bench:
             thread = begin_endless(
                 self.world, make_store(self.world, f"depth-{depth}", fsync=False)
             )
+            # Packing would go on in the background when all is measured.
+            set_config(os.path.join(thread.store.path, "config"), "gc.auto", "0")
             for _ in range(depth):
                 thread.step()
             self._threads[depth] = thread
@@ -96,7 +100,11 @@ class Bench:
             command = [git, "gc", "--quiet", "--prune=now"]
             subprocess.run(command, cwd=path, env=dict(self.world.environ), check=True)
             store = reopen_store(self.world, path, fsync=False)
-            self._packed[depth] = thread._replace(store=store)
+            packed = thread._replace(store=store)
+            with packed.kept_in_place():
+                # Trust belongs to the path of a store.
+                packed.step(trust=True)
+            self._packed[depth] = packed
         return self._packed[depth]
 
     def durable(self, thread: Thread) -> Thread:

@@ -4,24 +4,45 @@ The thread is put back after each turn, so each turn starts at the same depth; t
 depth take turns.
 """
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 
 from bench.cold import step_process
 from bench.deep import Bench
 from bench.report import Limit, Row, Table
-from bench.timing import Case, Sample, ratio, take_turns, time_call
-from bench.world import Thread
+from bench.timing import Case, Sample, find_peak_mib, ratio, take_turns, time_call, time_process
+from bench.world import Thread, World
+
+from uwf_git import AgentContext, TaskHandle, TaskRuntime
+from uwf_git.commands.inspect.context import get_context, render_prompt
 
 _STEPS_A_ROUND = 4
 """In one process, where a step is quick, and noise is large beside it."""
 
-_LIMIT = Limit("over_the_first", 1.2)
+_LIMIT = Limit("over_the_first", 1.15)
+
+_RESUME = """\
+import sys
+from uwf_git import TaskRuntime
+
+def play(context):
+    return {"n": len(context.steps[-1].content)}
+
+TaskRuntime(sys.argv[1], players={"player": play}).task(sys.argv[2]).step(agent="python:player")
+"""
+
+_KIT = """\
+import os, sys
+from uwf_git.agentkit import build_prompt, load_context
+
+build_prompt(load_context(os.environ, sys.argv[1:]))
+"""
 
 
 def measure_depth(bench: Bench) -> list[Table]:
     """Compare steps at several depths: in one process, with and without fsync, and cold."""
     scale = bench.scale
-    threads = {f"depth {depth:,}": bench.thread_at(depth) for depth in scale.depths}
+    threads = {_name(depth): bench.thread_at(depth) for depth in scale.depths}
     packed = bench.packed_thread_at(scale.large[0])
     if packed is not None:
         threads[f"depth {scale.large[0]:,}, after git gc"] = packed
@@ -31,9 +52,100 @@ def measure_depth(bench: Bench) -> list[Table]:
     # From here on with fsync, as it is by default; it is a setting of the store.
     threads = {name: bench.durable(thread) for name, thread in threads.items()}
     durable = _table("steps in one process", _cases(threads), rounds=steps)
-    shallow, _, deep, *_ = threads
-    cold = {name: step_process(bench.world, threads[name]) for name in (shallow, deep)}
-    return [fast, durable, _table("cold `uwf thread step`", cold, rounds=rounds)]
+    return [fast, durable, *_in_one_process(bench, threads), *_cold(bench, threads)]
+
+
+def _name(depth: int) -> str:
+    return f"depth {depth:,}"
+
+
+def _in_one_process(bench: Bench, threads: Mapping[str, Thread]) -> list[Table]:
+    """Compare what an agent reads, and steps by the library's functions."""
+    world, rounds = bench.world, bench.scale.depth_rounds * _STEPS_A_ROUND
+    measured: dict[str, Callable[[Thread], Case]] = {
+        "steps by a function": lambda thread: _function_case(world, thread, _step),
+        "runs of ten steps by a function": lambda thread: _function_case(world, thread, _run),
+        "contexts and the newest step": lambda thread: (
+            lambda: time_call(lambda: get_context(thread.store, thread.id)["steps"][-1])
+        ),
+        "prompts, which show at most 51 steps": lambda thread: (
+            lambda: time_call(lambda: render_prompt(get_context(thread.store, thread.id)))
+        ),
+    }
+    return [
+        _table(title, {name: make(each) for name, each in threads.items()}, rounds=rounds)
+        for title, make in measured.items()
+    ]
+
+
+def _step(task: TaskHandle) -> None:
+    task.step(agent="python:player")
+
+
+def _run(task: TaskHandle) -> None:
+    task.run(agent="python:player", max_steps=10)
+
+
+def _function_case(world: World, thread: Thread, act: Callable[[TaskHandle], None]) -> Case:
+    def play(context: AgentContext) -> Mapping[str, int]:
+        return {"n": len(context.steps[-1].content)}
+
+    runtime = TaskRuntime(thread.store.path, players={"player": play}, environ=world.environ)
+    task = runtime.task(thread.id)
+
+    def case() -> Sample:
+        with thread.kept_in_place():
+            return time_call(lambda: act(task))
+
+    return case
+
+
+def _cold(bench: Bench, threads: Mapping[str, Thread]) -> list[Table]:
+    """Compare whole processes at the first and the last depth."""
+    world, rounds = bench.world, bench.scale.depth_rounds
+    ends = {
+        name: threads[name]
+        for name in (_name(min(bench.scale.depths)), _name(max(bench.scale.depths)))
+    }
+    measured: dict[str, Callable[[Thread], Case]] = {
+        "cold `uwf thread step`": lambda thread: step_process(world, thread),
+        "a step by a function in a new process": lambda thread: _script(world, thread, _RESUME),
+        "the kit's context and prompt in a new process": lambda thread: _script(
+            world, thread, _KIT
+        ),
+    }
+    tables = [
+        _table(title, {name: make(each) for name, each in ends.items()}, rounds=rounds)
+        for title, make in measured.items()
+    ]
+    memory = {name: _peak_mib(world, thread) for name, thread in ends.items()}
+    first = next(iter(memory.values()))
+    rows = [
+        Row(name, {"peak_mib": peak, "over_the_first": peak / first}, (_LIMIT,))
+        for name, peak in memory.items()
+    ]
+    return [*tables, Table("memory of a step by a function in a new process", rows)]
+
+
+def _script(world: World, thread: Thread, script: str) -> Case:
+    argv = (sys.executable, "-c", script, *_place(thread, script))
+
+    def case() -> Sample:
+        with thread.kept_in_place():
+            environ = {**world.environ, "UWF_REPO": thread.store.path}
+            return time_process(argv, environ, log=world.path("log"))
+
+    return case
+
+
+def _place(thread: Thread, script: str) -> tuple[str, ...]:
+    return (thread.id,) if script is _KIT else (thread.store.path, thread.id)
+
+
+def _peak_mib(world: World, thread: Thread) -> float:
+    argv = (sys.executable, "-c", _RESUME, *_place(thread, _RESUME))
+    with thread.kept_in_place():
+        return find_peak_mib(argv, world.environ, log=world.path("log"))
 
 
 def step_case(thread: Thread) -> Case:

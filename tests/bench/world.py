@@ -16,6 +16,7 @@ from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
+from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.definition.definition import Definition, RoleDefinition
 from uwf_git.model.thread_id import ThreadId
@@ -67,9 +68,9 @@ class Thread(NamedTuple):
     caller: Caller
     id: ThreadId
 
-    def step(self) -> None:
-        """Take a step whose player does nothing."""
-        step_thread(self.store, self.caller, StepRequest(self.id, _play))
+    def step(self, *, trust: bool = False) -> None:
+        """Take a step whose player does nothing; *trust* its agent from now on."""
+        step_thread(self.store, self.caller, StepRequest(self.id, _play, Choice(trust=trust)))
 
     @contextmanager
     def kept_in_place(self) -> Iterator[None]:

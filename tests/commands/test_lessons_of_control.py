@@ -27,7 +27,7 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
-from uwf_git.commands.inspect.context import get_context, get_prompt
+from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.lock import find_holder
@@ -135,7 +135,7 @@ def test_agent_that_hangs_in_silence_is_ended_by_its_own_limit(world: World) -> 
     assert (attempt["content"], attempt["stderr"]) == ("half of it\n", "so far\n")
     # Nothing is thrown away: the thread goes on, and the next prompt knows why.
     assert world.snapshot(thread).record.status == "ready"
-    assert "it exceeded its time limit" in get_prompt(world.store, thread)
+    assert "it exceeded its time limit" in render_prompt(get_context(world.store, thread))
 
 
 def test_work_that_was_interrupted_is_a_checkpoint(world: World) -> None:
@@ -213,7 +213,9 @@ def test_agent_stands_where_its_thread_works_and_is_reported_where(
     world.caller = world.caller._replace(cwd="/")
     assert (elsewhere / "here").read_text() == f"{elsewhere.resolve()}\n"
     assert get_context(world.store, thread)["workdir"] == str(elsewhere)
-    assert f"You work in the directory {elsewhere}." in get_prompt(world.store, thread)
+    assert f"You work in the directory {elsewhere}." in render_prompt(
+        get_context(world.store, thread)
+    )
 
 
 def test_drive_that_waits_before_it_tries_again_hears_that_it_is_over(world: World) -> None:

@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -44,7 +44,7 @@ def never_asked(condition: str) -> bool:
     raise AssertionError(condition)
 
 
-def no_history() -> Iterator[StepSummary]:
+def no_history() -> list[StepSummary]:
     raise AssertionError("history was loaded")
 
 

@@ -6,6 +6,7 @@ from agentkit.conftest import DOCUMENT, MakeContext
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uwf_git.engine.lazy_list import lazy_list
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import parse_context
 
@@ -141,3 +142,26 @@ def test_same_context_gives_the_same_prompt(budget: int) -> None:
     assert build_prompt(parse_context(DOCUMENT), budget=budget) == build_prompt(
         parse_context(DOCUMENT), budget=budget
     )
+
+
+def test_deep_thread_shows_its_newest_fifty_steps_and_reads_no_more() -> None:
+    step = DOCUMENT["steps"][0]
+    read: list[int] = []
+
+    def load(place: int) -> dict[str, Any]:
+        read.append(place)
+        return {**step, "meta": {"place": place}}
+
+    document = DOCUMENT | {"steps": lazy_list(10_000, load), "depth": 10_000}
+
+    prompt = build_prompt(parse_context(document))
+
+    assert "[… the first 9,949 steps are left out;" in prompt
+    assert "## Step 9950:" in prompt
+    assert "## Step 10000, the newest" in prompt
+    assert read == list(range(9_999, 9_948, -1))
+    read.clear()
+
+    build_prompt(parse_context(document), budget=1_000)
+
+    assert len(read) < 30

@@ -1,4 +1,10 @@
+import copy
+import dataclasses
+import json
+import pickle
+import zlib
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +22,7 @@ from uwf_git import (
     TaskRuntime,
 )
 from uwf_git.agentkit import AgentResult
+from uwf_git.errors import StoreDamaged
 from uwf_git.library.players import PlayerFunction
 
 KEY = "sk-" + "a1B2c3D4" * 4
@@ -45,6 +52,59 @@ def test_function_gets_the_context_of_its_turn(runtime: TaskRuntime, task: TaskH
     )
     assert [step.role for step in context.steps] == ["writer", "checker"]
     assert context.steps[0].meta == {"text": "Do it. (1)"}
+
+
+def test_steps_of_a_context_can_be_read_later_and_by_several_python_threads(
+    store: str,
+) -> None:
+    seen: list[AgentContext] = []
+
+    def look(context: AgentContext) -> Mapping[str, Any]:
+        seen.append(context)
+        return write(context)
+
+    runtime = TaskRuntime(store, players={"writer": look, "checker": check})
+    runtime.start(DEMO, "Do it.").run()
+
+    first, second = seen
+    # Bound to their moments, though the task has ended since.
+    assert (len(first.steps), len(second.steps)) == (0, 2)
+    assert second.steps[-1].meta == {"ok": False}
+    with ThreadPoolExecutor(4) as pool:
+        read = list(pool.map(lambda place: second.steps[place % 2].role, range(40)))
+    assert read == ["writer", "checker"] * 20
+    document = json.loads(json.dumps(dataclasses.asdict(second)))
+    assert [step["role"] for step in document["steps"]] == ["writer", "checker"]
+    assert pickle.loads(pickle.dumps(second)) == second == copy.deepcopy(second)
+
+
+def test_damaged_step_stops_a_function_that_reads_it(store: str) -> None:
+    def look(context: AgentContext) -> Mapping[str, Any]:
+        looked.append([step.meta for step in context.steps[looked_at]])
+        return write(context)
+
+    looked: list[Any] = []
+    looked_at = slice(0, None)
+    task = TaskRuntime(store, players={"writer": look, "checker": check}).start(DEMO, "Do it.")
+    task.run(max_steps=2)
+    damage_blob(store, b'"Do it. (1)"')
+
+    with pytest.raises(StoreDamaged):
+        task.step()
+    assert (task.query().status, task.query().error) == ("ready", None)
+    looked_at = slice(-1, None)
+    task.step()
+
+    assert looked == [[], [{"ok": False}]]
+
+
+def damage_blob(store: str, text: bytes) -> None:
+    """Overwrite each blob with *text*, as a bad disk would."""
+    for path in Path(store, "objects").glob("??/*"):
+        content = zlib.decompress(path.read_bytes())
+        if content.startswith(b"blob") and text in content:
+            path.chmod(0o644)
+            path.write_bytes(b"not what was written")
 
 
 def test_player_that_starts_a_task_names_itself_as_the_parent(store: str) -> None:

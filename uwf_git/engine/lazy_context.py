@@ -3,11 +3,13 @@
 A step must cost the same at any depth (DESIGN, "One step"), and most conditions look at ``meta``
 alone. It is a real dict because jsonata tests ``isinstance(…, dict)``, so each way around
 ``__getitem__`` that C code has is overridden by name. It reads as the plain dict would, loads at
-most once successfully, and cannot be changed.
+most once successfully, and cannot be changed. A history that is a ``LazyList`` stays one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
+
+from uwf_git.engine.lazy_list import LazyList
 
 HISTORY = "history"
 
@@ -31,11 +33,18 @@ class LazyContext(dict[str, Any]):
     def mapped(self, change: Callable[[Any], Any]) -> "LazyContext":
         """Return the same context with *change* applied to every value, lazily to the history."""
         known = {key: change(dict.__getitem__(self, key)) for key in self if key != HISTORY}
-        return LazyContext(known, lambda: change(self[HISTORY]))
+
+        def load() -> Any:
+            history = self[HISTORY]
+            return history.mapped(change) if isinstance(history, LazyList) else change(history)
+
+        return LazyContext(known, load)
 
     def _loaded(self) -> dict[str, Any]:
         if self._load is not None:
-            super().__setitem__(HISTORY, list(self._load()))
+            history = self._load()
+            known = history if isinstance(history, LazyList) else list(history)
+            super().__setitem__(HISTORY, known)
             # Only after success: a loader that failed is called again, and fails again, instead of
             # "[]".
             self._load = None

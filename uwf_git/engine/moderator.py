@@ -8,10 +8,11 @@ machine. Rules (DESIGN, "One step"):
  4. If none holds, that is an error, never an end.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from uwf_git.engine.lazy_context import LazyContext
+from uwf_git.engine.lazy_list import map_list
 from uwf_git.errors import Refused
 from uwf_git.model.transition import Graph, Transition
 
@@ -104,19 +105,19 @@ def next_role(graph: Graph, position: str, holds: Callable[[str], bool]) -> str:
 
 
 def build_context(
-    position: Position, load_history: Callable[[], Iterable[StepSummary]]
+    position: Position, load_history: Callable[[], Sequence[StepSummary]]
 ) -> LazyContext:
     """Return what a condition sees at *position*.
 
     *load_history* returns the steps before the one just done, oldest first: at depth 3, two
     (seed 000's example). It is called only if a condition reads ``history``, and never where there
-    can be no earlier step.
+    can be no earlier step. Of a ``LazyList`` only those are read that the condition looks at.
     """
 
-    def summaries() -> list[dict[str, Any]]:
+    def summaries() -> Sequence[dict[str, Any]]:
         if position.depth <= 1:
             return []
-        return [{"role": step.role, "meta": step.meta} for step in load_history()]
+        return map_list(load_history(), lambda step: {"role": step.role, "meta": step.meta})
 
     known = {
         "role": position.role,

@@ -13,6 +13,9 @@ from uwf_git.engine.turn_context import AgentContext
 DEFAULT_BUDGET = 120_000
 """Characters, some 30,000 tokens: room for the agent's own work in every current model."""
 
+_MOST_OLDER = 50
+"""Steps before the newest that are shown, so that a prompt costs the same at any depth."""
+
 _LONGEST_META = 2_000
 _LONGEST_HINT = 8_000
 
@@ -21,8 +24,9 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
     """Build the prompt of a turn: the role, the task, the thread so far, how to answer.
 
     *budget* limits task, thread and state, in characters. The newest step is whole if it
-    fits, the older ones with their meta, newest first; notes say what was left out and how to get
-    it. The role's own words and the answer format are never cut.
+    fits, up to 50 older ones with their meta, newest first; notes say what was left out and how to
+    get it, and no step that is left out is read. The role's own words and the answer format are
+    never cut.
     """
     task = _cut(context.start.prompt, budget // 2, context)
     left = budget - len(task)
@@ -80,38 +84,44 @@ def _build_last_error(context: AgentContext) -> list[str]:
 
 
 def _build_history(context: AgentContext, budget: int) -> list[str]:
-    if not context.steps:
+    # A context may have only the last steps of its thread.
+    count = max(context.depth, len(context.steps))
+    if count == 0:
         return ["Nothing has been done yet: yours is the first step."]
-    last = _build_newest(context, budget * 3 // 4)
+    if not context.steps:
+        return [f"The steps before yours are left out; {_whole(context)}."]
+    last = _build_newest(context, count, budget * 3 // 4)
     heading = "# The thread so far, oldest step first"
-    if len(context.steps) == 1:
+    if count == 1:
         return [heading, last]
     note = f"The texts of the steps before the newest are left out; {_whole(context)}."
-    return [heading, note, *_build_older(context, budget - len(last)), last]
+    return [heading, note, *_build_older(context, count, budget - len(last)), last]
 
 
-def _build_newest(context: AgentContext, budget: int) -> str:
+def _build_newest(context: AgentContext, count: int, budget: int) -> str:
     step = context.steps[-1]
     meta = _cut(_json(step.meta), budget // 4, context)
     content = _cut(step.content, budget - len(meta), context)
-    heading = f"## Step {len(context.steps)}, the newest: {step.role}"
+    heading = f"## Step {count}, the newest: {step.role}"
     parts = [heading, _mark("meta", meta)]
     return "\n\n".join([*parts, _mark("content", content)] if content else parts)
 
 
-def _build_older(context: AgentContext, budget: int) -> list[str]:
+def _build_older(context: AgentContext, count: int, budget: int) -> list[str]:
     """Show the steps before the newest, as many of the latest as there is room for."""
     shown: list[str] = []
-    for number in range(len(context.steps) - 1, 0, -1):
-        step = context.steps[number - 1]
+    left_out = count - 1
+    for step in reversed(context.steps[-_MOST_OLDER - 1 : -1]):
         meta = _mark("meta", _cut(_json(step.meta), _LONGEST_META, context))
         size = f", {len(step.content):,} characters of text" if step.content else ""
-        text = f"## Step {number}: {step.role}{size}\n\n{meta}"
+        text = f"## Step {left_out}: {step.role}{size}\n\n{meta}"
         budget -= len(text)
         if budget < 0:
-            shown.append(f"[… the first {number:,} steps are left out; {_whole(context)} …]")
             break
         shown.append(text)
+        left_out -= 1
+    if left_out:
+        shown.append(f"[… the first {left_out:,} steps are left out; {_whole(context)} …]")
     return shown[::-1]
 
 

@@ -4,9 +4,11 @@ Each stage has all of the stage before it, and no stage has anything that ``uwf 
 would not print.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from uwf_git.engine.lazy_list import LazyList
 from uwf_git.errors import Refused
 
 
@@ -97,8 +99,11 @@ class ModeratorContext:
 
     thread_id: str
     start: Start
-    steps: tuple[Step, ...]
-    """Oldest first."""
+    steps: Sequence[Step]
+    """Oldest first. Each is read when it is accessed, the newest without the rest.
+
+    `len`, negative indexes and slices read nothing else; a loop from the oldest reads them all.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +149,8 @@ def build_extract_context(context: AgentContext, agent_content: str) -> ExtractC
 def parse_context(document: Any) -> AgentContext:
     """Parse the document that ``uwf thread context`` prints. Unknown keys are ignored.
 
+    Steps that are a lazy list are read, and parsed, when they are accessed.
+
     Raises:
         BadContext: something is missing, or of the wrong kind; it says what.
     """
@@ -152,7 +159,7 @@ def parse_context(document: Any) -> AgentContext:
     return AgentContext(
         thread_id=root.text("thread"),
         start=_parse_start(root.part("start")),
-        steps=tuple(_parse_step(step) for step in root.parts("steps")),
+        steps=_parse_steps(root),
         workflow=_parse_workflow(root.part("workflow")),
         current_role=_parse_role(root.part("role")),
         head=root.text("head"),
@@ -191,6 +198,13 @@ def _parse_start(part: "_Fields") -> Start:
         depth=part.find_number("depth") or 0,
         parent_thread=part.find_text("parentThread"),
     )
+
+
+def _parse_steps(root: "_Fields") -> Sequence[Step]:
+    steps = root.anything("steps")
+    if isinstance(steps, LazyList):
+        return steps.mapped(lambda step: _parse_step(_Fields(step, "a step")))
+    return tuple(map(_parse_step, root.parts("steps")))
 
 
 def _parse_step(part: "_Fields") -> Step:

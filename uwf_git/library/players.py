@@ -12,12 +12,12 @@ from typing import Any, Protocol
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.agent_run.mask import Secrets, mask_played
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.inspect.context import get_context
+from uwf_git.commands.inspect.context import build_context
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.debug_log import debug
 from uwf_git.engine.masking import find_secrets
 from uwf_git.engine.turn_context import AgentContext, parse_context
-from uwf_git.errors import Refused, UwfError
+from uwf_git.errors import Refused, StoreDamaged, UwfError
 
 PREFIX = "python:"
 
@@ -109,7 +109,7 @@ class RolePlayer:
 
 
 def _call(function: PlayerFunction, turn: Turn, now_ms: Callable[[], int]) -> Played:
-    context = parse_context(get_context(turn.store, turn.thread, role=turn.role))
+    context = parse_context(build_context(turn.store, turn.snapshot, turn.role))
     started_ms = now_ms()
     error: dict[str, Any] | None = None
     hint, trace, reply = None, "", None
@@ -117,6 +117,9 @@ def _call(function: PlayerFunction, turn: Turn, now_ms: Callable[[], int]) -> Pl
         reply = _read_result(function(context))
     except KeyboardInterrupt:
         error = {"kind": "interrupted", "message": "it was interrupted"}
+    except StoreDamaged:
+        # The task's own steps are read when the function accesses them: no fault of the function.
+        raise
     except UwfError as failure:
         error, hint = {"kind": failure.code, "message": failure.message}, failure.hint
     except Exception as failure:  # noqa: BLE001 (any exception of a player is recorded as a failed attempt)

@@ -10,6 +10,7 @@ from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, 
 from uwf_git.agentkit.extraction.extract import NoMeta
 from uwf_git.agentkit.extraction.ladder import describe_failure
 from uwf_git.agentkit.programs.playing import build_question
+from uwf_git.engine.lazy_list import lazy_list
 from uwf_git.errors import BadUsage
 
 # An adapter whose program is a shell script; it tells its session on the first line.
@@ -213,7 +214,7 @@ STEPS = [
 
 
 def test_conversation_of_the_last_visit_goes_on_if_asked_for(context: MakeContext) -> None:
-    known = context(steps=STEPS)
+    known = context(steps=STEPS, visit=5)
 
     question = build_question(Named(), known, {"resume": "visits"}, environ={})
 
@@ -268,3 +269,32 @@ def test_failures_have_a_kind_and_a_price() -> None:
         "kind": "no-meta",
         "usage": {"turns": 2},
     }
+
+
+@pytest.mark.parametrize("resume", ["visits", "never"])
+def test_looking_for_a_conversation_reads_no_more_than_that(
+    context: MakeContext, resume: str
+) -> None:
+    read: list[int] = []
+
+    def load(place: int) -> dict[str, Any]:
+        read.append(place)
+        session = "old" if place < 990 else "new"
+        return step("reviewer", "uwf-fake", session, place)
+
+    known = context(steps=lazy_list(1_000, load), visit=1_001, depth=1_000)
+
+    question = build_question(Named(), known, {"resume": resume}, environ={})
+
+    spent = {"outputTokens": sum(range(990, 1_000))}
+    assert (question.session, question.spent) == (
+        ("new", spent) if resume == "visits" else (None, {})
+    )
+    # The prompt shows fifty older steps.
+    assert min(read) >= 949
+
+
+def test_first_visit_looks_for_no_conversation(context: MakeContext) -> None:
+    known = context(steps=[step("reviewer", "uwf-fake", "s1", 1)], visit=1)
+
+    assert build_question(Named(), known, {"resume": "visits"}, environ={}).session is None

@@ -43,3 +43,29 @@ def test_ended_thread_has_no_context(uwf: Uwf) -> None:
     uwf.json("thread", "kill", thread)
 
     assert uwf("thread", "context", thread).status == 1
+
+
+def test_only_the_last_steps_are_printed(uwf: Uwf) -> None:
+    refused = """
+        case "$UWF_ROLE" in
+        checker) printf '{"meta": {"ok": false}}' ;;
+        *) printf '{"meta": {"text": "x"}}' ;;
+        esac
+    """
+    thread = uwf.begun(uwf.agent(refused, name="strict"))
+    uwf.json("thread", "run", thread, "--max-steps", "3")
+    whole = uwf.json("thread", "context", thread)
+    assert [step["role"] for step in whole["steps"]] == ["writer", "checker", "writer"]
+
+    for last in (0, 1, 2, 9):
+        context = uwf.json("thread", "context", thread, "--last", str(last))
+        assert context == whole | {"steps": whole["steps"][3 - min(last, 3) :]}
+    past = uwf.json("thread", "context", thread, "--at", "3", "--last", "1")
+    assert past["steps"] == whole["steps"][1:2]
+    prompt = uwf("thread", "context", thread, "--prompt", "--last", "2").out
+    assert "[… the first 1 steps are left out;" in prompt
+    assert "## Step 2: checker" in prompt
+    assert "## Step 3, the newest: writer" in prompt
+    prompt = uwf("thread", "context", thread, "--prompt", "--last", "0").out
+    assert "The steps before yours are left out" in prompt
+    assert uwf("thread", "context", thread, "--last", "-1").status == 2

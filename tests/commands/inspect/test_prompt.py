@@ -1,16 +1,16 @@
 import pytest
 from commands.world import World, says
 
-from uwf_git.commands.inspect.context import NotItsTurn, get_prompt
+from uwf_git.commands.inspect.context import NotItsTurn, get_context, render_prompt
 
 
 def test_prompt_is_for_the_next_role(world: World) -> None:
     thread = world.begun()
-    assert get_prompt(world.store, thread).startswith("# You are writer\n")
+    assert render_prompt(get_context(world.store, thread)).startswith("# You are writer\n")
 
     world.step(thread, says({"text": "x"}, "What was said."))
 
-    prompt = get_prompt(world.store, thread)
+    prompt = render_prompt(get_context(world.store, thread))
     assert prompt.startswith("# You are checker\n")
     assert "What was said." in prompt
 
@@ -18,6 +18,8 @@ def test_prompt_is_for_the_next_role(world: World) -> None:
 def test_role_can_be_named(world: World) -> None:
     thread = world.begun()
 
-    assert get_prompt(world.store, thread, role="checker").startswith("# You are checker\n")
+    assert render_prompt(get_context(world.store, thread, role="checker")).startswith(
+        "# You are checker\n"
+    )
     with pytest.raises(NotItsTurn):
-        get_prompt(world.store, thread, role="nobody")
+        render_prompt(get_context(world.store, thread, role="nobody"))

@@ -6,6 +6,7 @@ import pytest
 from commands.world import World, says
 
 from uwf_git.agentkit.step_files import read_submitted
+from uwf_git.commands.mcp import calls
 from uwf_git.commands.mcp.calls import (
     BadArgument,
     NoStep,
@@ -181,3 +182,22 @@ def test_nothing_is_taken_where_no_step_is_taken(world: World, place: McpPlace) 
     world.step(place.thread)
     with pytest.raises(Refused):
         submit_result(place, {"meta": {"ok": True}})
+
+
+def test_long_thread_is_read_from_its_newest_events(
+    world: World, place: McpPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert place.thread is not None
+    monkeypatch.setattr(calls, "MOST_EVENTS", 2)
+    assert "only the newest" not in read_thread(place, {})
+    for number in range(2):
+        world.step(place.thread, says({"ok": False}, f"checked {number}"))
+        world.step(place.thread, says({"text": f"text {number}"}, f"written {number}"))
+
+    told = read_thread(place, {})
+
+    assert "written 1" in told
+    assert "checked 1" in told
+    assert "written 0" not in told
+    assert told.endswith("[… only the newest 2 events; ask for more with last]\n")
+    assert "written 0" in read_thread(place, {"last": 9})

@@ -129,8 +129,42 @@ def test_condition_that_does_not_ask_for_history_does_not_load_it(world: World) 
     assert world.step(thread, says({"n": 4})).depth == 5
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "history[-1].meta.n = 2 and history[-2].meta.n = 1",
+        'history[-1].(role = "worker" and meta.n = 2)',
+        "$count(history) = depth - 1",
+    ],
+)
+def test_condition_that_looks_at_the_newest_steps_reads_no_others(
+    world: World, condition: str
+) -> None:
+    thread = world.begun(ROUNDS % f"depth < 4 or ({condition})")
+    for number in range(4):
+        world.step(thread, says({"n": number}))
+    damage(world, thread, step=1)
+    world.reopen()
+
+    assert world.step(thread, says({"n": 4})).depth == 5
+
+
+def test_conditions_that_look_back_further_and_further_see_each_step(world: World) -> None:
+    way = "  - {from: worker, to: worker, when: 'history[-%d].meta.n = 99'}\n"
+    thread = world.begun(
+        "name: back\nroles: {worker: {}}\nmoderator:\n  - {from: $START, to: worker}\n"
+        + "".join(way % back for back in range(1, 8))
+        + "  - {from: worker, to: worker, when: 'depth = 1 or $sum(history.meta.n) < 21'}\n"
+        + "  - {from: worker, to: $END}\n"
+    )
+    for number in range(8):
+        world.step(thread, says({"n": number}))
+
+    assert world.step(thread).status == "completed"
+
+
 def test_condition_that_asks_for_damaged_history_says_so(world: World) -> None:
-    thread = world.begun(ROUNDS % "$count(history) < 9")
+    thread = world.begun(ROUNDS % "$max(history.meta.n) < 9")
     for number in range(3):
         world.step(thread, says({"n": number}))
     damage(world, thread, step=1)

@@ -186,3 +186,36 @@ def test_files_that_are_no_nodes_are_not_listed() -> None:
     inner = a_tree(**{"0": (TREE_MODE, stored(objects, leaf))})
     folder = stored(objects, a_tree(**{"0": (TREE_MODE, stored(objects, inner))}))
     assert list(find_names(objects, folder, "")) == []
+
+
+@given(st.lists(st.text(st.characters(codec="ascii"), max_size=3), max_size=60, unique=True))
+def test_folders_are_written_as_dulwich_would_write_them(many: list[str]) -> None:
+    objects = MemoryObjectStore()
+    folder: ObjectID | None = None
+    for text in many:
+        folder = grown(objects, text_node(text), onto=folder)
+    waiting = [] if folder is None else [folder]
+    while waiting:
+        raw = get_tree(objects, waiting.pop())
+        tree = Tree()
+        for entry in raw.items():
+            tree[entry.path] = (entry.mode, entry.sha)
+            waiting += [entry.sha] if entry.mode == TREE_MODE else []
+        assert (tree.id, tree.as_raw_string()) == (raw.id, raw.as_raw_string())
+
+
+def test_odd_entries_keep_their_places() -> None:
+    objects = MemoryObjectStore()
+    node = text_node("hello")
+    first = node.hash[0]
+    blob = Blob.from_string(b"x")
+    tree = Tree()
+    for name in (first + "-", first + "0", "~"):
+        tree[name.encode()] = (FILE_MODE, blob.id)
+    folder = get_tree(objects, grown(objects, node, onto=stored(objects, blob, tree)))
+    expected = Tree()
+    for entry in folder.items():
+        expected[entry.path] = (entry.mode, entry.sha)
+
+    assert len(folder) == 4
+    assert folder.as_raw_string() == expected.as_raw_string()

@@ -6,7 +6,7 @@ forget silently. The agent's words and their cost are kept when the turn fails.
 
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from uwf_git.agentkit.arguments import parse_arguments
@@ -148,15 +148,28 @@ def _find_session(
     """Return the conversation to resume, and what the role's turns in it have cost."""
     if resume not in ("", "never", "visits"):
         raise BadUsage(f"resume is {resume!r:.100}", hint="resume=visits, or resume=never")
-    mine = [step for step in context.steps if _is_mine(step, adapter, context)]
-    if resume != "visits" or not adapter.resumes or not mine or mine[-1].session is None:
+    if resume != "visits" or not adapter.resumes:
         return None, {}
-    session = mine[-1].session
+    session: str | None = None
     spent: dict[str, Any] = {}
-    for step in mine:
-        if step.session == session:
-            spent = add_usage(spent, step.usage)
+    for step in _walk_mine(adapter, context):
+        session = session or step.session
+        # A conversation that was left is never taken up again.
+        if step.session is None or step.session != session:
+            break
+        spent = add_usage(step.usage, spent)
     return session, spent
+
+
+def _walk_mine(adapter: Adapter, context: AgentContext) -> Iterator[Step]:
+    """Yield the role's steps by the same program, newest first; read no more than its visits."""
+    visits = context.visit - 1
+    for step in reversed(context.steps):
+        if visits == 0:
+            return
+        visits -= step.role == context.current_role.name
+        if _is_mine(step, adapter, context):
+            yield step
 
 
 def _is_mine(step: Step, adapter: Adapter, context: AgentContext) -> bool:

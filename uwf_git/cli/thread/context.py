@@ -1,15 +1,17 @@
 """`uwf thread context`."""
 
+from typing import Any
+
 import click
 
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.counts import Count
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stdout
 from uwf_git.commands.inspect.context import (
     get_context,
     get_past_context,
-    get_prompt,
     render_prompt,
 )
 from uwf_git.commands.lifecycle.fork import find_fork_point
@@ -29,12 +31,19 @@ from uwf_git.store.threads.heads import get_head, resolve_thread
     metavar="STEP",
     help="What the agent of a past step was given: its number or hash, or a commit.",
 )
+@click.option(
+    "--last",
+    type=Count(0),
+    metavar="N",
+    help="Only the newest N steps; those before them are not read.",
+)
 @click.option("--prompt", is_flag=True, help="Print it as one text, for a model.")
-def command(
+def command(  # noqa: PLR0913, PLR0917 (click passes each option)
     session: Session,
     thread: str,
     role: str | None,
     at: str | None,
+    last: int | None,
     prompt: bool,  # noqa: FBT001 (click's way)
 ) -> None:
     """Print the context of the agent whose turn it is, or was.
@@ -48,17 +57,25 @@ def command(
             raise BadUsage("--role and --at exclude each other", hint="a past step has its role")
         store = session.open_store()
         head = get_head(store, resolve_thread(store, thread))
-        past = get_past_context(store, find_fork_point(store, head, at))
-        if prompt:
-            write_stdout(render_prompt(past))
-        else:
-            emit(session, past)
+        _print(session, get_past_context(store, find_fork_point(store, head, at)), last, prompt)
         return
     environ = session.environ
     if role is None and environ.get("UWF_THREAD_ID") == thread:
         role = environ.get("UWF_ROLE") or None
+    _print(session, get_context(session.open_store(), thread, role=role), last, prompt)
+
+
+def _print(
+    session: Session,
+    context: dict[str, Any],
+    last: int | None,
+    prompt: bool,  # noqa: FBT001 (as above)
+) -> None:
+    if last is not None:
+        steps = context["steps"]
+        context["steps"] = steps[max(0, len(steps) - last) :]
     if prompt:
         # A model gets the same bytes as from the kit: no format changes them.
-        write_stdout(get_prompt(session.open_store(), thread, role=role))
-        return
-    emit(session, get_context(session.open_store(), thread, role=role))
+        write_stdout(render_prompt(context))
+    else:
+        emit(session, context)

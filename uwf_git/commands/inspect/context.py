@@ -57,6 +57,8 @@ def load_thread_context(repo: str, thread: str, *, role: str | None = None) -> d
 def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str, Any]:
     """Return the context of a turn of *role* (None: the next role) in the thread *text*.
 
+    Its steps are a lazy list: each is read when it is accessed, as it was at this moment.
+
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
         ThreadNotActive, NotItsTurn: no turn is left, or there is no such role.
@@ -65,7 +67,7 @@ def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str
     snapshot = read_snapshot(store, head.commit)
     if head.archived:
         raise ThreadNotActive(snapshot)
-    return _build_context(store, snapshot, role)
+    return build_context(store, snapshot, role)
 
 
 def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
@@ -85,7 +87,7 @@ def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
     # A patch that came while the agent worked was not in its context.
     while before.record.event in CONTROLS and before.commit.time_s * _MS > started_ms:
         before = read_snapshot(store, before.commit.parents[0])
-    return _build_context(store, before, record.role)
+    return build_context(store, before, record.role)
 
 
 def _find_start_ms(taken: Snapshot) -> int:
@@ -97,13 +99,18 @@ def _find_start_ms(taken: Snapshot) -> int:
     return started_ms
 
 
-def _build_context(store: Store, snapshot: Snapshot, role: str | None) -> dict[str, Any]:
+def build_context(store: Store, snapshot: Snapshot, role: str | None) -> dict[str, Any]:
+    """Return the context of a turn of *role* (None: the next role) at the commit of *snapshot*.
+
+    Raises:
+        NotItsTurn: no turn is left, or there is no such role.
+    """
     present = snapshot.get_present()
     workflow = parse_workflow(snapshot.get_node(present.workflow))
     role = role or decide_next(snapshot, present, workflow)
     _check_role(snapshot, workflow, role)
     start = snapshot.get_start()
-    document: dict[str, Any] = {
+    return {
         "thread": snapshot.record.thread,
         "workflow": {
             "hash": workflow.hash,
@@ -128,7 +135,6 @@ def _build_context(store: Store, snapshot: Snapshot, role: str | None) -> dict[s
         "hint": present.hint or None,
         "workdir": find_workdir(store, snapshot.record.thread),
     }
-    return document
 
 
 def _check_role(snapshot: Snapshot, workflow: Workflow, role: str) -> None:
@@ -156,11 +162,6 @@ def _view_role(snapshot: Snapshot, workflow: Workflow, name: str) -> dict[str, A
 
 def _last_error(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
     return view_error(snapshot, present.last_attempt)
-
-
-def get_prompt(store: Store, text: str, *, role: str | None = None) -> str:
-    """Return the prompt of a turn of *role*, as ``get_context``."""
-    return render_prompt(get_context(store, text, role=role))
 
 
 def render_prompt(context: dict[str, Any]) -> str:

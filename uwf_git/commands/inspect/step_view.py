@@ -7,11 +7,13 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from uwf_git.engine.lazy_list import LazyList, lazy_list
 from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, STEP
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
 from uwf_git.store.threads.snapshot import Snapshot, check_type, get_typed
+from uwf_git.store.threads.step_chain import StepChain
 
 _COPIED = ("startedAt", "durationMs", "usage", "session", "rung", "state")
 _REFERRED = {"prompt": "prompt", "trace": "trace", "log": "stderr", "execContext": "execContext"}
@@ -47,17 +49,14 @@ def _name_referred(payload: Mapping[str, Any], names: Iterable[str]) -> dict[str
     return {name: find_reference(payload[at]) for name, at in fields.items() if at in payload}
 
 
-def view_steps(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """Return the documents of all steps, oldest first.
+def view_steps(snapshot: Snapshot) -> LazyList[dict[str, Any]]:
+    """Return the documents of all steps, oldest first, each read when it is accessed.
 
-    Raises:
+    Raises (when one of them is read):
         MissingNode, DamagedNode, DamagedCommit: the chain is broken.
     """
-    commands = Commands(snapshot)
-    chain = (node for node in snapshot.walk_chain() if "prev" in node.payload)
-    views = [_view_step(snapshot, step, commands) for step in chain]
-    views.reverse()
-    return views
+    commands, chain = Commands(snapshot), StepChain(snapshot)
+    return lazy_list(len(chain), lambda place: _view_step(snapshot, chain.get(place), commands))
 
 
 def view_attempt(snapshot: Snapshot, name: NodeHash | None) -> dict[str, Any] | None:

@@ -19,6 +19,7 @@ from uwf_git.commands.mcp.place import McpPlace
 from uwf_git.commands.turn.check_meta import find_reply_problem
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.store.disk.durable import replace_file
+from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head, resolve_thread
 from uwf_git.store.threads.snapshot import read_snapshot
 
@@ -26,6 +27,9 @@ SUBMITTED = "submitted.json"
 
 # More than a model can read at once.
 _LONGEST_TEXT = 400_000
+
+MOST_EVENTS = 200
+"""How many of the newest are read if no number is given: a thread may have any number."""
 
 # The agent prints it, with what the kit adds.
 _LONGEST_RESULT = DEFAULT_MAX_OUTPUT_BYTES - 1024**2
@@ -73,14 +77,22 @@ def read_thread(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     last = arguments.get("last")
     if last is not None and (not _is_whole(last) or last < 1):
         raise BadArgument("last", "is a whole number from 1")
+    store, thread = place.open_store(), _thread(place, arguments)
     text, length = [], 0
-    for piece in render_thread(place.open_store(), _thread(place, arguments), last=last):
+    for piece in render_thread(store, thread, last=last or MOST_EVENTS):
         text.append(piece)
         length += len(piece)
         if length > _LONGEST_TEXT:
             cut = "\n\n[… cut here; ask for the last few steps, or for one with read_step]\n"
             return "".join(text)[:_LONGEST_TEXT] + cut
+    if last is None and _count_steps(store, thread) > MOST_EVENTS:
+        text.append(f"\n\n[… only the newest {MOST_EVENTS} events; ask for more with last]\n")
     return "".join(text)
+
+
+def _count_steps(store: Store, thread: str) -> int:
+    head = get_head(store, resolve_thread(store, thread))
+    return read_snapshot(store, head.commit).record.depth
 
 
 def read_step(place: McpPlace, arguments: Mapping[str, Any]) -> str:

@@ -47,7 +47,8 @@ _TOOLS = (
         "Read the steps of a thread as Markdown. Without thread_id: your own thread.",
         _object(
             thread_id=_THREAD_ID,
-            last=_INTEGER | {"minimum": 1, "description": "The number of newest steps to read"},
+            last=_INTEGER
+            | {"minimum": 1, "description": "The number of newest steps; 200 if not given"},
         ),
     ),
     _Declared(

@@ -1,12 +1,12 @@
 """Decide whose turn it is: run the moderator, with its conditions in a limited fork.
 
-The same commit gives the same answer. The history is loaded only if a condition reads it.
+The same commit gives the same answer. Of the history only those steps are read that a condition
+looks at, and the newer ones.
 """
-
-from collections.abc import Callable, Iterator
 
 from uwf_git.agents.limited_fork import run_limited
 from uwf_git.debug_log import debug
+from uwf_git.engine.lazy_list import LazyList, lazy_list
 from uwf_git.engine.moderator import (
     Position,
     StepSummary,
@@ -21,6 +21,7 @@ from uwf_git.model.thread import ThreadState
 from uwf_git.model.transition import Graph
 from uwf_git.model.workflow import Workflow, parse_graph
 from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.step_chain import StepChain
 
 
 def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) -> str:
@@ -55,23 +56,29 @@ def _ask_conditions(graph: Graph, snapshot: Snapshot, present: ThreadState, head
 
     position = _position(snapshot, present, head)
 
-    def ask(load_history: Callable[[], list[StepSummary]]) -> str:
-        context = build_context(position, load_history)
+    def ask(known: list[StepSummary]) -> str:
+        context = build_context(position, lambda: _build_history(present.depth - 1, known))
         answer = run_limited(
             lambda: next_role(graph, present.role, lambda text: evaluate_condition(text, context)),
             what=f"the decision after {present.role}",
         )
         return str(answer)
 
-    try:
-        return ask(_history_not_loaded)
-    except UwfError as error:
-        if error.code != HistoryNeeded.code:
-            raise
-    # Loaded outside the fork: its limits are for the condition, not for a long history.
-    history = _history(snapshot)
-    debug("PS45NV7E", "a condition reads the history", steps=len(history))
-    return ask(lambda: history)
+    # Read outside the fork: its limits are for the condition, not for a long history.
+    chain, known = StepChain(snapshot), list[StepSummary]()
+    while True:
+        try:
+            return ask(known)
+        except UwfError as error:
+            if error.code != HistoryNeeded.code:
+                raise
+            needed = error.facts["newest"]
+        # Twice as many as before, at least: each time costs a fork.
+        wanted = min(max(needed, 2 * len(known)), present.depth - 1)
+        debug("PS45NV7E", "a condition reads the history", steps=wanted)
+        for back in range(len(known) + 1, wanted + 1):
+            step = chain.get(present.depth - 1 - back).payload
+            known.append(StepSummary(step["role"], step["meta"]))
 
 
 class HistoryNeeded(UwfError):
@@ -80,8 +87,20 @@ class HistoryNeeded(UwfError):
     code = "history-needed"
 
 
-def _history_not_loaded() -> list[StepSummary]:
-    raise HistoryNeeded("a condition reads the history")
+def _build_history(length: int, known: list[StepSummary]) -> LazyList[StepSummary]:
+    """Return the steps before the newest, oldest first; *known* are the newest of them.
+
+    Raises (when one of them is read):
+        HistoryNeeded: it is not known; ``newest`` says how many have to be.
+    """
+
+    def read(place: int) -> StepSummary:
+        back = length - place
+        if back > len(known):
+            raise HistoryNeeded("a condition reads the history", newest=back)
+        return known[back - 1]
+
+    return lazy_list(length, read)
 
 
 def _never_asked(_condition: str) -> bool:
@@ -99,19 +118,3 @@ def _position(snapshot: Snapshot, present: ThreadState, head: Node) -> Position:
         iteration=present.visits.get(present.role, 0),
         start_time_ms=present.started_at,
     )
-
-
-def _history(snapshot: Snapshot) -> list[StepSummary]:
-    """Return the steps before the newest, oldest first."""
-    steps = _earlier_steps(snapshot)
-    history = [StepSummary(step.payload["role"], step.payload["meta"]) for step in steps]
-    history.reverse()
-    return history
-
-
-def _earlier_steps(snapshot: Snapshot) -> Iterator[Node]:
-    chain = snapshot.walk_chain()
-    next(chain)
-    for node in chain:
-        if "prev" in node.payload:
-            yield node

@@ -6,6 +6,7 @@ character keep the trees small (1,000 steps of 1 KB: flat 33 KB a step and growi
 Format: FORMAT.md, "The tree of a thread commit".
 """
 
+import re
 import stat
 from collections.abc import Iterable, Iterator
 
@@ -22,6 +23,9 @@ NODES = "nodes"
 
 FILE_MODE = stat.S_IFREG | 0o644
 TREE_MODE = stat.S_IFDIR
+
+_TREE_MODE = b"%o" % TREE_MODE
+_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0.{20}", re.DOTALL)
 
 
 class MissingNode(StoreDamaged):
@@ -123,35 +127,40 @@ def add_nodes(objects: ObjectStore, nodes: ObjectID | None, added: Iterable[Node
         NodeCollision: one of the names is there with another payload.
         DamagedNode: the content of a node that is there does not match its name.
     """
-    root = Tree() if nodes is None else _copy(get_tree(objects, nodes))
+    root = _get_folder(objects, nodes)
     growth = GrownFolder(root.id)
     by_place: dict[str, dict[str, list[Node]]] = {}
     for node in added:
         by_place.setdefault(node.hash[0], {}).setdefault(node.hash[1], []).append(node)
+    grown_root = root.as_raw_string()
     for first, inner in by_place.items():
-        middle = _child(objects, root, first)
+        middle = _get_folder(objects, _find(root, first.encode()))
+        grown_middle = middle.as_raw_string()
         for second, group in inner.items():
-            leaf = _child(objects, middle, second)
+            leaf = _get_folder(objects, _find(middle, second.encode()))
+            grown_leaf = leaf.as_raw_string()
             for node in group:
-                _add_to_leaf(objects, leaf, node, growth)
-            _attach(middle, second, leaf, growth)
-        _attach(root, first, middle, growth)
-    growth.nodes = root.id
-    growth.objects.append(root)
+                grown_leaf = _add_to_leaf(objects, leaf, grown_leaf, node, growth)
+            grown_middle = _put(grown_middle, TREE_MODE, second, _make(grown_leaf, growth))
+        grown_root = _put(grown_root, TREE_MODE, first, _make(grown_middle, growth))
+    growth.nodes = _make(grown_root, growth)
     return growth
 
 
-def _add_to_leaf(objects: ObjectStore, leaf: Tree, node: Node, growth: GrownFolder) -> None:
+def _add_to_leaf(
+    objects: ObjectStore, leaf: Tree, grown: bytes, node: Node, growth: GrownFolder
+) -> bytes:
     present = growth.blobs.get(node.hash) or _find_in_leaf(leaf, node.hash)
     if present is None:
         suffix, content = encode_node(node)
         blob = Blob.from_string(content)
-        leaf[(node.hash[2:] + suffix).encode()] = (FILE_MODE, blob.id)
+        grown = _put(grown, FILE_MODE, node.hash[2:] + suffix, blob.id)
         growth.objects.append(blob)
         present = blob.id
     elif node.hash not in growth.blobs:
         _check_same(decode_node(node.hash, get_blob(objects, present)), node)
     growth.blobs[node.hash] = present
+    return grown
 
 
 def _check_same(kept: Node, node: Node) -> None:
@@ -159,18 +168,45 @@ def _check_same(kept: Node, node: Node) -> None:
         raise NodeCollision(node.hash)
 
 
-def _child(objects: ObjectStore, tree: Tree, name: str) -> Tree:
-    key = name.encode()
-    return _copy(get_tree(objects, tree[key][1])) if key in tree else Tree()
+def _get_folder(objects: ObjectStore, oid: ObjectID | None) -> Tree:
+    return Tree() if oid is None else get_tree(objects, oid)
 
 
-def _copy(tree: Tree) -> Tree:
-    copy = Tree()
-    for entry in tree.items():
-        copy[entry.path] = (entry.mode, entry.sha)
-    return copy
+def _find(tree: Tree, name: bytes) -> ObjectID | None:
+    return tree[name][1] if name in tree else None
 
 
-def _attach(tree: Tree, name: str, child: Tree, growth: GrownFolder) -> None:
-    tree[name.encode()] = (TREE_MODE, child.id)
-    growth.objects.append(child)
+def _make(content: bytes, growth: GrownFolder) -> ObjectID:
+    tree = _RawTree.from_string(content)
+    growth.objects.append(tree)
+    return tree.id
+
+
+class _RawTree(ShaFile):
+    """A tree that is only written: dulwich's Tree is parsed when it is made."""
+
+    type_name, type_num = Tree.type_name, Tree.type_num
+
+    def _deserialize(self, chunks: list[bytes]) -> None:
+        """Keep the raw chunks alone."""
+
+
+def _put(content: bytes, mode: int, name: str, oid: ObjectID) -> bytes:
+    """Return a raw tree with an entry added or changed.
+
+    dulwich would copy, sort and write all entries, which are more in a deeper thread.
+    """
+    key, start, end = name.encode(), len(content), len(content)
+    order = _order(b"%o" % mode, key)
+    for found in _ENTRY.finditer(content):
+        if _order(found[1], found[2]) >= order:
+            start = found.start()
+            end = found.end() if found[2] == key else start
+            break
+    entry = b"%o %s\0%s" % (mode, key, bytes.fromhex(oid.decode()))
+    return content[:start] + entry + content[end:]
+
+
+def _order(mode: bytes, name: bytes) -> bytes:
+    """Return the key by which git sorts the entries of a tree."""
+    return name + b"/" if mode == _TREE_MODE else name
