@@ -51,8 +51,8 @@ class NoLockFile(StoreFailed):
 
 
 @contextmanager
-def hold_lock(path: str, *, wait: bool) -> Iterator[int | None]:
-    """Hold the lock file at *path*, which is created if it is missing.
+def hold_lock(path: str, *, wait: bool, make: bool = True) -> Iterator[int | None]:
+    """Hold the lock file at *path*, which is created if it is missing and *make* is true.
 
     Yields:
         The open file, or None if the lock is held elsewhere and *wait* is false.
@@ -60,14 +60,14 @@ def hold_lock(path: str, *, wait: bool) -> Iterator[int | None]:
     Raises:
         LockingUnsupported: the file system has no flock.
         NoLockFile: *path* is not a regular file.
+        FileNotFoundError: it is missing, and *make* is false.
     """
-    descriptor = _open_locked(path, wait=wait)
+    descriptor = take_lock(path, wait=wait, make=make)
     try:
         yield descriptor
     finally:
-        # Closing releases it. Not LOCK_UN, which would release it for an inheriting child too.
         if descriptor is not None:
-            _close(descriptor)
+            free_lock(descriptor)
 
 
 def is_held(path: str) -> bool:
@@ -79,15 +79,16 @@ def is_held(path: str) -> bool:
         return descriptor is None
 
 
-def _open_locked(path: str, *, wait: bool) -> int | None:
+def take_lock(path: str, *, wait: bool, make: bool = True) -> int | None:
+    """Hold the lock file at *path* until `free_lock`; the rest is as in `hold_lock`."""
     if fcntl is None:
         raise LockingUnsupported(path)
     while True:
-        descriptor = _open(path)
+        descriptor = _open(path, make=make)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError as error:
-            _close(descriptor)
+            free_lock(descriptor)
             if error.errno in {errno.EWOULDBLOCK, errno.EACCES}:
                 return None
             if error.errno in {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}:
@@ -96,15 +97,17 @@ def _open_locked(path: str, *, wait: bool) -> int | None:
         if _is_at(descriptor, path):
             return descriptor
         # The last holder removed the file while this process waited; open the new one.
-        _close(descriptor)
+        free_lock(descriptor)
 
 
-def _open(path: str) -> int:
+def _open(path: str, *, make: bool) -> int:
     try:
-        descriptor = _open_here(path)
+        descriptor = _open_here(path, make=make)
     except FileNotFoundError:
+        if not make:
+            raise
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        descriptor = _open_here(path)
+        descriptor = _open_here(path, make=make)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise NoLockFile(path)
@@ -112,7 +115,9 @@ def _open(path: str) -> int:
     return descriptor
 
 
-def _close(descriptor: int) -> None:
+def free_lock(descriptor: int) -> None:
+    """Release what `take_lock` returned; in a forked child, which has it no more, never call it."""
+    # Closing releases it. Not LOCK_UN, which would release it for an inheriting child too.
     # In this order: once closed, the number may belong to another file.
     _OPEN.discard(descriptor)
     os.close(descriptor)
@@ -130,10 +135,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_in_child)
 
 
-def _open_here(path: str) -> int:
+def _open_here(path: str, *, make: bool) -> int:
     # O_NOFOLLOW: holders write into their locks, and a symlink planted in a shared store would
     # make them write into any file of theirs.
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT if make else 0)
     try:
         return os.open(path, flags, 0o666)
     except OSError as error:

@@ -6,7 +6,7 @@ Source: gitformat-pack(5), "Version 2 pack-*.idx files support packs larger than
 import hashlib
 import sys
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 _BEGINNING = b"\377tOc\0\0\0\2"
 _OID_BYTES = 20
@@ -17,6 +17,18 @@ def write_index(
     path: str, *, names: bytes, crcs: Sequence[int], offsets: Sequence[int], pack_sum: bytes
 ) -> None:
     """Write the index of a pack with *names* of 20 bytes each, in the order of *offsets*.
+
+    Raises:
+        ValueError: a name is there twice.
+    """
+    with open(path, "wb") as file:
+        file.writelines(format_index(names=names, crcs=crcs, offsets=offsets, pack_sum=pack_sum))
+
+
+def format_index(
+    *, names: bytes, crcs: Sequence[int], offsets: Sequence[int], pack_sum: bytes
+) -> Iterator[bytes]:
+    """Yield the content of the index, in parts.
 
     Raises:
         ValueError: a name is there twice.
@@ -33,19 +45,18 @@ def write_index(
     numbers = iter(range(len(far)))
     near = (_FAR | next(numbers) if offsets[at] >= _FAR else offsets[at] for at in order)
     digest = hashlib.sha1(usedforsecurity=False)
-    with open(path, "wb") as file:
-        for part in (
-            _BEGINNING,
-            _pack("I", fan_out),
-            ordered,
-            _pack("I", (crcs[at] for at in order)),
-            _pack("I", near),
-            _pack("Q", far),
-            pack_sum,
-        ):
-            digest.update(part)
-            file.write(part)
-        file.write(digest.digest())
+    for part in (
+        _BEGINNING,
+        _pack("I", fan_out),
+        ordered,
+        _pack("I", (crcs[at] for at in order)),
+        _pack("I", near),
+        _pack("Q", far),
+        pack_sum,
+    ):
+        digest.update(part)
+        yield part
+    yield digest.digest()
 
 
 def _name(names: bytes, at: int) -> bytes:
