@@ -22,6 +22,8 @@ from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.gc.stale_files import remove_stale_files
+from uwf_git.store.gc.stale_packs import remove_stale_packs
+from uwf_git.store.objects.keep_file import remove_dead_keep
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import list_threads
 
@@ -30,7 +32,7 @@ Action = Callable[[World], object]
 # Every fifth state is checked as `uwf verify` does, and each by git.
 _VERIFIED = 5
 
-_TEMPORARY = re.compile(r"\.?tmp_?[^/ ]*")
+_TEMPORARY = re.compile(r"\.?tmp_?[^/ ]*|(?<=pack-)[0-9a-f]{40}(?=\.)")
 _NUMBERS = re.compile(rb"\d+")
 _OBJECT_NAME = 38
 
@@ -106,8 +108,8 @@ class _Checks:
 def digest_of(path: str, *, only_git: bool = False) -> str:
     """Return one text for all that lies in the store at *path*, or for what git reads of it.
 
-    What differs from run to run is left out: the rest of a temporary name, and in a lock the number
-    of the process that held it.
+    What differs from run to run is left out: the rest of a temporary name, the name of a pack, and
+    in a lock the number of the process that held it.
     """
     digest = hashlib.sha256()
     told = []
@@ -128,7 +130,7 @@ def _digest_of_file(folder: str, name: str) -> str:
         return str(os.stat(f"{folder}/{name}").st_size)
     with open(f"{folder}/{name}", "rb") as file:
         content = file.read()
-    if ".lock" in name or "locks" in folder:
+    if ".lock" in name or "locks" in folder or name.endswith(".keep"):
         content = _NUMBERS.sub(b"N", content)
     return hashlib.sha256(content).hexdigest()
 
@@ -208,7 +210,11 @@ def check_swept(world: World) -> None:
     for path in Path(world.store.path).rglob("*"):
         os.utime(path, (LONG_AGO_S, LONG_AGO_S))
     remove_stale_files(world.store)
+    remove_stale_packs(world.store)
     assert list(left_behind(world.store)) == []
+    for path in Path(world.store.path, "objects", "pack").glob("*.keep"):
+        # Killed before it wrote who it is, it has written no pack either.
+        assert remove_dead_keep(str(path)) or not path.with_suffix(".pack").exists()
     archived = {f"refs/threads/{name}" for name in list_threads(world.store, archived=True)}
     assert refs_of(world.store) == {
         name: oid for name, oid in before.items() if name not in archived

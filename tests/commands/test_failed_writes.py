@@ -98,7 +98,7 @@ def test_no_ref_moves_when_the_disk_fails_to_take_what_is_under_it(world: World)
         check_with_git(copy)
     # Only the last ones come after the move: they force the ref's own name to the disk.
     assert moved == [False] * (len(moved) - 2) + [True] * 2
-    assert len(moved) > 10
+    assert len(moved) > 4
 
 
 def step_on_broken_disk(number: int, world: World, thread: ThreadId) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fresh_store import fresh_store
 from interop.conftest import ACTIVE, ENDED
+from store.loose import loosen
 from store.story import THREAD, WORKFLOW, Story
 
 from uwf_git.commands.verify.verify import verify
@@ -198,6 +199,7 @@ def test_hint_for_a_broken_file_gives_the_object_back(
     hub = str(tmp_path / "hub.git")
     git("clone", "-q", "--mirror", "--no-hardlinks", store.path, hub, cwd=tmp_path)
     add_remote(store, "origin", hub, cwd=str(tmp_path))
+    loosen(store)
     blob = git("rev-parse", f"refs/threads/{THREAD}:head.json", cwd=store.path).strip()
     name = f"objects/{blob[:2]}/{blob[2:]}"
     path = Path(store.path, name)

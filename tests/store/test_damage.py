@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
+from store.loose import loose_file, loosen
 from store.story import THREAD, WORKFLOW, Story, signed, tell_small_story
 
 from uwf_git.errors import StoreDamaged
@@ -45,10 +46,6 @@ def read_all(store: Store, thread: ThreadId) -> list[Any]:
     return seen
 
 
-def file_of(store: Store, oid: bytes) -> Path:
-    return Path(store.path, "objects", oid[:2].decode(), oid[2:].decode())
-
-
 def reached(store: Store, head: Oid) -> Iterator[ObjectID]:
     """Return every object that the commit *head* needs, its parents' trees aside."""
     commit = read_commit(store.objects, head)
@@ -68,9 +65,10 @@ def test_each_object_of_a_thread_is_missed_when_it_is_damaged(
 ) -> None:
     tell_small_story(store, clock)
     whole = read_all(store, THREAD)
+    loosen(store)
     noticed = 0
     for oid in sorted(set(reached(store, get_head(store, THREAD).commit))):
-        path = file_of(store, oid)
+        path = loose_file(store, oid)
         content = path.read_bytes()
         spoil(path, content, how)
         told = what_reading_tells(store)
@@ -316,7 +314,8 @@ def test_a_thread_whose_nodes_are_broken_does_not_hide_the_others(
     whole.step(text="only here")
     broken.step(text="only there")
     step, lost = whole.snapshot.get_head_node(), broken.snapshot.get_head_node()
-    path = file_of(store, oid_of(broken.snapshot, lost, part))
+    loosen(store)
+    path = loose_file(store, oid_of(broken.snapshot, lost, part))
     path.chmod(0o644)
     path.write_bytes(b"")
     store = open_store(store.path)

@@ -12,10 +12,16 @@ from typing import NamedTuple
 
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.store.disk.durable import make_folder, read_if_there, replace_file
+from uwf_git.store.disk.durable import (
+    make_folder,
+    read_if_there,
+    replace_file,
+    sync_directories,
+)
 from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.git.config import BadConfig, GitConfig, read_config_file
 from uwf_git.store.git.scopes import add_user_config, read_user_config
+from uwf_git.store.git.shared_mode import is_shared
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import Refs
@@ -139,12 +145,12 @@ def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
         config = add_user_config(git_dir, config, environ, user=user_config)
     durable = config.get_flag("uwf.fsync", default=True)
     objects = DurableObjects(os.path.join(git_dir, "objects"))
-    objects.durable = durable
+    objects.durable, objects.share = durable, is_shared(config)
     debug("RZN1JNHZ", "store opened", path=git_dir, durable=durable)
     return Store(
         git_dir,
         objects,
-        Refs(git_dir, durable=durable),
+        Refs(git_dir, durable=durable, reached=objects.release),
         config,
         OwnTransitions(),
         user_config,
@@ -167,6 +173,8 @@ def create_store(path: str, *, environ: Mapping[str, str] | None = None) -> Stor
         if not os.path.isfile(head):
             for folder in _FOLDERS:
                 os.makedirs(os.path.join(path, folder), exist_ok=True)
+            # The name of each of its folders; those of refs are forced when a ref is written.
+            sync_directories([os.path.join(path, "objects")])
             replace_file(os.path.join(path, "config"), _CONFIG)
             # HEAD last: it makes the directory a repository for git and uwf.
             replace_file(head, b"ref: refs/heads/main\n")

@@ -15,6 +15,7 @@ from cas_nodes import (
     put_person,
 )
 from fresh_store import fresh_store
+from store.loose import loose_file, loosen
 
 from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.cas.schema import put_schema
@@ -132,10 +133,12 @@ def test_schema_that_cannot_be_evaluated_is_reported() -> None:
 
 def test_unreadable_git_object_is_reported(tmp_path: Path, git: Callable[..., str]) -> None:
     path = tmp_path / "s.git"
-    note = put_payload(create_store(str(path)), new_caller(), "Text", "hello").hash
+    store = create_store(str(path))
+    note = put_payload(store, new_caller(), "Text", "hello").hash
+    loosen(store)
     place = f"{NODES_REF}:nodes/{note[0]}/{note[1]}/{note[2:]}.md"
     oid = git("rev-parse", place, cwd=path).strip()
-    blob = path / "objects" / oid[:2] / oid[2:]
+    blob = loose_file(store, oid)
     blob.chmod(0o644)
     blob.write_bytes(blob.read_bytes()[:10])
 
@@ -151,7 +154,8 @@ def test_damaged_folder_of_another_thread_is_no_finding(tmp_path: Path) -> None:
     keep_alone(store, THREAD, build_node(TEXT, "other", timestamp=0))
     commit = read_commit(store.objects, store.refs.find(THREAD) or Oid(""))
     oid = (find_entry(store.objects, commit, "nodes") or b"").decode()
-    tree = tmp_path / "s.git" / "objects" / oid[:2] / oid[2:]
+    loosen(store)
+    tree = loose_file(store, oid)
     tree.chmod(0o644)
     tree.write_bytes(b"")
 

@@ -5,6 +5,7 @@ import pytest
 from commands.turns import begin_turn
 from commands.world import World
 from fresh_store import fresh_store
+from store.loose import lose
 
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.events.journal import JournalReader
@@ -119,7 +120,7 @@ def test_damaged_thread_is_reported_once_and_the_others_are_read(
     for each in (thread, broken):
         world.step(each)
     tip = world.snapshot(broken).commit.oid
-    Path(world.store.path, "objects", tip[:2], tip[2:]).unlink()
+    lose(world.store, tip)
     Path(world.store.path, "refs/threads", spoiled).write_text("garbage\n")
 
     assert reader.take() == [("moved", thread)]

@@ -1,7 +1,6 @@
-from pathlib import Path
-
 import pytest
 from commands.world import World
+from store.loose import lose
 
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.events.order import (
@@ -117,7 +116,7 @@ def test_damage_in_the_history_is_raised(world: World) -> None:
     thread = world.begun()
     start = tip(world, thread)
     world.step(thread)
-    Path(world.store.path, "objects", start[:2], start[2:]).unlink()
+    lose(world.store, start)
 
     with pytest.raises(DamagedCommit, match="is missing"):
         list_new(world.store, thread, tip(world, thread), known=None)

@@ -6,6 +6,7 @@ from typing import Any, Self
 import pytest
 from commands.turns import begin_turn
 from commands.world import World, content_player
+from store.loose import lose
 
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.events.commit_events import EventOptions
@@ -155,7 +156,7 @@ def test_removed_thread_leaves_silence(
     tip = world.snapshot(gone).commit.oid
     assert words(reader) == ["enter", "exit", "progress"]
     world.store.refs.delete(f"refs/threads/{gone}", seen=tip)
-    Path(world.store.path, "objects", tip[:2], tip[2:]).unlink()
+    lose(world.store, tip)
     world.step(stays)
 
     assert {event["taskId"] for event in reader.read()} == {stays}
@@ -172,7 +173,7 @@ def test_damage_in_one_thread_is_reported_and_the_others_are_read(
     for thread in (broken, whole):
         world.step(thread)
     entry = world.snapshot(broken).get_entry("now.json").decode()
-    Path(world.store.path, "objects", entry[:2], entry[2:]).unlink()
+    lose(world.store, entry)
 
     for events in (reader, follow()):
         assert whole in {event["taskId"] for event in events.read()}

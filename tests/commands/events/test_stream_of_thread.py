@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from commands.turns import begin_turn
 from commands.world import World
+from store.loose import lose
 
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
@@ -153,7 +154,7 @@ def test_turn_stays_where_it_was_first_seen(world: World, thread: ThreadId) -> N
 
 def break_tip(world: World, thread: ThreadId) -> None:
     tip = world.snapshot(thread).commit.oid
-    Path(world.store.path, "objects", tip[:2], tip[2:]).unlink()
+    lose(world.store, tip)
 
 
 def test_damage_to_another_thread_is_left_out(world: World, thread: ThreadId) -> None:

@@ -8,6 +8,7 @@ import pytest
 from commands.forging import tip_of
 from commands.sharing import Site
 from commands.world import DEMO, World, fails
+from store.loose import loose_file, loosen
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
@@ -124,7 +125,9 @@ def write_object(content: bytes) -> Damage:
 
 
 def loose(ref: Path, oid: str) -> Path:
-    path = ref.parents[2] / "objects" / oid[:2] / oid[2:]
+    store = open_store(str(ref.parents[2]))
+    loosen(store)
+    path = loose_file(store, oid)
     path.chmod(0o644)
     return path
 

@@ -2,6 +2,7 @@ import re
 
 import pytest
 from commands.world import World, fails, read_thread, replied, says
+from store.loose import loosen
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import patch_thread
@@ -135,6 +136,7 @@ def test_unknown_thread_is_refused(world: World) -> None:
 
 def spoil(world: World, oid: str) -> None:
     """Replace a loose object."""
+    loosen(world.store)
     path = f"{world.store.path}/objects/{oid[:2]}/{oid[2:]}"
     with open(f"{path}.new", "wb") as file:
         file.write(b"garbage")

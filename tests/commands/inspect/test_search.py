@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from commands.world import DEMO, World, says
+from store.loose import lose
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.poke import poke_thread
@@ -129,7 +130,7 @@ def test_damaged_thread_is_one_row_and_the_others_are_searched(
     tip = world.snapshot(spoiled).commit.oid
     found = git("grep", "-l", "only here", tip, "--", "nodes/*.md", cwd=store).split()[0]
     blob = git("rev-parse", found, cwd=store).strip()
-    (store / "objects" / blob[:2] / blob[2:]).unlink()
+    lose(world.store, blob)
     other = world.start()
     (store / "refs" / "threads" / other).write_text("garbage\n")
     world.reopen()

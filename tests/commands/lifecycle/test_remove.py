@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from commands.world import World, read_thread
+from store.loose import lose
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
@@ -163,7 +164,7 @@ def test_work_that_was_kept_beside_it_goes_too(world: World, ended: ThreadId, gi
 
 def test_damaged_thread_can_be_removed(world: World, ended: ThreadId, git: Git) -> None:
     tip = world.snapshot(ended).commit.oid
-    Path(world.store.path, "objects", tip[:2], tip[2:]).unlink()
+    lose(world.store, tip)
     world.reopen()
 
     removal = remove(world, ended)[0].removal

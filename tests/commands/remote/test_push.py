@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 from commands.sharing import Site, another, refs_of
 from commands.world import World
+from store.loose import lose
 
 from uwf_git.commands.remote.push import FetchFirst, PushDamaged, PushDiverged
 from uwf_git.model.thread_id import ThreadId
@@ -94,7 +95,7 @@ def test_a_thread_that_is_not_whole_stays_and_the_others_go(
     tip = site.world.snapshot(thread)
     good = site.world.start()
     blob = tip.get_entry("now.json").decode()
-    (site.path / "objects" / blob[:2] / blob[2:]).unlink()
+    lose(site.world.store, blob)
     pushed = site.push()
     failure = pushed.failure()
     assert isinstance(failure, PushDamaged)

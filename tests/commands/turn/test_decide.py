@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from commands.world import World, content_player, says
+from store.loose import forget, loosen
 
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.engine.moderator import NoTransition
@@ -86,12 +87,14 @@ def damage(world: World, thread: ThreadId, *, step: int) -> None:
     """Overwrite the blob of an earlier step, as a bad disk would."""
     chain = list(world.snapshot(thread).walk_chain())[::-1]
     name = chain[step].hash
+    loosen(world.store)
     git_dir = Path(world.store.path)
     found = [path for path in git_dir.rglob("objects/??/*") if _holds(path, name, world)]
     assert found
     for path in found:
         path.chmod(0o644)
         path.write_bytes(b"not what was written")
+    forget(world.store)
 
 
 def _holds(path: Path, name: str, world: World) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from commands.world import World
 from dulwich.objects import Blob
+from store.loose import loose_file, write_loose
 
 from uwf_git.commands.verify.files import check_files
 from uwf_git.commands.verify.verify import verify
@@ -45,8 +46,8 @@ def test_file_that_git_rejects_is_reported_if_the_whole_store_is_checked(
 
 def test_object_that_nothing_needs_is_reported(world: World) -> None:
     blob = Blob.from_string(b"nothing needs it")
-    world.store.objects.add_objects([(blob, None)])
-    path = Path(world.store.path, "objects", blob.id[:2].decode(), blob.id[2:].decode())
+    write_loose(world.store, [blob])
+    path = loose_file(world.store, blob.id)
 
     write(path, path.read_bytes() + b"more")
 

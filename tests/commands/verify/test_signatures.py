@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands.world import World, fails
+from store.loose import lose
 from store.signing_keys import (
     Git,
     gpg_home,
@@ -146,7 +147,7 @@ def test_damaged_history_is_listed_as_far_as_it_can_be_read(signing: World) -> N
     thread = signing.begun()
     start = signing.snapshot(thread).commit.oid
     signing.step(thread)
-    Path(signing.store.path, "objects", start[:2], start[2:]).unlink()
+    lose(signing.store, start)
     signing.reopen()
     assert [each.event for each in told(signing)] == ["step", "put"]
 

@@ -24,6 +24,7 @@ from dulwich.objects import Blob
 from fresh_store import fresh_store
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from store.loose import loose_file, loosen
 from store.story import THREAD, Story, tell_small_story
 from store.test_chain_cycles import forged
 from store.test_chain_cycles import step as chained
@@ -166,16 +167,13 @@ def test_chain_that_leads_back_into_itself_is_reported(
     assert (told.node, told.commit) == (head, oids[-1])
 
 
-def file_of(store: Store, oid: bytes) -> Path:
-    return Path(store.path, "objects", oid[:2].decode(), oid[2:].decode())
-
-
 @pytest.fixture
 def thread(world: World) -> ThreadId:
-    """Return a thread of two steps, on the disk."""
+    """Return a thread of two steps, each of its objects a file."""
     thread = world.begun()
     world.step(thread)
     world.step(thread, answers({"ok": False}))
+    loosen(world.store)
     return thread
 
 
@@ -192,7 +190,7 @@ def test_object_that_is_damaged_is_reported(
         oid = world.snapshot(thread).commit.tree
     else:
         oid = find_blob(world.store, tip, place(head) if path == "node" else path)
-    file = file_of(world.store, oid)
+    file = loose_file(world.store, oid)
     content = file.read_bytes()
     file.chmod(0o644)
     if how == "missing":
@@ -214,6 +212,7 @@ def test_every_object_of_a_store_is_missed(how: str, world: World) -> None:
     with pytest.raises(AgentFailed):
         world.step(thread, fails(stdout=b"oh"))
     put_payload(world.store, world.caller, "Text", "a note")
+    loosen(world.store)
     files = sorted(path for path in Path(world.store.path, "objects").glob("??/*"))
     silent: list[str] = []
     for file in files:

@@ -1,8 +1,7 @@
-from pathlib import Path
-
 import pytest
 from commands.forging import forge, holds, place
 from commands.world import DEMO, World
+from store.loose import lose
 
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.commands.workflow.history import list_history
@@ -81,7 +80,7 @@ def test_damaged_version_is_a_row_that_says_so(world: World, puts: list[PutWorkf
 def test_history_that_breaks_off_ends_in_a_row_that_says_why(
     world: World, puts: list[PutWorkflow]
 ) -> None:
-    Path(world.store.path, "objects", puts[0].version[:2], puts[0].version[2:]).unlink()
+    lose(world.store, puts[0].version)
     world.reopen()
 
     newest, last, end = list_history(world.store, "demo")

@@ -3,13 +3,14 @@
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from commands.crowd import at_once
 from store.conftest import Git
+from store.loose import loose_file, loosen
 from store.story import AGENT, THREAD, WORKFLOW, Story, signed
 
 from uwf_git.model.builtin import TEXT
@@ -135,7 +136,8 @@ def test_what_could_not_be_read_is_named_and_looked_at_again(
 ) -> None:
     put(store, NOTES[0])
     story = Story(store, clock)
-    tree = Path(store.path, "objects", *_split(story.snapshot.nodes.decode()))
+    loosen(store)
+    tree = loose_file(store, story.snapshot.nodes)
     content = tree.read_bytes()
     tree.chmod(0o644)
     tree.write_bytes(b"")
@@ -146,11 +148,6 @@ def test_what_could_not_be_read_is_named_and_looked_at_again(
     whole = open_store(store.path)
     assert NodeIndex(whole).advise(NOWHERE) == Advice((), is_all=True)
     assert likely(whole, story.snapshot.get_head_node())[0] == ACTIVE + THREAD
-
-
-def _split(oid: str) -> Iterator[str]:
-    yield oid[:2]
-    yield oid[2:]
 
 
 def test_names_are_listed_with_all_that_there_are_now(

@@ -1,9 +1,9 @@
 """Roots, the commits that keep nodes, and finding a node in one."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from store.loose import loose_file, loosen
 from store.story import AGENT, CLOSURE, THREAD, WORKFLOW, Story, signed
 
 from uwf_git.errors import StoreDamaged
@@ -52,7 +52,8 @@ def test_a_missing_ref_has_no_root(store: Store) -> None:
 
 
 def spoil(store: Store, oid: bytes) -> None:
-    path = Path(store.path, "objects", oid[:2].decode(), oid[2:].decode())
+    loosen(store)
+    path = loose_file(store, oid)
     path.chmod(0o644)
     path.write_bytes(b"")
 

@@ -1,24 +1,28 @@
 """Objects on the disk: written so that no kill can hurt, read so that no damage goes unnoticed."""
 
 import functools
+import gc
 import itertools
 import os
 import stat
 import subprocess
-import time
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from dulwich.objects import Blob, ObjectID, ShaFile, Tree
+from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from hypothesis import given
 from hypothesis import strategies as st
 from store.conftest import Git
-from store.killing import dies_at
+from store.killing import dies_at, in_child
+from store.loose import loose_file, write_loose
 from store.story import Story
 
+from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.objects import DamagedObject, DurableObjects, get_blob, get_tree
+from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
@@ -37,13 +41,12 @@ def pair(content: bytes) -> list[tuple[ShaFile, str | None]]:
     return [(made, None), (tree, None)]
 
 
-def file_of(store: Store, oid: bytes) -> Path:
-    name = oid.decode()
-    return Path(store.path, "objects", name[:2], name[2:])
-
-
 def written(store: Store) -> list[Path]:
     return [path for path in Path(store.path, "objects").rglob("*") if path.is_file()]
+
+
+def endings(store: Store) -> list[str]:
+    return sorted(path.suffix for path in written(store))
 
 
 def test_what_was_written_is_read_by_us_and_by_git(store: Store, git: Git) -> None:
@@ -51,20 +54,144 @@ def test_what_was_written_is_read_by_us_and_by_git(store: Store, git: Git) -> No
     store.objects.add_objects([(made, None)])
     assert made.id in store.objects
     assert store.objects[made.id] == made
+    assert open_store(store.path).objects[made.id] == made
     assert git("cat-file", "-p", made.id.decode(), cwd=Path(store.path)) == "content"
-    assert file_of(store, made.id).stat().st_mode & 0o777 == 0o444
 
 
 def test_one_object_is_written_as_several_are(store: Store) -> None:
     made = blob(b"content")
     assert isinstance(store.objects, DurableObjects)
     store.objects.add_object(made)
-    assert [path.name for path in written(store)] == [made.id.decode()[2:]]
+    assert open_store(store.path).objects[made.id] == made
 
 
-def test_the_same_object_twice_is_written_once(store: Store) -> None:
+def test_the_same_object_twice_in_a_call_is_written_once(store: Store, git: Git) -> None:
     store.objects.add_objects([(blob(b"content"), None), (blob(b"content"), "again")])
-    assert len(written(store)) == 1
+    assert endings(store) == [".idx", ".keep", ".pack"]
+    listed = git("cat-file", "--batch-all-objects", "--batch-check", cwd=Path(store.path))
+    assert len(listed.splitlines()) == 1
+
+
+def test_all_that_one_call_writes_is_one_pack(store: Store) -> None:
+    store.objects.add_objects(pair(b"content"))
+    assert endings(store) == [".idx", ".keep", ".pack"]
+    store.objects.add_objects([])
+    assert endings(store) == [".idx", ".keep", ".pack"]
+
+
+def a_commit(*parents: ObjectID) -> Commit:
+    made = Commit()
+    made.tree, made.parents = EMPTY_TREE, list(parents)
+    made.author = made.committer = b"a <b@c>"
+    made.author_time = made.commit_time = 1
+    made.author_timezone = made.commit_timezone = 0
+    made.message = b"message\n"
+    return made
+
+
+def write_commit_of(store: Store, *parents: ObjectID) -> Oid:
+    commit = a_commit(*parents)
+    store.objects.add_objects([(Tree(), None), (commit, None)])
+    return Oid(commit.id.decode())
+
+
+def keeps(store: Store) -> int:
+    return endings(store).count(".keep")
+
+
+def test_pack_is_kept_until_a_ref_is_at_its_commit(store: Store) -> None:
+    commit = write_commit_of(store)
+    assert keeps(store) == 1
+    assert not store.refs.advance("refs/threads/x", seen=Oid("1" * 40), to=commit)
+    # It may be preserved by another ref now.
+    assert keeps(store) == 1
+    assert store.refs.create("refs/threads/other", Oid("2" * 40))
+    assert keeps(store) == 1
+    assert store.refs.create("refs/uwf/kept/x", commit)
+    assert keeps(store) == 0
+
+
+def test_pack_is_kept_until_a_ref_was_moved_to_its_commit(store: Store) -> None:
+    first = write_commit_of(store)
+    store.refs.create("refs/threads/x", first)
+    second = write_commit_of(store, ObjectID(first.encode()))
+    store.refs.advance("refs/threads/x", seen=first, to=second)
+    assert keeps(store) == 0
+    third = write_commit_of(store, ObjectID(second.encode()))
+    store.refs.move("refs/threads/x", seen=second, to_name="refs/archive/x", to=third)
+    assert keeps(store) == 0
+
+
+def test_pack_that_no_ref_came_to_need_is_let_go_at_the_next_write(store: Store) -> None:
+    opened = len(os.listdir("/proc/self/fd"))
+    for number in range(5):
+        store.objects.add_objects([(blob(b"%d" % number), None)])
+    assert keeps(store) == 1
+    assert len(os.listdir("/proc/self/fd")) == opened + 1
+
+
+def test_pack_that_no_ref_came_to_need_is_let_go_with_the_store(store: Store) -> None:
+    again = open_store(store.path)
+    write_commit_of(again)
+    assert keeps(store) == 1
+    del again
+    gc.collect()
+    assert keeps(store) == 0
+
+
+def test_threads_of_the_program_keep_what_each_of_them_wrote(store: Store) -> None:
+    commit = write_commit_of(store)
+
+    def write_two() -> int:
+        write_commit_of(store, ObjectID(b"1" * 40))
+        store.refs.create("refs/threads/y", write_commit_of(store, ObjectID(b"2" * 40)))
+        write_commit_of(store, ObjectID(b"3" * 40))
+        return keeps(store)
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(write_two).result() == 2
+    gc.collect()
+    assert keeps(store) == 1
+    store.refs.create("refs/threads/x", commit)
+    assert keeps(store) == 0
+
+
+def test_forked_child_does_not_let_go_what_its_parent_wrote(store: Store) -> None:
+    commit = write_commit_of(store)
+    in_child(lambda: store.refs.create("refs/threads/x", commit))
+    assert keeps(store) == 1
+    in_child(lambda: write_commit_of(store, ObjectID(b"1" * 40)))
+    assert keeps(store) == 2
+
+
+@pytest.mark.parametrize("command", ["repack -adq", "gc -q --prune=now"])
+def test_pack_outlives_a_git_that_runs_before_its_ref_moves(
+    store: Store, git: Git, command: str
+) -> None:
+    first = write_commit_of(store)
+    store.refs.create("refs/threads/x", first)
+    second = write_commit_of(store, ObjectID(first.encode()))
+    git(*command.split(), cwd=Path(store.path))
+    store.refs.advance("refs/threads/x", seen=first, to=second)
+    git("fsck", "--strict", "--connectivity-only", cwd=Path(store.path))
+    git(*command.split(), cwd=Path(store.path))
+    assert open_store(store.path).objects[ObjectID(second.encode())]
+
+
+@pytest.mark.parametrize(("mode", "is_shared"), [(0o440, "group"), (0o400, "umask")])
+def test_group_reads_what_is_written_to_a_shared_store(
+    store: Store, mode: int, is_shared: str
+) -> None:
+    set_config(f"{store.path}/config", "core.sharedRepository", is_shared)
+    shared = open_store(store.path)
+    before = os.umask(0o077)
+    try:
+        store.refs.create("refs/threads/x", write_commit_of(shared))
+        del shared
+    finally:
+        os.umask(before)
+    gc.collect()
+    assert {path.stat().st_mode & 0o777 for path in written(store)} == {mode}
 
 
 def test_writing_killed_anywhere_can_be_done_again(store: Store, git: Git) -> None:
@@ -82,10 +209,10 @@ def test_writing_killed_anywhere_can_be_done_again(store: Store, git: Git) -> No
             assert git("fsck", "--strict", "--no-dangling", cwd=Path(store.path)) == ""
     assert moment > 7
     assert not any(path.name.endswith(".lock") for path in written(store))
-    # What the killed ones left is git's to sweep, and it does.
-    assert any(path.name.startswith("tmp_obj_") for path in written(store))
+    # What the killed ones left under temporary names is git's to sweep, and it does.
+    assert any(path.name.startswith("tmp_pack_") for path in written(store))
     git("prune", "--expire=now", cwd=Path(store.path))
-    assert written(store) == []
+    assert not any(path.name.startswith("tmp_") for path in written(store))
 
 
 def test_no_object_has_its_name_before_its_content_is_on_the_disk(
@@ -126,15 +253,6 @@ def test_what_cannot_be_written_leaves_no_temporary_file(
     assert written(store) == []
 
 
-def test_an_object_that_is_there_is_made_young_again(store: Store) -> None:
-    made = blob(b"content")
-    store.objects.add_objects([(made, None)])
-    path = file_of(store, made.id)
-    os.utime(path, LONG_AGO)
-    store.objects.add_objects([(made, None)])
-    assert path.stat().st_mtime > LONG_AGO[1]
-
-
 def packed_commit(store: Store, clock: Callable[[], int], git: Git) -> tuple[Store, ObjectID, Path]:
     """Return the store opened anew, a commit that is packed, and its pack."""
     head = Story(store, clock).head
@@ -143,47 +261,27 @@ def packed_commit(store: Store, clock: Callable[[], int], git: Git) -> tuple[Sto
     return open_store(store.path), ObjectID(head.commit.encode()), pack
 
 
-def test_a_packed_object_is_not_written_again_and_its_pack_is_young(
-    store: Store, clock: Callable[[], int], git: Git
+@pytest.mark.parametrize("how", ["young", "old", "cruft", "gone", "damaged", "no index"])
+def test_object_that_is_in_a_pack_already_is_written_again(
+    store: Store, clock: Callable[[], int], git: Git, how: str
 ) -> None:
+    """git may be about to drop that pack."""
     again, oid, pack = packed_commit(store, clock, git)
-    an_hour_ago = time.time() - 3600
-    os.utime(pack, (an_hour_ago, an_hour_ago))
-    again.objects.add_objects([(again.objects[oid], None)])
-    assert not file_of(store, oid).exists()
-    assert pack.stat().st_mtime > an_hour_ago + 1000
-
-
-def test_an_object_of_an_old_pack_is_written_for_git_may_be_dropping_that(
-    store: Store, clock: Callable[[], int], git: Git
-) -> None:
-    again, oid, pack = packed_commit(store, clock, git)
-    os.utime(pack, LONG_AGO)
-    again.objects.add_objects([(again.objects[oid], None)])
-    assert file_of(store, oid).exists()
-
-
-def test_an_object_of_a_cruft_pack_is_written_for_its_age_is_in_a_list(
-    store: Store, clock: Callable[[], int], git: Git
-) -> None:
-    again, oid, pack = packed_commit(store, clock, git)
-    pack.with_suffix(".mtimes").touch()
-    again.objects.add_objects([(again.objects[oid], None)])
-    assert file_of(store, oid).exists()
-
-
-def test_an_object_whose_pack_went_away_is_written_loose(
-    store: Store, clock: Callable[[], int], git: Git
-) -> None:
-    """The pack is known from before, but git has removed it since."""
-    head = Story(store, clock).head
-    git("gc", "--quiet", "--prune=now", cwd=Path(store.path))
-    again = open_store(store.path)
-    commit = again.objects[ObjectID(head.commit.encode())]
-    for path in Path(store.path, "objects", "pack").iterdir():
-        path.unlink()
+    commit = again.objects[oid]
+    if how == "old":
+        os.utime(pack, LONG_AGO)
+    elif how == "cruft":
+        pack.with_suffix(".mtimes").touch()
+    elif how in {"gone", "no index"}:
+        pack.with_suffix(".idx").unlink()
+    elif how == "damaged":
+        damage(pack.with_suffix(".idx"), b"garbage")
     again.objects.add_objects([(commit, None)])
-    assert file_of(store, commit.id).exists()
+    for path in Path(store.path, "objects", "pack").glob(pack.stem + "*"):
+        if how != "damaged":
+            path.unlink()
+    assert again.objects[oid] == commit
+    assert open_store(store.path).objects[oid] == commit
 
 
 def test_objects_that_git_packs_under_an_open_store_stay_readable(
@@ -199,55 +297,6 @@ def test_objects_that_git_packs_under_an_open_store_stay_readable(
         "writer",
         None,
     ]
-
-
-def test_the_file_of_another_user_is_replaced_by_our_own(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = blob(b"content")
-    store.objects.add_objects([(made, None)])
-    path = file_of(store, made.id)
-    before = path.stat().st_ino
-
-    def refuse(_path: str) -> None:
-        raise PermissionError(13, "permission denied")
-
-    monkeypatch.setattr(os, "utime", refuse)
-    store.objects.add_objects([(made, None)])
-    assert path.stat().st_ino != before
-    assert store.objects[made.id] == made
-
-
-def test_object_in_the_pack_of_another_user_is_written_loose(
-    store: Store, clock: Callable[[], int], git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    again, oid, pack = packed_commit(store, clock, git)
-    change = os.utime
-
-    def refuse(path: str) -> None:
-        if os.fspath(path) == str(pack):
-            raise PermissionError(13, "permission denied")
-        change(path)
-
-    monkeypatch.setattr(os, "utime", refuse)
-    again.objects.add_objects([(again.objects[oid], None)])
-
-    assert file_of(store, oid).exists()
-
-
-@pytest.mark.parametrize("index", [b"", b"garbage", b"\377tOc\0\0\0\2" + b"\xff" * 1100])
-def test_object_in_a_pack_with_a_damaged_index_is_written_loose(
-    store: Store, clock: Callable[[], int], git: Git, index: bytes
-) -> None:
-    before, oid, pack = packed_commit(store, clock, git)
-    commit = before.objects[oid]
-    damage(pack.with_suffix(".idx"), index)
-    again = open_store(store.path)
-
-    again.objects.add_objects([(commit, None)])
-
-    assert again.objects[oid] == commit
-    assert file_of(store, oid).exists()
 
 
 def test_object_of_another_kind_is_neither_tree_nor_blob(store: Store) -> None:
@@ -304,8 +353,8 @@ def damage(path: Path, content: bytes) -> None:
 def test_a_loose_object_with_any_byte_changed_is_damaged_or_the_same(store: Store) -> None:
     """Some bytes of the zlib stream say nothing; every other change is noticed."""
     made = blob(b"the content of a node, the content of a node")
-    store.objects.add_objects([(made, None)])
-    path = file_of(store, made.id)
+    write_loose(store, [made])
+    path = loose_file(store, made.id)
     whole = path.read_bytes()
     noticed = 0
     for position, change in itertools.product(range(len(whole)), (1, 0x80, 0xFF)):
@@ -327,10 +376,10 @@ def what_reading_tells(store: Store, oid: ObjectID) -> ShaFile | str:
 
 def test_a_loose_object_cut_short_is_damaged(store: Store) -> None:
     made = blob(os.urandom(100))
-    store.objects.add_objects([(made, None)])
-    whole = file_of(store, made.id).read_bytes()
+    write_loose(store, [made])
+    whole = loose_file(store, made.id).read_bytes()
     for length in range(len(whole)):
-        damage(file_of(store, made.id), whole[:length])
+        damage(loose_file(store, made.id), whole[:length])
         # The last four bytes are a sum that zlib does not insist on having.
         if length < len(whole) - 4:
             with pytest.raises(

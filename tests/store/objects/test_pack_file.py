@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from dulwich.objects import Blob, ShaFile, Tree
 from store.conftest import Git
+from store.loose import write_loose
 
 from uwf_git.store.objects.objects import DamagedObject, DurableObjects
-from uwf_git.store.objects.pack_file import PackFolder
+from uwf_git.store.objects.pack_folder import PackFolder
 from uwf_git.store.store import Store
 
 BIG = bytes(random.Random(3).choices(b"abcdefgh \n", k=300_000))
@@ -34,7 +35,7 @@ def made(store: Store) -> list[ShaFile]:
     tree = Tree()
     for number, each in enumerate(found):
         tree[b"%03d.txt" % number] = (0o100644, each.id)
-    store.objects.add_objects([(each, None) for each in (*found, tree)])
+    write_loose(store, [*found, tree])
     Path(store.path, "refs", "heads", "kept").write_bytes(tree.id + b"\n")
     return [*found, tree]
 
@@ -73,7 +74,7 @@ def test_packs_that_come_and_go_are_noticed(store: Store, made: list[ShaFile], g
     git("repack", "-adq", cwd=Path(store.path))
     assert all(read_all(folder, made))
     later = Blob.from_string(b"a later one")
-    store.objects.add_objects([(later, None)])
+    write_loose(store, [later])
     Path(store.path, "refs", "heads", "later").write_bytes(later.id + b"\n")
     git("repack", "-dq", cwd=Path(store.path))
     assert all(read_all(folder, [*made, later]))
@@ -91,7 +92,7 @@ def keep_blobs(store: Store, git: Git, contents: list[bytes]) -> list[ShaFile]:
     tree = Tree()
     for number, each in enumerate(found):
         tree[b"%03d.txt" % number] = (0o100644, each.id)
-    store.objects.add_objects([(each, None) for each in (*found, tree)])
+    write_loose(store, [*found, tree])
     Path(store.path, "refs", "heads", "kept").write_bytes(tree.id + b"\n")
     git("-c", "pack.window=0", "repack", "-adfq", cwd=Path(store.path))
     return found

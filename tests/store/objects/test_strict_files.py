@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from dulwich.objects import Blob, ObjectID
 from fresh_store import fresh_store
+from store.loose import write_loose
 from store.story import tell_small_story
 
 from uwf_git.store.objects.objects import DamagedObject
@@ -50,7 +51,7 @@ CHANGES: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("how", CHANGES)
 def test_a_loose_object_is_the_whole_of_its_file(store: Store, how: str) -> None:
     blob = Blob.from_string(b"nothing needs it")
-    store.objects.add_objects([(blob, None)])
+    write_loose(store, [blob])
     assert list(check_object_files(str(objects_of(store)))) == []
     name = f"{blob.id[:2].decode()}/{blob.id[2:].decode()}"
 

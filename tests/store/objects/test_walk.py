@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from dulwich.objects import Blob, Commit, ObjectID, Tree
+from store.loose import loose_file, loosen
 from store.story import Story, put_raw
 
 from uwf_git.errors import StoreDamaged
@@ -61,8 +62,9 @@ def test_what_is_known_is_not_listed_again(store: Store, clock: Callable[[], int
 
 def test_every_missing_object_is_reported(store: Store, clock: Callable[[], int], git: Git) -> None:
     tip = Story(store, clock).step().commit
+    loosen(store)
     for oid in sorted(by_git(git, store, tip)):
-        path = Path(store.path, "objects", oid[:2], oid[2:])
+        path = loose_file(store, oid.encode())
         content = path.read_bytes()
         path.unlink()
         with pytest.raises(StoreDamaged, match="is missing"):

@@ -1,9 +1,9 @@
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from dulwich.objects import Commit, ObjectID
+from store.loose import lose
 from store.story import THREAD, Story, signed, tell_small_story
 
 from uwf_git.model.thread import Event
@@ -127,7 +127,7 @@ def test_broken_history_names_the_commit(store: Store, clock: Callable[[], int])
     story = Story(store, clock)
     first = story.head.commit
     story.step()
-    Path(store.path, "objects", first[:2], first[2:]).unlink()
+    lose(store, first)
     walk = walk_history(store, story.head.commit)
     assert next(walk).record.event == "step"
     with pytest.raises(DamagedCommit, match=first):

@@ -355,7 +355,7 @@ def test_looking_for_the_holder_takes_no_lock(
     """Otherwise a step that begins at this moment would be refused because of a reader."""
     with held(store):
         taken: list[str] = []
-        monkeypatch.setattr("uwf_git.store.disk.file_lock._open_locked", taken.append)
+        monkeypatch.setattr("uwf_git.store.disk.file_lock.take_lock", taken.append)
         assert find_holder(store, THREAD) is not None
         assert find_driver(store, THREAD) is None
         assert not is_being_stopped(store, THREAD)

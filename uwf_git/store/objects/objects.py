@@ -1,19 +1,17 @@
 """Loose and packed git objects on the disk, written so that a kill or power loss harms nothing.
 
-When ``add_objects`` returns, every object is durable under its name; a process that is killed
-before leaves at worst ``tmp_obj_*`` files, which git's prune removes. (dulwich's ``add_object``,
-killed, leaves ``<object>.lock``, and that object can never be written again.)
-dulwich reads whatever is no ordinary loose file or pack: alternates, old formats, damage.
+What one call writes is one small pack (pack_writer.py); loose objects are read, and no longer
+written. dulwich reads whatever is no ordinary loose file or pack: alternates, old formats, damage.
 """
 
 import hashlib
 import os
 import struct
-import time
+import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from dulwich.errors import ApplyDeltaError, ChecksumMismatch, FileFormatException
 from dulwich.object_store import DiskObjectStore
@@ -28,14 +26,13 @@ from dulwich.objects import (
     Tree,
     sha_to_hex,
 )
-from dulwich.pack import PackFileDisappeared
 
 from uwf_git.errors import GIVEN_BACK, StoreDamaged
-from uwf_git.store.disk.durable import add_files, sync_directories
-from uwf_git.store.objects.pack_file import PackFolder
+from uwf_git.store.objects.byte_cache import ByteCache
+from uwf_git.store.objects.keep_file import KeepFile
+from uwf_git.store.objects.pack_folder import open_pack_folder
+from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
 from uwf_git.store.oid import Oid
-
-_READ_ONLY = 0o444
 
 # What dulwich raises for loose files and packs that are cut short or overwritten.
 _DAMAGE = (
@@ -54,14 +51,11 @@ _DAMAGE = (
 )
 
 _SMALL_BYTES = 16 * 1024
-_MOST_FOLDERS = 2000
-
+# As they are stored; as Python objects they take some six times as much.
+_FOLDERS_BYTES = 1024 * 1024
 
 _KINDS = {kind.type_name: kind.type_num for kind in (Commit, Tree, Blob, Tag)}
 _NAMES = {number: name for name, number in _KINDS.items()}
-
-# Below a day, the shortest time that store/gc/policy.py keeps an unreferenced object.
-_OLD_PACK_S = 12 * 3600
 
 _OID_BYTES = 20
 _UNREADABLE = "cannot be read"
@@ -80,16 +74,6 @@ def _digest(whole: bytes) -> bytes:
 
 def _name(kind: int, content: bytes) -> bytes:
     return _digest(b"%s %d\0%s" % (_NAMES.get(kind, b""), len(content), content))
-
-
-def _can_be_freshened(pack: str) -> bool:
-    """Check whether touching the file *pack* protects its objects from git's prune.
-
-    Not a cruft pack, whose list of times counts instead; and not an old pack, which a running
-    `git gc` may already have decided to drop.
-    """
-    is_young = time.time() - os.stat(pack).st_mtime < _OLD_PACK_S
-    return is_young and not os.path.exists(pack.removesuffix(".pack") + ".mtimes")
 
 
 class DamagedObject(StoreDamaged):
@@ -137,6 +121,9 @@ class DurableObjects(DiskObjectStore):
     durable: bool = True
     """Whether objects are synced to the disk; this protects against power loss only."""
 
+    share: bool = False
+    """Whether a group may read what is written, whatever the umask (core.sharedRepository)."""
+
     def __del__(self) -> None:
         # Stores are never closed explicitly; their packs stay open as long as the object lives.
         # An error about a damaged pack still holds a part of it.
@@ -147,9 +134,16 @@ class DurableObjects(DiskObjectStore):
         super().__init__(path)
         # A walk along a thread reads the same trees at every step. They are shared: never
         # modify one.
-        self._folders: dict[bytes, Tree] = {}
-        self._packs = PackFolder(os.path.join(path, "pack"))
-        self._is_packed = False
+        self._folders: ByteCache[bytes, Tree] = ByteCache(_FOLDERS_BYTES, largest=_SMALL_BYTES)
+        self._packs = open_pack_folder(os.path.join(path, "pack"))
+        self._is_packed = True
+        self._kept = _Kept()
+
+    def close(self) -> None:
+        """Close the packs, and give up what this thread wrote and no ref needs yet."""
+        super().close()
+        self._packs.unmap()
+        self._kept.pack = None
 
     def __getitem__(self, sha1: ObjectID | RawObjectID) -> ShaFile:
         folder = self._folders.get(sha1)
@@ -160,11 +154,16 @@ class DurableObjects(DiskObjectStore):
             found = ShaFile.from_raw_string(kind, content, sha1)
         except _DAMAGE as error:
             raise _damage(sha1, error) from error
-        if isinstance(found, Tree) and len(content) <= _SMALL_BYTES:
-            if len(self._folders) == _MOST_FOLDERS:
-                self._folders.clear()
-            self._folders[sha1] = found
+        if isinstance(found, Tree):
+            self._folders.put(sha1, found, len(content))
         return found
+
+    def __contains__(self, sha1: ObjectID | RawObjectID) -> bool:
+        """Check whether the object is here or in an alternate, damaged or not."""
+        oid = _hex(sha1)
+        if oid in self._packs or os.path.exists(self._get_shafile_path(oid)):
+            return True
+        return super().__contains__(oid)
 
     def get_raw(self, name: ObjectID | RawObjectID) -> tuple[int, bytes]:
         """Return git's number of the object's kind, and its content, checked against its id.
@@ -173,7 +172,7 @@ class DurableObjects(DiskObjectStore):
             KeyError: it is not there.
             DamagedObject: it cannot be read, or has another content.
         """
-        oid = sha_to_hex(RawObjectID(name)) if len(name) == _OID_BYTES else ObjectID(name)
+        oid = _hex(name)
         first, second = self._find_loose, self._find_packed
         if self._is_packed:
             # The last object was packed; in a long thread the next thousands are as well.
@@ -189,7 +188,6 @@ class DurableObjects(DiskObjectStore):
 
         dulwich takes three times as long, and does not check the content against the name.
         """
-        self._is_packed = False
         try:
             with open(self._get_shafile_path(oid), "rb", buffering=0) as file:
                 compressed = file.read()
@@ -204,12 +202,13 @@ class DurableObjects(DiskObjectStore):
         name, _space, size = header.partition(b" ")
         if name not in _KINDS or size != b"%d" % len(content) or _digest(whole) != oid:
             return None
+        self._is_packed = False
         return _KINDS[name], content
 
     def _find_packed(self, oid: ObjectID) -> tuple[int, bytes] | None:
         found = self._packs.find(oid)
-        self._is_packed = found is not None and _name(*found) == oid
-        return found if self._is_packed else None
+        self._is_packed = self._is_packed or found is not None
+        return found
 
     def _get_anywhere(self, oid: ObjectID) -> tuple[int, bytes]:
         try:
@@ -243,52 +242,54 @@ class DurableObjects(DiskObjectStore):
         objects: Iterable[tuple[ShaFile, str | None]],
         progress: Callable[..., None] | None = None,  # noqa: ARG002 - dulwich's signature
     ) -> None:
-        """Write *objects* loose: first every content, then every name, then the directories.
+        """Write *objects* as one pack, durably, whether or not they are there already.
 
-        The file of an existing object is touched, or `git gc` might prune it before the ref that
-        needs it has moved; its directory is synced too, since its writer may have been killed
-        before doing so.
+        No object then rests on an old pack, which git may be about to drop. Until `release` of a
+        commit in it, nobody unites or removes the pack; so a thread of this process has to move
+        the ref to the commit that it wrote before it writes the next one.
 
         Raises:
-            OSError: an object could not be written; those already written stay, unreferenced.
+            OSError: they could not be written; nothing is left of them.
         """
-        needed = {self._get_shafile_path(obj.id): obj for obj, _path in objects}
-        add_files(
-            (
-                (target, obj.as_legacy_object(compression_level=self.loose_compression_level))
-                for target, obj in needed.items()
-                if not self._is_freshened(obj.id, target)
-            ),
-            # In objects/ itself: git's prune looks there, and it is synced in any case.
-            temporary_in=os.fspath(self.path),
-            prefix="tmp_obj_",
-            mode=_READ_ONLY,
-            durable=self.durable,
-        )
-        if self.durable:
-            loose = filter(os.path.exists, needed)
-            sync_directories([os.fspath(self.path), *map(os.path.dirname, loose)])
+        needed = {obj.id: obj for obj, _path in objects}
+        if not needed:
+            return
+        rights = PackRights(self.durable, self.share)
+        entries = [build_entry(obj) for obj in needed.values()]
+        new = write_pack(os.fspath(self.pack_dir), entries, rights, keep=True)
+        if new.keep is not None:
+            commits = frozenset(oid for oid, obj in needed.items() if isinstance(obj, Commit))
+            self._kept.pack = KeptPack(commits, new.keep)
+        # What this process wrote is read next.
+        self._packs.add(new.path, new.pack_bytes, new.index_bytes)
 
-    def _is_freshened(self, oid: ObjectID, target: str) -> bool:
-        try:
-            os.utime(target)
-        except FileNotFoundError:
-            return self._is_packed_and_freshened(oid)
-        except PermissionError:
-            # Another user's file in a shared store: write a new one, which is young.
-            return False
-        return True
+    def release(self, commit: Oid) -> None:
+        """Let go of the pack with *commit*, if this thread wrote it last: a ref is there now."""
+        kept = self._kept.pack
+        if kept is not None and commit.encode() in kept.commits:
+            kept.keep.release()
+            self._kept.pack = None
 
-    def _is_packed_and_freshened(self, oid: ObjectID) -> bool:
-        for pack in self.packs:
-            try:
-                if oid in pack and _can_be_freshened(os.fspath(pack.data.path)):
-                    os.utime(pack.data.path)
-                    return True
-            # Removed meanwhile, another user's, or damaged: write a loose copy.
-            except (OSError, PackFileDisappeared, *_DAMAGE):
-                continue
-        return False
+
+class KeptPack(NamedTuple):
+    """A pack that no ref needs yet."""
+
+    commits: frozenset[bytes]
+    keep: KeepFile
+
+
+class _Kept(threading.local):
+    """The pack that this thread wrote last, until a ref needs it.
+
+    A pack that is given up is let go when its thread writes the next one, ends, or closes the
+    store: its `KeepFile` is then forgotten.
+    """
+
+    pack: KeptPack | None = None
+
+
+def _hex(name: ObjectID | RawObjectID) -> ObjectID:
+    return sha_to_hex(RawObjectID(name)) if len(name) == _OID_BYTES else ObjectID(name)
 
 
 def disk_places(objects: ObjectStore) -> Iterator[DiskObjectStore]:

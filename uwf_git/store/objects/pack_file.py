@@ -1,19 +1,25 @@
-"""Pack files as `git gc` writes them, read three times as fast as by dulwich.
+"""Pack files as git and uwf write them, read three times as fast as by dulwich.
 
 Anything unusual counts as missing: dulwich then reads it, or reports the damage.
 Source: gitformat-pack(5).
 """
 
+import hashlib
+import itertools
 import os
 import struct
 import zlib
-from binascii import unhexlify
 from bisect import bisect_left
+from contextlib import suppress
 from mmap import ACCESS_READ, mmap
+from typing import NamedTuple
 
 from dulwich.errors import ApplyDeltaError
 from dulwich.pack import apply_delta
 
+from uwf_git.store.objects.byte_cache import ByteCache
+
+INDEX, PACK = ".idx", ".pack"
 _INDEX_BEGINNING = b"\377tOc\0\0\0\2"
 _PACK_BEGINNING = (b"PACK\0\0\0\2", b"PACK\0\0\0\3")
 _FAN_OUT = struct.Struct(">256I")
@@ -25,6 +31,7 @@ _FAR_OFFSET_BYTES = 8
 _FAR = 1 << 31
 
 OFS_DELTA, REF_DELTA = 6, 7
+_KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 # A type, a size of 64 bits, and the place of the base.
 _HEADER_BYTES = 64
 _FIRST_READ, _NEXT_READ = 4096, 64 * 1024
@@ -32,141 +39,202 @@ _FIRST_READ, _NEXT_READ = 4096, 64 * 1024
 LONGEST_CHAIN = 5000
 """How many deltas are followed: git makes at most 4095; a circular chain ends here."""
 
-_HELD_BYTES = 8 * 1024 * 1024
-_LARGEST_HELD = 1024 * 1024
 
-_UNUSUAL = (ApplyDeltaError, IndexError, OverflowError, ValueError, zlib.error)
+LARGEST_READ = 512 * 1024
 
-
-class PackFolder:
-    """The packs in a folder; the list is renewed when an object is not found."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._packs: list[_Pack] = []
-        self._seen_ns = -1
-
-    def find(self, oid: bytes) -> tuple[int, bytes] | None:
-        """Return git's number of the object's kind, and its content; None if it is not there."""
-        return self._find(oid) or (self._find(oid) if self._has_changed() else None)
-
-    def _find(self, oid: bytes) -> tuple[int, bytes] | None:
-        for number, pack in enumerate(self._packs):
-            try:
-                found = pack.find(unhexlify(oid))
-            except _UNUSUAL:
-                continue
-            if found is not None:
-                # The next object is probably in the same pack: search it first.
-                self._packs.insert(0, self._packs.pop(number))
-                return found
-        return None
-
-    def _has_changed(self) -> bool:
-        """Open new packs, close removed ones; return whether there was a change.
-
-        git removes a pack only when its objects are elsewhere, and an open pack stays readable.
-        """
-        try:
-            changed_ns = os.stat(self._path).st_mtime_ns
-            if changed_ns == self._seen_ns:
-                return False
-            names = [name for name in os.listdir(self._path) if name.endswith(".idx")]
-        except FileNotFoundError:
-            return False
-        self._seen_ns = changed_ns
-        opened = {pack.name: pack for pack in self._packs}
-        packs = (opened.get(name) or _open(self._path, name) for name in names)
-        self._packs = [pack for pack in packs if pack is not None]
-        return True
+_numbers = itertools.count()
 
 
-class _Pack:
-    """One pack and its index."""
+UNUSUAL = (
+    ApplyDeltaError,
+    IndexError,
+    OSError,
+    OverflowError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
 
-    def __init__(self, name: str, index: mmap, content: mmap) -> None:
+
+class Held(NamedTuple):
+    """What the packs of a folder hold together, in bytes; packs have numbers of their own."""
+
+    built: ByteCache[tuple[int, int], tuple[int, bytes]]
+    """The objects read last, by pack and offset: the next is often a delta against one."""
+
+    contents: ByteCache[int, bytes]
+    """Small packs, whole."""
+
+
+class Stamp(NamedTuple):
+    """By what a file is known to be the same still."""
+
+    number: int
+    size: int
+    changed_ns: int
+
+
+def stamp_of(found: os.stat_result) -> Stamp:
+    """Return the stamp of a file."""
+    return Stamp(found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+class Pack:
+    """One pack and its index, each opened when it is needed."""
+
+    def __init__(self, folder: str, name: str, held: Held) -> None:
         self.name = name
-        self._index = index
-        self._content = content
-        self._fan_out = (0, *_FAN_OUT.unpack_from(index, len(_INDEX_BEGINNING)))
-        names_end = _NAMES_AT + self._fan_out[-1] * OID_BYTES
-        self._offsets_at = names_end + self._fan_out[-1] * _CRC_BYTES
-        # The objects built last: the next object is often a delta against one.
-        self._built: dict[int, tuple[int, bytes]] = {}
-        self._built_bytes = 0
+        self._path = os.path.join(folder, name)
+        self._held = held
+        self._number = next(_numbers)
+        self._index: bytes | mmap | None = None
+        self._mapped: mmap | None = None
+        self._stamps: dict[str, Stamp] = {}
+        self._fan_out: tuple[int, ...] = ()
+        self._offsets_at = 0
+
+    def hold(self, content: bytes, index: bytes) -> None:
+        """Hold the content of the pack and its index, which were just written."""
+        # Without stamps, the next `renew` would read them again: that is no harm.
+        with suppress(FileNotFoundError):
+            for path in (self._path, pack_of(self._path)):
+                self._stamps[path] = stamp_of(os.stat(path))
+        self._use_index(index)
+        self._held.contents.put(self._number, content, len(content))
+
+    def is_as(self, index: Stamp, content: Stamp) -> bool:
+        """Check whether what was read of the files is as they are now."""
+        now = {self._path: index, pack_of(self._path): content}
+        return all(now[path] == stamp for path, stamp in self._stamps.items())
+
+    def unmap(self) -> None:
+        """Let go of what is mapped."""
+        self._mapped = None
+        if isinstance(self._index, mmap):
+            self._index = None
 
     def find(self, name: bytes) -> tuple[int, bytes] | None:
-        offset = self._find_offset(name)
-        return None if offset is None else self._build(offset)
+        """Return kind and content of the object *name*; None if it is not here.
 
-    def _find_offset(self, name: bytes) -> int | None:
+        Raises:
+            FileNotFoundError: the pack is gone.
+            one of `UNUSUAL`: it is damaged, or unlike the packs that git writes today.
+        """
+        offset = self.find_offset(name)
+        if offset is None:
+            return None
+        kind, content = self._build(offset)
+        if name_object(kind, content) != name:
+            raise ValueError("the pack has another object under this name")
+        return kind, content
+
+    def find_offset(self, name: bytes) -> int | None:
+        """Return where the object *name* is; None if it is not here, or beyond 2 GB.
+
+        Raises:
+            FileNotFoundError: the pack is gone.
+        """
+        index = self._index or self._open_index()
         least, most = self._fan_out[name[0]], self._fan_out[name[0] + 1]
-        number = bisect_left(range(most), name, least, most, key=self._name)
-        if number == most or self._name(number) != name:
+        if least == most:
+            return None
+
+        def name_of(number: int) -> bytes:
+            at = _NAMES_AT + number * OID_BYTES
+            return index[at : at + OID_BYTES]
+
+        number = bisect_left(range(most), name, least, most, key=name_of)
+        if number == most or name_of(number) != name:
             return None
         at = self._offsets_at + number * _OFFSET_BYTES
-        offset = int.from_bytes(self._index[at : at + _OFFSET_BYTES], "big")
+        offset = int.from_bytes(index[at : at + _OFFSET_BYTES], "big")
         return offset if offset < _FAR else None
 
-    def _name(self, number: int) -> bytes:
-        at = _NAMES_AT + number * OID_BYTES
-        return self._index[at : at + OID_BYTES]
+    def _open_index(self) -> bytes | mmap:
+        index, self._stamps[self._path] = _read_or_map(self._path)
+        self._use_index(index)
+        return index
+
+    def _use_index(self, index: bytes | mmap) -> None:
+        if index[:8] != _INDEX_BEGINNING:
+            raise ValueError("an index that git does not write today")
+        fan_out = (0, *_FAN_OUT.unpack_from(index, len(_INDEX_BEGINNING)))
+        _check_index(index, fan_out[-1])
+        self._offsets_at = _NAMES_AT + fan_out[-1] * (OID_BYTES + _CRC_BYTES)
+        self._fan_out, self._index = fan_out, index
+
+    def _open_content(self) -> bytes | mmap:
+        content = self._mapped or self._held.contents.get(self._number)
+        if content is not None:
+            return content
+        path = pack_of(self._path)
+        content, self._stamps[path] = _read_or_map(path)
+        problem = _find_mismatch(self._index or self._open_index(), content)
+        if content[:8] not in _PACK_BEGINNING or problem is not None:
+            raise ValueError("a pack that git does not write today")
+        if isinstance(content, bytes):
+            self._held.contents.put(self._number, content, len(content))
+        else:
+            self._mapped = content
+        return content
 
     def _build(self, offset: int) -> tuple[int, bytes]:
+        content = self._open_content()
         deltas: list[tuple[int, bytes]] = []
-        while offset not in self._built:
-            kind, content, base = self._read(offset)
+        while (built := self._held.built.get((self._number, offset))) is None:
+            kind, whole, base = self._read(content, offset)
             if kind not in {OFS_DELTA, REF_DELTA}:
+                built = kind, whole
                 break
             if base is None or len(deltas) == LONGEST_CHAIN:
                 raise ValueError("a delta without a base")
-            deltas.append((offset, content))
+            deltas.append((offset, whole))
             offset = base
-        else:
-            kind, content = self._built[offset]
-        self._hold(offset, kind, content)
+        self._hold(offset, built)
+        kind, whole = built
         for at, delta in reversed(deltas):
-            content = b"".join(apply_delta(content, delta))
-            self._hold(at, kind, content)
-        return kind, content
+            whole = b"".join(apply_delta(whole, delta))
+            self._hold(at, (kind, whole))
+        return kind, whole
 
-    def _hold(self, offset: int, kind: int, content: bytes) -> None:
-        if offset in self._built or len(content) > _LARGEST_HELD:
-            return
-        self._built_bytes += len(content)
-        if self._built_bytes > _HELD_BYTES:
-            self._built.clear()
-            self._built_bytes = len(content)
-        self._built[offset] = kind, content
+    def _hold(self, offset: int, built: tuple[int, bytes]) -> None:
+        self._held.built.put((self._number, offset), built, len(built[1]))
 
-    def _read(self, offset: int) -> tuple[int, bytes, int | None]:
+    def _read(self, content: bytes | mmap, offset: int) -> tuple[int, bytes, int | None]:
         """Return kind and content of the entry at *offset*, and the offset of its base."""
-        header = self._content[offset : offset + _HEADER_BYTES]
+        header = content[offset : offset + _HEADER_BYTES]
         kind, size, at = read_entry_head(header)
         base: int | None = None
         if kind == OFS_DELTA:
             back, at = read_base_distance(header, at)
             base = offset - back if 0 < back < offset else None
         elif kind == REF_DELTA:
-            base = self._find_offset(header[at : at + OID_BYTES])
+            base = self.find_offset(header[at : at + OID_BYTES])
             at += OID_BYTES
-        return kind, self._inflate(offset + at, size), base
+        return kind, _inflate(content, offset + at, size), base
 
-    def _inflate(self, at: int, size: int) -> bytes:
-        stream = zlib.decompressobj()
-        parts: list[bytes] = []
-        left, step = size, _FIRST_READ
-        while not stream.eof:
-            more = stream.unconsumed_tail or self._content[at : at + step]
-            if not more or left < 0:
-                raise ValueError("the pack ends within the entry, or the entry is too long")
-            at += 0 if stream.unconsumed_tail else step
-            step = _NEXT_READ
-            parts.append(stream.decompress(more, left + 1))
-            left -= len(parts[-1])
-        if left:
-            raise ValueError("the entry is too short")
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+def _inflate(content: bytes | mmap, at: int, size: int) -> bytes:
+    stream = zlib.decompressobj()
+    parts: list[bytes] = []
+    left, step = size, _FIRST_READ
+    while not stream.eof:
+        more = stream.unconsumed_tail or content[at : at + step]
+        if not more or left < 0:
+            raise ValueError("the pack ends within the entry, or the entry is too long")
+        at += 0 if stream.unconsumed_tail else step
+        step = _NEXT_READ
+        parts.append(stream.decompress(more, left + 1))
+        left -= len(parts[-1])
+    if left:
+        raise ValueError("the entry is too short")
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def name_object(kind: int, content: bytes) -> bytes:
+    """Return the id of an object, in 20 bytes; *kind* is git's number."""
+    head = b"%s %d\0" % (_KINDS.get(kind, b""), len(content))
+    return hashlib.sha1(head + content, usedforsecurity=False).digest()
 
 
 def read_entry_head(entry: bytes) -> tuple[int, int, int]:
@@ -202,19 +270,6 @@ def read_number(content: bytes | bytearray, at: int) -> tuple[int, int]:
             return number, at
 
 
-def _open(folder: str, name: str) -> _Pack | None:
-    """Open a pack by the name of its index; None if git does not write such packs today."""
-    path = os.path.join(folder, name)
-    try:
-        index, content = _map(path), _map(path.removesuffix(".idx") + ".pack")
-        if index[:8] == _INDEX_BEGINNING and content[:8] in _PACK_BEGINNING:
-            return None if _find_mismatch(index, content) else _Pack(name, index, content)
-    except (OSError, ValueError, struct.error):
-        # ValueError: a file is empty.
-        pass
-    return None
-
-
 def find_pack_problem(path: str) -> str | None:
     """Return why git does not read the pack at *path* with its index; None if it does.
 
@@ -229,17 +284,42 @@ def find_pack_problem(path: str) -> str | None:
         return f"cannot be read with its index: {error}"
 
 
-def _find_mismatch(index: mmap, content: mmap) -> str | None:
+def _find_mismatch(index: bytes | mmap, content: bytes | mmap) -> str | None:
     """Return how a pack differs from what its index says of it; as open_packed_git in git."""
     count = _FAN_OUT.unpack_from(index, len(_INDEX_BEGINNING))[-1]
+    problem = _find_odd_length(index, count)
+    if problem is None and int.from_bytes(content[8:12], "big") != count:
+        problem = f"has another number of objects than its index, {count}"
+    if problem is None and content[-OID_BYTES:] != index[-2 * OID_BYTES : -OID_BYTES]:
+        problem = "does not end with the checksum that its index has"
+    return problem
+
+
+def _check_index(index: bytes | mmap, count: int) -> None:
+    problem = _find_odd_length(index, count)
+    if problem is not None:
+        raise ValueError(problem)
+
+
+def _find_odd_length(index: bytes | mmap, count: int) -> str | None:
     least = _NAMES_AT + count * (OID_BYTES + _CRC_BYTES + _OFFSET_BYTES) + 2 * OID_BYTES
-    if not least <= len(index) <= least + max(count - 1, 0) * _FAR_OFFSET_BYTES:
-        return f"has an index of {len(index)} bytes for {count} objects"
-    if int.from_bytes(content[8:12], "big") != count:
-        return f"has another number of objects than its index, {count}"
-    if content[-OID_BYTES:] != index[-2 * OID_BYTES : -OID_BYTES]:
-        return "does not end with the checksum that its index has"
-    return None
+    if least <= len(index) <= least + max(count - 1, 0) * _FAR_OFFSET_BYTES:
+        return None
+    return f"has an index of {len(index)} bytes for {count} objects"
+
+
+def pack_of(index: str) -> str:
+    """Return the path or name of the pack with the *index*."""
+    return index.removesuffix(INDEX) + PACK
+
+
+def _read_or_map(path: str) -> tuple[bytes | mmap, Stamp]:
+    """Return the content of a file, read if it is small, else mapped, and its stamp."""
+    with open(path, "rb", buffering=0) as file:
+        stamp = stamp_of(os.fstat(file.fileno()))
+        if stamp.size > LARGEST_READ:
+            return mmap(file.fileno(), 0, access=ACCESS_READ), stamp
+        return file.read(), stamp
 
 
 def _map(path: str) -> mmap:

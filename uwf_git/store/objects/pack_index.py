@@ -7,6 +7,7 @@ import hashlib
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 _BEGINNING = b"\377tOc\0\0\0\2"
 _OID_BYTES = 20
@@ -21,14 +22,15 @@ def write_index(
     Raises:
         ValueError: a name is there twice.
     """
+    parts = format_index(names=names, crcs=crcs, offsets=offsets, pack_sum=pack_sum)
     with open(path, "wb") as file:
-        file.writelines(format_index(names=names, crcs=crcs, offsets=offsets, pack_sum=pack_sum))
+        file.writelines(parts)
 
 
 def format_index(
     *, names: bytes, crcs: Sequence[int], offsets: Sequence[int], pack_sum: bytes
 ) -> Iterator[bytes]:
-    """Yield the content of the index, in parts.
+    """Return the content of the index, in parts.
 
     Raises:
         ValueError: a name is there twice.
@@ -36,27 +38,38 @@ def format_index(
     order = sorted(range(len(offsets)), key=lambda at: _name(names, at))
     ordered = b"".join(_name(names, at) for at in order)
     _check_unique(ordered)
-    fan_out = [0] * 256
-    for at in range(0, len(ordered), _OID_BYTES):
-        fan_out[ordered[at]] += 1
-    for byte in range(1, 256):
-        fan_out[byte] += fan_out[byte - 1]
-    far = [offset for offset in (offsets[at] for at in order) if offset >= _FAR]
-    numbers = iter(range(len(far)))
-    near = (_FAR | next(numbers) if offsets[at] >= _FAR else offsets[at] for at in order)
+    return _with_digest(
+        [
+            _BEGINNING,
+            _pack("I", _fan_out(ordered)),
+            ordered,
+            _pack("I", (crcs[at] for at in order)),
+            *_pack_offsets([offsets[at] for at in order]),
+            pack_sum,
+        ]
+    )
+
+
+def _with_digest(parts: Iterable[bytes]) -> Iterator[bytes]:
     digest = hashlib.sha1(usedforsecurity=False)
-    for part in (
-        _BEGINNING,
-        _pack("I", fan_out),
-        ordered,
-        _pack("I", (crcs[at] for at in order)),
-        _pack("I", near),
-        _pack("Q", far),
-        pack_sum,
-    ):
+    for part in parts:
         digest.update(part)
         yield part
     yield digest.digest()
+
+
+def _fan_out(ordered: bytes) -> list[int]:
+    fan_out = [0] * 256
+    for at in range(0, len(ordered), _OID_BYTES):
+        fan_out[ordered[at]] += 1
+    return list(accumulate(fan_out))
+
+
+def _pack_offsets(offsets: Sequence[int]) -> tuple[bytes, bytes]:
+    far = [offset for offset in offsets if offset >= _FAR]
+    numbers = iter(range(len(far)))
+    near = (_FAR | next(numbers) if offset >= _FAR else offset for offset in offsets)
+    return _pack("I", near), _pack("Q", far)
 
 
 def _name(names: bytes, at: int) -> bytes:

@@ -22,9 +22,9 @@ from dulwich.objects import ShaFile, hex_to_sha
 
 from uwf_git.store.disk.durable import add_files, remove_file, sync_directories
 from uwf_git.store.objects.keep_file import KeepFile
+from uwf_git.store.objects.pack_file import INDEX, PACK
 from uwf_git.store.objects.pack_index import format_index
 
-PACK, INDEX = ".pack", ".idx"
 TEMPORARY = "tmp_pack_"
 """The prefix of unfinished files; `git prune` knows it."""
 
@@ -64,6 +64,8 @@ class NewPack(NamedTuple):
     path: str
     """Without its ending."""
 
+    pack_bytes: bytes
+    index_bytes: bytes
     keep: KeepFile | None
 
 
@@ -72,6 +74,11 @@ def build_entry(obj: ShaFile) -> Entry:
     whole = obj.as_raw_string()
     content = _format_head(obj.type_num, len(whole)) + zlib.compress(whole, _FAST)
     return Entry(hex_to_sha(obj.id), zlib.crc32(content), content)
+
+
+def choose_name(folder: str) -> str:
+    """Return a path for a new pack in *folder*, without its ending, that nobody else uses."""
+    return os.path.join(folder, f"pack-{os.urandom(20).hex()}")
 
 
 def write_pack(folder: str, entries: Sequence[Entry], rights: PackRights, *, keep: bool) -> NewPack:
@@ -117,7 +124,7 @@ def _build(entries: Sequence[Entry]) -> tuple[bytes, bytes]:
 
 
 def _write(folder: str, pack: bytes, index: bytes, rights: PackRights, *, keep: bool) -> NewPack:
-    path = os.path.join(folder, f"pack-{os.urandom(20).hex()}")
+    path = choose_name(folder)
     with _undone(path):
         kept = KeepFile(path, share=rights.share) if keep else None
         try:
@@ -137,7 +144,7 @@ def _write(folder: str, pack: bytes, index: bytes, rights: PackRights, *, keep: 
             if kept is not None:
                 kept.release()
             raise
-    return NewPack(path, kept)
+    return NewPack(path, pack, index, kept)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ Source: git-update-ref(1), git-pack-refs(1), gitrepository-layout(5).
 """
 
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from uwf_git.errors import StoreDamaged
@@ -53,9 +54,13 @@ class BadRef(StoreDamaged):
 class Refs:
     """The refs of a git directory."""
 
-    def __init__(self, git_dir: str, *, durable: bool) -> None:
+    def __init__(
+        self, git_dir: str, *, durable: bool, reached: Callable[[Oid], object] | None = None
+    ) -> None:
+        """Open the refs; *reached* is called with each commit that a ref has been moved to."""
         self._git_dir = git_dir
         self._durable = durable
+        self._reached = reached
         self.has_changed = False
         """Whether a ref was created, moved or deleted through this object."""
 
@@ -117,7 +122,7 @@ class Refs:
                 return False
             self._put(to_name, locks[0])
             self._remove(name)
-        self.has_changed = True
+        self._note_moved(to)
         return True
 
     def _packed_locked(self) -> AbstractContextManager[str]:
@@ -148,8 +153,13 @@ class Refs:
             if self.find(name) != seen:
                 return False
             self._put(name, lock)
-        self.has_changed = True
+        self._note_moved(to)
         return True
+
+    def _note_moved(self, to: Oid) -> None:
+        self.has_changed = True
+        if self._reached is not None:
+            self._reached(to)
 
     def _sync_name(self, name: str) -> None:
         """Force to the disk that *name* is there, or gone."""
