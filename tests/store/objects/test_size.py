@@ -8,12 +8,24 @@ import pytest
 from dulwich.objects import Blob, ObjectID
 
 from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
 from uwf_git.store.objects.size import ObjectSize, find_size
 from uwf_git.store.remotes.quarantine import ReceivedObjects
 
 Git = Callable[..., str]
 
 LARGE = 3_000_000
+
+
+def write(folder: Path, blob: Blob) -> Path:
+    """Write a pack of one blob, and return its path without ending."""
+    rights = PackRights(durable=False)
+    return Path(write_pack(str(folder), [build_entry(blob)], rights, keep=False).path)
+
+
+def remove(pack: Path) -> None:
+    for ending in (".idx", ".pack"):
+        pack.with_suffix(ending).unlink()
 
 
 @pytest.fixture
@@ -142,3 +154,25 @@ def test_first_place_that_has_it_tells(repo: Path, tmp_path: Path, git: Git) -> 
 
     assert {oid: find_size(received, oid) for oid in sizes} == sizes
     assert find_size(received, ObjectID(b"1" * 40)) is None
+
+
+def test_size_of_what_is_united_meanwhile_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "pack"
+    folder.mkdir()
+    blob = Blob.from_string(b"content")
+    packs = [write(folder, blob)]
+    objects = DurableObjects(str(tmp_path))
+    really_open = open
+
+    def opening(path: str, *args: object, **more: object) -> object:
+        if str(path).endswith(".pack") and len(packs) < 4:
+            packs.append(write(folder, blob))
+            remove(packs[-2])
+        return really_open(path, *args, **more)  # type: ignore[call-overload]  # as it was asked
+
+    monkeypatch.setattr("builtins.open", opening)
+    assert find_size(objects, blob.id) == ObjectSize("blob", 7)
+    assert len(packs) == 4
+    objects.close()

@@ -8,7 +8,6 @@ Source: gitformat-pack(5), "Size encoding" and "Deltified representation".
 import os
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
 from typing import NamedTuple
 
 from dulwich.object_store import DiskObjectStore
@@ -31,6 +30,7 @@ _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 # A type, a size of 64 bits, the place of the base, and enough of the delta for its two numbers.
 _HEADER_BYTES = 512
 _LONGEST_HEADER = 64
+_MOST_LISTINGS = 100
 
 # What reading a file raises that is no pack, or is cut short.
 _UNREADABLE = (OSError, IndexError, ValueError, AssertionError, zlib.error)
@@ -75,12 +75,20 @@ def _loose_size(place: DiskObjectStore, oid: ObjectID) -> ObjectSize | None:
 
 
 def _packed_size(place: DiskObjectStore, oid: ObjectID) -> ObjectSize | None:
-    for pack in place.packs:
-        # Suppressed: the pack may just have been repacked away.
-        with suppress(KeyError, PackFileDisappeared, *_UNREADABLE):
-            offset = pack.index.object_offset(hex_to_sha(oid))
-            with open(pack.data.path, "rb", buffering=0) as file:
-                return _measure(_Pack(file.fileno(), pack.index.object_offset), offset)
+    for _listing in range(_MOST_LISTINGS):
+        is_gone = False
+        for pack in place.packs:
+            try:
+                offset = pack.index.object_offset(hex_to_sha(oid))
+                with open(pack.data.path, "rb", buffering=0) as file:
+                    return _measure(_Pack(file.fileno(), pack.index.object_offset), offset)
+            except (FileNotFoundError, PackFileDisappeared):
+                # It was united or repacked meanwhile: its objects are in another pack.
+                is_gone = True
+            except (KeyError, *_UNREADABLE):
+                continue
+        if not is_gone:
+            break
     return None
 
 
