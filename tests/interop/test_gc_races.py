@@ -5,6 +5,7 @@ import pickle
 import random
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from commands.world import DEMO, replied
+from dulwich.object_store import DiskObjectStore
+from dulwich.objects import Commit, ObjectID
 
 from uwf_git.commands.admin.gc import gc_store
 from uwf_git.commands.caller import Caller
@@ -24,7 +27,9 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.gc.lock import GcRuns
 from uwf_git.store.gc.pack_writing import PackingOvertaken
 from uwf_git.store.git.config import set_config
-from uwf_git.store.store import create_store, open_store
+from uwf_git.store.objects.objects import DurableObjects, ObjectStore
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import OwnTransitions, Store, create_store, open_store
 from uwf_git.store.threads.heads import get_head
 
 Git = Callable[..., str]
@@ -45,7 +50,42 @@ def told_at_random(turn: Turn) -> Played:
     return replied({"ok": turn.snapshot.record.depth >= _STEPS_EACH - 1}, text)
 
 
-def drive_threads(path: str, number: int, until: float) -> list[tuple[ThreadId, int]]:
+class HeldBack(OwnTransitions):
+    """Holds each ref back after its commit was written, for as long as git needs to do harm."""
+
+    def __init__(self, objects: ObjectStore, *, is_kept: bool) -> None:
+        super().__init__()
+        self._objects, self._is_kept = objects, is_kept
+
+    def note_recorded(self, commit: Oid) -> None:
+        """Wait, with or without the `.keep` of its pack."""
+        super().note_recorded(commit)
+        assert isinstance(self._objects, DurableObjects)
+        if not self._is_kept:
+            self._objects.release(commit)
+        threading.Event().wait(0.03)
+
+
+Opened = Callable[[str], Store]
+
+
+def at_once(path: str) -> Store:
+    return open_store(path, environ=os.environ)
+
+
+def held_back(path: str) -> Store:
+    store = at_once(path)
+    return store._replace(own_transitions=HeldBack(store.objects, is_kept=True))
+
+
+def held_back_without_keep(path: str) -> Store:
+    store = at_once(path)
+    return store._replace(own_transitions=HeldBack(store.objects, is_kept=False))
+
+
+def drive_threads(
+    path: str, number: int, until: float, opened: Opened = at_once
+) -> list[tuple[ThreadId, int]]:
     """Start threads and drive them to their ends.
 
     For every other thread each command opens the store, as a process does; the others keep it
@@ -56,12 +96,12 @@ def drive_threads(path: str, number: int, until: float) -> list[tuple[ThreadId, 
     while time.monotonic() < until:
         thread = ThreadId(f"01J{number:010}{len(made):013}")
         request = StartRequest("demo", f"Do {random.randint(1, 3)}.", ("nobody",))
-        store = open_store(path, environ=caller.environ)
+        store = opened(path)
         start_thread(store, caller, request, thread=thread)
         steps = 0
         while step_thread(store, caller, StepRequest(thread, told_at_random)).role:
             steps += 1
-            store = store if len(made) % 2 else open_store(path, environ=caller.environ)
+            store = store if len(made) % 2 else opened(path)
         made.append((thread, steps))
     return made
 
@@ -69,19 +109,19 @@ def drive_threads(path: str, number: int, until: float) -> list[tuple[ThreadId, 
 class Worker:
     """A process that drives threads."""
 
-    def __init__(self, path: str, number: int, until: float) -> None:
+    def __init__(self, path: str, number: int, until: float, opened: Opened = at_once) -> None:
         reader, writer = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            self._work(writer, path, number, until)
+            self._work(writer, lambda: drive_threads(path, number, until, opened))
         os.close(writer)
         self._reader = reader
 
     @staticmethod
-    def _work(writer: int, path: str, number: int, until: float) -> None:
+    def _work(writer: int, work: Callable[[], object]) -> None:
         try:
             try:
-                made: object = drive_threads(path, number, until)
+                made = work()
             except BaseException as error:  # noqa: BLE001 - it is reported to the test
                 made = repr(error)
             with open(writer, "wb") as file:
@@ -130,6 +170,17 @@ PACKERS = {
     "git repack": git_by("repack", "-adkq"),
 }
 
+PRUNERS = {
+    **PACKERS,
+    "git gc --prune=now": git_by("gc", "--quiet", "--prune=now"),
+    "git repack -ad": git_by("repack", "-adq"),
+    "git repack -Ad": git_by("repack", "-Adq"),
+    "git repack --geometric": git_by("repack", "-dq", "--geometric=2"),
+    "git repack --cruft": git_by("repack", "-dq", "--cruft", "--cruft-expiration=now"),
+    "git prune": git_by("prune", "--expire=now"),
+}
+"""Also what drops at once what no ref needs."""
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
@@ -163,6 +214,83 @@ def test_nothing_is_lost_and_nothing_fails(
         assert list(check_thread(store, thread, head.commit, archived=True)) == []
     assert store.refs.names("refs/threads/") == []
     assert git("fsck", "--strict", "--no-dangling", cwd=Path(path)) == ""
+
+
+def check_all(path: str, made: list[tuple[ThreadId, int]]) -> None:
+    store = open_store(path)
+    for thread, _steps in made:
+        head = get_head(store, thread)
+        assert list(check_thread(store, thread, head.commit, archived=head.archived)) == []
+
+
+@pytest.mark.parametrize("packer", PRUNERS.values(), ids=PRUNERS.keys())
+def test_nothing_is_lost_while_refs_are_held_back(
+    packer: Callable[[str], None], path: str, git: Git
+) -> None:
+    until = time.monotonic() + _SECONDS
+    workers = [Worker(path, number, until, held_back) for number in range(2)]
+    while time.monotonic() < until:
+        packer(path)
+    made = [each for worker in workers for each in worker.result()]
+    assert made
+    check_all(path, made)
+    assert git("fsck", "--strict", "--no-dangling", cwd=Path(path)) == ""
+    assert list(Path(path, "objects", "pack").glob("*.keep")) == []
+
+
+def test_steps_are_lost_where_packs_are_not_kept(path: str) -> None:
+    """Without this, the test above would show nothing."""
+    until = time.monotonic() + 30
+    workers = [Worker(path, number, until, held_back_without_keep) for number in range(2)]
+    try:
+        while time.monotonic() < until:
+            # Once something is lost, it fails as well.
+            subprocess.run(["git", "repack", "-adq"], cwd=path, capture_output=True, check=False)
+            check = subprocess.run(
+                ["git", "rev-list", "--all", "--objects", "--quiet"],
+                cwd=path,
+                capture_output=True,
+                check=False,
+            )
+            if check.returncode != 0:
+                return
+    finally:
+        for worker in workers:
+            os.kill(worker.pid, signal.SIGKILL)
+            os.waitpid(worker.pid, 0)
+    pytest.fail("nothing was lost in half a minute")
+
+
+def through_an_alternate(objects: str) -> DiskObjectStore:
+    """Return the objects of a store that has none of its own."""
+    other = create_store(f"{objects}-other.git").path
+    Path(other, "objects/info/alternates").write_text(objects + "\n")
+    return DurableObjects(f"{other}/objects")
+
+
+@pytest.mark.parametrize("reader", [DurableObjects, DiskObjectStore, through_an_alternate])
+def test_readers_miss_nothing_while_git_repacks(
+    path: str, reader: Callable[[str], DiskObjectStore]
+) -> None:
+    until = time.monotonic() + _SECONDS
+    worker = Worker(path, 1, until)
+    packer = Worker(path, 2, until, held_back)
+    objects = reader(f"{path}/objects")
+    read = 0
+    while time.monotonic() < until:
+        git_by("repack", "-adq")(path)
+        for name in open_store(path).refs.names("refs/archive/"):
+            oid = ObjectID(Path(path, "refs/archive", name).read_bytes().strip())
+            while oid:
+                commit = objects[oid]
+                assert isinstance(commit, Commit)
+                assert objects[commit.tree].id == commit.tree
+                oid = commit.parents[0] if commit.parents else ObjectID(b"")
+                read += 2
+    worker.result()
+    packer.result()
+    objects.close()
+    assert read > 10
 
 
 @contextmanager
