@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from io import BytesIO
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import Blob
 from dulwich.pack import write_pack_objects
+from store.loose import write_loose
 
 from uwf_git.store.remotes.incoming import receive_objects
 from uwf_git.store.store import Store, create_store
@@ -33,6 +35,10 @@ def left(store: Store) -> list[str]:
     return os.listdir(store.local_path("incoming"))
 
 
+def packs(store: Store, ending: str) -> list[Path]:
+    return list(Path(store.path, "objects", "pack").glob(f"*.{ending}"))
+
+
 def test_objects_are_in_the_store_when_they_are_taken_in_and_not_before(
     store: Store, git: Git
 ) -> None:
@@ -41,7 +47,12 @@ def test_objects_are_in_the_store_when_they_are_taken_in_and_not_before(
         incoming.unpack()
         assert all(blob.id in incoming.objects for blob in BLOBS)
         assert not any(blob.id in store.objects for blob in BLOBS)
-        incoming.move_into_store()
+        with ExitStack() as until_needed:
+            incoming.move_into_store(until_needed)
+            # Until a ref needs it, git leaves the pack alone.
+            git("repack", "-adq", cwd=Path(store.path))
+            assert len(packs(store, "keep")) == 1
+    assert packs(store, "keep") == []
     assert [store.objects[blob.id] for blob in BLOBS] == BLOBS
     assert left(store) == []
     assert "bad" not in git("fsck", "--full", "--no-dangling", cwd=Path(store.path))
@@ -60,16 +71,20 @@ def test_the_same_pack_may_come_twice(store: Store) -> None:
         with receive_objects(store) as incoming:
             incoming.write(pack())
             incoming.unpack()
-            incoming.move_into_store()
-    assert len(list(Path(store.path, "objects", "pack").glob("*.pack"))) == 1
+            with ExitStack() as until_needed:
+                incoming.move_into_store(until_needed)
+    # Each has a name of its own: git may be about to remove the older one.
+    assert len(packs(store, "pack")) == 2
+    assert [store.objects[blob.id] for blob in BLOBS] == BLOBS
 
 
 def test_what_is_incoming_stands_on_what_is_there(store: Store) -> None:
-    store.objects.add_objects([(BLOBS[0], None)])
+    write_loose(store, [BLOBS[0]])
     with receive_objects(store) as incoming:
         assert BLOBS[0].id in incoming.objects
         incoming.unpack()
-        incoming.move_into_store()
+        with ExitStack() as until_needed:
+            incoming.move_into_store(until_needed)
     assert os.listdir(os.path.join(store.path, "objects", "pack")) == []
 
 

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from store.story import Story
@@ -15,5 +16,6 @@ def test_a_thread_is_whole_where_it_was_copied_to(tmp_path: Path, clock: Callabl
     for some in (needed[:5], [], needed):
         with receive_objects(target) as incoming:
             copy_objects(source.objects, some, incoming)
-            incoming.move_into_store()
+            with ExitStack() as until_needed:
+                incoming.move_into_store(until_needed)
     assert list_new_objects(target.objects, tip, set()) == needed

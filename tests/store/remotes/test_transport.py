@@ -1,6 +1,6 @@
 import os
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
 import pytest
@@ -132,7 +132,8 @@ def test_what_is_wanted_comes_and_what_is_had_stays_away(
             fetch_pack(reached, lambda refs: FetchRequest([refs[REF]], haves), incoming)
             count = sum(len(pack) for pack in incoming.objects.packs)
             list_new_objects(incoming.objects, story.head.commit, set())
-            incoming.move_into_store()
+            with ExitStack() as until_needed:
+                incoming.move_into_store(until_needed)
         return count
 
     before = story.head.commit

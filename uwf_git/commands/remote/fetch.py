@@ -6,6 +6,7 @@ descendant: a remote that lies, or a transfer that breaks off, cannot lose anyth
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
@@ -150,18 +151,23 @@ def fetch_remote(store: Store, caller: Caller, name: str | None) -> Fetched:
     refuse_mirror(store.config)
     remote = choose_remote(store.config, name)
     received = _Received(store, remote)
-    with receive_objects(store, read_fetch_limits(store.config)) as incoming:
+    with (
+        ExitStack() as until_tracked,
+        receive_objects(store, read_fetch_limits(store.config)) as incoming,
+    ):
         _transfer(store, caller, received, incoming)
         judged = received.drop_refused(incoming)
         if not judged.refused:
-            incoming.move_into_store()
+            incoming.move_into_store(until_tracked)
         elif received.wanted:
-            _keep_accepted(store, received, incoming)
-    update_tracking(store, remote, seen=received.seen, now=received.there)
+            _keep_accepted(store, received, incoming, until_tracked)
+        update_tracking(store, remote, seen=received.seen, now=received.there)
     return _reconcile(store, caller, received, judged)
 
 
-def _keep_accepted(store: Store, received: "_Received", incoming: Incoming) -> None:
+def _keep_accepted(
+    store: Store, received: "_Received", incoming: Incoming, until_tracked: ExitStack
+) -> None:
     """Move only the objects of what was not refused into the store."""
     needed: dict[Needed, None] = {}
     for oid in received.wanted.values():
@@ -169,7 +175,7 @@ def _keep_accepted(store: Store, received: "_Received", incoming: Incoming) -> N
         needed.update(dict.fromkeys(found))
     with receive_objects(store, read_fetch_limits(store.config)) as kept:
         copy_objects(incoming.objects, list(needed), kept)
-        kept.move_into_store()
+        kept.move_into_store(until_tracked)
 
 
 def _transfer(store: Store, caller: Caller, received: "_Received", incoming: Incoming) -> None:

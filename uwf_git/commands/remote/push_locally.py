@@ -5,6 +5,8 @@ shared store judge the push as a whole before anything of it is stored. dulwich'
 runs no hooks and lets deletions through.
 """
 
+from contextlib import ExitStack
+
 from uwf_git.commands.receive.rules import RefUpdate, check_received
 from uwf_git.commands.remote.push_batches import FELL_WITH_OTHERS, REF_MOVED
 from uwf_git.git_environment import without_local_variables
@@ -34,7 +36,7 @@ def push_locally(
     updates = [RefUpdate(name, refs.get(name), new) for name, new in parcel.changes.items()]
     if not updates:
         return PushReport({}, "")
-    with receive_objects(there) as incoming:
+    with ExitStack() as until_moved, receive_objects(there) as incoming:
         copy_objects(objects, parcel.objects, incoming)
         refusals = check_received(there._replace(objects=incoming.objects), updates)
         if refusals:
@@ -44,10 +46,10 @@ def push_locally(
                 each.name: blamed.get(each.name, FELL_WITH_OTHERS) for each in updates
             }
             return PushReport(statuses, output)
-        incoming.move_into_store()
-    # Create before deleting: the archive exists before its active ref goes.
-    ordered = sorted(updates, key=lambda update: update.new is None)
-    return PushReport({update.name: _apply(there, update) for update in ordered}, "")
+        incoming.move_into_store(until_moved)
+        # Create before deleting: the archive exists before its active ref goes.
+        ordered = sorted(updates, key=lambda update: update.new is None)
+        return PushReport({update.name: _apply(there, update) for update in ordered}, "")
 
 
 def _apply(there: Store, update: RefUpdate) -> str | None:

@@ -18,10 +18,13 @@ from dulwich.pack import generate_unpacked_objects
 
 from uwf_git.store.disk.durable import remove_file, sync_directories
 from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.git.shared_mode import is_shared
 from uwf_git.store.objects.incoming_pack import IncomingPack, count_objects
+from uwf_git.store.objects.keep_file import KeepFile
 from uwf_git.store.objects.limited import LimitedObjects
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.objects.pack_limits import PackLimits
+from uwf_git.store.objects.pack_writer import choose_name
 from uwf_git.store.store import Store
 
 _LOCK = ".lock"
@@ -89,19 +92,27 @@ class Incoming:
         objects = LimitedObjects(self._store.objects, most_blob_bytes=most)
         return objects.get_raw(sha_to_hex(RawObjectID(name)))
 
-    def move_into_store(self) -> None:
-        """Move the received packs into the store, durably."""
+    def move_into_store(self, until_needed: ExitStack) -> None:
+        """Move the received packs into the store, durably.
+
+        git and uwf leave them alone until *until_needed* ends: the caller moves the refs before.
+        """
         self.objects.close()
         target = os.path.join(self._store.path, "objects", "pack")
         os.makedirs(target, exist_ok=True)
         durable = self._store.config.get_flag("uwf.fsync", default=True)
-        # For git a pack exists as soon as its index does, so move the index last.
-        names = sorted(os.listdir(self.objects.pack_dir), key=lambda name: name.endswith(".idx"))
+        names = os.listdir(self.objects.pack_dir)
         for name in names:
-            path = os.path.join(self.objects.pack_dir, name)
-            if durable:
-                _sync(path)
-            os.replace(path, os.path.join(target, name))
+            if name.endswith(".idx"):
+                here = os.path.join(self.objects.pack_dir, name.removesuffix(".idx"))
+                there = choose_name(target)
+                keep = KeepFile(there, share=is_shared(self._store.config))
+                until_needed.callback(keep.release)
+                # For git a pack exists as soon as its index does, so move the index last.
+                for ending in (".pack", ".idx"):
+                    if durable:
+                        _sync(here + ending)
+                    os.replace(here + ending, there + ending)
         if durable and names:
             sync_directories([target])
 
