@@ -1,0 +1,134 @@
+"""Unite small packs, so that a store of many steps has few files and reading stays fast.
+
+Entries are copied as they are. The new pack is durable before a source goes; a process that is
+killed leaves objects twice, or packs without an index, which nobody reads. Nobody waits for it.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from uwf_git.debug_log import debug
+from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.gc.small_packs import (
+    MOST_PACKS,
+    SmallPack,
+    has_many_packs,
+    list_small_packs,
+    remove_packs,
+)
+from uwf_git.store.gc.whole_entries import read_whole_entries
+from uwf_git.store.git.shared_mode import is_shared
+from uwf_git.store.objects.pack_writer import PACK, Entry, PackRights, write_pack
+from uwf_git.store.store import Store
+
+_RATIO = 2
+_FOR_THE_GROUP = 0o660
+
+# This long a process in the background has until it takes a lock.
+_START_S = 10.0
+
+# What takes 20 ms on a slow machine.
+_FEW_BYTES = 512 * 1024
+_FEW_OBJECTS = 2000
+
+
+def find_union(store: Store) -> list[SmallPack]:
+    """List the packs of *store* to unite now; most often none, for the price of one listing."""
+    return choose_union(list_small_packs(_folder(store))) if has_many_packs(store.path) else []
+
+
+def choose_union(packs: Sequence[SmallPack]) -> list[SmallPack]:
+    """Choose from *packs*, the smallest first, which to unite; none unless there are many.
+
+    The largest that is less than twice all smaller ones, and these. So what stays apart at least
+    triples from pack to pack, and an object is copied a few times in all.
+    """
+    if len(packs) <= MOST_PACKS:
+        return []
+    count = smaller = 0
+    for number, pack in enumerate(packs):
+        if pack.size_bytes < _RATIO * smaller:
+            count = number + 1
+        smaller += pack.size_bytes
+    return list(packs[:count])
+
+
+def is_quick(packs: Sequence[SmallPack]) -> bool:
+    """Tell whether uniting *packs* takes less than some 20 ms."""
+    size = sum(pack.size_bytes for pack in packs)
+    return size <= _FEW_BYTES and sum(pack.objects for pack in packs) <= _FEW_OBJECTS
+
+
+def unite_packs(store: Store) -> int:
+    """Unite what is to be united in *store*; return how many packs became one.
+
+    None if another process is at it.
+
+    Raises:
+        OSError: the system refused a write; nothing was removed.
+        LockingUnsupported: the file system has no flock.
+    """
+    with _hold(store) as descriptor:
+        # Looked for anew: whoever had the lock before may have done it.
+        packs = [] if descriptor is None else find_union(store)
+        return _unite(store, packs) if packs else 0
+
+
+def claim_start(store: Store) -> bool:
+    """Tell whether to start a process that tidies *store*; not if one was started just now."""
+    with _hold(store) as descriptor:
+        if descriptor is None:
+            return False
+        last = os.fstat(descriptor)
+        if last.st_size and 0 <= time.time() - last.st_mtime < _START_S:
+            return False
+        os.pwrite(descriptor, b"started\n", 0)
+        return True
+
+
+def _unite(store: Store, packs: Sequence[SmallPack]) -> int:
+    entries: dict[bytes, Entry] = {}
+    used = []
+    for pack in sorted(packs, key=lambda pack: pack.mtime_ns):
+        found = read_whole_entries(pack.path)
+        # What is gone was packed by git. What is damaged stays, for `uwf verify` to tell of.
+        if found is not None:
+            used.append(pack)
+            for entry in found:
+                entries.setdefault(entry.oid, entry)
+    if len(used) <= 1:
+        return 0
+    write_union(store, list(entries.values()), mtime_ns=used[-1].mtime_ns)
+    remove_packs(used)
+    debug("TQ4H8WNC", "packs united", packs=len(used), objects=len(entries))
+    return len(used)
+
+
+def write_union(store: Store, entries: Sequence[Entry], *, mtime_ns: int) -> None:
+    """Write the pack of *entries*, which are in the store already, durably.
+
+    Its time is *mtime_ns*: objects that no ref needs are then as old as before; git prunes by it.
+
+    Raises:
+        OSError: the system refused a write.
+    """
+    durable = store.config.get_flag("uwf.fsync", default=True)
+    rights = PackRights(durable, share=is_shared(store.config))
+    new = write_pack(_folder(store), entries, rights, keep=False)
+    os.utime(new.path + PACK, ns=(mtime_ns, mtime_ns))
+
+
+@contextmanager
+def _hold(store: Store) -> Iterator[int | None]:
+    with hold_lock(store.local_path("locks", "unite"), wait=False) as descriptor:
+        if descriptor is not None and is_shared(store.config):
+            # Another user's is as its owner made it.
+            with suppress(PermissionError):
+                os.fchmod(descriptor, _FOR_THE_GROUP)
+        yield descriptor
+
+
+def _folder(store: Store) -> str:
+    return os.path.join(store.path, "objects", "pack")
