@@ -1,12 +1,19 @@
+import itertools
 import os
+import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
+from dulwich.objects import Blob
+from store.killing import dies_at
+from store.small_packs import names_in, pack_folder, write_small_pack
 
 from uwf_git.store.gc.stale_packs import remove_stale_packs
+from uwf_git.store.objects.keep_file import KeepFile
 from uwf_git.store.store import Store
 
 HOUR_S = 3600
@@ -65,3 +72,56 @@ def test_what_has_its_name_stays(store: Store) -> None:
     Path(store.path, "objects", "pack", "tmp_folder").mkdir()
     os.utime(Path(store.path, "objects", "pack", "tmp_folder"), (1, 1))
     assert remove_stale_packs(store) == 0
+
+
+@pytest.mark.parametrize(("hours", "is_swept"), [(23, False), (25, True)])
+def test_a_pack_of_ours_without_an_index_goes_after_a_day(
+    store: Store, hours: int, *, is_swept: bool
+) -> None:
+    path = write_small_pack(store, [Blob.from_string(b"x")])
+    Path(f"{path}.idx").unlink()
+    left(Path(f"{path}.pack"), hours * HOUR_S)
+    assert remove_stale_packs(store) == is_swept
+    assert names_in(store) == ([] if is_swept else [f"{os.path.basename(path)}.pack"])
+
+
+def test_one_that_git_named_stays_and_so_does_one_that_somebody_keeps(store: Store) -> None:
+    path = write_small_pack(store, [Blob.from_string(b"x")])
+    by_git = Path(path).with_name(f"pack-{Path(f'{path}.pack').read_bytes()[-20:].hex()}.pack")
+    os.rename(f"{path}.pack", by_git)
+    kept = write_small_pack(store, [Blob.from_string(b"y")])
+    Path(f"{kept}.keep").touch()
+    for each in (by_git, Path(f"{kept}.pack")):
+        each.with_suffix(".idx").unlink(missing_ok=True)
+        left(each, 1000 * HOUR_S)
+    assert remove_stale_packs(store) == 0
+
+
+def test_what_a_dead_writer_kept_is_let_go_and_what_git_keeps_is_not(store: Store) -> None:
+    folder = Path(pack_folder(store))
+    if os.fork() == 0:
+        try:
+            dead = KeepFile(str(folder / "pack-dead"), share=False)
+            os.kill(os.getpid(), signal.SIGKILL if dead else signal.SIGTERM)
+        finally:
+            os._exit(1)
+    os.wait()
+    living = KeepFile(str(folder / "pack-living"), share=False)
+    left(folder / "pack-git.keep", 1000 * HOUR_S)
+    (folder / "pack-person.keep").write_text("keep this, please\n")
+    assert remove_stale_packs(store) == 1
+    assert names_in(store) == ["pack-git.keep", "pack-living.keep", "pack-person.keep"]
+    living.release()
+
+
+def test_a_killed_sweep_is_done_by_the_next(store: Store) -> None:
+    for moment in itertools.count(1):
+        for _number in range(2):
+            path = write_small_pack(store, [Blob.from_string(b"x")])
+            Path(f"{path}.idx").unlink()
+            left(Path(f"{path}.pack"), 25 * HOUR_S)
+        if not dies_at(moment, partial(remove_stale_packs, store)):
+            break
+        remove_stale_packs(store)
+        assert names_in(store) == []
+    assert moment > 2
