@@ -45,12 +45,39 @@ def test_objects_are_packed_and_refs_are_left_to_us(story: Story, store: Store, 
     assert git("fsck", "--strict", "--no-dangling", cwd=Path(store.path)) == ""
 
 
-def test_only_what_is_due_is_packed_when_it_happens_by_itself(story: Story, store: Store) -> None:
+def test_large_packs_are_left_alone_when_it_happens_by_itself(
+    story: Story, store: Store, git: Git
+) -> None:
+    at, noise = Path(store.path), os.urandom(9 * 1024 * 1024)
+    (at / "noise").write_bytes(noise)
+    oid = git("hash-object", "-w", "noise", cwd=at)
+    git("update-ref", "refs/tags/noise", oid.strip(), cwd=at)
+    git("repack", "-adq", cwd=at)
+    (large,) = packs(store)
+    story.step()
     gc(store, auto=True)
-    assert len(loose(store)) > 2
-    strays = make_due(store.path)
-    gc(open_store(store.path), auto=True)
-    assert set(loose(store)) == strays
+    assert len(packs(store)) == 2
+    assert large in packs(store)
+    gc(store)
+    assert len(packs(store)) == 1
+    story.step()
+    gc(configured(store, bigPackThreshold="0"), auto=True)
+    assert len(packs(store)) == 1
+
+
+def test_the_objects_of_one_pack_are_compared(story: Story, store: Store, git: Git) -> None:
+    """Of steps, all that plain git gc finds is whole in one pack, and stays so."""
+    for number in range(40):
+        story.step(text=f"text {number}")
+    git("repack", "-adq", "--window=0", cwd=Path(store.path))
+    gc(store)
+    (name,) = packs(store)
+    listed = git("verify-pack", "-sv", f"objects/pack/{name}.idx", cwd=Path(store.path))
+    assert listed.count("chain length") > 5
+
+
+def packs(store: Store) -> list[str]:
+    return [path.stem for path in Path(store.path, "objects/pack").glob("*.pack")]
 
 
 def test_what_no_ref_needs_goes_when_it_is_old_whatever_the_settings_say(

@@ -1,6 +1,6 @@
 """When packing starts by itself, and what may be pruned: git's `gc.*` settings.
 
-The check costs three directory listings.
+The check costs three directory listings, and a stat of each small pack.
 Source: git-config(1), ``gc.auto`` and after; git's builtin/gc.c for the estimate.
 """
 
@@ -10,10 +10,11 @@ import time
 from typing import NamedTuple
 
 from uwf_git.debug_log import debug
+from uwf_git.store.gc.small_packs import count_unpacked
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.store import Store
 
-_MOST_LOOSE = 6700
+_MOST_UNPACKED = 6700
 _MOST_PACKS = 50
 # A list of threads opens each loose ref; up to here that is fast.
 _MOST_REFS = 1000
@@ -21,6 +22,7 @@ _MOST_REFS = 1000
 _FOLDERS = 256
 _SAMPLE = os.path.join("objects", "17")
 _LOOSE_NAME_DIGITS = 38
+_PACKS = os.path.join("objects", "pack")
 
 _DAY_S = 24 * 3600
 _EXPIRE_S = 14 * _DAY_S
@@ -40,32 +42,34 @@ class Due(NamedTuple):
 
 
 class GcLimits(NamedTuple):
-    """How many loose objects and packs a store may have before gc packs them; 0: no limit."""
+    """How many unpacked objects and packs a store may have before gc packs them; 0: no limit."""
 
-    loose: int
+    unpacked: int
     packs: int
 
 
 def find_due(store: Store) -> Due:
     """Return which parts of *store* are due for packing.
 
-    The number of loose objects is estimated from one of their 256 folders, as git does.
+    Objects that steps wrote are in packs of theirs (small_packs.py), in older stores loose; these
+    are estimated from one of their 256 folders, as git does.
     """
     limits = read_gc_limits(store.config)
-    if not limits.loose:
+    if not limits.unpacked:
         return Due(objects=False, refs=False)
     sample = sum(len(name) == _LOOSE_NAME_DIGITS for name in _list(store, _SAMPLE))
-    is_full = sample > -(-limits.loose // _FOLDERS)
+    written = count_unpacked(os.path.join(store.path, _PACKS), up_to=limits.unpacked)
+    is_full = sample > -(-limits.unpacked // _FOLDERS) or written > limits.unpacked
     objects = is_full or 0 < limits.packs < _count_packs(store)
     due = Due(objects, refs=len(_list(store, os.path.join("refs", "archive"))) > _MOST_REFS)
-    debug("SFZHPMG6", "packing asked for", loose=sample * _FOLDERS, due=bool(due))
+    debug("SFZHPMG6", "packing asked for", loose=sample * _FOLDERS, written=written, due=bool(due))
     return due
 
 
 def read_gc_limits(config: GitConfig) -> GcLimits:
     """Read ``gc.auto`` and ``gc.autoPackLimit``."""
     return GcLimits(
-        _read_count(config, "gc.auto", _MOST_LOOSE),
+        _read_count(config, "gc.auto", _MOST_UNPACKED),
         _read_count(config, "gc.autoPackLimit", _MOST_PACKS),
     )
 
@@ -103,7 +107,7 @@ def _read_count(config: GitConfig, name: str, default: int) -> int:
 
 
 def _count_packs(store: Store) -> int:
-    names = _list(store, os.path.join("objects", "pack"))
+    names = _list(store, _PACKS)
     kept = {name.removesuffix(".keep") for name in names if name.endswith(".keep")}
     packs = (name.removesuffix(".pack") for name in names if name.endswith(".pack"))
     return sum(name not in kept for name in packs)
