@@ -9,8 +9,8 @@ from pathlib import Path
 from commands.world import World
 
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.gc.pack_loose import pack_loose
 from uwf_git.store.gc.pack_refs import pack_refs
+from uwf_git.store.gc.pack_without_git import pack_without_git
 from uwf_git.store.store import open_store
 
 KINDS = ("loose", "packed by uwf", "packed by git", "packed and gone on", "many packs", "project")
@@ -42,7 +42,7 @@ def _pack(kind: str, world: World, active: ThreadId) -> None:
     path = Path(world.store.path)
     if kind == "packed by uwf":
         pack_refs(world.store)
-        pack_loose(world.store)
+        pack_without_git(world.store)
     elif kind in {"packed by git", "packed and gone on", "many packs"}:
         git(path, "gc", "--quiet", "--prune=now")
     if kind in {"packed and gone on", "many packs"}:

@@ -1,4 +1,4 @@
-"""Writing packs; git judges them in test_pack_loose.py, which kills at every moment as well."""
+"""Writing packs; git judges them in test_pack_without_git.py, which kills at any moment too."""
 
 import os
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from store.story import Story
 from uwf_git.store.gc import pack_writing
 from uwf_git.store.gc.loose_objects import list_loose_objects, remove_loose_objects
 from uwf_git.store.gc.pack_plan import BLOB, Planned, plan_pack
-from uwf_git.store.gc.pack_writing import PackingOvertaken, PackUnreadable, write_pack
+from uwf_git.store.gc.pack_writing import PackingOvertaken, PackUnreadable, write_checked_pack
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.store import Store
 
@@ -47,7 +47,7 @@ def test_a_pack_gives_back_what_was_packed(
     store: Store, objects: DurableObjects, plan: dict[ObjectID, Planned]
 ) -> None:
     before = {oid: objects.get_raw(oid) for oid in plan}
-    write_pack(objects, plan)
+    write_checked_pack(objects, plan)
     remove_loose_objects(objects, plan)
     again = DurableObjects(os.fspath(objects.path))
     assert {oid: again.get_raw(oid) for oid in plan} == before
@@ -60,9 +60,9 @@ def test_a_pack_gives_back_what_was_packed(
 def test_the_same_pack_again_is_the_same_file(
     store: Store, objects: DurableObjects, plan: dict[ObjectID, Planned]
 ) -> None:
-    write_pack(objects, plan)
+    write_checked_pack(objects, plan)
     before = {name: Path(store.path, "objects/pack", name).stat() for name in packs(store)}
-    write_pack(objects, plan)
+    write_checked_pack(objects, plan)
     after = {name: Path(store.path, "objects/pack", name).stat() for name in packs(store)}
     assert {name: stat.st_ino for name, stat in after.items()} == {
         name: stat.st_ino for name, stat in before.items()
@@ -71,7 +71,7 @@ def test_the_same_pack_again_is_the_same_file(
 
 def test_disappeared_object_is_a_conflict(store: Store, objects: DurableObjects) -> None:
     with pytest.raises(PackingOvertaken, match="1111"):
-        write_pack(objects, {ObjectID(b"1" * 40): Planned(BLOB)})
+        write_checked_pack(objects, {ObjectID(b"1" * 40): Planned(BLOB)})
     assert packs(store) == []
 
 
@@ -82,7 +82,7 @@ def test_a_pack_that_holds_something_else_is_thrown_away(
     objects.add_objects([(one, None), (other, None)])
     lie = Planned(BLOB, one.id, b"\x03\x01\x01x")
     with pytest.raises(PackUnreadable):
-        write_pack(objects, {one.id: Planned(BLOB), other.id: lie})
+        write_checked_pack(objects, {one.id: Planned(BLOB), other.id: lie})
     assert packs(store) == []
 
 
@@ -107,5 +107,5 @@ def test_bytes_that_change_on_their_way_to_the_disk_are_noticed(
 
     monkeypatch.setattr(pack_writing, "write_pack_data", write_badly)
     with pytest.raises(PackUnreadable):
-        write_pack(objects, plan)
+        write_checked_pack(objects, plan)
     assert packs(store) == []

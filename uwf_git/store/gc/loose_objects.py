@@ -78,7 +78,7 @@ def prune_loose(
 
     A repository with other roots than refs (an index, reflogs) is left to its own git.
     """
-    if any(os.path.exists(os.path.join(git_dir, name)) for name in _OTHER_ROOTS):
+    if has_other_roots(git_dir):
         return 0
     old = {oid for oid in oids if _is_older(objects, oid, before_s)}
     if not old:
@@ -95,6 +95,11 @@ def prune_loose(
             remove_file(loose_path(objects, oid))
             pruned += 1
     return pruned
+
+
+def has_other_roots(git_dir: str) -> bool:
+    """Tell whether other things than refs may need objects of the repository."""
+    return any(os.path.exists(os.path.join(git_dir, name)) for name in _OTHER_ROOTS)
 
 
 def loose_path(objects: DurableObjects, oid: ObjectID) -> str:

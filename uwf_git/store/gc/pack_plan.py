@@ -1,7 +1,7 @@
-"""Plan a pack: which loose objects go into it, and which are stored as a delta against which.
+"""Plan a pack: which objects go into it, and which are stored as a delta against which.
 
-Only objects that refs reach are planned, so what a running step has written stays loose. A base
-comes before its deltas, and no delta chain is longer than git's default.
+Only objects that refs reach are planned, so what a running step has written stays where it is. A
+base comes before its deltas, and no delta chain is longer than git's default.
 Source: git-pack-objects(1), ``--depth``.
 """
 
@@ -12,15 +12,17 @@ from typing import NamedTuple
 from dulwich.objects import ObjectID
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.store.gc.delta import make_delta, split_lines, split_tree
+from uwf_git.store.gc.delta import make_delta
 from uwf_git.store.objects.objects import ObjectStore
 
 COMMIT, TREE, BLOB, TAG = 1, 2, 3, 4
 
 _DEEPEST = 50
-_MOST_KEPT = 1000
+_HELD_BYTES = 16 * 1024 * 1024
+_OID_BYTES = 20
 _LARGEST_DELTIFIED = 64 * 1024
 _LINES_TO_TYPE = 2
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _ENTRY = re.compile(rb"([0-7]{5,6}) ([^\0]+)\0(.{20})", re.DOTALL)
 _FOLDER_MODES = {b"40000", b"040000"}
 _SUBMODULE_MODE = b"160000"
@@ -48,18 +50,24 @@ class _Waiting(NamedTuple):
     """It may be a node; nodes of one type are similar."""
 
 
-def plan_pack(
-    objects: ObjectStore, loose: Container[ObjectID], tips: Iterable[ObjectID]
-) -> dict[ObjectID, Planned]:
-    """Plan a pack of all *loose* objects that *tips* reach, in the order in which to write them.
+_NOTHING: frozenset[ObjectID] = frozenset()
 
-    The walk ends at packed objects, since what they reach is packed too. An unreadable object is
-    left out.
+
+def plan_pack(
+    objects: ObjectStore,
+    todo: Container[ObjectID],
+    tips: Iterable[ObjectID],
+    *,
+    through: Container[ObjectID] = _NOTHING,
+) -> dict[ObjectID, Planned]:
+    """Plan a pack of all objects *todo* that *tips* reach, in the order in which to write them.
+
+    The walk goes on *through* some others, and ends at all else: what that reaches is packed too.
+    An unreadable object is left out.
     """
-    plan = _Plan(objects, loose)
+    plan = _Plan(objects, todo, through)
     for tip in tips:
-        if tip in loose:
-            plan.walk(tip)
+        plan.walk(tip)
     return plan.entries
 
 
@@ -82,15 +90,21 @@ def list_reachable(objects: ObjectStore, tips: Iterable[ObjectID]) -> set[Object
 
 
 class _Plan:
-    def __init__(self, objects: ObjectStore, loose: Container[ObjectID]) -> None:
+    def __init__(
+        self, objects: ObjectStore, todo: Container[ObjectID], through: Container[ObjectID]
+    ) -> None:
         self.entries: dict[ObjectID, Planned] = {}
         self._objects = objects
-        self._loose = loose
+        self._todo, self._through = todo, through
+        self._passed: set[ObjectID] = set()
         self._depths: dict[ObjectID, int] = {}
         self._last_like: dict[bytes, ObjectID] = {}
-        self._pieces: dict[ObjectID, list[bytes]] = {}
+        self._contents: dict[ObjectID, bytes] = {}
+        self._contents_bytes = 0
 
     def walk(self, tip: ObjectID) -> None:
+        if tip not in self._todo and tip not in self._through:
+            return
         try:
             kind, _content = self._objects.get_raw(tip)
         except (KeyError, StoreDamaged):
@@ -98,62 +112,94 @@ class _Plan:
         waiting = [_Waiting(tip, kind, None)]
         while waiting:
             each = waiting.pop()
-            if each.oid in self.entries or each.oid not in self._loose:
+            if each.oid in self.entries or each.oid in self._passed:
                 continue
-            if each.kind == BLOB and each.base is None and not each.is_node:
-                self.entries[each.oid] = Planned(BLOB)
-                continue
-            pieces = self._read(each)
-            if pieces is not None:
-                if each.is_node and each.base is None:
-                    each = self._find_like(each, pieces)
-                self.entries[each.oid] = self._plan_object(each, pieces)
-                newer = self._pieces.get(each.base, []) if each.base is not None else []
-                waiting += _needed_by(each, pieces, newer)
+            if each.oid in self._todo:
+                waiting += self._plan(each)
+            elif each.oid in self._through:
+                self._passed.add(each.oid)
+                waiting += self._look_behind(each)
 
-    def _read(self, each: _Waiting) -> list[bytes] | None:
-        """Return the pieces of an object; None if it is unreadable or of another kind."""
-        if each.oid in self._pieces:
-            return self._pieces[each.oid]
+    def _plan(self, each: _Waiting) -> Collection[_Waiting]:
+        """Plan an object, and list what it needs."""
+        if each.kind == BLOB and each.base is None and not each.is_node:
+            self.entries[each.oid] = Planned(BLOB)
+            return ()
+        content = self._read(each)
+        if content is None:
+            return ()
+        if each.is_node and each.base is None:
+            each = self._find_like(each, content)
+        self.entries[each.oid] = self._plan_object(each, content)
+        return self._look_behind(each)
+
+    def _look_behind(self, each: _Waiting) -> Collection[_Waiting]:
+        content = self._read(each) if each.kind != BLOB else None
+        if content is None:
+            return ()
+        newer = self._contents.get(each.base, b"") if each.base is not None else b""
+        return _needed_by(each, _split(each.kind, content), _split(each.kind, newer))
+
+    def _read(self, each: _Waiting) -> bytes | None:
+        """Return the content of an object; None if it is unreadable or of another kind."""
+        if each.oid in self._contents:
+            return self._contents[each.oid]
         try:
             kind, content = self._objects.get_raw(each.oid)
-            pieces = _split(kind, content)
+            _split(kind, content)
         except (KeyError, ValueError, StoreDamaged):
             return None
         if kind != each.kind:
             return None
         if len(content) <= _LARGEST_DELTIFIED:
-            if len(self._pieces) == _MOST_KEPT:
-                self._pieces.clear()
-            self._pieces[each.oid] = pieces
-        return pieces
+            self._contents_bytes += len(content)
+            if self._contents_bytes > _HELD_BYTES:
+                self._contents.clear()
+                self._contents_bytes = len(content)
+            self._contents[each.oid] = content
+        return content
 
-    def _find_like(self, each: _Waiting, pieces: list[bytes]) -> _Waiting:
+    def _find_like(self, each: _Waiting, content: bytes) -> _Waiting:
         """Return *each* with the last node of the same type (its first lines) as its base."""
-        key = b"".join(pieces[:_LINES_TO_TYPE])
+        key = b"\n".join(content.split(b"\n", _LINES_TO_TYPE)[:_LINES_TO_TYPE])
         base, self._last_like[key] = self._last_like.get(key), each.oid
         return each._replace(base=base)
 
-    def _plan_object(self, each: _Waiting, pieces: list[bytes]) -> Planned:
+    def _plan_object(self, each: _Waiting, content: bytes) -> Planned:
         base = each.base
         if base is None or self._depths.get(base, 0) == _DEEPEST:
             return Planned(each.kind)
         planned = self.entries.get(base)
         if planned is None or planned.kind != each.kind:
             return Planned(each.kind)
-        base_pieces = self._read(_Waiting(base, each.kind, None))
-        size = sum(map(len, pieces))
-        if base_pieces is None or max(size, sum(map(len, base_pieces))) > _LARGEST_DELTIFIED:
+        base_content = self._read(_Waiting(base, each.kind, None))
+        if base_content is None or max(len(content), len(base_content)) > _LARGEST_DELTIFIED:
             return Planned(each.kind)
-        delta = make_delta(base_pieces, pieces)
-        if len(delta) > size * 7 // 8:
+        delta = make_delta(base_content, content)
+        if delta is None:
             return Planned(each.kind)
         self._depths[each.oid] = self._depths.get(base, 0) + 1
         return Planned(each.kind, base, delta)
 
 
 def _split(kind: int, content: bytes) -> list[bytes]:
-    return split_tree(content) if kind == TREE else split_lines(content)
+    """Split a tree into its entries, and a commit or tag into lines; a blob needs nothing.
+
+    Raises:
+        ValueError: it is not a tree.
+    """
+    if kind == BLOB:
+        return []
+    return _split_tree(content) if kind == TREE else _LINE.findall(content)
+
+
+def _split_tree(content: bytes) -> list[bytes]:
+    entries, at = [], 0
+    while at < len(content):
+        end = content.index(b"\0", at) + 1 + _OID_BYTES
+        entries.append(content[at:end])
+        at = end
+    return entries
 
 
 def _needed_by(each: _Waiting, pieces: list[bytes], newer: list[bytes]) -> Collection[_Waiting]:

@@ -76,7 +76,7 @@ class PackUnreadable(StoreFailed):
         )
 
 
-def write_pack(objects: DurableObjects, plan: Mapping[ObjectID, Planned]) -> None:
+def write_checked_pack(objects: DurableObjects, plan: Mapping[ObjectID, Planned]) -> None:
     """Write the pack of *plan* durably.
 
     Raises:

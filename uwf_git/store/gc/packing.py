@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from uwf_git.store.gc.git_gc import run_git_gc
-from uwf_git.store.gc.pack_loose import pack_loose
+from uwf_git.store.gc.pack_without_git import pack_without_git
 from uwf_git.store.git.find_program import find_program
 from uwf_git.store.store import Store
 
@@ -27,8 +27,8 @@ class Counted(NamedTuple):
 def pack_objects(store: Store, environ: Mapping[str, str], *, auto: bool = False) -> Packer:
     """Pack the objects of *store*, whose gc lock the caller holds; return what packed them.
 
-    With git if there is one, else with dulwich. With *auto* git does only what is due, and leaves
-    large packs alone, as dulwich always does.
+    With git if there is one, else with dulwich. With *auto* git leaves large packs alone, as
+    dulwich does all that are packed.
 
     Raises:
         GcRuns, PackingOvertaken: another program packs them.
@@ -37,7 +37,7 @@ def pack_objects(store: Store, environ: Mapping[str, str], *, auto: bool = False
     """
     git = find_program("git", environ)
     if git is None:
-        pack_loose(store)
+        pack_without_git(store)
         return "dulwich"
     run_git_gc(store, git, environ, auto=auto)
     return "git"
