@@ -1,4 +1,4 @@
-"""What follows a command that wrote: announce its transitions to `uwf.onEvent`, pack the store.
+"""What follows a command that wrote: announce its transitions to `uwf.onEvent`, tidy the store.
 
 And warn, once in a store, of a committer that git guessed.
 """
@@ -15,7 +15,7 @@ _WARNED = "guessed-committers"
 
 
 def follow_up(store: Store, environ: Mapping[str, str]) -> str | None:
-    """Announce what was recorded through *store* since the last call, then pack it if that is due.
+    """Announce what was recorded through *store* since the last call, then tidy it if that is due.
 
     Call it when the result is printed and no lock is held. A command that wrote nothing and has no
     listener costs no import. Nothing here fails the command, which is done.
@@ -37,18 +37,16 @@ def follow_up(store: Store, environ: Mapping[str, str]) -> str | None:
 
 def _pack_if_due(store: Store, environ: Mapping[str, str]) -> None:
     from uwf_git.store.gc.policy import find_due  # noqa: PLC0415 (commands that read need no policy)
+    from uwf_git.store.gc.small_packs import (  # noqa: PLC0415 (as above)
+        has_many_packs,
+    )
 
     # On an OSError the next command tries again.
     with suppress(OSError):
-        if not find_due(store):
-            return
-        from uwf_git.commands.admin.gc import (  # noqa: PLC0415 (once in some hundred steps)
-            is_gc_due,
-            start_gc,
-        )
+        if has_many_packs(store.path) or find_due(store):
+            from uwf_git.commands.admin.gc import tidy  # noqa: PLC0415 (once in some steps)
 
-        if is_gc_due(store):
-            start_gc(store, environ)
+            tidy(store, environ)
 
 
 def warn_of_guess(store: Store, environ: Mapping[str, str]) -> str | None:

@@ -12,7 +12,7 @@ from uwf_git.commands.admin.gc import (
     gc_store,
     gc_unwatched,
     is_gc_due,
-    start_gc,
+    tidy,
 )
 from uwf_git.store.gc.lock import GcRuns, hold_gc_lock, is_gc_running
 from uwf_git.store.gc.log import has_failed_lately, take_gc_log, write_gc_log
@@ -125,7 +125,7 @@ def test_failure_in_the_background_is_logged(world: World) -> None:
     with pytest.raises(ProgramFailed, match="no space"):
         gc_if_due(world.store, world.caller.environ)
     assert not has_failed_lately(world.store)
-    start_gc(world.store, world.caller.environ)
+    tidy(world.store, world.caller.environ)
     assert has_failed_lately(world.store)
     assert take_gc_log(world.store) == "git gc failed: fatal: no space"
 
@@ -147,7 +147,7 @@ def test_background_gc_returns_at_once(world: World) -> None:
     due(world)
     set_config(f"{world.store.path}/config", "gc.autoDetach", "true")
     world.reopen()
-    start_gc(world.store, world.caller.environ)
+    tidy(world.store, world.caller.environ)
     deadline = time.monotonic() + 20
     while count_files(world.store).packs == 0 or is_gc_running(world.store):
         assert time.monotonic() < deadline
@@ -155,9 +155,10 @@ def test_background_gc_returns_at_once(world: World) -> None:
 
 
 def test_one_that_cannot_be_started_is_kept_as_a_failure(world: World) -> None:
+    due(world)
     set_config(f"{world.store.path}/config", "gc.autoDetach", "true")
     world.reopen()
-    start_gc(world.store, {"NUL": "\0"})
+    tidy(world.store, {"NUL": "\0"})
     told = take_gc_log(world.store)
     assert told is not None
     assert "could not be started" in told

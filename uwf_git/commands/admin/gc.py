@@ -1,13 +1,17 @@
 """`uwf gc`, and the same by itself when it is due: remove stale files, pack refs, pack objects.
 
+And unite the small packs of steps, which is due some hundred times as often.
+
 It is safe while other commands run; what it cannot do now, the next run does.
 """
 
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.errors import UwfError
+from uwf_git.store.disk.file_lock import LockingUnsupported
 from uwf_git.store.gc.lock import GcRuns, hold_gc_lock, is_gc_running
 from uwf_git.store.gc.log import has_failed_lately, take_gc_log, write_gc_log
 from uwf_git.store.gc.pack_refs import pack_refs
@@ -16,6 +20,7 @@ from uwf_git.store.gc.packing import Counted, Packer, count_files, pack_objects
 from uwf_git.store.gc.policy import find_due, is_detached
 from uwf_git.store.gc.stale_files import remove_stale_files
 from uwf_git.store.gc.stale_packs import remove_stale_packs
+from uwf_git.store.gc.unite import claim_start, find_union, is_quick, unite_packs
 from uwf_git.store.git.program import ProgramFailed, start_background_program
 from uwf_git.store.git.shared_mode import shared_umask
 from uwf_git.store.store import Store
@@ -60,13 +65,13 @@ def is_gc_due(store: Store) -> bool:
 
 
 def gc_if_due(store: Store, environ: Mapping[str, str]) -> bool:
-    """Pack what is due, and return whether anything was; a concurrent gc is no error.
+    """Pack or unite what is due, and return whether anything was; a concurrent gc is no error.
 
     It raises as ``gc_store`` otherwise.
     """
     due = find_due(store)
     if not due:
-        return False
+        return unite_packs(store) > 0
     try:
         with shared_umask(store.config), hold_gc_lock(store):
             _remove_stale(store)
@@ -82,22 +87,39 @@ def gc_if_due(store: Store, environ: Mapping[str, str]) -> bool:
 def gc_unwatched(store: Store, environ: Mapping[str, str]) -> bool:
     """Pack as ``gc_if_due``, in a process whose errors nobody sees.
 
-    A failure is logged for the next `uwf gc`, and packing is not tried again for a day.
+    A failure is logged for the next `uwf gc`, and packing, but not uniting, is not tried again for
+    a day.
     """
-    if has_failed_lately(store):
-        return False
     try:
+        if has_failed_lately(store):
+            return unite_packs(store) > 0
         return gc_if_due(store, environ)
     except (UwfError, OSError) as error:
         write_gc_log(store, str(error))
         return False
 
 
-def start_gc(store: Store, environ: Mapping[str, str]) -> None:
-    """Pack *store*, in the background unless gc.autoDetach is false."""
+def tidy(store: Store, environ: Mapping[str, str]) -> None:
+    """Pack and unite what is due in *store*, in the background if it takes long.
+
+    Raises:
+        OSError: the store cannot be read, or written.
+    """
+    union, is_due = find_union(store), is_gc_due(store)
     if not is_detached(store.config):
-        gc_unwatched(store, environ)
+        if is_due or union:
+            gc_unwatched(store, environ)
         return
+    # Where there are no locks, no step comes so far.
+    with suppress(LockingUnsupported):
+        if is_due or not is_quick(union):
+            if claim_start(store):
+                _start_background(store, environ)
+        elif union:
+            unite_packs(store)
+
+
+def _start_background(store: Store, environ: Mapping[str, str]) -> None:
     argv = [sys.executable, "-m", "uwf_git", "gc", "--auto", "--detached", "--repo", store.path]
     try:
         start_background_program(argv, environ)
@@ -115,6 +137,6 @@ def _note_if_still_due(store: Store, packer: Packer) -> None:
         git_could = "; or there are many packs, which only git can merge"
         write_gc_log(
             store,
-            "there are still many loose objects that no ref needs, too young to be deleted "
+            "there are still many objects that no ref needs, too young to be deleted "
             "(gc.pruneExpire)" + (git_could if packer == "dulwich" else ""),
         )
