@@ -31,6 +31,7 @@ from uwf_git.store.gc.unite import (
     choose_union,
     claim_start,
     find_union,
+    forget_start,
     is_quick,
     unite_packs,
 )
@@ -169,6 +170,15 @@ def test_one_process_at_a_time_is_started(store: Store) -> None:
     assert not claim_start(store)
     long_ago = time.time() - 60
     os.utime(store.local_path("locks", "unite"), (long_ago, long_ago))
+    assert claim_start(store)
+
+
+@pytest.mark.parametrize("at_work", [unite_packs, forget_start])
+def test_when_it_is_at_work_the_next_may_be_started(
+    store: Store, at_work: Callable[[Store], object]
+) -> None:
+    assert claim_start(store)
+    at_work(store)
     assert claim_start(store)
 
 

@@ -20,7 +20,13 @@ from uwf_git.store.gc.packing import Counted, Packer, count_files, pack_objects
 from uwf_git.store.gc.policy import find_due, is_detached
 from uwf_git.store.gc.stale_files import remove_stale_files
 from uwf_git.store.gc.stale_packs import remove_stale_packs
-from uwf_git.store.gc.unite import claim_start, find_union, is_quick, unite_packs
+from uwf_git.store.gc.unite import (
+    claim_start,
+    find_union,
+    forget_start,
+    is_quick,
+    unite_packs,
+)
 from uwf_git.store.git.program import ProgramFailed, start_background_program
 from uwf_git.store.git.shared_mode import shared_umask
 from uwf_git.store.store import Store
@@ -74,6 +80,7 @@ def gc_if_due(store: Store, environ: Mapping[str, str]) -> bool:
         return unite_packs(store) > 0
     try:
         with shared_umask(store.config), hold_gc_lock(store):
+            forget_start(store)
             _remove_stale(store)
             pack_refs(store)
             if due.objects:

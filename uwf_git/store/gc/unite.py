@@ -71,13 +71,17 @@ def unite_packs(store: Store) -> int:
         LockingUnsupported: the file system has no flock.
     """
     with _hold(store) as descriptor:
+        if descriptor is None:
+            return 0
+        # The next union may again be one for the background.
+        os.ftruncate(descriptor, 0)
         # Looked for anew: whoever had the lock before may have done it.
-        packs = [] if descriptor is None else find_union(store)
+        packs = find_union(store)
         return _unite(store, packs) if packs else 0
 
 
 def claim_start(store: Store) -> bool:
-    """Tell whether to start a process that tidies *store*; not if one was started just now."""
+    """Tell whether to start a process that tidies *store*; not if one is just starting."""
     with _hold(store) as descriptor:
         if descriptor is None:
             return False
@@ -86,6 +90,13 @@ def claim_start(store: Store) -> bool:
             return False
         os.pwrite(descriptor, b"started\n", 0)
         return True
+
+
+def forget_start(store: Store) -> None:
+    """Note that the process that was started is at work, under another lock."""
+    with _hold(store) as descriptor:
+        if descriptor is not None:
+            os.ftruncate(descriptor, 0)
 
 
 def _unite(store: Store, packs: Sequence[SmallPack]) -> int:
