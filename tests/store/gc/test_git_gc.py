@@ -5,9 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from dulwich.objects import ObjectID
 from store.conftest import Git
 from store.due import make_due
 from store.gc_by_git import gc, loose
+from store.small_packs import write_small_pack
 from store.story import Story, put_raw
 
 from uwf_git.store.gc.lock import GcRuns
@@ -74,6 +76,13 @@ def test_the_objects_of_one_pack_are_compared(story: Story, store: Store, git: G
     (name,) = packs(store)
     listed = git("verify-pack", "-sv", f"objects/pack/{name}.idx", cwd=Path(store.path))
     assert listed.count("chain length") > 5
+
+
+def test_a_large_pack_of_steps_is_packed_all_the_same(story: Story, store: Store) -> None:
+    commit = store.objects[ObjectID(story.head.commit.encode())]
+    own = write_small_pack(store, [commit], size_bytes=9 * 1024 * 1024)
+    gc(store, auto=True)
+    assert not os.path.exists(f"{own}.pack")
 
 
 def packs(store: Store) -> list[str]:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from uwf_git.git_environment import without_local_variables
 from uwf_git.store.gc.lock import GcRuns
 from uwf_git.store.gc.policy import find_due, find_expiry
+from uwf_git.store.gc.small_packs import list_own_packs
 from uwf_git.store.git.program import ProgramFailed, run_program
 from uwf_git.store.objects.pack_writer import PACK
 from uwf_git.store.store import Store
@@ -39,7 +40,8 @@ _NO_FETCHES = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 _RECENT = "gc.recentObjectsHook"
 
 _BIG_PACK = "gc.bigPackThreshold"
-_BIG_PACK_BYTES = 8 * 1024 * 1024
+_LARGE_BYTES = 8 * 1024 * 1024
+_PACKS = os.path.join("objects", "pack")
 
 _CHOSEN = {
     # `--aggressive` compares each with 250 others by default, which takes ten times as long, and
@@ -47,7 +49,7 @@ _CHOSEN = {
     "gc.aggressiveWindow": "10",
     "gc.aggressiveDepth": "50",
     # What has its deltas already is not compared again for each some hundred steps.
-    _BIG_PACK: str(_BIG_PACK_BYTES),
+    _BIG_PACK: "",
     # Faster clones of large stores, but a step of 1 KB takes 3 % more space.
     "repack.writeBitmaps": "false",
 }
@@ -68,7 +70,11 @@ def run_git_gc(store: Store, git: str, environ: Mapping[str, str], *, auto: bool
     """
     require_trusted(store, _RECENT, store.path)
     chosen = {name: value for name, value in _CHOSEN.items() if store.config.get(name) is None}
-    has_large = _BIG_PACK in chosen and _has_large_packs(store)
+    has_large = False
+    if _BIG_PACK in chosen:
+        large_bytes = _find_large_bytes(store)
+        chosen[_BIG_PACK] = str(large_bytes)
+        has_large = _has_large_packs(store, large_bytes)
     # git compares no objects that it finds whole in one pack, unless told to; of steps all are.
     _run(store, git, environ, chosen, "--aggressive")
     if has_large and (not auto or find_due(store).objects):
@@ -100,12 +106,18 @@ def _run(
         )
 
 
-def _has_large_packs(store: Store) -> bool:
-    folder = os.path.join(store.path, "objects", "pack")
+def _find_large_bytes(store: Store) -> int:
+    """Return from which size a pack is left alone: packs of steps never are."""
+    own = list_own_packs(os.path.join(store.path, _PACKS))
+    return max([_LARGE_BYTES, *(pack.size_bytes + 1 for pack in own)])
+
+
+def _has_large_packs(store: Store, large_bytes: int) -> bool:
+    folder = os.path.join(store.path, _PACKS)
     packs = (os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(PACK))
     # One may be united in this moment.
     with suppress(FileNotFoundError):
-        return any(os.stat(path).st_size >= _BIG_PACK_BYTES for path in packs)
+        return any(os.stat(path).st_size >= large_bytes for path in packs)
     return False
 
 
