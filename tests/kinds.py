@@ -31,6 +31,7 @@ FILES = {
         "*/test_gc_races.py",
         "*/test_follow_races.py",
         "*/test_hub_races.py",
+        "*/test_unite_races.py",
         "*/test_background_crowd.py",
         "*/test_stop_agent.py",
         "*/test_max_running.py",

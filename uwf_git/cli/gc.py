@@ -32,8 +32,9 @@ def command(session: Session, *, auto: bool, detached: bool) -> None:
     Nothing that a ref needs is lost, and steps may run meanwhile. git does the packing where it is
     installed, dulwich where it is not.
 
-    A store packs itself in the background when it has many loose objects. git's own settings say
-    when: gc.auto (0 is never), gc.autoPackLimit, gc.pruneExpire, gc.autoDetach.
+    A store packs itself in the background when steps have written many objects. git's own settings
+    say when: gc.auto (0 is never), gc.autoPackLimit, gc.pruneExpire, gc.autoDetach. With git, large
+    packs are left alone then (gc.bigPackThreshold, 8m unless set).
     """
     store = session.open_store()
     if detached:

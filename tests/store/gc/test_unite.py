@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from conftest import Draws
 from dulwich.objects import Blob
 from dulwich.repo import Repo
 from hypothesis import given
@@ -23,6 +24,7 @@ from store.small_packs import (
     write_blobs,
     write_small_pack,
 )
+from store.uniting import Work, check_whole, git_by, run_together
 
 from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.gc.small_packs import MOST_PACKS, SmallPack
@@ -31,8 +33,8 @@ from uwf_git.store.gc.unite import (
     choose_union,
     claim_start,
     find_union,
-    forget_start,
     is_quick,
+    pause_uniting,
     unite_packs,
 )
 from uwf_git.store.git.config import set_config
@@ -173,13 +175,28 @@ def test_one_process_at_a_time_is_started(store: Store) -> None:
     assert claim_start(store)
 
 
-@pytest.mark.parametrize("at_work", [unite_packs, forget_start])
-def test_when_it_is_at_work_the_next_may_be_started(
-    store: Store, at_work: Callable[[Store], object]
-) -> None:
+def test_when_it_is_at_work_the_next_may_be_started(store: Store) -> None:
     assert claim_start(store)
-    at_work(store)
+    unite_packs(store)
     assert claim_start(store)
+
+
+def test_nobody_unites_or_is_started_while_the_store_is_packed(store: Store) -> None:
+    write_blobs(store, MANY)
+    claim_start(store)
+    with pause_uniting(store):
+        assert unite_packs(store) == 0
+        assert not claim_start(store)
+    assert claim_start(store)
+
+
+def test_nobody_unites_beside_a_gc_of_git(store: Store) -> None:
+    write_blobs(store, MANY)
+    lock = Path(store.path, "gc.pid")
+    lock.write_text(f"{os.getpid()} {os.uname().nodename}")
+    assert unite_packs(store) == 0
+    lock.write_text(f"{2**22 + 1} {os.uname().nodename}")
+    assert unite_packs(store) == MANY
 
 
 def test_what_takes_long_is_known_before() -> None:
@@ -229,12 +246,12 @@ def test_killed_anywhere_it_loses_nothing_and_leaves_what_the_sweep_knows(
 ) -> None:
     blobs: list[Blob] = []
     for moment in itertools.count(1):
-        blobs += write_blobs(store, MANY, each=2)
+        new = write_blobs(store, MANY)
+        blobs += new
         if not dies_at(moment, partial(unite_packs, store)):
             break
-        assert missing(store, blobs) == []
+        assert missing(store, new) == []
         unite_packs(store)
-        assert missing(store, blobs) == []
     assert moment > 20
     for name in names_in(store):
         os.utime(f"{pack_folder(store)}/{name}", (time.time() - 2 * DAY_S,) * 2)
@@ -287,3 +304,12 @@ def readable(image: Image) -> Iterable[str]:
             count = int.from_bytes(index[1028:1032], "big")
             for number in range(count):
                 yield index[1032 + number * 20 : 1052 + number * 20].hex()
+
+
+@pytest.mark.parametrize("beside", [None, git_by("repack", "-adq")], ids=["nobody", "git repack"])
+def test_writers_uniters_and_readers_get_along(
+    beside: Work | None, store: Store, git: Git, draws: Draws
+) -> None:
+    """The long form is test_unite_races.py."""
+    run_together(store, draws.chance, range(6), held_back_s=0.01, beside=beside)
+    check_whole(store, git)

@@ -23,8 +23,8 @@ from uwf_git.store.gc.stale_packs import remove_stale_packs
 from uwf_git.store.gc.unite import (
     claim_start,
     find_union,
-    forget_start,
     is_quick,
+    pause_uniting,
     unite_packs,
 )
 from uwf_git.store.git.program import ProgramFailed, start_background_program
@@ -53,7 +53,7 @@ def gc_store(store: Store, environ: Mapping[str, str]) -> Collected:
         ProgramFailed: git could not pack it; the message has git's reason.
         BadRef, BadPackedRefs, RefLocked: its refs cannot be packed.
     """
-    with shared_umask(store.config), hold_gc_lock(store):
+    with shared_umask(store.config), hold_gc_lock(store), pause_uniting(store):
         last_failure = take_gc_log(store)
         before = count_files(store)
         swept = _remove_stale(store)
@@ -79,8 +79,7 @@ def gc_if_due(store: Store, environ: Mapping[str, str]) -> bool:
     if not due:
         return unite_packs(store) > 0
     try:
-        with shared_umask(store.config), hold_gc_lock(store):
-            forget_start(store)
+        with shared_umask(store.config), hold_gc_lock(store), pause_uniting(store):
             _remove_stale(store)
             pack_refs(store)
             if due.objects:

@@ -66,6 +66,15 @@ def is_gc_running(store: Store) -> bool:
     return is_held(store.local_path("locks", "gc"))
 
 
+def is_git_gc_running(store: Store) -> bool:
+    """Check whether a gc of git may be at work; what a killed one left counts as nothing."""
+    found = _read(os.path.join(store.path, _GIT_LOCK))
+    match = _HOLDER.fullmatch(found[0]) if found is not None else None
+    if found is None or match is None:
+        return False
+    return may_live(int(match[1]), match[2].decode(errors="replace"), found[1])
+
+
 def check_git_lock(store: Store) -> None:
     """Check that no gc of git is at work, and remove the lock that a killed one left.
 

@@ -175,11 +175,15 @@ class _Plan:
         base_content = self._read(_Waiting(base, each.kind, None))
         if base_content is None or max(len(content), len(base_content)) > _LARGEST_DELTIFIED:
             return Planned(each.kind)
-        delta = make_delta(base_content, content)
+        delta = make_delta(_pieces(each.kind, base_content), _pieces(each.kind, content))
         if delta is None:
             return Planned(each.kind)
         self._depths[each.oid] = self._depths.get(base, 0) + 1
         return Planned(each.kind, base, delta)
+
+
+def _pieces(kind: int, content: bytes) -> list[bytes]:
+    return _LINE.findall(content) if kind == BLOB else _split(kind, content)
 
 
 def _split(kind: int, content: bytes) -> list[bytes]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 
 from uwf_git.debug_log import debug
 from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.gc.lock import is_git_gc_running
 from uwf_git.store.gc.small_packs import (
     MOST_PACKS,
     SmallPack,
@@ -64,14 +65,14 @@ def is_quick(packs: Sequence[SmallPack]) -> bool:
 def unite_packs(store: Store) -> int:
     """Unite what is to be united in *store*; return how many packs became one.
 
-    None if another process is at it.
+    None while another process is at it, or packs: a git whose packs vanish gives up.
 
     Raises:
         OSError: the system refused a write; nothing was removed.
         LockingUnsupported: the file system has no flock.
     """
     with _hold(store) as descriptor:
-        if descriptor is None:
+        if descriptor is None or is_git_gc_running(store):
             return 0
         # The next union may again be one for the background.
         os.ftruncate(descriptor, 0)
@@ -92,11 +93,13 @@ def claim_start(store: Store) -> bool:
         return True
 
 
-def forget_start(store: Store) -> None:
-    """Note that the process that was started is at work, under another lock."""
-    with _hold(store) as descriptor:
+@contextmanager
+def pause_uniting(store: Store) -> Iterator[None]:
+    """Let no process unite, nor be started for it; wait for the one that is at it."""
+    with _hold(store, wait=True) as descriptor:
         if descriptor is not None:
             os.ftruncate(descriptor, 0)
+        yield
 
 
 def _unite(store: Store, packs: Sequence[SmallPack]) -> int:
@@ -132,8 +135,8 @@ def write_union(store: Store, entries: Sequence[Entry], *, mtime_ns: int) -> Non
 
 
 @contextmanager
-def _hold(store: Store) -> Iterator[int | None]:
-    with hold_lock(store.local_path("locks", "unite"), wait=False) as descriptor:
+def _hold(store: Store, *, wait: bool = False) -> Iterator[int | None]:
+    with hold_lock(store.local_path("locks", "unite"), wait=wait) as descriptor:
         if descriptor is not None and is_shared(store.config):
             # Another user's is as its owner made it.
             with suppress(PermissionError):

@@ -1,0 +1,42 @@
+"""Writers and uniters that are killed, readers and git's packers beside: nothing is lost."""
+
+import pytest
+from conftest import Draws
+from store.conftest import Git
+from store.small_packs import packs_in
+from store.uniting import HELD_BACK_S, Work, check_whole, git_by, pack, run_together
+
+from uwf_git.store.gc.stale_packs import remove_stale_packs
+from uwf_git.store.gc.unite import unite_packs
+from uwf_git.store.store import Store
+
+BESIDE: dict[str, Work | None] = {
+    "nobody": None,
+    "uwf gc without git": pack,
+    "git gc": git_by("gc", "--quiet"),
+    "git gc --prune=now": git_by("gc", "--quiet", "--prune=now"),
+    "git gc --aggressive": git_by("gc", "--quiet", "--aggressive"),
+    "git repack -ad": git_by("repack", "-adq"),
+    "git repack -adk": git_by("repack", "-adkq"),
+    "git repack -Ad": git_by("repack", "-Adq"),
+    "git repack --geometric": git_by("repack", "--geometric=2", "-dq"),
+    "git maintenance": git_by(
+        "maintenance",
+        "run",
+        "--quiet",
+        *(f"--task={task}" for task in ("gc", "loose-objects", "incremental-repack", "pack-refs")),
+    ),
+}
+
+
+@pytest.mark.parametrize("held_back_s", [0, HELD_BACK_S])
+@pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE.keys())
+def test_nothing_told_is_lost_and_no_reader_fails(
+    beside: Work | None, held_back_s: float, store: Store, git: Git, draws: Draws
+) -> None:
+    run_together(store, draws.chance, draws.rounds(20), held_back_s=held_back_s, beside=beside)
+    check_whole(store, git)
+    # Nobody is at work any more: what is left is united or swept.
+    remove_stale_packs(store)
+    unite_packs(store)
+    assert len(packs_in(store)) < 50
