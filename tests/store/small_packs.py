@@ -2,12 +2,10 @@
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 
 from dulwich.objects import Blob, ShaFile
 
-from uwf_git.store.gc.loose_objects import list_loose_objects, loose_path
-from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.gc.small_packs import list_own_packs
 from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
 from uwf_git.store.store import Store
 
@@ -47,12 +45,7 @@ def write_blobs(store: Store, count: int, *, each: int = 1) -> list[Blob]:
     return blobs
 
 
-def scatter(store: Store, *, each: int = 12) -> None:
-    """Turn the loose objects of *store* into small packs of *each*."""
-    objects = DurableObjects(f"{store.path}/objects")
-    oids = list_loose_objects(f"{store.path}/objects")
-    for number in range(0, len(oids), each):
-        part = oids[number : number + each]
-        write_small_pack(store, [objects[oid] for oid in part])
-        for oid in part:
-            Path(loose_path(objects, oid)).unlink()
+def unpacked_in(store: Store) -> int:
+    """Count the objects that steps wrote and nobody has packed since, kept ones left out."""
+    packs = list_own_packs(pack_folder(store))
+    return sum(pack.objects for pack in packs)

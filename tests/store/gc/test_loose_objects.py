@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from dulwich.objects import ObjectID
 from store.conftest import Git
+from store.loose import lose
 from store.story import Story, put_raw
 
 from uwf_git.store.gc import loose_objects
@@ -89,8 +90,8 @@ def test_nothing_goes_while_something_needed_is_damaged(
     store: Store, objects: DurableObjects, clock: Callable[[], int]
 ) -> None:
     tip = ObjectID(Story(store, clock).head.commit.encode())
+    lose(store, tip)
     stray = old_stray(store, objects)
-    os.unlink(loose_path(objects, tip))
     assert pruned(store, objects, tip) == 0
     assert stray in objects
 

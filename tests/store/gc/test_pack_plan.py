@@ -4,6 +4,7 @@ from collections.abc import Callable
 import pytest
 from dulwich.objects import Blob, ObjectID, Tree
 from dulwich.pack import apply_delta
+from store.loose import loosen
 from store.story import Story, put_raw
 
 from uwf_git.store.gc.loose_objects import list_loose_objects
@@ -26,6 +27,7 @@ def tip(story: Story) -> ObjectID:
 
 
 def loose(store: Store) -> set[ObjectID]:
+    loosen(store)
     return set(list_loose_objects(f"{store.path}/objects"))
 
 

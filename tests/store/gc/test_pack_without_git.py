@@ -10,7 +10,8 @@ import pytest
 from dulwich.objects import Blob, ObjectID, ShaFile
 from store.conftest import Git
 from store.killing import dies_at, moments_of
-from store.small_packs import packs_in, scatter, write_small_pack
+from store.loose import loosen
+from store.small_packs import packs_in, write_small_pack
 from store.story import Story, put_raw
 
 from uwf_git.store.gc.loose_objects import list_loose_objects
@@ -27,8 +28,8 @@ def story(request: pytest.FixtureRequest, store: Store, clock: Callable[[], int]
     told = Story(store, clock)
     for number in range(4):
         told.step(text=f"# Step {number}\r\n" * 9)
-        if request.param == "packed":
-            scatter(store)
+    if request.param == "loose":
+        loosen(store)
     return told
 
 
@@ -61,7 +62,8 @@ def test_the_thread_goes_on_and_is_packed_again(story: Story, store: Store, git:
         again = open_store(store.path)
         assert again.refs.find(f"refs/threads/{story.thread}") == story.head.commit
         story.step()
-    assert len(list(Path(store.path, "objects/pack").glob("*.pack"))) == 3
+    assert len(packs_in(store)) == 4
+    assert len(own(store)) == 1
     assert fsck(store, git) == ""
 
 
@@ -117,9 +119,7 @@ def test_nothing_is_pruned_that_something_else_than_a_ref_may_need(
 def test_a_kept_pack_is_passed_and_packed_when_it_is_let_go(
     story: Story, store: Store, git: Git
 ) -> None:
-    scatter(store)
     story.step(text="the newest")
-    scatter(store, each=1000)
     kept = newest(store)
     Path(f"{kept}.keep").touch()
     pack_without_git(store)
@@ -185,7 +185,8 @@ def test_packing_killed_anywhere_loses_nothing_and_can_be_done_again(
 ) -> None:
     pack_without_git(store)
     for moment in itertools.count(1):
-        story.step(text=f"text {moment}")
+        for number in range(3):
+            story.step(text=f"text {moment} {number}")
         before = all_objects(store, git)
         if not dies_at(moment, lambda: pack_without_git(store)):
             break

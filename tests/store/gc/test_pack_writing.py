@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from dulwich.objects import Blob, ObjectID
 from dulwich.pack import write_pack_data
+from store.loose import loosen, write_loose
 from store.story import Story
 
 from uwf_git.store.gc import pack_writing
@@ -24,6 +25,7 @@ Chunk = bytes | bytearray | memoryview
 def objects(store: Store, clock: Callable[[], int]) -> DurableObjects:
     """Return the objects of a thread."""
     Story(store, clock).step()
+    loosen(store)
     assert isinstance(store.objects, DurableObjects)
     return store.objects
 
@@ -79,7 +81,7 @@ def test_a_pack_that_holds_something_else_is_thrown_away(
     store: Store, objects: DurableObjects
 ) -> None:
     one, other = Blob.from_string(b"one"), Blob.from_string(b"other")
-    objects.add_objects([(one, None), (other, None)])
+    write_loose(store, [one, other])
     lie = Planned(BLOB, one.id, b"\x03\x01\x01x")
     with pytest.raises(PackUnreadable):
         write_checked_pack(objects, {one.id: Planned(BLOB), other.id: lie})
