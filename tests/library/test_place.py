@@ -9,11 +9,12 @@ import pytest
 from commands.world import DEMO
 from library.conftest import PLAYERS
 from store.due import make_due
+from store.small_packs import packs_in, unpacked_in, write_blobs
 
 from uwf_git import AgentFailed, Conflict, Refused, TaskHandle, TaskRuntime
 from uwf_git.commands.admin.config import set_setting
 from uwf_git.library.place import read_system_clock_ms
-from uwf_git.store.gc.packing import count_files
+from uwf_git.store.gc.small_packs import MOST_PACKS
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import open_store
 
@@ -63,10 +64,18 @@ def test_listener_that_fails_fails_no_call(store: str, task: TaskHandle) -> None
 def test_store_is_packed_when_that_is_due(store: str, task: TaskHandle) -> None:
     make_due(store)
     task.query()
-    assert count_files(open_store(store)).packs == 0
+    assert unpacked_in(open_store(store)) > 0
     task.step()
 
-    assert count_files(open_store(store)).packs == 1
+    assert unpacked_in(open_store(store)) == 0
+
+
+def test_a_program_that_steps_in_a_loop_leaves_few_packs(store: str, task: TaskHandle) -> None:
+    small = open_store(store)
+    for _number in range(2):
+        write_blobs(small, MOST_PACKS)
+        task.step()
+        assert len(packs_in(small)) <= MOST_PACKS
 
 
 def test_runtime_stays_at_its_store_wherever_the_process_goes(
