@@ -5,11 +5,12 @@ shared store judge the push as a whole before anything of it is stored. dulwich'
 runs no hooks and lets deletions through.
 """
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 from uwf_git.commands.receive.rules import RefUpdate, check_received
 from uwf_git.commands.remote.push_batches import FELL_WITH_OTHERS, REF_MOVED
 from uwf_git.git_environment import without_local_variables
+from uwf_git.store.gc.unite import unite_packs
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.remotes.exchange import PackParcel, PushReport
 from uwf_git.store.remotes.incoming import copy_objects, receive_objects
@@ -49,7 +50,11 @@ def push_locally(
         incoming.move_into_store(until_moved)
         # Create before deleting: the archive exists before its active ref goes.
         ordered = sorted(updates, key=lambda update: update.new is None)
-        return PushReport({update.name: _apply(there, update) for update in ordered}, "")
+        statuses = {update.name: _apply(there, update) for update in ordered}
+    # Each push leaves a small pack, and nobody else may ever write there. The push is done.
+    with suppress(OSError):
+        unite_packs(there)
+    return PushReport(statuses, "")
 
 
 def _apply(there: Store, update: RefUpdate) -> str | None:
