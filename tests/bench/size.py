@@ -1,6 +1,6 @@
 """Benchmark of the disk use of a step: bytes of git objects, before and after `uwf gc`, and limits.
 
-Directories are not counted: once all 256 exist, they do not grow with the steps.
+Directories are not counted: they do not grow with the steps.
 """
 
 import os
@@ -9,10 +9,6 @@ import shutil
 import string
 import subprocess
 import time
-import zlib
-from collections import Counter
-from collections.abc import Iterator
-from typing import NamedTuple
 
 from bench.deep import Bench
 from bench.machine import find_git
@@ -29,23 +25,14 @@ _BLOCK_BYTES = 512
 _OUTPUT_BYTES = 1024
 _VOCABULARY = 3000
 _MOST_COLLECTED_BYTES = 2048
-_MOST_BYTES = ((1_000, 4_500), (10_000, 8_000))
-"""To which depth a step may take how much."""
-
-
-class ObjectFile(NamedTuple):
-    """A loose object."""
-
-    kind: str
-    size: int
-    allocated: int
+_MOST_WRITTEN_BYTES = 5 * 1024
 
 
 def measure_size(bench: Bench) -> list[Table]:
-    """Count the bytes a step of small output takes, loose and packed."""
+    """Count the bytes a step of small output takes, as written and packed."""
     rows = []
     for depth in bench.scale.large:
-        rows.append(_loose(bench, depth))
+        rows.append(_written(bench, depth))
         rows.append(_packed(bench, depth))
     depth = max(bench.scale.large)
     packed = [_collected(bench, depth, packer) for packer in ("git", "dulwich")]
@@ -55,23 +42,16 @@ def measure_size(bench: Bench) -> list[Table]:
     ]
 
 
-def _loose(bench: Bench, depth: int) -> Row:
-    objects = os.path.join(bench.thread_at(depth).store.path, "objects")
-    files, sizes, allocated = 0, Counter[str](), 0
-    for file in _loose_objects(objects):
-        files += 1
-        sizes[file.kind] += file.size
-        allocated += file.allocated
+def _written(bench: Bench, depth: int) -> Row:
+    """Count what steps wrote and united, before git packs it."""
+    found = _files(os.path.join(bench.thread_at(depth).store.path, "objects"))
     figures: dict[str, float | None] = {
-        "bytes": sizes.total() / depth,
-        "blob_bytes": sizes["blob"] / depth,
-        "tree_bytes": sizes["tree"] / depth,
-        "commit_bytes": sizes["commit"] / depth,
-        "objects": files / depth,
-        "allocated_bytes": allocated / depth,
+        "bytes": sum(each.st_size for each in found) / depth,
+        "allocated_bytes": sum(each.st_blocks for each in found) * _BLOCK_BYTES / depth,
+        "files": len(found),
     }
-    limits = [Limit("bytes", most) for deepest, most in _MOST_BYTES if depth <= deepest][:1]
-    return Row(f"depth {depth:,}, loose", figures, limits)
+    limits = [Limit("allocated_bytes", _MOST_WRITTEN_BYTES)]
+    return Row(f"depth {depth:,}, as written", figures, limits)
 
 
 def _packed(bench: Bench, depth: int) -> Row:
@@ -79,11 +59,7 @@ def _packed(bench: Bench, depth: int) -> Row:
     thread = bench.packed_thread_at(depth)
     if thread is None:
         return Row(name, {}, failure="there is no git")
-    found = [
-        os.stat(os.path.join(directory, file))
-        for directory, _, files in os.walk(os.path.join(thread.store.path, "objects"))
-        for file in files
-    ]
+    found = _files(os.path.join(thread.store.path, "objects"))
     figures: dict[str, float | None] = {
         "bytes": sum(each.st_size for each in found) / depth,
         "allocated_bytes": sum(each.st_blocks for each in found) * _BLOCK_BYTES / depth,
@@ -153,18 +129,13 @@ def _wordy_store(bench: Bench, depth: int) -> str:
     thread = begin_endless(bench.world, make_store(bench.world, "wordy", fsync=False))
     for _step in range(depth):
         step_thread(thread.store, thread.caller, StepRequest(thread.id, play))
+        thread.unite()
     return path
 
 
-def _loose_objects(objects: str) -> Iterator[ObjectFile]:
-    for directory in os.scandir(objects):
-        if len(directory.name) == len("ab"):
-            for entry in os.scandir(directory):
-                found = entry.stat()
-                yield ObjectFile(_kind(entry.path), found.st_size, found.st_blocks * _BLOCK_BYTES)
-
-
-def _kind(path: str) -> str:
-    with open(path, "rb") as file:
-        beginning = zlib.decompressobj().decompress(file.read(1000), 10)
-    return beginning.partition(b" ")[0].decode()
+def _files(folder: str) -> list[os.stat_result]:
+    return [
+        os.stat(os.path.join(directory, file))
+        for directory, _, files in os.walk(folder)
+        for file in files
+    ]

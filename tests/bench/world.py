@@ -22,6 +22,8 @@ from uwf_git.model.definition.definition import Definition, RoleDefinition
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import START, Transition
 from uwf_git.model.workflow import build_workflow
+from uwf_git.store.gc.small_packs import has_many_packs
+from uwf_git.store.gc.unite import unite_packs
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.heads import ACTIVE, get_head
@@ -71,6 +73,12 @@ class Thread(NamedTuple):
     def step(self, *, trust: bool = False) -> None:
         """Take a step whose player does nothing; *trust* its agent from now on."""
         step_thread(self.store, self.caller, StepRequest(self.id, _play, Choice(trust=trust)))
+        self.unite()
+
+    def unite(self) -> None:
+        """Unite small packs if that is due, as every command does."""
+        if has_many_packs(self.store.path):
+            unite_packs(self.store)
 
     @contextmanager
     def kept_in_place(self) -> Iterator[None]:

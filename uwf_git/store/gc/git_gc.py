@@ -15,7 +15,7 @@ from uwf_git.store.gc.lock import GcRuns
 from uwf_git.store.gc.policy import find_due, find_expiry
 from uwf_git.store.gc.small_packs import list_own_packs
 from uwf_git.store.git.program import ProgramFailed, run_program
-from uwf_git.store.objects.pack_writer import PACK
+from uwf_git.store.objects.pack_file import PACK
 from uwf_git.store.store import Store
 from uwf_git.store.trust import require_trusted
 

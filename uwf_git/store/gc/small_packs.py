@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from uwf_git.store.disk.durable import read_if_there, remove_file
 from uwf_git.store.objects.keep_file import is_kept
-from uwf_git.store.objects.pack_file import OID_BYTES
-from uwf_git.store.objects.pack_writer import INDEX, PACK
+from uwf_git.store.objects.pack_file import INDEX, OID_BYTES, PACK
 
 MOST_PACKS = 16
 """More small packs than these are united."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from uwf_git.store.disk.durable import remove_file
 from uwf_git.store.gc.lock import may_live
 from uwf_git.store.objects.keep_file import KEEP, remove_dead_keep
-from uwf_git.store.objects.pack_writer import INDEX, PACK
+from uwf_git.store.objects.pack_file import INDEX, PACK
 from uwf_git.store.store import Store
 
 # git has these for the instant between writing and naming packs; it never removes stale ones.

@@ -21,7 +21,8 @@ from uwf_git.store.gc.small_packs import (
 )
 from uwf_git.store.gc.whole_entries import read_whole_entries
 from uwf_git.store.git.shared_mode import is_shared
-from uwf_git.store.objects.pack_writer import PACK, Entry, PackRights, write_pack
+from uwf_git.store.objects.pack_file import PACK
+from uwf_git.store.objects.pack_writer import Entry, PackRights, write_pack
 from uwf_git.store.store import Store
 
 _RATIO = 2

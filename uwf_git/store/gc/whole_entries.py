@@ -10,8 +10,8 @@ import struct
 import sys
 from array import array
 
-from uwf_git.store.objects.pack_file import OID_BYTES, find_pack_problem
-from uwf_git.store.objects.pack_writer import INDEX, PACK, Entry
+from uwf_git.store.objects.pack_file import INDEX, OID_BYTES, PACK, find_pack_problem
+from uwf_git.store.objects.pack_writer import Entry
 
 _BEGINNING = b"\377tOc\0\0\0\2"
 _HEAD_BYTES = 12
