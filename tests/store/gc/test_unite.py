@@ -311,5 +311,5 @@ def test_writers_uniters_and_readers_get_along(
     beside: Work | None, store: Store, git: Git, draws: Draws
 ) -> None:
     """The long form is test_unite_races.py."""
-    run_together(store, draws.chance, range(6), held_back_s=0.01, beside=beside)
+    run_together(store, draws.chance, range(6), beside=beside)
     check_whole(store, git)

@@ -4,7 +4,7 @@ import pytest
 from conftest import Draws
 from store.conftest import Git
 from store.small_packs import packs_in
-from store.uniting import HELD_BACK_S, Work, check_whole, git_by, pack, run_together
+from store.uniting import Work, check_whole, git_by, pack, run_together
 
 from uwf_git.store.gc.stale_packs import remove_stale_packs
 from uwf_git.store.gc.unite import unite_packs
@@ -29,12 +29,12 @@ BESIDE: dict[str, Work | None] = {
 }
 
 
-@pytest.mark.parametrize("held_back_s", [0, HELD_BACK_S])
+@pytest.mark.parametrize("held_back", [False, True], ids=["", "held back"])
 @pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE.keys())
 def test_nothing_told_is_lost_and_no_reader_fails(
-    beside: Work | None, held_back_s: float, store: Store, git: Git, draws: Draws
+    beside: Work | None, store: Store, git: Git, draws: Draws, *, held_back: bool
 ) -> None:
-    run_together(store, draws.chance, draws.rounds(20), held_back_s=held_back_s, beside=beside)
+    run_together(store, draws.chance, draws.rounds(20), held_back=held_back, beside=beside)
     check_whole(store, git)
     # Nobody is at work any more: what is left is united or swept.
     remove_stale_packs(store)
