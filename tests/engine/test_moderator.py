@@ -11,7 +11,6 @@ from uwf_git.engine.moderator import (
     StepSummary,
     UnknownPosition,
     build_context,
-    needs_conditions,
     next_role,
 )
 from uwf_git.model.transition import END, START, Graph, Transition
@@ -91,7 +90,6 @@ def test_no_transition_that_holds_is_an_error_that_names_the_role() -> None:
 
 
 def test_a_role_without_any_way_out_has_no_transition() -> None:
-    assert not needs_conditions({"r": ()}, "r")
     with pytest.raises(NoTransition, match="from r holds"):
         next_role({"r": ()}, "r", never_asked)
 
@@ -101,8 +99,6 @@ def test_a_position_outside_the_graph_is_refused(graph: Graph) -> None:
     with pytest.raises(UnknownPosition, match="no transitions from tester") as caught:
         next_role(graph, "tester", never_asked)
     assert caught.value.facts["known"] == list(graph)
-    with pytest.raises(UnknownPosition, match="no transitions from tester"):
-        needs_conditions(graph, "tester")
 
 
 def test_what_a_condition_raises_reaches_the_caller() -> None:
@@ -111,11 +107,6 @@ def test_what_a_condition_raises_reaches_the_caller() -> None:
 
     with pytest.raises(ZeroDivisionError):
         next_role(SOLVE_ISSUE, "reviewer", fail)
-
-
-def test_conditions_are_needed_only_where_one_stands_first() -> None:
-    needing = {role for role in SOLVE_ISSUE if needs_conditions(SOLVE_ISSUE, role)}
-    assert needing == {"planner", "reviewer", "stuck"}
 
 
 def test_the_context_has_the_keys_that_the_design_names() -> None:
@@ -199,13 +190,6 @@ def test_the_same_inputs_have_the_same_answer(
     assert outcome() == outcome()
 
 
-@given(graph=graphs, data=st.data())
-def test_where_no_conditions_are_needed_none_is_evaluated(
-    graph: Graph, data: st.DataObject
-) -> None:
-    position = data.draw(st.sampled_from(sorted(graph)))
-    if not needs_conditions(graph, position):
-        try:
-            assert next_role(graph, position, never_asked) in {*ROLES, END}
-        except NoTransition:
-            assert graph[position] == ()
+def test_after_an_unconditional_transition_none_is_evaluated() -> None:
+    graph = {"r": (Transition("x", None), Transition("y", "b"))}
+    assert next_role(graph, "r", never_asked) == "x"

@@ -11,6 +11,7 @@ from workflow_file import read
 
 from uwf_git.engine.expression import evaluate_condition
 from uwf_git.engine.moderator import Position, StepSummary, build_context, next_role
+from uwf_git.engine.plain_condition import plainly_holds
 from uwf_git.model.definition.definition import Definition
 from uwf_git.model.schema_check import check_value
 from uwf_git.model.transition import END, START
@@ -65,6 +66,16 @@ def test_the_templates_are_here() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_file_has_no_problem_and_bears_its_own_name(name: str) -> None:
     assert template(name).name == name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_conditions_that_read_no_history_are_plain(name: str) -> None:
+    ways = [way for ways in template(name).graph.values() for way in ways]
+    conditions = {way.condition for way in ways if way.condition is not None}
+
+    for condition in conditions:
+        if "history" not in condition:
+            plainly_holds(condition, {"meta": {}})
 
 
 @pytest.mark.parametrize("name", NAMES)

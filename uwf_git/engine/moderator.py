@@ -74,19 +74,6 @@ class Position(NamedTuple):
     start_time_ms: int
 
 
-def needs_conditions(graph: Graph, position: str) -> bool:
-    """Check whether deciding at *position* may evaluate a condition.
-
-    If the first transition is unconditional none is evaluated, and the process need not import
-    JSONata.
-
-    Raises:
-        UnknownPosition: *position* is not in *graph*.
-    """
-    ways = _ways_out(graph, position)
-    return bool(ways) and ways[0].condition is not None
-
-
 def next_role(graph: Graph, position: str, holds: Callable[[str], bool]) -> str:
     """Return the role that follows *position*, or ``END``.
 
@@ -97,7 +84,9 @@ def next_role(graph: Graph, position: str, holds: Callable[[str], bool]) -> str:
         UnknownPosition: *position* is not in *graph*.
         NoTransition: no transition out of *position* holds.
     """
-    ways = _ways_out(graph, position)
+    if position not in graph:
+        raise UnknownPosition(position, graph)
+    ways = graph[position]
     for way in ways:
         if way.condition is None or holds(way.condition):
             return way.to
@@ -129,9 +118,3 @@ def build_context(
         "startTime": position.start_time_ms,
     }
     return LazyContext(known, summaries)
-
-
-def _ways_out(graph: Graph, position: str) -> tuple[Transition, ...]:
-    if position not in graph:
-        raise UnknownPosition(position, graph)
-    return graph[position]

@@ -1,5 +1,7 @@
 """Whose turn it is: loops, END, history, and what a decision may cost."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,7 @@ def test_loop_goes_on_while_its_condition_holds(world: World) -> None:
         'prompt = "Do it."',
         "startTime > 1700000000000",
         "$sum(history.meta.n) = 3",
+        "meta.n > 9 or $sum([1, depth]) = 4",
     ],
 )
 def test_condition_sees_what_the_specification_promises(condition: str, world: World) -> None:
@@ -176,6 +179,20 @@ def test_condition_that_asks_for_damaged_history_says_so(world: World) -> None:
     with pytest.raises(Exception, match="cannot be read") as caught:
         world.step(thread, says({"n": 3}))
     assert getattr(caught.value, "exit_status", None) == 5
+
+
+def test_plain_conditions_of_a_shipped_workflow_need_neither_jsonata_nor_a_fork(
+    tmp_path: Path,
+) -> None:
+    script = str(Path(__file__).with_name("plays_develop.py"))
+
+    def run(*words: str) -> str:
+        command = [sys.executable, script, str(tmp_path / "store.git"), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    thread = run().strip()
+
+    assert run(thread) == "planner developer end\n[]\n"
 
 
 def test_nothing_that_matches_is_an_error_that_names_the_role(world: World) -> None:

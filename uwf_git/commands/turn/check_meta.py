@@ -6,7 +6,6 @@ The check runs in a limited fork: a pattern in a fetched schema can run for ever
 from collections.abc import Mapping
 from typing import Any
 
-from uwf_git.agents.limited_fork import run_limited
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import UwfError
@@ -59,6 +58,7 @@ def find_problem(schema: Any, meta: Any) -> str | None:
     if is_plainly_valid(schema, meta):
         return None
     # jsonschema costs 60 ms of start-up: imported only if the quick check does not say yes.
+    from uwf_git.agents.limited_fork import run_limited  # noqa: PLC0415 (see above)
     from uwf_git.model.schema_check import check_value  # noqa: PLC0415 (see above)
 
     def check() -> list[str]:
