@@ -1,7 +1,13 @@
+import threading
+from pathlib import Path
+from shutil import rmtree
+
 import pytest
+from commands.counting import count_reads
 from commands.world import DEMO
 
 from uwf_git import TaskHandle, TaskRuntime, TaskWaiting
+from uwf_git.store.store import NotAStore
 
 
 def test_new_task_is_ready_without_steps(task: TaskHandle) -> None:
@@ -32,8 +38,11 @@ def test_status_of_a_moment_does_not_change(task: TaskHandle) -> None:
     before = task.query()
     task.step()
 
-    assert before.status == "ready"
-    assert before.depth == 0
+    assert (before.status, before.depth, before.state) == ("ready", 0, {})
+    assert (before.next, before.last_node, before.end_time) == ("writer", None, None)
+    assert (before.document["depth"], before.document["status"]) == (0, "ready")
+    assert before.last_update_time == before.document["lastUpdateTime"]
+    assert before != task.query()
     with pytest.raises(AttributeError):
         before.depth = 1  # type: ignore[misc]  # that is what is tried
     with pytest.raises(TypeError):
@@ -49,3 +58,54 @@ def test_task_that_waits_says_for_whom(runtime: TaskRuntime) -> None:
     assert status.waiting == TaskWaiting(role="writer", until=None)
     assert (status.current_node, status.last_node, step.next) == ("writer", None, "writer")
     assert status.document["question"]["role"] == "writer"
+
+
+def test_query_reads_one_commit_and_its_state_without_a_lock(
+    runtime: TaskRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = [runtime.start(DEMO, "Do it.") for _ in range(3)]
+    tasks[0].run()
+    counted = count_reads(monkeypatch)
+
+    for task in tasks:
+        status = task.query()
+        assert (status.state, status.usage, status.workflow_name) == ({}, {}, "demo")
+
+    # A commit, its tree and its now.json.
+    assert len(counted.objects) == 3 * len(tasks)
+    assert counted.locks == 0
+
+
+def test_what_takes_more_reading_is_read_once(
+    task: TaskHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status = task.query()
+    assert status.prompt == "Do it."
+    counted = count_reads(monkeypatch)
+
+    assert (status.next, status.task_depth) == ("writer", 0)
+    assert counted.objects == []
+
+
+def test_threads_of_a_program_query_at_once(runtime: TaskRuntime) -> None:
+    tasks = [runtime.start(DEMO, "Do it.") for _ in range(3)]
+    found: list[list[str]] = []
+
+    def look() -> None:
+        found.append([task.query().task_id for _ in range(5) for task in tasks])
+
+    threads = [threading.Thread(target=look) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert found == [[task.task_id for task in tasks] * 5] * 4
+
+
+def test_store_that_is_gone_is_said_to_be(task: TaskHandle, store: str) -> None:
+    task.query()
+    rmtree(Path(store))
+
+    with pytest.raises(NotAStore):
+        task.query()

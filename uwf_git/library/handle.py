@@ -18,7 +18,6 @@ from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.control.retry import retry_thread
 from uwf_git.commands.drive.drive_thread import DriveRequest, drive_thread
 from uwf_git.commands.drive.wait import WaitRequest, wait_for_threads
-from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import StepRequest, TurnInterrupted, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
@@ -39,7 +38,7 @@ from uwf_git.library.place import Place
 from uwf_git.library.players import RolePlayer
 from uwf_git.library.sources import WorkflowSource, read_source
 from uwf_git.library.starting import AgentsByRole, new_task_id, put_if_source, to_agent_words
-from uwf_git.library.status import TaskState, TaskStatus, read_status
+from uwf_git.library.status import TaskState, TaskStatus, query_task
 from uwf_git.store.store import Store
 
 
@@ -73,7 +72,7 @@ class TaskHandle:
         Raises:
             StoreDamaged: it cannot be read.
         """
-        return read_status(show_thread(self._place.open(), self.task_id))
+        return query_task(self._place, self.task_id)
 
     @property
     def status(self) -> TaskState:

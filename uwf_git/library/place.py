@@ -1,10 +1,11 @@
 """The place of a runtime: its store, caller and players.
 
-Each call opens the store anew: Python threads share files only, which locks and refs guard between
-processes as well.
+Each call opens the store anew, but for quick looks at a thread, for which each Python thread keeps
+one: Python threads share files only, which locks and refs guard between processes as well.
 """
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +24,14 @@ _NS_PER_MS = 1_000_000
 _LAST_MS = 2**48
 
 
+class KeptStore(threading.local):
+    """The store that a Python thread keeps for reading."""
+
+    opened: Store | None = None
+    pid = 0
+    """The process that opened it: a forked child must not share its files."""
+
+
 class Place(NamedTuple):
     """The store of a runtime, and the caller of its commands."""
 
@@ -36,6 +45,7 @@ class Place(NamedTuple):
     """The agent of roles without one; None: the one in git config."""
 
     players: Mapping[str, PlayerFunction]
+    kept: KeptStore
 
     @property
     def caller(self) -> Caller:
@@ -45,6 +55,13 @@ class Place(NamedTuple):
     def open(self) -> Store:
         """Open the store."""
         return open_store(self.path, environ=self.environ)
+
+    def open_to_look(self) -> Store:
+        """Return a store for reading threads; its settings are those of its first use."""
+        kept = self.kept
+        if kept.opened is None or kept.pid != os.getpid():
+            kept.opened, kept.pid = self.open(), os.getpid()
+        return kept.opened
 
     @contextmanager
     def writing(self) -> Iterator[Store]:

@@ -17,7 +17,13 @@ from uwf_git.library.events import EventQuery, TaskEvent, walk_events
 from uwf_git.library.handle import TaskHandle
 from uwf_git.library.limits import Limits
 from uwf_git.library.outcomes import OnStep, TaskRun, TaskStep
-from uwf_git.library.place import Place, checked_clock, read_environ, read_system_clock_ms
+from uwf_git.library.place import (
+    KeptStore,
+    Place,
+    checked_clock,
+    read_environ,
+    read_system_clock_ms,
+)
 from uwf_git.library.players import PlayerFunction
 from uwf_git.library.sources import WorkflowSource
 from uwf_git.library.starting import AgentsByRole, TaskRequest, put_source, start_task
@@ -112,7 +118,9 @@ class TaskRuntime:
             store = find_store(named or None, here, given, create=True)
         default = agent or given.get("UWF_AGENT") or None
         clock = checked_clock(now_ms)
-        self._place = Place(store.path, here, given, clock, default, dict(players or {}))
+        self._place = Place(
+            store.path, here, given, clock, default, dict(players or {}), KeptStore()
+        )
 
     def __repr__(self) -> str:
         return f"<TaskRuntime {self.path}>"

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands.counting import count_reads
 from commands.forging import tip_of
 from commands.sharing import Site
 from commands.world import DEMO, World, fails
@@ -17,6 +18,7 @@ from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import open_store
+from uwf_git.store.threads.heads import ACTIVE, get_head
 from uwf_git.store.threads.lock import lock_drive, lock_thread
 from uwf_git.store.workflows.registry import NoSuchWorkflow
 
@@ -43,7 +45,28 @@ def test_newest_comes_first(world: World, three: list[ThreadId]) -> None:
     assert listed(world) == [three[2], three[0]]
 
 
+def test_row_reads_one_commit_and_takes_no_lock(
+    world: World, three: list[ThreadId], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = count_reads(monkeypatch)
+
+    assert len(listed(world, archived=True)) == 3
+    assert len(counted.objects) == len(set(counted.objects)) == len(three)
+    assert counted.locks == 0
+
+
 def test_ended_ones_are_among_them_when_asked_for(world: World, three: list[ThreadId]) -> None:
+    assert listed(world, archived=True) == three[::-1]
+
+
+def test_thread_whose_active_ref_a_crash_left_has_ended(
+    world: World, three: list[ThreadId]
+) -> None:
+    for thread in three:
+        tip = get_head(world.store, thread).commit
+        world.store.refs.create(ACTIVE + thread, tip)
+
+    assert listed(world) == [three[2], three[0]]
     assert listed(world, archived=True) == three[::-1]
 
 

@@ -4,6 +4,7 @@ A thread without these files is at rest; one that has them may be at rest too.
 """
 
 import os
+import stat
 
 from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.store.store import Store
@@ -38,7 +39,8 @@ def list_possibly_active(store: Store) -> list[ThreadId]:
 
 def _has_content(path: str) -> bool:
     try:
-        return os.path.isdir(path) or os.stat(path).st_size > 0
+        found = os.stat(path)
     except OSError:
-        # It is gone, or is not a file.
+        # It is gone, or a link to itself.
         return False
+    return found.st_size > 0 or stat.S_ISDIR(found.st_mode)

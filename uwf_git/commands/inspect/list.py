@@ -18,7 +18,7 @@ from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import find_head, list_threads, resolve_thread
+from uwf_git.store.threads.heads import ACTIVE, find_head, list_threads, resolve_thread
 from uwf_git.store.threads.lock import find_driver, find_holder
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
@@ -73,7 +73,10 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
         known = parent if is_thread_id(parent) else resolve_thread(store, parent)
         request, archived = request._replace(parent=known), True
     heads = RemoteHeads(store)
-    rows = (_row(store, heads, thread) for thread in walk_threads(store, archived=archived))
+    rows = (
+        _row(store, heads, thread, archived=archived)
+        for thread in _walk_refs(store, archived=archived)
+    )
     wanted = (row for row in rows if row is not None and _is_wanted(row, request))
     end = None if request.limit is None else request.offset + request.limit
     found = list(islice(wanted, request.offset, end))
@@ -90,7 +93,7 @@ def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
         AmbiguousNode: several hashes begin so.
     """
     heads = RemoteHeads(store)
-    rows = (_row(store, heads, thread) for thread in walk_threads(store, archived=True))
+    rows = (_row(store, heads, thread) for thread in _walk_refs(store, archived=True))
     if any(row is not None and _is_of(row, text) for row in rows):
         return
     from uwf_git.commands.workflow.find import (  # noqa: PLC0415 (only where nothing was found)
@@ -106,18 +109,32 @@ def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
 
 def walk_threads(store: Store, *, archived: bool) -> Iterator[ThreadId]:
     """Yield the active threads, with *archived* also the ended ones, newest first."""
-    active = list_threads(store, archived=False)
+    if archived:
+        yield from _walk_refs(store, archived=True)
+    else:
+        yield from list_threads(store, archived=False)
+
+
+def _walk_refs(store: Store, *, archived: bool) -> Iterator[ThreadId]:
+    """Yield as `walk_threads`, but also ended threads whose active ref a crash has left.
+
+    That saves a look at each thread, for a reader who takes one in any case.
+    """
+    names = store.refs.names(ACTIVE)
+    active = (ThreadId(name) for name in reversed(names) if is_thread_id(name))
     ended = list_threads(store, archived=True) if archived else []
     # Each once: a thread may be archived between the two listings.
     for thread, _again in groupby(merge(active, ended, reverse=True)):
         yield thread
 
 
-def _row(store: Store, heads: RemoteHeads, thread: ThreadId) -> dict[str, Any] | None:
+def _row(
+    store: Store, heads: RemoteHeads, thread: ThreadId, *, archived: bool = True
+) -> dict[str, Any] | None:
+    """Return the row of *thread*; None if it is gone, or has ended and none of *archived*."""
     try:
         head = find_head(store, thread)
-        if head is None:
-            # Its ref was removed in the meantime.
+        if head is None or (head.archived and not archived):
             return None
         snapshot = read_snapshot(store, head.commit)
         waits = _view_wait(snapshot) if snapshot.record.status == "waiting" else {}

@@ -3,7 +3,7 @@
 Source: seed 000 section 1.4; the names are those of seed 004's TaskHandle.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.commands.agent_run.activity import may_be_active
 from uwf_git.commands.inspect.failed_attempts import count_all_failed_attempts
@@ -30,6 +30,18 @@ if TYPE_CHECKING:
     from uwf_git.commands.agent_run.running import Running
 
 
+class Moment(NamedTuple):
+    """A thread at its newest commit."""
+
+    thread: ThreadId
+    snapshot: Snapshot
+    status: str
+    """The stored one, or ``running``."""
+
+    running: "Running | None"
+    """The process that works on it."""
+
+
 def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any]:
     """Return the document of the thread *text*, with its newest step.
 
@@ -40,17 +52,38 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
         NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
         StoreDamaged: the thread cannot be read.
     """
-    head = get_head(store, resolve_thread(store, text))
+    return view_moment(store, read_moment(store, resolve_thread(store, text)), full=full)
+
+
+def read_moment(store: Store, thread: ThreadId) -> Moment:
+    """Read the newest commit of *thread*; if nothing works on it, no other object and no lock.
+
+    Raises:
+        NoSuchThread: there is no such thread.
+        StoreDamaged: the commit cannot be read.
+    """
+    head = get_head(store, thread)
     snapshot = read_snapshot(store, head.commit)
+    status, running = _find_work(store, thread, snapshot.record.status)
+    return Moment(thread, snapshot, status, running)
+
+
+def view_moment(store: Store, moment: Moment, *, full: bool = False) -> dict[str, Any]:
+    """Return the document of a thread as it was at *moment*, with *store* opened now.
+
+    Raises:
+        StoreDamaged: the thread cannot be read.
+    """
+    thread, snapshot, status, running = moment
+    snapshot = snapshot._replace(objects=store.objects)
     record = snapshot.record
     present = snapshot.get_present()
     start = snapshot.get_start()
     newest = snapshot.get_head_node()
     # A commit time is cut to seconds, and may lie before the start.
     updated_at = max(snapshot.recorded_ms(newest), present.started_at)
-    status, running = _find_work(store, head.thread, record.status)
     document: dict[str, Any] = {
-        "thread": head.thread,
+        "thread": thread,
         "workflow": record.workflow,
         "workflowName": record.workflow_name,
         "status": status,
@@ -67,11 +100,11 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
         "error": view_error(snapshot, present.last_attempt),
         **_view_account(present),
         **_view_agents(snapshot, present),
-        "workdir": find_workdir(store, head.thread),
-        "commit": head.commit,
+        "workdir": find_workdir(store, thread),
+        "commit": snapshot.commit.oid,
         "said": snapshot.subject,
     }
-    document |= view_divergence(RemoteHeads(store), head.thread, head.commit)
+    document |= view_divergence(RemoteHeads(store), thread, snapshot.commit.oid)
     document |= _view_now(store, snapshot, present, running)
     if full:
         document["steps"] = _view_all_steps(store, snapshot)
