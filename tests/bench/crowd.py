@@ -4,20 +4,28 @@ Each command runs alternately in a store with the archived threads and in one wi
 of the two stores has one active thread.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from bench.archived import Crowd, add_crowd
 from bench.cold import step_process
 from bench.deep import Bench
+from bench.naive import read_states
 from bench.report import Limit, Row, Table
-from bench.timing import Case, Series, ratio, take_turns, time_process
+from bench.timing import Case, Series, ratio, take_turns, time_call, time_process
 from bench.world import Thread, World, begin_endless, find_program, make_store
 
+from uwf_git import TaskFilter, TaskRuntime
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.snapshot import read_snapshot
 
 _FIGURE = "over_empty"
+
+_LOOKS = 1000
+_MOST_OVER_NAIVE = 1.5
 
 
 class _Verb(NamedTuple):
@@ -49,7 +57,36 @@ def measure_crowd(bench: Bench) -> list[Table]:
     return [
         Table(f"{title}: the first look-ups of a node", first),
         Table(f"{title}: cold processes, {scale.rounds} rounds", rows),
+        _looks(world, crowded.store, title, rounds=scale.rounds),
     ]
+
+
+def _looks(world: World, store: Store, title: str, *, rounds: int) -> Table:
+    """Compare looks at many threads with dulwich's reading of the same objects."""
+    runtime = TaskRuntime(store.path, environ=world.environ, cwd=world.root)
+    tasks = runtime.list(TaskFilter(ended=True, limit=_LOOKS))
+    tips = [get_head(store, ThreadId(task.task_id)).commit for task in tasks]
+    naive = "naive: commits, trees and now.json"
+    actions: dict[str, Callable[[], object]] = {
+        naive: lambda: read_states(store.path, tips),
+        "query() of each": lambda: [task.query() for task in tasks],
+        "list of so many rows": lambda: runtime.list(TaskFilter(ended=True, limit=_LOOKS)),
+    }
+    series = take_turns(
+        {name: partial(time_call, action) for name, action in actions.items()},
+        rounds=rounds,
+        warm_up=1,
+    )
+    result = [
+        Row(
+            name,
+            {**each.figures(), "over_naive": ratio(each, series[naive])},
+            (Limit("over_naive", _MOST_OVER_NAIVE),) if name.startswith("query") else (),
+            each.failure,
+        )
+        for name, each in series.items()
+    ]
+    return Table(f"{title}: looks at {len(tasks):,} of them, in one process", result)
 
 
 def _first_lookups(world: World, crowded: Thread, crowd: Crowd) -> list[Row]:

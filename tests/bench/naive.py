@@ -4,6 +4,7 @@ It reads each object that a command needs once, and checks no node.
 """
 
 import json
+from collections.abc import Iterable
 from contextlib import closing
 from typing import Any
 
@@ -39,6 +40,17 @@ def read_commits_and_steps(thread: Thread) -> int:
             waiting = _Objects(store).commit(waiting[0]).parents[:1]
             count += 1
         return count
+
+
+def read_states(path: str, commits: Iterable[str]) -> int:
+    """Read each of *commits*, its tree and its now.json; return their number."""
+    count = 0
+    with closing(DiskObjectStore(f"{path}/objects")) as store:
+        for oid in commits:
+            tree = store[_Objects(store).commit(ObjectID(oid.encode())).tree]
+            json.loads(store[tree[b"now.json"][1]].as_raw_string())  # type: ignore[index]  # a Tree
+            count += 1
+    return count
 
 
 def _tip(thread: Thread) -> ObjectID:

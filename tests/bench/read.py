@@ -34,18 +34,22 @@ _DECISIONS_A_ROUND = 5
 
 _LIMIT = Limit("over_naive", 1.5)
 
+_NONE, _PLAIN = "no condition", "a plain condition on meta"
+_MORE = Limit("more_ms", 0.5)
+"""How much more a plain condition takes than none."""
+
 
 def measure_read(bench: Bench) -> list[Table]:
     """Measure decisions and the commands that look at every step, all in this process."""
     large, rounds = bench.scale.large, bench.scale.read_rounds
     decisions: dict[str, Case] = {"the fence alone": _timed_fence}
     first = bench.thread_at(large[0])
-    decisions["no condition"] = _decision(first, None)
-    decisions["a condition on meta"] = _decision(first, ASKS_META)
+    decisions[_NONE] = _decision(first, None)
+    decisions[_PLAIN] = _decision(first, ASKS_META)
     for depth in large:
         name = f"a condition on history, depth {depth:,}"
         decisions[name] = _decision(bench.thread_at(depth), ASKS_HISTORY)
-    tables = [_table("decisions", decisions, rounds=rounds * _DECISIONS_A_ROUND)]
+    tables = [_decisions(decisions, rounds=rounds * _DECISIONS_A_ROUND)]
     threads: dict[str, Thread | None] = {}
     for depth in large:
         threads[f"{depth:,} steps, loose"] = bench.thread_at(depth)
@@ -111,14 +115,19 @@ def _processes(name: str, bench: Bench, thread: Thread) -> Table:
     return Table(f"{name}, cold processes", rows)
 
 
-def _table(title: str, cases: dict[str, Case], *, rounds: int) -> Table:
+def _decisions(cases: dict[str, Case], *, rounds: int) -> Table:
     series = take_turns(cases, rounds=rounds, warm_up=1)
-    return Table(f"{title}, in one process, {rounds} rounds", [*map(_row, series.items())])
+    rows = [Row(name, each.figures(), failure=each.failure) for name, each in series.items()]
+    rows = [_beyond(row, series[_NONE]) if row.name == _PLAIN else row for row in rows]
+    return Table(f"decisions, in one process, {rounds} rounds", rows)
 
 
-def _row(named: tuple[str, Series]) -> Row:
-    name, series = named
-    return Row(name, series.figures(), failure=series.failure)
+def _beyond(row: Row, without: Series) -> Row:
+    median_ms = row.figures.get("median_ms")
+    if median_ms is None or without.failure is not None:
+        return row
+    more = {_MORE.figure: median_ms - without.median_ms}
+    return row._replace(figures={**row.figures, **more}, limits=(_MORE,))
 
 
 def _timed_fence() -> Sample:
