@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.key_shapes import mask_keys, mask_keys_in
+from uwf_git.engine.key_shapes import _AFTER, _HINT, _KEY, mask_keys, mask_keys_in
 
 KEYS = [
     "sk-" + "a1" * 12,
@@ -65,3 +65,16 @@ def test_key_never_passes_and_masking_again_changes_nothing(text: str, key: str)
 
     assert key not in masked
     assert mask_keys(masked) == masked
+
+
+@given(
+    st.lists(
+        st.sampled_from([*KEYS, "Bearer ", "a1" * 9, "API_KEY=", "x://me:", "@", " ", "-", "é"]),
+        max_size=4,
+    )
+    .map("".join)
+    .flatmap(lambda text: st.integers(0, len(text)).map(lambda start: text[start:]))
+)
+def test_text_without_a_hint_has_no_key(text: str) -> None:
+    if _HINT.search(text) is None:
+        assert _KEY.search(text) is _AFTER.search(text) is None

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from commands.counting import count_reads
 from commands.turns import begin_turn
-from commands.world import World, content_player
+from commands.world import World, content_player, says
+from dulwich.objects import Blob, Commit, ObjectID
 from store.loose import lose
 
 from uwf_git.commands.control.pause import pause_thread
@@ -52,6 +54,26 @@ def words(events: EventStream) -> list[str]:
 def finish(world: World, thread: ThreadId) -> None:
     while world.step(thread).status != "completed":
         pass
+
+
+def test_what_transitions_share_is_read_once(
+    world: World, follow: Callable[..., EventStream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = world.begun()
+    for _ in range(6):
+        world.step(thread, says({"ok": False, "text": "x"}))
+    first = ids(follow())[0]
+    counted = count_reads(monkeypatch)
+
+    assert len(ids(follow(first))) == 6 * 3
+
+    kinds: dict[int, list[bytes]] = {}
+    for name in tuple(counted.objects):
+        kinds.setdefault(world.store.objects.get_raw(ObjectID(name))[0], []).append(name)
+    blobs, commits = kinds[Blob.type_num], kinds[Commit.type_num]
+    # A commit is read to find its place, and for its events.
+    assert len(commits) <= 2 * len(set(commits)) + 1
+    assert len(blobs) == len(set(blobs))
 
 
 def test_older_events_come_in_the_order_of_time(

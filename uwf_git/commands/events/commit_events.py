@@ -4,7 +4,10 @@ The same commit has the same events on every machine.
 """
 
 from collections.abc import Container, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
+
+from dulwich.objects import ObjectID
 
 from uwf_git.commands.turn.choose_agent import PERSON
 from uwf_git.engine.events import TransitionFacts, TurnStarted, build_events, enter_event
@@ -12,17 +15,22 @@ from uwf_git.engine.key_shapes import mask_keys_in
 from uwf_git.engine.masking import mask_value
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP, WORKFLOW
 from uwf_git.model.event_rules import carries
+from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.transition import START
+from uwf_git.store.nodes.tree import find_blob
 from uwf_git.store.objects.commit import DamagedCommit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import find_turn_start
-from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot, check_type, get_typed, read_snapshot
 
 _SIGNAL_FIELDS = ("action", "workflow", "agentBinding", "limits")
+
+_RECENT = 16
+"""How many commits a reader keeps, each with its thread's state."""
 
 
 class EventOptions(NamedTuple):
@@ -38,32 +46,145 @@ class EventOptions(NamedTuple):
 def read_events(
     store: Store, commit: Oid, options: EventOptions, *, entered: Container[Oid] = ()
 ) -> list[dict[str, Any]]:
-    """Return the events of the transition *commit*, in order.
-
-    The ``node:enter`` of a turn that began after one of the commits *entered* is left out: it was
-    reported when the turn began. The workflow's ``config`` may add the state to each event
-    (``stateSnapshot``), or leave out progress (``eventEmit: false``).
-
-    Raises:
-        StoreDamaged: the commit, or a node that it refers to, cannot be read.
-    """
-    snapshot = read_snapshot(store, commit)
-    config = _read_config(snapshot)
-    happened = _read(store, snapshot)
-    if happened.turn is not None and happened.turn.started_after in entered:
-        happened = happened._replace(is_new_turn=False)
-    if not (options.with_state or config.get("stateSnapshot")):
-        happened = happened._replace(state=None)
-    quiet = {"workflow:progress"} if config.get("eventEmit") is False else set()
-    events = (event for event in build_events(happened) if event["type"] not in quiet)
-    return [_masked(event, options) for event in events]
+    """Return the events of one transition; see ``EventReader.read``."""
+    return EventReader(store, options).read(commit, entered=entered)
 
 
-def _read_config(snapshot: Snapshot) -> Mapping[str, Any]:
-    config: Mapping[str, Any] = get_typed(snapshot, snapshot.record.workflow, WORKFLOW).payload.get(
-        "config", {}
-    )
-    return config
+class _Moment:
+    """A commit of a thread, whose state is read once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    @cached_property
+    def present(self) -> ThreadState:
+        return self.snapshot.get_present()
+
+
+class EventReader:
+    """Reads the events of transitions, and keeps what the next one needs again."""
+
+    def __init__(self, store: Store, options: EventOptions) -> None:
+        self._store, self._options = store, options
+        self._recent: dict[Oid, _Moment] = {}
+        self._configs: dict[tuple[ObjectID | None, NodeHash], Mapping[str, Any]] = {}
+
+    def read(self, commit: Oid, *, entered: Container[Oid] = ()) -> list[dict[str, Any]]:
+        """Return the events of the transition *commit*, in order.
+
+        The ``node:enter`` of a turn that began after one of the commits *entered* is left out: it
+        was reported when the turn began. The workflow's ``config`` may add the state to each event
+        (``stateSnapshot``), or leave out progress (``eventEmit: false``).
+
+        Raises:
+            StoreDamaged: the commit, or a node that it refers to, cannot be read.
+        """
+        moment = self._look(commit)
+        config = self._read_config(moment.snapshot)
+        happened = self._read(moment)
+        if happened.turn is not None and happened.turn.started_after in entered:
+            happened = happened._replace(is_new_turn=False)
+        if not (self._options.with_state or config.get("stateSnapshot")):
+            happened = happened._replace(state=None)
+        quiet = {"workflow:progress"} if config.get("eventEmit") is False else set()
+        events = (event for event in build_events(happened) if event["type"] not in quiet)
+        return [_masked(event, self._options) for event in events]
+
+    def _look(self, commit: Oid) -> _Moment:
+        """Return a commit: of several threads in turn, the next turns began after recent ones."""
+        moment = self._recent.pop(commit, None) or _Moment(read_snapshot(self._store, commit))
+        self._recent[commit] = moment
+        if len(self._recent) > _RECENT:
+            del self._recent[next(iter(self._recent))]
+        return moment
+
+    def _read_config(self, snapshot: Snapshot) -> Mapping[str, Any]:
+        name = snapshot.record.workflow
+        # Not by its name alone, which can be forged.
+        key = find_blob(snapshot.objects, snapshot.nodes, name), name
+        if key not in self._configs:
+            if len(self._configs) == _RECENT:
+                self._configs.clear()
+            self._configs[key] = get_typed(snapshot, name, WORKFLOW).payload.get("config", {})
+        return self._configs[key]
+
+    def _read(self, moment: _Moment) -> TransitionFacts:
+        snapshot, present = moment.snapshot, moment.present
+        record = snapshot.record
+        head = snapshot.get_head_node()
+        happened = TransitionFacts(
+            commit=snapshot.commit.oid,
+            record=record,
+            time_ms=snapshot.recorded_ms(head),
+            subject=snapshot.subject,
+            where=_position(present),
+            state=present.state,
+            has_failed="failed" in {record.status, present.paused_from},
+        )
+        if carries(record.event, "agent"):
+            return self._read_turn(snapshot, happened, head, present.last_attempt)
+        if record.event == "start":
+            return happened._replace(time_ms=present.started_at)
+        if record.event == "wait":
+            return self._read_wait(snapshot, happened)
+        if record.signal is not None:
+            return _read_signal(snapshot, happened, record.signal)
+        reason = snapshot.body
+        if record.event == "kill":
+            why = f"killed: {reason}" if reason else "killed"
+            return happened._replace(reason=reason, error=why)
+        return happened._replace(reason=reason, has_failed=False)
+
+    def _read_turn(
+        self,
+        snapshot: Snapshot,
+        happened: TransitionFacts,
+        head: Node,
+        last_attempt: NodeHash | None,
+    ) -> TransitionFacts:
+        record = snapshot.record
+        if record.role is None or not snapshot.commit.parents:
+            raise DamagedCommit(snapshot.commit.oid, "is a turn without a role")
+        if record.event == "attempt":
+            if last_attempt is None:
+                raise DamagedCommit(snapshot.commit.oid, "is an attempt without an Attempt node")
+            node = get_typed(snapshot, last_attempt, ATTEMPT)
+            error = node.payload["error"]
+            more = {"errorKind": error["kind"]}
+            more |= {
+                name: node.payload[name] for name in ("exitCode", "resetAt") if name in node.payload
+            }
+            happened = happened._replace(error=error["message"], more=more)
+        else:
+            node = check_type(head, STEP)
+            happened = happened._replace(has_failed=False)
+        base = self._read_base(snapshot)
+        started_ms = node.payload.get("startedAt", happened.time_ms)
+        turn = _describe(base, role=record.role, agent=record.agent, started_ms=started_ms)
+        before = base.snapshot.record
+        was_waiting = before.event == "wait" and before.role == record.role
+        is_answer = record.event == "answer"
+        return happened._replace(
+            turn=turn,
+            is_new_turn=not (was_waiting and is_answer),
+            time_ms=node.timestamp if "startedAt" in node.payload else happened.time_ms,
+        )
+
+    def _read_wait(self, snapshot: Snapshot, happened: TransitionFacts) -> TransitionFacts:
+        role = snapshot.record.role
+        if role is None or not snapshot.commit.parents:
+            raise DamagedCommit(snapshot.commit.oid, "waits without a role")
+        turn = _describe(
+            self._read_base(snapshot), role=role, agent=PERSON, started_ms=happened.time_ms
+        )
+        question = {"question": snapshot.body} if snapshot.body else {}
+        return happened._replace(turn=turn, more=question)
+
+    def _read_base(self, snapshot: Snapshot) -> _Moment:
+        """Return the commit after which the turn began that *snapshot* ended (not a first one)."""
+        before = self._look(snapshot.commit.parents[0])
+        oid = find_turn_start(self._store, before.snapshot)
+        return before if oid == before.snapshot.commit.oid else self._look(oid)
 
 
 def read_enter(turn: TurnStarted, options: EventOptions) -> dict[str, Any]:
@@ -75,10 +196,14 @@ def describe_turn(
     snapshot: Snapshot, *, role: str, agent: str | None, started_ms: int
 ) -> TurnStarted:
     """Describe the turn of *role* that began after *snapshot*."""
-    present = snapshot.get_present()
+    return _describe(_Moment(snapshot), role=role, agent=agent, started_ms=started_ms)
+
+
+def _describe(moment: _Moment, *, role: str, agent: str | None, started_ms: int) -> TurnStarted:
+    present = moment.present
     return TurnStarted(
-        started_after=snapshot.commit.oid,
-        record=snapshot.record,
+        started_after=moment.snapshot.commit.oid,
+        record=moment.snapshot.record,
         role=role,
         agent=agent,
         started_ms=started_ms,
@@ -92,67 +217,9 @@ def _masked(event: dict[str, Any], options: EventOptions) -> dict[str, Any]:
     return masked
 
 
-def _read(store: Store, snapshot: Snapshot) -> TransitionFacts:
-    present = snapshot.get_present()
-    record = snapshot.record
-    happened = TransitionFacts(
-        commit=snapshot.commit.oid,
-        record=record,
-        time_ms=snapshot.recorded_ms(snapshot.get_head_node()),
-        subject=snapshot.subject,
-        where=_position(present),
-        state=present.state,
-        has_failed="failed" in {record.status, present.paused_from},
-    )
-    if carries(record.event, "agent"):
-        return _read_turn(store, snapshot, happened, present.last_attempt)
-    if record.event == "start":
-        return happened._replace(time_ms=present.started_at)
-    if record.event == "wait":
-        return _read_wait(store, snapshot, happened)
-    if record.signal is not None:
-        return _read_signal(snapshot, happened, record.signal)
-    reason = snapshot.body
-    if record.event == "kill":
-        why = f"killed: {reason}" if reason else "killed"
-        return happened._replace(reason=reason, error=why)
-    return happened._replace(reason=reason, has_failed=False)
-
-
 def _position(present: ThreadState) -> tuple[str, int] | None:
     role = present.role
     return None if role == START else (role, present.visits.get(role, 0))
-
-
-def _read_turn(
-    store: Store, snapshot: Snapshot, happened: TransitionFacts, last_attempt: NodeHash | None
-) -> TransitionFacts:
-    record = snapshot.record
-    if record.role is None or not snapshot.commit.parents:
-        raise DamagedCommit(snapshot.commit.oid, "is a turn without a role")
-    if record.event == "attempt":
-        if last_attempt is None:
-            raise DamagedCommit(snapshot.commit.oid, "is an attempt without an Attempt node")
-        node = get_typed(snapshot, last_attempt, ATTEMPT)
-        error = node.payload["error"]
-        more = {"errorKind": error["kind"]}
-        more |= {
-            name: node.payload[name] for name in ("exitCode", "resetAt") if name in node.payload
-        }
-        happened = happened._replace(error=error["message"], more=more)
-    else:
-        node = get_typed(snapshot, record.node, STEP)
-        happened = happened._replace(has_failed=False)
-    base = read_base(store, snapshot)
-    started_ms = node.payload.get("startedAt", happened.time_ms)
-    turn = describe_turn(base, role=record.role, agent=record.agent, started_ms=started_ms)
-    was_waiting = base.record.event == "wait" and base.record.role == record.role
-    is_answer = record.event == "answer"
-    return happened._replace(
-        turn=turn,
-        is_new_turn=not (was_waiting and is_answer),
-        time_ms=node.timestamp if "startedAt" in node.payload else happened.time_ms,
-    )
 
 
 def read_base(store: Store, snapshot: Snapshot) -> Snapshot:
@@ -160,16 +227,6 @@ def read_base(store: Store, snapshot: Snapshot) -> Snapshot:
     before = read_snapshot(store, snapshot.commit.parents[0])
     oid = find_turn_start(store, before)
     return before if oid == before.commit.oid else read_snapshot(store, oid)
-
-
-def _read_wait(store: Store, snapshot: Snapshot, happened: TransitionFacts) -> TransitionFacts:
-    role = snapshot.record.role
-    if role is None or not snapshot.commit.parents:
-        raise DamagedCommit(snapshot.commit.oid, "waits without a role")
-    base = read_base(store, snapshot)
-    turn = describe_turn(base, role=role, agent=PERSON, started_ms=happened.time_ms)
-    question = {"question": snapshot.body} if snapshot.body else {}
-    return happened._replace(turn=turn, more=question)
 
 
 def _read_signal(

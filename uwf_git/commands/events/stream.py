@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.events.commit_events import (
     EventOptions,
+    EventReader,
     describe_turn,
     read_enter,
-    read_events,
 )
 from uwf_git.commands.events.journal import JournalReader
 from uwf_git.commands.events.open_turns import find_open_turn, list_open_turns
@@ -61,6 +61,7 @@ class EventStream:
         self._store, self._request, self._options = store, request, options
         self._on_damage = on_damage
         self._journal = JournalReader(store, self._report)
+        self._reader = EventReader(store, options)
         self._damage: StoreDamaged | None = None
         self._has_begun = False
         self.is_over = False
@@ -157,8 +158,15 @@ class EventStream:
     def _read_older(self, lines: list[Line], since: EventId | None) -> Iterator[dict[str, Any]]:
         """Yield the events that are older than the journal, after *since*."""
         tips = {line.thread: line.commit for line in lines if line.word == "known"}
-        least = None if since is None else self._find_older(tips, since)
-        threads = (self._list_older(thread, tip, least) for thread, tip in tips.items())
+        least, beside = None, list[OrderedTransition]()
+        if since is not None:
+            least, beside = self._find_older(tips, since)
+        threads = (
+            beside
+            if beside and beside[0].thread == thread
+            else self._list_older(thread, tip, least)
+            for thread, tip in tips.items()
+        )
         # Sorted, not merged: a merge of 100,000 threads takes longer than it saves.
         older = sorted((each for thread in threads for each in thread), key=lambda each: each[:2])
         if since is not None and least is not None:
@@ -167,7 +175,10 @@ class EventStream:
         for each in older:
             yield from self._read_line(Line("moved", each.thread, each.commit))
 
-    def _find_older(self, tips: Mapping[ThreadId, Oid], since: EventId) -> OrderedTransition:
+    def _find_older(
+        self, tips: Mapping[ThreadId, Oid], since: EventId
+    ) -> tuple[OrderedTransition, list[OrderedTransition]]:
+        """Return the transition of *since*, and with it all of its thread, oldest first."""
         thread = self._request.thread or find_thread(self._store, since)
         tip = tips.get(thread)
         try:
@@ -178,7 +189,7 @@ class EventStream:
             raise self._no_such_event(since) from error
         for transition in older:
             if transition.commit == since.commit:
-                return transition
+                return transition, older
         raise self._no_such_event(since)
 
     def _list_older(
@@ -197,7 +208,7 @@ class EventStream:
         if since.word is None:
             return
         entered = () if since.word == ENTER else self._journal.entered
-        events = read_events(self._store, Oid(since.commit), self._options, entered=entered)
+        events = self._reader.read(Oid(since.commit), entered=entered)
         words = [event["id"].rpartition("-")[2] for event in events]
         if since.word not in words:
             raise self._no_such_event(since)
@@ -218,9 +229,7 @@ class EventStream:
                 turn = describe_turn(read_snapshot(self._store, line.commit), **line.told)
                 events = [read_enter(turn, self._options)]
             elif line.word == "moved":
-                events = read_events(
-                    self._store, line.commit, self._options, entered=self._journal.entered
-                )
+                events = self._reader.read(line.commit, entered=self._journal.entered)
             else:
                 return
         except StoreDamaged as error:

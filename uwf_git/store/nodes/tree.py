@@ -62,7 +62,7 @@ def find_node(objects: ObjectStore, nodes: ObjectID | None, name: NodeHash) -> N
     Raises:
         DamagedNode: its content does not match its name.
     """
-    oid = None if nodes is None else _find_blob(objects, nodes, name)
+    oid = None if nodes is None else find_blob(objects, nodes, name)
     return None if oid is None else decode_node(name, get_blob(objects, oid))
 
 
@@ -90,7 +90,8 @@ def _leaves(
                 yield outer_name, inner_name, get_tree(objects, inner.sha)
 
 
-def _find_blob(objects: ObjectStore, nodes: ObjectID, name: NodeHash) -> ObjectID | None:
+def find_blob(objects: ObjectStore, nodes: ObjectID, name: NodeHash) -> ObjectID | None:
+    """Return the blob of the node *name* in the folder *nodes*; None if it is not there."""
     tree = get_tree(objects, nodes)
     for part in (name[0], name[1]):
         key = part.encode()
