@@ -9,13 +9,13 @@ from seal import START_MS
 from ulid import ULID
 
 from uwf_git import Refused, TaskRuntime
-from uwf_git.library.place import Place
+from uwf_git.library.place import KeptStore, Place
 from uwf_git.library.starting import BadSettings, new_task_id, to_agent_words
 from uwf_git.model.thread_id import is_thread_id
 
 
 def place(now_ms: int) -> Place:
-    return Place("", "/", {}, lambda: now_ms, None, {})
+    return Place("", "/", {}, lambda: now_ms, None, {}, KeptStore())
 
 
 @given(st.integers(0, 2**48 - 1))

@@ -7,8 +7,6 @@ from collections.abc import Container, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from dulwich.objects import ObjectID
-
 from uwf_git.commands.turn.choose_agent import PERSON
 from uwf_git.engine.events import TransitionFacts, TurnStarted, build_events, enter_event
 from uwf_git.engine.key_shapes import mask_keys_in
@@ -67,7 +65,7 @@ class EventReader:
     def __init__(self, store: Store, options: EventOptions) -> None:
         self._store, self._options = store, options
         self._recent: dict[Oid, _Moment] = {}
-        self._configs: dict[tuple[ObjectID | None, NodeHash], Mapping[str, Any]] = {}
+        self._configs: dict[tuple[object, NodeHash], Mapping[str, Any]] = {}
 
     def read(self, commit: Oid, *, entered: Container[Oid] = ()) -> list[dict[str, Any]]:
         """Return the events of the transition *commit*, in order.

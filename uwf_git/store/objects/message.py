@@ -85,7 +85,8 @@ def parse_trailers(message: bytes) -> dict[str, str]:
             raise BadMessage(f"has a line among its trailers that is no trailer: {line[:60]!r}")
         if match[1] in trailers:
             raise BadMessage(f"says {match[1]} twice")
-        trailers[match[1]] = unquote(match[2])
+        value = match[2]
+        trailers[match[1]] = unquote(value) if "%" in value else value
     _check_format(trailers.get("Uwf-Format", str(FORMAT)))
     return trailers
 
