@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from uwf_git.commands.drive.drive_thread import Driven, StoppedBy, Watcher
-from uwf_git.commands.inspect.stop import read_stop
+from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import AgentFailed
 from uwf_git.library.place import Place
 from uwf_git.library.status import TaskState, TaskWaiting
 from uwf_git.store.store import Store
+from uwf_git.store.threads.snapshot import read_snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,7 @@ def build_task_step(store: Store, stepped: ThreadResult) -> TaskStep:
         task_id=stepped.thread,
         status=stepped.status,
         role=stepped.role,
-        next=read_stop(store, stepped.thread).next,
+        next=find_next_move(read_snapshot(store, stepped.commit)).role,
         head=stepped.head,
         depth=stepped.depth,
         said=stepped.said,

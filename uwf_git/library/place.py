@@ -1,7 +1,8 @@
 """The place of a runtime: its store, caller and players.
 
-Each call opens the store anew, but for quick looks at a thread, for which each Python thread keeps
-one: Python threads share files only, which locks and refs guard between processes as well.
+Each call opens the store anew: Python threads share files only, which locks and refs guard between
+processes as well. A thread keeps what it has read of a store's objects for its next call; what an
+object's name stands for never changes.
 """
 
 import os
@@ -16,6 +17,8 @@ from uwf_git.commands.caller import Caller
 from uwf_git.debug_log import debug
 from uwf_git.library.arguments import WrongArgument
 from uwf_git.library.players import PlayerFunction
+from uwf_git.store.disk.file_memory import read_stamp
+from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.store import Store, open_store
 
 _NS_PER_MS = 1_000_000
@@ -54,7 +57,8 @@ class Place(NamedTuple):
 
     def open(self) -> Store:
         """Open the store."""
-        return open_store(self.path, environ=self.environ)
+        store = open_store(self.path, environ=self.environ)
+        return store._replace(objects=_keep_objects(store.objects, self.path))
 
     def open_to_look(self) -> Store:
         """Return a store for reading threads; its settings are those of its first use."""
@@ -78,6 +82,33 @@ class Place(NamedTuple):
         if problem is not None:
             # The call is done, and a library prints nothing.
             debug("0NP9XCKZ", "a listener failed", problem=problem)
+
+
+class _Kept(threading.local):
+    """The objects of the store that a Python thread used last."""
+
+    key: tuple[object, ...] = ()
+    objects: ObjectStore | None = None
+
+
+_KEPT = _Kept()
+
+
+def _keep_objects(opened: ObjectStore, git_dir: str) -> ObjectStore:
+    """Return the objects that this Python thread has open at *git_dir*, else *opened*."""
+    folder = os.path.join(git_dir, "objects")
+    stamp = read_stamp(folder)
+    # Another store may have been made in its place, and alternates are read once. A forked child
+    # shares the place of reading in open packs with its parent.
+    place = None if stamp is None else (stamp.device, stamp.inode)
+    key = (git_dir, os.getpid(), place, read_stamp(os.path.join(folder, "info", "alternates")))
+    kept = _KEPT.objects
+    if not isinstance(kept, DurableObjects) or _KEPT.key != key:
+        _KEPT.key, _KEPT.objects = key, opened
+        return opened
+    if isinstance(opened, DurableObjects):
+        kept.durable = opened.durable
+    return kept
 
 
 def read_environ() -> dict[str, str]:

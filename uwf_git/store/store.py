@@ -19,6 +19,7 @@ from uwf_git.store.disk.durable import (
     sync_directories,
 )
 from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.disk.file_memory import FileMemory
 from uwf_git.store.git.config import BadConfig, GitConfig, read_config_file
 from uwf_git.store.git.scopes import add_user_config, read_user_config
 from uwf_git.store.git.shared_mode import is_shared
@@ -199,6 +200,8 @@ def is_git_dir(path: str) -> bool:
 
 
 def _resolve_git_dir(candidate: str) -> str | None:
+    if not os.path.lexists(candidate):
+        return None
     place = _follow_git_file(candidate) if os.path.isfile(candidate) else candidate
     if is_git_dir(place):
         return os.path.abspath(place)
@@ -235,10 +238,13 @@ def _common_dir(git_dir: str) -> str | None:
     return os.path.abspath(os.path.join(git_dir, target))
 
 
+_HEADS: FileMemory[bytes] = FileMemory(64)
+
+
 def _check_head(git_dir: str) -> None:
     """Check HEAD as validate_headref in git's path.c does."""
     path = os.path.join(git_dir, "HEAD")
-    content = b"ref: refs/" if os.path.islink(path) else read_if_there(path)
+    content = b"ref: refs/" if os.path.islink(path) else _HEADS.read(path, read_if_there)
     if _HEAD.match(content) is None:
         raise BrokenHead(path)
 

@@ -44,7 +44,14 @@ def test_step_gives_where_the_thread_then_stands(world: World) -> None:
 
     snapshot = world.snapshot(thread)
     assert stepped == ThreadResult(
-        workflow, thread, snapshot.record.node, "ready", "writer", 1, "It is said"
+        workflow,
+        thread,
+        snapshot.record.node,
+        "ready",
+        "writer",
+        1,
+        "It is said",
+        snapshot.commit.oid,
     )
     assert snapshot.subject == "writer: It is said"
     assert (snapshot.record.event, snapshot.record.role) == ("step", "writer")

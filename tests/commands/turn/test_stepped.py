@@ -6,9 +6,10 @@ from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 def test_report_of_a_step_agrees_with_its_commit(world: World) -> None:
     thread = world.begun()
     stepped = world.step(thread)
-    record = world.snapshot(thread).record
+    snapshot = world.snapshot(thread)
+    record, commit = snapshot.record, snapshot.commit.oid
 
-    assert stepped == build_thread_result(record, said=stepped.said)
+    assert stepped == build_thread_result(record, said=stepped.said, commit=commit)
     assert stepped == ThreadResult(
-        record.workflow, thread, record.node, "ready", "writer", 1, stepped.said
+        record.workflow, thread, record.node, "ready", "writer", 1, stepped.said, commit
     )

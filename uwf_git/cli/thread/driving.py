@@ -19,7 +19,7 @@ from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import caller_of, terminal_caller
 from uwf_git.cli.session.interrupt_signals import sigterm_as_interrupt
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.next_line import find_stop, tell_stop
+from uwf_git.cli.thread.next_line import stop_after, tell_stop
 from uwf_git.cli.thread.progress import Progress
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, hold_drive
 from uwf_git.commands.inspect.stop import Stop
@@ -148,7 +148,7 @@ def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
         # The final failure is reported as an error, which has no time.
         progress.tell(driven.failure.message)
     _tell_end(progress, store, driven)
-    stop = find_stop(session, store, driven.last.thread)
+    stop = stop_after(session, store, driven.last)
     emit(session, _document(driven, stop))
     if driven.stopped == "failed" and driven.failure is not None:
         raise driven.failure

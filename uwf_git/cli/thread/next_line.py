@@ -2,25 +2,32 @@
 
 from uwf_git.cli.output.render import note
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.inspect.stop import Stop, read_stop
+from uwf_git.commands.inspect.stop import Stop, find_stop, read_stop
 from uwf_git.commands.turn.next_move import Advice
+from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.store import Store
+from uwf_git.store.threads.snapshot import read_snapshot
 
 _UNKNOWN = Stop(None, Advice("", is_usual=True))
 
 
-def find_stop(session: Session, store: Store, thread: str) -> Stop:
-    """Return where *thread* stands, with no advice if it cannot be read: the command is done."""
+def stop_after(session: Session, store: Store, result: ThreadResult) -> Stop:
+    """Return where *result* leaves a thread, with no advice if that cannot be read: it is done."""
     try:
-        return read_stop(store, thread, default=session.agent)
+        return find_stop(store, read_snapshot(store, result.commit), default=session.agent)
     except StoreDamaged:
         return _UNKNOWN
 
 
 def note_next(session: Session, store: Store, thread: str, *, is_called: bool = False) -> None:
     """Print which command fits *thread* now, as ``tell_stop``."""
-    tell_stop(session, find_stop(session, store, thread), is_called=is_called)
+    try:
+        stop = read_stop(store, thread, default=session.agent)
+    except StoreDamaged:
+        # The command is done.
+        return
+    tell_stop(session, stop, is_called=is_called)
 
 
 def tell_stop(session: Session, stop: Stop, *, is_called: bool = False) -> None:

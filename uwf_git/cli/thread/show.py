@@ -8,8 +8,8 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.next_line import find_stop
-from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.inspect.show import view_thread
+from uwf_git.commands.inspect.stop import find_stop
 from uwf_git.model.limit import render_limit
 from uwf_git.model.time_text import render_time
 
@@ -27,12 +27,14 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
     person it shows the question; for one that is running, the agent and its process.
     """
     store = session.open_store()
-    document = show_thread(store, thread, full=full)
-    emit(
-        session,
-        document,
-        text=lambda shown: _text(shown, find_stop(session, store, thread).advice.text),
-    )
+    shown = view_thread(store, thread, full=full)
+
+    def render(document: dict[str, Any]) -> str:
+        # The move was decided for the document: another decision may cost another fork.
+        stop = find_stop(store, shown.snapshot, move=shown.move, default=session.agent)
+        return _text(document, stop.advice.text)
+
+    emit(session, shown.document, text=render)
 
 
 def _text(document: dict[str, Any], advice: str = "") -> str:

@@ -12,7 +12,7 @@ from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.caller import terminal_caller
 from uwf_git.cli.session.interrupt_signals import sigterm_as_interrupt
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.next_line import find_stop, tell_stop
+from uwf_git.cli.thread.next_line import stop_after, tell_stop
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
@@ -68,7 +68,7 @@ def emit_step(
     session: Session, store: Store, stepped: ThreadResult, *, is_called: bool = False
 ) -> None:
     """Print a thread after a step, and what to type next."""
-    stop = find_stop(session, store, stepped.thread)
+    stop = stop_after(session, store, stepped)
     document = {
         "workflow": stepped.workflow,
         "thread": stepped.thread,

@@ -13,7 +13,14 @@ from uwf_git.model.node_hash import NodeHash, is_node_hash
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.run_dir import RunDir, get_run_dir, list_run_dirs, remove_runs
+from uwf_git.store.threads.run_dir import (
+    RunDir,
+    get_run_dir,
+    has_runs,
+    is_empty_and_removed,
+    list_run_dirs,
+    remove_runs,
+)
 
 
 def read_state(run: RunDir) -> RunState:
@@ -54,13 +61,15 @@ def forget_run(store: Store, thread: ThreadId, started_after: Oid) -> None:
     Work that began after another commit stays: its engine died and the ref was moved without the
     thread's lock (a plain `git push` into this store), so it may exist nowhere else.
     """
-    get_run_dir(store, thread, started_after).remove()
-    forget_recorded_runs(store, thread)
+    if has_runs(store, thread):
+        # A function of this process leaves none.
+        get_run_dir(store, thread, started_after).remove()
+        forget_recorded_runs(store, thread)
 
 
 def forget_recorded_runs(store: Store, thread: ThreadId) -> None:
     """Remove all runs of a thread, unless one is at work, or has finished and is not recorded."""
-    if not any(
+    if not is_empty_and_removed(store, thread) and not any(
         isinstance(read_state(run), RunFinished | RunAlive) for run in list_run_dirs(store, thread)
     ):
         remove_runs(store, thread)

@@ -288,4 +288,4 @@ def _record(
     new = build_answer(turn, reply, since_ms=since, now_ms=now)._replace(body=answer.note)
     commit = record_next(store, snapshot, new, caller.signing(store))
     advance_head(store, head, commit)
-    return build_thread_result(new.record, said=new.said)
+    return build_thread_result(new.record, said=new.said, commit=commit)

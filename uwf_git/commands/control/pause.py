@@ -41,7 +41,8 @@ def pause_thread(
         raise paused_before
     # The stopped attempt may have been recorded after the pause.
     tip = read_snapshot(store, get_head(store, thread).commit)
-    return build_thread_result(tip.record, said=tip.subject.partition(": ")[2])
+    said = tip.subject.partition(": ")[2]
+    return build_thread_result(tip.record, said=said, commit=tip.commit.oid)
 
 
 def _build(caller: Caller, snapshot: Snapshot, reason: str) -> NewCommit:

@@ -65,7 +65,7 @@ def record_built(
             advance_head(store, head, commit)
         except HeadMoved:
             continue
-        return build_thread_result(new.record, said=new.said)
+        return build_thread_result(new.record, said=new.said, commit=commit)
     raise HeadMoved(thread)
 
 

@@ -379,7 +379,8 @@ class Drive:
         record = snapshot.record
         # A pause or kill may have a reason in its body; that of an attempt is the agent's log.
         reason = "" if record.event == "attempt" else first_line(snapshot.body)
-        last = build_thread_result(record, said=reason or snapshot.subject)
+        said = reason or snapshot.subject
+        last = build_thread_result(record, said=said, commit=snapshot.commit.oid)
         if record.role is None and self.last is not None:
             last = last._replace(role=self.last.role)
         waiting = snapshot.get_present().waiting if record.status == "waiting" else None

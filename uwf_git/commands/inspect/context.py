@@ -17,7 +17,7 @@ from uwf_git.model.thread import ThreadState
 from uwf_git.model.transition import END
 from uwf_git.model.workflow import Workflow, parse_role, parse_workflow
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.heads import resolve_head
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
@@ -63,7 +63,7 @@ def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str
         NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
         ThreadNotActive, NotItsTurn: no turn is left, or there is no such role.
     """
-    head = get_head(store, resolve_thread(store, text))
+    head = resolve_head(store, text)
     snapshot = read_snapshot(store, head.commit)
     if head.archived:
         raise ThreadNotActive(snapshot)

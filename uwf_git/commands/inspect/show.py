@@ -15,14 +15,14 @@ from uwf_git.commands.inspect.step_view import (
     view_steps,
 )
 from uwf_git.commands.turn.choose_agent import settings_by_role
-from uwf_git.commands.turn.next_move import find_next_move, find_steered
+from uwf_git.commands.turn.next_move import NextMove, find_next_move, find_steered
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import START
 from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.heads import Head, get_head, resolve_head
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 
@@ -42,8 +42,21 @@ class Moment(NamedTuple):
     """The process that works on it."""
 
 
+class ShownThread(NamedTuple):
+    """A thread as it is shown."""
+
+    document: dict[str, Any]
+    snapshot: Snapshot
+    move: NextMove
+
+
 def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any]:
-    """Return the document of the thread *text*, with its newest step.
+    """Return the document of the thread *text*; raise as ``view_thread``."""
+    return view_thread(store, text, full=full).document
+
+
+def view_thread(store: Store, text: str, *, full: bool = False) -> ShownThread:
+    """Return the thread *text*: its document has the newest step.
 
     It has the newest attempt with its output if attempts have failed since that step, and the
     question if it waits for a person. *full* adds every step, oldest first.
@@ -52,7 +65,9 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
         NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
         StoreDamaged: the thread cannot be read.
     """
-    return view_moment(store, read_moment(store, resolve_thread(store, text)), full=full)
+    moment = _read_at(store, resolve_head(store, text))
+    document, move = _view_moment(store, moment, full=full)
+    return ShownThread(document, moment.snapshot, move)
 
 
 def read_moment(store: Store, thread: ThreadId) -> Moment:
@@ -62,10 +77,13 @@ def read_moment(store: Store, thread: ThreadId) -> Moment:
         NoSuchThread: there is no such thread.
         StoreDamaged: the commit cannot be read.
     """
-    head = get_head(store, thread)
+    return _read_at(store, get_head(store, thread))
+
+
+def _read_at(store: Store, head: Head) -> Moment:
     snapshot = read_snapshot(store, head.commit)
-    status, running = _find_work(store, thread, snapshot.record.status)
-    return Moment(thread, snapshot, status, running)
+    status, running = _find_work(store, head.thread, snapshot.record.status)
+    return Moment(head.thread, snapshot, status, running)
 
 
 def view_moment(store: Store, moment: Moment, *, full: bool = False) -> dict[str, Any]:
@@ -74,6 +92,13 @@ def view_moment(store: Store, moment: Moment, *, full: bool = False) -> dict[str
     Raises:
         StoreDamaged: the thread cannot be read.
     """
+    return _view_moment(store, moment, full=full)[0]
+
+
+def _view_moment(
+    store: Store, moment: Moment, *, full: bool = False
+) -> tuple[dict[str, Any], NextMove]:
+    """Return the document of a thread, and whose turn it is."""
     thread, snapshot, status, running = moment
     snapshot = snapshot._replace(objects=store.objects)
     record = snapshot.record
@@ -82,6 +107,7 @@ def view_moment(store: Store, moment: Moment, *, full: bool = False) -> dict[str
     newest = snapshot.get_head_node()
     # A commit time is cut to seconds, and may lie before the start.
     updated_at = max(snapshot.recorded_ms(newest), present.started_at)
+    move = find_next_move(snapshot)
     document: dict[str, Any] = {
         "thread": thread,
         "workflow": record.workflow,
@@ -93,7 +119,7 @@ def view_moment(store: Store, moment: Moment, *, full: bool = False) -> dict[str
         "parentThread": record.parent_thread,
         "threadDepth": snapshot.get_nesting(),
         "prompt": start.payload["prompt"],
-        **_view_position(snapshot, present, running),
+        **_view_position(present, move, running),
         "startTime": present.started_at,
         "lastUpdateTime": updated_at,
         "endTime": updated_at if record.status in ENDED else None,
@@ -111,7 +137,7 @@ def view_moment(store: Store, moment: Moment, *, full: bool = False) -> dict[str
     else:
         document["step"] = view_step(snapshot, newest) if record.depth else None
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
-    return document
+    return document, move
 
 
 def _view_all_steps(store: Store, snapshot: Snapshot) -> list[dict[str, Any]]:
@@ -122,10 +148,9 @@ def _view_all_steps(store: Store, snapshot: Snapshot) -> list[dict[str, Any]]:
 
 
 def _view_position(
-    snapshot: Snapshot, present: ThreadState, running: "Running | None"
+    present: ThreadState, move: NextMove, running: "Running | None"
 ) -> dict[str, Any]:
     """Return who is at work, or whose turn it is, and who was before. Source: seed 004."""
-    move = find_next_move(snapshot)
     at_work = None if running is None else running.role
     role = at_work or move.turn_of
     return {

@@ -4,10 +4,10 @@ import os
 from typing import NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
-from uwf_git.commands.turn.next_move import Advice, advise, find_next_move
+from uwf_git.commands.turn.next_move import Advice, NextMove, advise, find_next_move
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import get_head, resolve_thread
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.heads import resolve_head
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 class Stop(NamedTuple):
@@ -21,25 +21,39 @@ class Stop(NamedTuple):
 
 
 def read_stop(store: Store, text: str, *, default: str | None = None) -> Stop:
-    """Return where the thread *text* stands; *default* is the agent of unbound roles ($UWF_AGENT).
+    """Return where the thread *text* stands now; *default* as for ``find_stop``.
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
         StoreDamaged: the thread cannot be read.
     """
-    head = get_head(store, resolve_thread(store, text))
-    snapshot = read_snapshot(store, head.commit)
-    move = find_next_move(snapshot)
-    if may_be_active(store, head.thread):
+    head = resolve_head(store, text)
+    return find_stop(store, read_snapshot(store, head.commit), default=default)
+
+
+def find_stop(
+    store: Store, snapshot: Snapshot, *, move: NextMove | None = None, default: str | None = None
+) -> Stop:
+    """Return where a thread stands at *snapshot*.
+
+    *move* is its next move if that is known: a decision may cost a fork. *default* is the agent of
+    unbound roles ($UWF_AGENT).
+
+    Raises:
+        StoreDamaged: the thread cannot be read.
+    """
+    move = find_next_move(snapshot) if move is None else move
+    thread = snapshot.record.thread
+    if may_be_active(store, thread):
         from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few threads are active)
             find_running,
             show_status,
         )
 
-        running = find_running(store, head.thread)
+        running = find_running(store, thread)
         # A drive reports its end while it still holds the thread.
         is_own = running is not None and running.pid == os.getpid()
         if not is_own and show_status(snapshot.record.status, running) == RUNNING:
-            told = f"`uwf thread wait {head.thread}` waits until it stops"
+            told = f"`uwf thread wait {thread}` waits until it stops"
             return Stop(move.role, Advice(told, is_usual=True))
     return Stop(move.role, advise(store, snapshot, move, default=default))

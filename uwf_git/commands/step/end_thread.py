@@ -35,9 +35,10 @@ def end_thread(
     word = "completed" if event == "end" else "killed"
     said = f"{word} after {count_steps(snapshot.record.depth)}"
     new = build_next(read_standing(snapshot), event, Cause(), said=said)._replace(body=body)
-    archive_head(store, head, record_next(store, snapshot, new, caller.signing(store)))
+    commit = record_next(store, snapshot, new, caller.signing(store))
+    archive_head(store, head, commit)
     # A run that could not be recorded stays readable until gc finds it old.
     forget_recorded_runs(store, head.thread)
     forget_workdir(store, head.thread)
     forget_lock(store, head.thread)
-    return build_thread_result(new.record, said=said)
+    return build_thread_result(new.record, said=said, commit=commit)

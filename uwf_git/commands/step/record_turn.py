@@ -130,7 +130,7 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
     if played.reply is None:
         is_interrupted = (played.error or {}).get("kind") == "interrupted"
         raise (TurnInterrupted if is_interrupted else TurnFailed)(turn, played, new.record.status)
-    return build_thread_result(new.record, said=new.said)
+    return build_thread_result(new.record, said=new.said, commit=commit)
 
 
 def _find_steered(turn: Turn, seen: Head) -> tuple[Head, Turn] | None:

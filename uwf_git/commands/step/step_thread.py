@@ -37,8 +37,15 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import END
 from uwf_git.model.workflow import Workflow, parse_workflow
 from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import parse_thread_id
 from uwf_git.store.threads.history import find_turn_start
-from uwf_git.store.threads.lock import ThreadBusy, check_not_stopped, find_driver, lock_thread
+from uwf_git.store.threads.lock import (
+    ThreadBusy,
+    check_not_stopped,
+    find_driver,
+    has_lock_file,
+    lock_thread,
+)
 from uwf_git.store.threads.snapshot import Snapshot
 from uwf_git.store.trust import trust_agents
 
@@ -83,8 +90,7 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
             an agent has finished is recorded by the next step.
         TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded.
     """
-    # Check first without the lock, so an ended thread gets no new lock file.
-    thread = read_active(store, request.thread)[0].thread
+    thread = _find_thread(store, request.thread)
     if finish_kill(store, caller, thread):
         read_active(store, thread)
     try:
@@ -94,6 +100,18 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
         # finished now, the next step tells why.
         with suppress(UwfError):
             finish_kill(store, caller, thread)
+
+
+def _find_thread(store: Store, text: str) -> ThreadId:
+    """Return the thread that *text* names; it is read when its lock is held.
+
+    Without a lock file of earlier steps it is read now as well, so that one that has ended, or
+    was never there, gets no new lock file.
+    """
+    thread = parse_thread_id(text)
+    if thread is not None and has_lock_file(store, thread):
+        return thread
+    return read_active(store, text)[0].thread
 
 
 def _take_step(

@@ -198,4 +198,4 @@ def wait_for_person(
     )._replace(body=(asked.system_prompt or asked.description)[:LONGEST_QUOTE])
     commit = record_next(store, snapshot, new, caller.signing(store))
     advance_head(store, head, commit)
-    return build_thread_result(new.record, said=new.said)
+    return build_thread_result(new.record, said=new.said, commit=commit)

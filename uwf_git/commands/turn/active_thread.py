@@ -6,7 +6,7 @@ from uwf_git.errors import Refused
 from uwf_git.model.thread import Status, ThreadState
 from uwf_git.model.time_text import render_time
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import Head, get_head, resolve_thread
+from uwf_git.store.threads.heads import Head, resolve_head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
@@ -97,7 +97,7 @@ def read_active(store: Store, text: str) -> tuple[Head, Snapshot]:
         NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches, or several do.
         ThreadNotActive: the thread has ended.
     """
-    head = get_head(store, resolve_thread(store, text))
+    head = resolve_head(store, text)
     snapshot = read_snapshot(store, head.commit)
     if head.archived:
         raise ThreadNotActive(snapshot)

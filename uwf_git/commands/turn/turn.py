@@ -109,9 +109,11 @@ class ThreadResult(NamedTuple):
     said: str
     """The subject of the commit, without its first word."""
 
+    commit: Oid
 
-def build_thread_result(record: TransitionRecord, *, said: str) -> ThreadResult:
-    """Return the result that *record* describes; *said* is the subject of its commit."""
+
+def build_thread_result(record: TransitionRecord, *, said: str, commit: Oid) -> ThreadResult:
+    """Return the result that *record* of *commit* describes; *said* is its subject."""
     return ThreadResult(
         workflow=record.workflow,
         thread=record.thread,
@@ -120,4 +122,5 @@ def build_thread_result(record: TransitionRecord, *, said: str) -> ThreadResult:
         role=record.role,
         depth=record.depth,
         said=said,
+        commit=commit,
     )

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import Any
 
 from uwf_git.debug_log import debug
@@ -93,7 +94,17 @@ def _take(
 def this_process(since_ms: int) -> Holder:
     """Return what this process writes into a lock that it holds since *since_ms*."""
     pid = os.getpid()
-    return {"pid": pid, "start": read_process_start(pid), "host": _host(), "since": since_ms}
+    return {"pid": pid, "start": _own_start(pid), "host": _host(), "since": since_ms}
+
+
+@cache
+def _own_start(pid: int) -> int | None:
+    return read_process_start(pid)
+
+
+if hasattr(os, "register_at_fork"):
+    # A later descendant may have the number of a process that has ended.
+    os.register_at_fork(after_in_child=_own_start.cache_clear)
 
 
 def find_file_holder(path: str) -> Holder | None:
@@ -119,6 +130,9 @@ def read_holder(path: str) -> Holder:
 def read_content(path: str) -> dict[str, Any]:
     """Return the JSON object in the lock file at *path*; {} if it has none."""
     try:
+        # Most locks are free: such a file is missing or empty, and need not be opened.
+        if os.stat(path).st_size == 0:
+            return {}
         with open(path, "rb") as file:
             content = json.loads(file.read(_MOST_BYTES))
     except (OSError, ValueError, RecursionError):

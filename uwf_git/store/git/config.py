@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.store.disk.durable import sync_directories
+from uwf_git.store.disk.file_memory import FileMemory
 from uwf_git.store.disk.lockfile import hold_ref_lock
 from uwf_git.store.git.config_text import (
     ConfigItem,
@@ -121,16 +122,36 @@ def _read_items(path: str, *, depth: int, read: list[int]) -> Iterator[ConfigIte
     if len(read) == _MOST_FILES or sum(read) > _MOST_BYTES:
         raise BadConfig(path, "too much is included before it")
     try:
-        text = _read_text(path)
-        read.append(len(text))
-        for item in scan_config(text):
-            if item.kind == "setting":
-                yield item
+        file = _FILES.read(path, _read_file)
+        read.append(file.length)
+        for item in file.settings:
+            yield item
             if item.name == "include.path" and item.value:
                 included = os.path.join(os.path.dirname(path), os.path.expanduser(item.value))
                 yield from _read_items(included, depth=depth + 1, read=read)
     except ValueError as error:
         raise BadConfig(path, str(error)) from error
+
+
+class _ConfigFile(NamedTuple):
+    """One config file, without what it includes."""
+
+    length: int
+    settings: tuple[ConfigItem, ...]
+
+
+_FILES: FileMemory[_ConfigFile] = FileMemory(64)
+
+
+def _read_file(path: str) -> _ConfigFile:
+    """Return the settings in a file.
+
+    Raises:
+        ValueError: it cannot be a config file, or git could not parse it.
+    """
+    text = _read_text(path)
+    settings = (item for item in scan_config(text) if item.kind == "setting")
+    return _ConfigFile(len(text), tuple(settings))
 
 
 def _read_text(path: str) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.disk.durable import read_if_there
+from uwf_git.store.disk.file_memory import FileMemory
 from uwf_git.store.disk.lockfile import PACKED_REFS
 from uwf_git.store.oid import Oid
 
@@ -117,6 +118,15 @@ def remove_packed_row(content: bytes, name: str) -> bytes:
     return _row_pattern(re.escape(os.fsencode(name))).sub(b"", content)
 
 
+def open_packed_refs(path: str) -> "PackedRefs":
+    """Return the packed-refs file at *path*; it is opened only if it has changed since.
+
+    Raises:
+        BadPackedRefs: its header or its last line is broken, so git reads none of it.
+    """
+    return _OPENED.read(path, PackedRefs)
+
+
 def _row_pattern(name: bytes) -> re.Pattern[bytes]:
     """Return the pattern of a row with the ref *name*: object id, name, peeled object id."""
     oid = rb"([0-9a-fA-F]{40})"
@@ -218,6 +228,10 @@ class PackedRefs:
                 return most
             if at == most or self._content[at : at + 1] != b"^":
                 return at
+
+
+# A mapping costs no memory of its own: the pages are those of the file.
+_OPENED: FileMemory[PackedRefs] = FileMemory(8, largest=2**62)
 
 
 def _map(path: str) -> bytes | mmap.mmap:

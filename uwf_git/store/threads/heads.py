@@ -106,9 +106,27 @@ def resolve_thread(store: Store, text: str) -> ThreadId:
         NotAThreadId: no id can begin so.
         NoSuchThread, AmbiguousThread: no thread or several threads begin so.
     """
+    return resolve_head(store, text).thread
+
+
+def resolve_head(store: Store, text: str) -> Head:
+    """Return the head of the thread whose id is *text* or begins with it; raise as above."""
+    thread = parse_thread_id(text)
+    return get_head(store, _resolve_prefix(store, text) if thread is None else thread)
+
+
+def parse_thread_id(text: str) -> ThreadId | None:
+    """Return *text* as the whole id of a thread, which need not exist; None if it is a prefix.
+
+    Raises:
+        NotAThreadId: no id can begin so.
+    """
     prefix = parse_thread_prefix(text)
-    if len(prefix) == _FULL_LENGTH:
-        return get_head(store, ThreadId(prefix)).thread
+    return ThreadId(prefix) if len(prefix) == _FULL_LENGTH else None
+
+
+def _resolve_prefix(store: Store, text: str) -> ThreadId:
+    prefix = parse_thread_prefix(text)
     # Active first, and without duplicates: a thread may be archived in between.
     threads = [*list_threads(store, archived=False), *list_threads(store, archived=True)]
     matches = [thread for thread in dict.fromkeys(threads) if thread.startswith(prefix)]

@@ -4,6 +4,8 @@ Written under ``lock_stop`` before an agent is stopped. The process that kills m
 that agent and end with it; the request stays, and whoever finds the lock free ends the thread.
 """
 
+import os
+
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.disk.durable import remove_file, replace_file
 from uwf_git.store.store import Store
@@ -19,8 +21,12 @@ def write_kill_request(store: Store, thread: ThreadId, reason: str) -> None:
 
 def find_kill_request(store: Store, thread: ThreadId) -> str | None:
     """Return why *thread* is to end; None if no kill of it is under way."""
+    path = _path(store, thread)
+    # Each step asks twice, and next to none finds a request.
+    if not os.path.lexists(path):
+        return None
     try:
-        with open(_path(store, thread), encoding="utf-8", errors="replace", newline="") as file:
+        with open(path, encoding="utf-8", errors="replace", newline="") as file:
             return file.read()
     except FileNotFoundError:
         return None

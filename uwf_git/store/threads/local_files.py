@@ -8,9 +8,11 @@ import os
 
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.disk.durable import remove_file, replace_file
+from uwf_git.store.disk.file_memory import FileMemory
 from uwf_git.store.store import Store
 
 _FOLDER = "uwf-workdirs"
+_WORKDIRS: FileMemory[str | None] = FileMemory(256)
 
 
 def set_workdir(store: Store, thread: ThreadId, path: str) -> None:
@@ -20,8 +22,12 @@ def set_workdir(store: Store, thread: ThreadId, path: str) -> None:
 
 def find_workdir(store: Store, thread: ThreadId) -> str | None:
     """Return the work directory of *thread*, or None if this machine has none recorded."""
+    return _WORKDIRS.read(_file(store, thread), _read_workdir)
+
+
+def _read_workdir(path: str) -> str | None:
     try:
-        with open(_file(store, thread), "rb") as file:
+        with open(path, "rb") as file:
             return os.fsdecode(file.read().removesuffix(b"\n"))
     except FileNotFoundError:
         return None

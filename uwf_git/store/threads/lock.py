@@ -205,6 +205,11 @@ def check_not_stopped(store: Store, thread: ThreadId) -> None:
         )
 
 
+def has_lock_file(store: Store, thread: ThreadId) -> bool:
+    """Check whether a step of *thread* has left its lock file; it goes when the thread ends."""
+    return os.path.lexists(_path(store, thread, _STEP))
+
+
 def forget_lock(store: Store, thread: ThreadId) -> None:
     """Remove the lock files of a thread that has ended; the caller holds the one of steps."""
     # A process that waits for a removed file finds the name gone, and opens the path again.

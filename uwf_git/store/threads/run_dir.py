@@ -154,6 +154,15 @@ def is_any_alive(store: Store, thread: ThreadId) -> bool:
     return any(map(is_held, paths))
 
 
+def is_empty_and_removed(store: Store, thread: ThreadId) -> bool:
+    """Remove the folder of the run directories of *thread* if nothing is in it."""
+    try:
+        os.rmdir(runs_folder(store, thread))
+    except OSError:
+        return False
+    return True
+
+
 def remove_runs(store: Store, thread: ThreadId) -> None:
     """Remove all run directories of *thread*."""
     _remove_folder(runs_folder(store, thread))
