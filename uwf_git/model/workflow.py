@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN_NODES, META, MODERATOR, ROLE, WORKFLOW
 from uwf_git.model.definition.definition import AgentSpec, Definition, RoleDefinition
+from uwf_git.model.frozen import FrozenDict
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference, reference
@@ -125,13 +126,17 @@ def parse_workflow(node: Node) -> Workflow:
             hash=node.hash,
             name=str(payload["name"]),
             description=str(payload["description"]),
-            roles={role: NodeHash(ref["$ref"]) for role, ref in payload["roles"].items()},
+            roles=FrozenDict(
+                {role: NodeHash(ref["$ref"]) for role, ref in payload["roles"].items()}
+            ),
             moderator=moderator,
             default_agent=None if default is None else _agent_payload(default),
-            agent_overrides={
-                role: _agent_payload(agent)
-                for role, agent in payload.get("agentOverrides", {}).items()
-            },
+            agent_overrides=FrozenDict(
+                {
+                    role: _agent_payload(agent)
+                    for role, agent in payload.get("agentOverrides", {}).items()
+                }
+            ),
             initial_state=payload.get("initialState"),
             config=payload.get("config", {}),
         )
@@ -167,13 +172,15 @@ def parse_graph(node: Node) -> Graph:
     if node.type != MODERATOR:
         raise NotAWorkflow(node, "moderator")
     try:
-        return {
-            str(row["from"]): tuple(
-                Transition(to=str(way["to"]), condition=way["condition"])
-                for way in row["transitions"]
-            )
-            for row in node.payload["graph"]
-        }
+        return FrozenDict(
+            {
+                str(row["from"]): tuple(
+                    Transition(to=str(way["to"]), condition=way["condition"])
+                    for way in row["transitions"]
+                )
+                for row in node.payload["graph"]
+            }
+        )
     except (KeyError, TypeError) as error:
         raise NotAWorkflow(node, "moderator") from error
 
@@ -203,4 +210,4 @@ def _graph_payload(graph: Graph) -> dict[str, Any]:
 
 
 def _agent_payload(choice: str | dict[str, Any]) -> dict[str, Any]:
-    return {"command": choice} if isinstance(choice, str) else choice
+    return FrozenDict({"command": choice}) if isinstance(choice, str) else choice

@@ -4,6 +4,7 @@ import itertools
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from store.killing import dies_at
 from store.story import Story
 
 from uwf_git.store.disk import lockfile as ref_lock
+from uwf_git.store.disk.file_memory import is_settled, read_stamp
 from uwf_git.store.disk.lockfile import RefLocked
 from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.refs.refs import BadRef, Refs
@@ -107,9 +109,12 @@ def test_each_name_that_comes_or_goes_is_forced_to_the_disk_with_its_folders(
 
     def forces(act: Callable[[], bool]) -> set[str]:
         synced.clear()
-        assert act()
+        # Another process makes a folder of refs, and is killed before it forces its name.
+        Path(store.path, "refs", f"new-{len(made)}").mkdir()
+        made.append(act())
         return {path for path in synced if path == "refs" or path.startswith("refs/")}
 
+    made: list[bool] = []
     threads, archive = {"refs/threads", "refs"}, {"refs/archive", "refs"}
     done = [
         forces(lambda: refs.advance(NAME, seen=one, to=other)) >= threads,
@@ -118,6 +123,31 @@ def test_each_name_that_comes_or_goes_is_forced_to_the_disk_with_its_folders(
         forces(lambda: refs.delete(TO_NAME, seen=one)) >= archive,
     ]
     assert done == [is_durable] * 4
+    assert made == [True] * 4
+
+
+def test_folder_above_a_ref_is_forced_again_only_if_it_has_changed(
+    store: Store, commits: tuple[Oid, Oid], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refs, folder = Refs(store.path, durable=True), os.path.join(store.path, "refs")
+    refs.create(NAME, commits[0])
+    while not is_settled(read_stamp(folder), now_ns=time.time_ns()):
+        assert refs.find(NAME) == commits[0]
+    synced: list[str] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+    )
+
+    forced = []
+    for number, seen in enumerate((commits[0], commits[1], commits[0])):
+        if number == 2:
+            os.mkdir(os.path.join(folder, "new"))
+        synced.clear()
+        assert refs.advance(NAME, seen=seen, to=next(oid for oid in commits if oid != seen))
+        assert os.path.join(folder, "threads") in synced
+        forced.append(folder in synced)
+
+    assert forced == [True, False, True]
 
 
 def test_folder_that_is_a_ref_has_no_refs(store: Store, commits: tuple[Oid, Oid]) -> None:
@@ -264,10 +294,10 @@ def test_of_many_processes_that_create_one_ref_one_wins(store: Store) -> None:
 
 def test_of_a_step_and_an_end_exactly_one_wins(store: Store) -> None:
     """Racers 0, 2, … step and racers 1, 3, … end, all from the same place."""
-    for time in range(10):
-        store.refs.create(f"refs/threads/{time}", Oid("0" * 40))
+    for number in range(10):
+        store.refs.create(f"refs/threads/{number}", Oid("0" * 40))
     what = """
-    name, seen = f"refs/threads/{time}", Oid("0" * 40)
+    name, seen = f"refs/threads/{number}", Oid("0" * 40)
     if which % 2:
         won += refs.move(name, seen=seen, to_name=f"refs/archive/{time}", to=Oid("1" * 40))
     else:

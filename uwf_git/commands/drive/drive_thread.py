@@ -23,8 +23,8 @@ from uwf_git.debug_log import debug
 from uwf_git.engine.subject import first_line
 from uwf_git.model.thread import Status, Waiting
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
+from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.heads import Head, HeadMoved, find_head, get_head
 from uwf_git.store.threads.lock import ThreadBusy, ThreadLock, is_being_stopped, lock_drive
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
@@ -160,7 +160,7 @@ def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) ->
         NoSuchRole: one of them does not.
         BadCommand, BadAgent: an agent is invalid.
     """
-    workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
+    workflow = get_workflow(snapshot, snapshot.record.workflow)
     if until is not None and until not in workflow.roles:
         raise NoSuchRole(until, workflow)
     read_typed(workflow, agents)

@@ -15,8 +15,9 @@ from uwf_git.errors import Refused
 from uwf_git.model.event_rules import CONTROLS, STEPS
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.transition import END
-from uwf_git.model.workflow import Workflow, parse_role, parse_workflow
+from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store, open_store
+from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.heads import resolve_head
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
@@ -106,7 +107,7 @@ def build_context(store: Store, snapshot: Snapshot, role: str | None) -> dict[st
         NotItsTurn: no turn is left, or there is no such role.
     """
     present = snapshot.get_present()
-    workflow = parse_workflow(snapshot.get_node(present.workflow))
+    workflow = get_workflow(snapshot, present.workflow)
     role = role or decide_next(snapshot, present, workflow)
     _check_role(snapshot, workflow, role)
     start = snapshot.get_start()
@@ -148,7 +149,7 @@ def _check_role(snapshot: Snapshot, workflow: Workflow, role: str) -> None:
 
 
 def _view_role(snapshot: Snapshot, workflow: Workflow, name: str) -> dict[str, Any]:
-    role = parse_role(snapshot.get_node(workflow.roles[name]))
+    role = get_role(snapshot, workflow.roles[name])
     view: dict[str, Any] = {
         "name": name,
         "description": role.description,

@@ -27,9 +27,9 @@ from uwf_git.errors import UwfError
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_rules import CONTROLS
 from uwf_git.model.node import Node
-from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
+from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.heads import Head, HeadMoved
 from uwf_git.store.threads.history import find_turn_start, walk_history
 from uwf_git.store.threads.record import NewCommit
@@ -66,7 +66,7 @@ def _rebuild_turn(store: Store, caller: Caller, snapshot: Snapshot, base: Oid) -
     begun = read_begun_turn(get_run_dir(store, snapshot.record.thread, base))
     agent = None if begun is None else _find_agent(snapshot, begun)
     present = snapshot.get_present()
-    workflow = parse_workflow(snapshot.get_node(present.workflow))
+    workflow = get_workflow(snapshot, present.workflow)
     if begun is None or agent is None or begun.role not in workflow.roles:
         return None
     return Turn(
@@ -96,7 +96,7 @@ def _find_agent(snapshot: Snapshot, begun: BegunTurn) -> Node | None:
 
 def play_begun(turn: Turn, play: Player) -> Played:
     """Play a turn that has begun, and check its meta."""
-    workflow = parse_workflow(turn.snapshot.get_node(turn.present.workflow))
+    workflow = get_workflow(turn.snapshot, turn.present.workflow)
     return check_reply(turn, workflow, play(turn))
 
 

@@ -35,8 +35,9 @@ from uwf_git.model.node import Node
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import END
-from uwf_git.model.workflow import Workflow, parse_workflow
+from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store
+from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.heads import parse_thread_id
 from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.lock import (
@@ -163,7 +164,7 @@ def _check_alone(store: Store, thread: ThreadId, request: StepRequest) -> None:
 
 def _decide(snapshot: Snapshot) -> _Next:
     present = snapshot.get_present()
-    workflow = parse_workflow(snapshot.get_node(present.workflow))
+    workflow = get_workflow(snapshot, present.workflow)
     return _Next(snapshot, present, workflow, decide_next(snapshot, present, workflow))
 
 

@@ -11,7 +11,8 @@ from uwf_git.engine.subject import first_line
 from uwf_git.errors import UwfError
 from uwf_git.model.canonical import NotCanonical, canonical
 from uwf_git.model.plain_schema import is_plainly_valid
-from uwf_git.model.workflow import Workflow, parse_role
+from uwf_git.model.workflow import Workflow
+from uwf_git.store.threads.definitions import get_role, get_schema
 from uwf_git.store.threads.snapshot import Snapshot
 
 _MOST_TOLD = 5
@@ -21,8 +22,7 @@ _STORED = ("meta", "content", "usage", "state", "session")
 
 def get_output_schema(snapshot: Snapshot, workflow: Workflow, role: str) -> Any:
     """Return the JSON Schema of the role's meta."""
-    node = snapshot.get_node(workflow.roles[role])
-    return snapshot.get_node(parse_role(node).output_schema).payload
+    return get_schema(snapshot, get_role(snapshot, workflow.roles[role]).output_schema)
 
 
 def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:

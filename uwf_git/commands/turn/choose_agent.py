@@ -17,8 +17,8 @@ from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
+from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.snapshot import Snapshot, get_typed
 from uwf_git.store.trust import find_meant_files, is_set_by_store, is_trusted, list_formerly_trusted
 from uwf_git.store.workflows.shipped import is_shipped_agent
@@ -140,7 +140,7 @@ def _read_typed(
 ) -> list[TypedAgent]:
     if not choice.agents:
         return []
-    workflow = parse_workflow(snapshot.get_node(present.workflow))
+    workflow = get_workflow(snapshot, present.workflow)
     return [each for each in read_typed(workflow, choice.agents) if each.is_for(role)]
 
 

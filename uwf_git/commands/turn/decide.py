@@ -13,7 +13,8 @@ from uwf_git.model.builtin import START as START_NODE
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.transition import Graph
-from uwf_git.model.workflow import Workflow, parse_graph
+from uwf_git.model.workflow import Workflow
+from uwf_git.store.threads.definitions import get_graph
 from uwf_git.store.threads.snapshot import Snapshot
 from uwf_git.store.threads.step_chain import StepChain
 
@@ -28,7 +29,7 @@ def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) ->
     """
     # Read the head even if no condition needs it: a damaged thread must not go on.
     head = snapshot.get_head_node()
-    graph = parse_graph(snapshot.get_node(workflow.moderator))
+    graph = get_graph(snapshot, workflow.moderator)
     try:
         try:
             role = _ask_plainly(graph, snapshot, present, head)

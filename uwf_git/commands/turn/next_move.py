@@ -12,8 +12,8 @@ from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.thread import ENDED, ThreadState, Waiting
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import END
-from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
+from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import Snapshot, get_typed
 
@@ -65,7 +65,7 @@ def find_next_move(snapshot: Snapshot) -> NextMove:
     if present.waiting is not None:
         return NextMove(present.waiting.role)
     try:
-        workflow = parse_workflow(snapshot.get_node(present.workflow))
+        workflow = get_workflow(snapshot, present.workflow)
         return NextMove(decide_next(snapshot, present, workflow))
     except UwfError as problem:
         return NextMove(None, problem)
