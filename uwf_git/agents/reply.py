@@ -12,6 +12,7 @@ from uwf_git.agents.one_line import on_one_line, show_beginning
 from uwf_git.agents.strict_json import BadJson, parse_strict_json
 from uwf_git.errors import AgentFailed
 from uwf_git.model.canonical import NotCanonical, canonical
+from uwf_git.model.yaml.plain import read_plain
 
 Form = Literal["object", "front-matter", "bare"]
 BadReplyKind = Literal[
@@ -125,23 +126,29 @@ def _field(fields: dict[str, Any], name: str, kind: type, text: str) -> Any:
 
 
 def _read_front_matter(front: FrontMatter, text: str, *, raw: bytes | None) -> AgentReply:
-    # PyYAML costs as much start-up as all of this module, and most agents print JSON.
-    from uwf_git.model.yaml.reader import BadYaml, parse_yaml  # noqa: PLC0415
-
     if not front.source.strip():
         raise BadReply("not-an-object", "the agent's front matter is empty", text)
+    plain = read_plain(front.source)
     try:
-        meta = canonical(parse_yaml(front.source).value)
-    except BadYaml as error:
-        line = front.line + (error.line or 1) - 1
-        problem = f"the agent's front matter is not YAML: {error.problem} (line {line})"
-        raise BadReply("bad-front-matter", problem, text) from error
+        meta = canonical(_read_yaml(front, text) if plain is None else plain)
     except NotCanonical as error:
         problem = f"the agent's front matter: {error.message}"
         raise BadReply("bad-front-matter", problem, text) from error
     if not isinstance(meta, dict):
         raise BadReply("not-an-object", "the agent's front matter has no fields", text)
     return AgentReply(meta=meta, content=front.content, form="front-matter", raw=raw)
+
+
+def _read_yaml(front: FrontMatter, text: str) -> Any:
+    # PyYAML costs as much start-up as all of this module.
+    from uwf_git.model.yaml.reader import BadYaml, parse_yaml  # noqa: PLC0415
+
+    try:
+        return parse_yaml(front.source).value
+    except BadYaml as error:
+        line = front.line + (error.line or 1) - 1
+        problem = f"the agent's front matter is not YAML: {error.problem} (line {line})"
+        raise BadReply("bad-front-matter", problem, text) from error
 
 
 def _bad_reply(bare: str) -> BadReply:
