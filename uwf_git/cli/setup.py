@@ -12,7 +12,7 @@ from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stderr
 from uwf_git.commands.admin.config import set_setting
-from uwf_git.commands.turn.choose_agent import CONFIG_NAME
+from uwf_git.commands.turn.agent_words import CONFIG_NAME
 from uwf_git.commands.turn.known_agents import FoundAgent, find_agents, name_agent
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.store.git.user_config import set_user_config

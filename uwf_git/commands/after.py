@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from uwf_git.store.disk.durable import read_if_there
-from uwf_git.store.git.identity import NoIdentity, find_committer
 from uwf_git.store.store import Store
 
 _WARNED = "guessed-committers"
@@ -56,6 +55,11 @@ def warn_of_guess(store: Store, environ: Mapping[str, str]) -> str | None:
     """
     if not store.refs.has_changed:
         return None
+    from uwf_git.store.git.identity import (  # noqa: PLC0415 (readers need no identity)
+        NoIdentity,
+        find_committer,
+    )
+
     # Without an identity nothing was committed: what changed was fetched.
     with suppress(NoIdentity, OSError):
         committer = find_committer(store.config, environ)

@@ -1,16 +1,18 @@
 """Workflows as nodes: build them from a definition, and read them (seed 000, section 2)."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN_NODES, META, MODERATOR, ROLE, WORKFLOW
-from uwf_git.model.definition.definition import AgentSpec, Definition, RoleDefinition
 from uwf_git.model.frozen import FrozenDict
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference, reference
 from uwf_git.model.transition import Graph, Transition
+
+if TYPE_CHECKING:
+    from uwf_git.model.definition.definition import AgentSpec, Definition, RoleDefinition
 
 
 class NotAWorkflow(StoreDamaged):
@@ -55,7 +57,7 @@ class Role(NamedTuple):
     output_schema: NodeHash
 
 
-def build_workflow(definition: Definition, *, timestamp: int) -> tuple[Node, list[Node]]:
+def build_workflow(definition: "Definition", *, timestamp: int) -> tuple[Node, list[Node]]:
     """Build the nodes of *definition*.
 
     Returns:
@@ -91,7 +93,7 @@ def build_workflow(definition: Definition, *, timestamp: int) -> tuple[Node, lis
     return build_node(WORKFLOW, payload, timestamp=timestamp), list(closure.values())
 
 
-def build_role(role: RoleDefinition, *, timestamp: int) -> tuple[Node, Node]:
+def build_role(role: "RoleDefinition", *, timestamp: int) -> tuple[Node, Node]:
     """Build the Role node of *role*, and the node of its schema."""
     schema = build_node(META, role.output_schema, timestamp=timestamp)
     return build_node(ROLE, _role_payload(role, schema), timestamp=timestamp), schema
@@ -102,7 +104,7 @@ def build_moderator(graph: Graph, *, timestamp: int) -> Node:
     return build_node(MODERATOR, _graph_payload(graph), timestamp=timestamp)
 
 
-def write_agent(agent: AgentSpec) -> str | dict[str, Any]:
+def write_agent(agent: "AgentSpec") -> str | dict[str, Any]:
     """Write an agent as seed 000 does: only the command, unless it has other settings."""
     payload = agent.as_payload()
     return agent.command if payload.keys() == {"command"} else payload
@@ -185,7 +187,7 @@ def parse_graph(node: Node) -> Graph:
         raise NotAWorkflow(node, "moderator") from error
 
 
-def _role_payload(role: RoleDefinition, schema: Node) -> dict[str, Any]:
+def _role_payload(role: "RoleDefinition", schema: Node) -> dict[str, Any]:
     payload: dict[str, Any] = {
         "name": role.name,
         "description": role.description,

@@ -118,6 +118,12 @@ class Store(NamedTuple):
     trust_file: str | None = None
     """The user's list of commands that may run here; None: the user has no home directory."""
 
+    @property
+    def has_remotes(self) -> bool:
+        """Whether its settings name a remote."""
+        names = self.config.values
+        return any(name.startswith("remote.") and name.endswith(".url") for name in names)
+
     def local_path(self, *parts: str) -> str:
         """Return a path below `<git dir>/uwf/`, where everything can be deleted."""
         return os.path.join(self.path, "uwf", *parts)

@@ -6,7 +6,7 @@ import pytest
 
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter
 from uwf_git.agents.command_line import BadCommand
-from uwf_git.commands.turn.choose_agent import PERSON
+from uwf_git.commands.turn.agent_words import PERSON
 from uwf_git.commands.turn.known_agents import (
     KNOWN,
     KnownAgent,

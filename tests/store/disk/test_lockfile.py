@@ -5,6 +5,7 @@ import os
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -198,3 +199,10 @@ def test_only_markers_are_swept_wherever_the_folder_leads(tmp_path: Path) -> Non
     (mine / "refs%2Fthreads%2Fa").write_text("what a killed process left")
     assert break_dead_locks(str(store)) == 1
     assert {path.name for path in mine.iterdir() if "guard-" not in path.name} == set(names)
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_markers_are_named_as_they_always_were(name: str) -> None:
+    marker = ref_lock._paths("/store", name)[1]  # noqa: SLF001 (no name leads to it but through a lock)
+
+    assert os.path.basename(marker) == quote(name, safe="")

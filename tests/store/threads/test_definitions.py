@@ -68,7 +68,7 @@ def test_no_reader_can_change_what_others_get(store: Store, clock: Callable[[], 
         with pytest.raises(TypeError, match="cannot be changed"):
             each.clear()
     with pytest.raises(AttributeError):
-        role.name = "other"  # type: ignore[misc]
+        role.name = "other"  # type: ignore[misc]  # that is the point
 
 
 def _with_blob(

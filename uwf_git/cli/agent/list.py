@@ -7,7 +7,7 @@ import click
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.turn.choose_agent import CONFIG_NAME
+from uwf_git.commands.turn.agent_words import CONFIG_NAME
 from uwf_git.commands.turn.known_agents import FoundAgent, find_agents
 
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from uwf_git.commands.inspect.candidates import Candidate
 
 _LONGEST_MEANING = 72
@@ -38,7 +39,9 @@ def complete_names(parameters: Iterable[click.Parameter]) -> None:
             parameter.shell_complete = complete  # type: ignore[method-assign,assignment]  # see above
 
 
-def _items(candidates: "Iterable[Candidate]") -> list[CompletionItem]:
+def _items(candidates: "Iterable[Candidate]") -> "list[CompletionItem]":
+    from click.shell_completion import CompletionItem  # noqa: PLC0415 (2 ms; few commands complete)
+
     return [CompletionItem(each.word, help=_meaning(each.meaning)) for each in candidates]
 
 
@@ -49,7 +52,7 @@ def _meaning(text: str) -> str:
     return line if len(line) <= _LONGEST_MEANING else line[: _LONGEST_MEANING - 1] + "…"
 
 
-def _threads(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+def _threads(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
     from uwf_git.commands.inspect.candidates import offer_threads  # noqa: PLC0415 (the store: 60 ms)
 
     verb = ctx.info_name or ""
@@ -63,16 +66,18 @@ def _threads(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     )
 
 
-def _workflows(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+def _workflows(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
     from uwf_git.commands.inspect.candidates import offer_workflows  # noqa: PLC0415 (see above)
 
     session = ctx.obj
     found = _items(offer_workflows(session.open_store(create=True), incomplete, cwd=session.cwd))
     # A workflow may be a file too.
+    from click.shell_completion import CompletionItem  # noqa: PLC0415 (2 ms; few commands complete)
+
     return found or [CompletionItem(incomplete, type="file")]
 
 
-def _roles(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+def _roles(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
     from uwf_git.commands.inspect.candidates import offer_roles  # noqa: PLC0415 (see above)
 
     chosen: dict[str, Any] = {name: ctx.params.get(name) for name in ("thread", "workflow")}
@@ -83,13 +88,13 @@ def _roles(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     return _items(offer_roles(session.open_store(), incomplete, cwd=session.cwd, **chosen))
 
 
-def _remotes(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+def _remotes(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
     from uwf_git.commands.inspect.candidates import offer_remotes  # noqa: PLC0415 (see above)
 
     return _items(offer_remotes(ctx.obj.open_store(), incomplete))
 
 
-def _names(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+def _names(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
     """Complete NAME, which each group uses for its own."""
     group = ctx.parent.info_name if ctx.parent is not None else None
     if group == "workflow":
@@ -97,7 +102,7 @@ def _names(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     return _remotes(ctx, incomplete) if (group, ctx.info_name) == ("remote", "remove") else []
 
 
-_BY_NAME: dict[str, Callable[[click.Context, str], list[CompletionItem]]] = {
+_BY_NAME: "dict[str, Callable[[click.Context, str], list[CompletionItem]]]" = {
     "thread": _threads,
     "threads": _threads,
     "a": _threads,

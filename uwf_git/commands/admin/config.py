@@ -9,7 +9,7 @@ import os
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import split_command
-from uwf_git.commands.turn.choose_agent import CONFIG_NAME
+from uwf_git.commands.turn.agent_words import CONFIG_NAME
 from uwf_git.commands.turn.keep import KEEP_LOGS, RECORD_ENV, read_keep_rules
 from uwf_git.commands.turn.retries import BACKOFF, RETRIES, read_retry
 from uwf_git.errors import BadUsage, Refused

@@ -17,7 +17,8 @@ from uwf_git.commands.agent_run.play_agent import play_agent
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, step_thread
-from uwf_git.commands.turn.choose_agent import PERSON, build_agent
+from uwf_git.commands.turn.agent_words import PERSON
+from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.put import put_workflow
 from uwf_git.errors import AgentFailed, Refused

@@ -7,7 +7,7 @@ import re
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
-from uwf_git.commands.turn.choose_agent import CONFIG_NAME
+from uwf_git.commands.turn.agent_words import CONFIG_NAME
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.builtin import AGENT_CONFIG

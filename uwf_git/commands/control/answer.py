@@ -15,15 +15,9 @@ from uwf_git.commands.inspect.question import find_since
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.step.transitions import build_answer, wait_for_person
 from uwf_git.commands.turn.active_thread import WrongStatus, read_active
+from uwf_git.commands.turn.agent_words import PERSON
 from uwf_git.commands.turn.check_meta import find_problem, get_output_schema
-from uwf_git.commands.turn.choose_agent import (
-    PERSON,
-    Choice,
-    NoAgent,
-    build_agent,
-    choose_agent,
-    is_person,
-)
+from uwf_git.commands.turn.choose_agent import Choice, NoAgent, build_agent, choose_agent, is_person
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.limits import check_limits
 from uwf_git.commands.turn.turn import ThreadResult, Turn, build_thread_result

@@ -14,8 +14,9 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import BuildCommit, build_signalled, record_built
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.turn.active_thread import read_active
+from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.bind_roles import Bound, bind_roles
-from uwf_git.commands.turn.choose_agent import build_agent, settings_by_role
+from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Cause

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking, has_remotes
+from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.turn.active_thread import read_active
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.engine.subject import first_line
@@ -40,7 +40,7 @@ def steer_thread(store: Store, caller: Caller, text: str, build: BuildCommit) ->
         What *build* raises.
     """
     thread = read_active(store, text)[0].thread
-    if has_remotes(store):
+    if store.has_remotes:
         # If an agent is at work, the next step takes over what a remote has.
         with suppress(ThreadBusy), lock_briefly(store, thread):
             fast_forward_from_tracking(store, thread)

@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from uwf_git.commands.turn.choose_agent import PERSON
+from uwf_git.commands.turn.agent_words import PERSON
 from uwf_git.engine.events import TransitionFacts, TurnStarted, build_events, enter_event
 from uwf_git.engine.key_shapes import mask_keys_in
 from uwf_git.engine.masking import mask_value

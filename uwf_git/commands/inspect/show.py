@@ -6,21 +6,19 @@ Source: seed 000 section 1.4; the names are those of seed 004's TaskHandle.
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.commands.agent_run.activity import may_be_active
-from uwf_git.commands.inspect.failed_attempts import count_all_failed_attempts
-from uwf_git.commands.inspect.list import view_divergence
 from uwf_git.commands.inspect.step_view import (
     view_attempt,
     view_error,
     view_step,
     view_steps,
 )
-from uwf_git.commands.turn.choose_agent import settings_by_role
+from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.next_move import NextMove, find_next_move, find_steered
 from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.model.node import Node
 from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import START
-from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, get_head, resolve_head
 from uwf_git.store.threads.local_files import find_workdir
@@ -130,17 +128,32 @@ def _view_moment(
         "commit": snapshot.commit.oid,
         "said": snapshot.subject,
     }
-    document |= view_divergence(RemoteHeads(store), thread, snapshot.commit.oid)
+    if store.has_remotes:
+        document |= _view_divergence(store, thread, snapshot)
     document |= _view_now(store, snapshot, present, running)
-    if full:
-        document["steps"] = _view_all_steps(store, snapshot)
-    else:
-        document["step"] = view_step(snapshot, newest) if record.depth else None
+    document |= _view_steps(store, snapshot, newest, full=full)
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
     return document, move
 
 
+def _view_divergence(store: Store, thread: ThreadId, snapshot: Snapshot) -> dict[str, Any]:
+    from uwf_git.commands.inspect.list import view_divergence  # noqa: PLC0415 (only for stores with remotes)
+    from uwf_git.store.remotes.divergence import RemoteHeads  # noqa: PLC0415 (see above)
+
+    return view_divergence(RemoteHeads(store), thread, snapshot.commit.oid)
+
+
+def _view_steps(store: Store, snapshot: Snapshot, newest: Node, *, full: bool) -> dict[str, Any]:
+    if full:
+        return {"steps": _view_all_steps(store, snapshot)}
+    return {"step": view_step(snapshot, newest) if snapshot.record.depth else None}
+
+
 def _view_all_steps(store: Store, snapshot: Snapshot) -> list[dict[str, Any]]:
+    from uwf_git.commands.inspect.failed_attempts import (  # noqa: PLC0415 (only the long form counts them)
+        count_all_failed_attempts,
+    )
+
     failed = count_all_failed_attempts(store, snapshot.commit.oid)
     return [
         {**view, "failedAttempts": failed.get(view["hash"], 0)} for view in view_steps(snapshot)

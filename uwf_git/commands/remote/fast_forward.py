@@ -27,12 +27,6 @@ class EndedElsewhere(Conflict):
         )
 
 
-def has_remotes(store: Store) -> bool:
-    """Check whether the store has a remote."""
-    names = store.config.values
-    return any(name.startswith("remote.") and name.endswith(".url") for name in names)
-
-
 def fast_forward_from_tracking(store: Store, thread: ThreadId) -> bool:
     """Fast-forward *thread* to its tracking refs before a step; return whether it moved.
 
@@ -43,7 +37,7 @@ def fast_forward_from_tracking(store: Store, thread: ThreadId) -> bool:
     Raises:
         EndedElsewhere: it ended at a remote in a commit that does not descend from the one here.
     """
-    if not has_remotes(store):
+    if not store.has_remotes:
         return False
     from uwf_git.store.remotes.remotes import list_remotes  # noqa: PLC0415 (only for stores with remotes)
     from uwf_git.store.remotes.thread_sides import read_sides  # noqa: PLC0415 (see above)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
-from uwf_git.commands.turn.choose_agent import CONFIG_NAME
+from uwf_git.commands.turn.agent_words import CONFIG_NAME
 from uwf_git.commands.turn.typed_agents import lay_over, read_typed
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store

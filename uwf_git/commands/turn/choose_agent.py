@@ -6,10 +6,10 @@ trusts it here.
 
 import json
 import shlex
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
+from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
 from uwf_git.commands.turn.typed_agents import TypedAgent, lay_over, read_typed
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused
@@ -22,11 +22,6 @@ from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.snapshot import Snapshot, get_typed
 from uwf_git.store.trust import find_meant_files, is_set_by_store, is_trusted, list_formerly_trusted
 from uwf_git.store.workflows.shipped import is_shipped_agent
-
-CONFIG_NAME = "uwf.agent"
-
-PERSON = "human"
-"""The command of a role that a person plays: the thread waits for `uwf thread answer`."""
 
 
 class NoAgent(Refused):
@@ -174,12 +169,3 @@ def is_person(agent: Node) -> bool:
 def build_agent(payload: dict[str, Any], *, timestamp: int) -> Node:
     """Build an AgentConfig node."""
     return build_node(AGENT_CONFIG, payload, timestamp=timestamp)
-
-
-def settings_by_role(agents: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return what AgentConfig payloads have besides the command; roles without any are absent."""
-    settings = {
-        role: {name: value for name, value in agent.items() if name != "command"}
-        for role, agent in agents.items()
-    }
-    return {role: each for role, each in settings.items() if each}

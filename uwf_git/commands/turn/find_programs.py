@@ -10,7 +10,7 @@ from uwf_git.agents.command_line import (
     resolve_program,
     split_command,
 )
-from uwf_git.commands.turn.choose_agent import PERSON
+from uwf_git.commands.turn.agent_words import PERSON
 from uwf_git.errors import Refused
 from uwf_git.project_paths import find_above
 

@@ -16,7 +16,7 @@ from uwf_git.agents.command_line import (
     split_command,
 )
 from uwf_git.agents.tool import ToolRequest, run_tool
-from uwf_git.commands.turn.choose_agent import PERSON
+from uwf_git.commands.turn.agent_words import PERSON
 
 _VERSION = re.compile(rb"\d+(?:\.\d+)+[\w.+-]*")
 _VERSION_TIMEOUT_S = 10.0

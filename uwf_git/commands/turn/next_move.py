@@ -3,7 +3,7 @@
 import shlex
 from typing import NamedTuple
 
-from uwf_git.commands.turn.choose_agent import CONFIG_NAME, PERSON
+from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.engine.limits import find_spent

@@ -8,11 +8,11 @@ refs are held, is shared with no ref and comes last.
 
 import errno
 import os
+import re
 import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from urllib.parse import quote, unquote
 
 from uwf_git.errors import Conflict
 from uwf_git.store.disk.durable import TEMPORARY, make_folder, remove_file, write_temporary
@@ -23,6 +23,7 @@ PACKED_REFS = "packed-refs"
 # The other files that git and uwf lock in this way.
 _OTHERS = {PACKED_REFS, "config"}
 _GUARD = "guard-"
+_SPECIAL = re.compile(r"[^A-Za-z0-9_.~-]+")
 _GUARDS = 64
 _PATIENCE_S = 5.0
 _PAUSE_S = 0.01
@@ -110,7 +111,7 @@ def _paths(git_dir: str, name: str) -> tuple[str, str]:
     """Return the paths of the lock of *name* and of its marker."""
     return (
         os.path.join(git_dir, name + ".lock"),
-        os.path.join(markers(git_dir), quote(name, safe="")),
+        os.path.join(markers(git_dir), _quote(name)),
     )
 
 
@@ -130,14 +131,23 @@ def break_dead_locks(git_dir: str) -> int:
         names = sorted(os.listdir(markers(git_dir)))
     except FileNotFoundError:
         return 0
-    return sum(_break_dead(git_dir, unquote(name)) for name in names if _is_marker(name))
+    from urllib.parse import unquote  # noqa: PLC0415 (4 ms, which steps need not pay)
+
+    locked = {name: unquote(name) for name in names}
+    return sum(
+        _break_dead(git_dir, locked[name]) for name in names if _is_marker(name, locked[name])
+    )
 
 
-def _is_marker(name: str) -> bool:
-    """Check that a file name is one of a marker; a planted name must not lead elsewhere."""
-    locked = unquote(name)
+def _quote(name: str) -> str:
+    """Return *name* as a file name: ``urllib.parse.quote`` of it, with no character left out."""
+    return _SPECIAL.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
+
+
+def _is_marker(name: str, locked: str) -> bool:
+    """Check that *name* is that of a marker of *locked*; a planted one must not lead elsewhere."""
     is_ref = locked.startswith("refs/") and ".." not in locked
-    return quote(locked, safe="") == name and (is_ref or locked in _OTHERS)
+    return _quote(locked) == name and (is_ref or locked in _OTHERS)
 
 
 def _break_dead(git_dir: str, name: str) -> bool:

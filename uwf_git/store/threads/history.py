@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from uwf_git.model.event_rules import CONTROLS
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
@@ -32,6 +31,8 @@ def find_turn_start(store: Store, snapshot: Snapshot) -> Oid:
     That is the snapshot's own commit, unless it only controlled the thread (``pause``, ``patch``):
     an agent that is at work meanwhile stays in the same turn.
     """
+    from uwf_git.model.event_rules import CONTROLS  # noqa: PLC0415 (the rules; readers need none)
+
     while snapshot.record.event in CONTROLS and snapshot.commit.parents:
         before = read_snapshot(store, snapshot.commit.parents[0])
         if before.record.workflow != snapshot.record.workflow:

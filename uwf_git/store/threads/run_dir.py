@@ -169,13 +169,31 @@ def remove_runs(store: Store, thread: ThreadId) -> None:
 
 
 def _remove_folder(path: str) -> None:
-    import shutil  # noqa: PLC0415 (with bz2 and lzma behind it; readers remove nothing)
+    if _is_flat_and_removed(path):
+        return
+    import shutil  # noqa: PLC0415 (with bz2 and lzma behind it; few agents make folders)
 
     try:
         shutil.rmtree(path, ignore_errors=True)
     except RecursionError:
         with suppress(OSError):
             _remove_deep(path)
+
+
+def _is_flat_and_removed(path: str) -> bool:
+    """Remove a folder that has only files, as nearly all have; False: something is left."""
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                # A folder, or what may not be removed, raises an error.
+                os.unlink(entry.path)
+        os.rmdir(path)
+    except FileNotFoundError:
+        # A file that went meanwhile may not be the last.
+        return not os.path.lexists(path)
+    except OSError:
+        return False
+    return True
 
 
 def _remove_deep(top: str) -> None:
