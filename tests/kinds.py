@@ -45,6 +45,7 @@ FILES = {
         "test_manual.py",
         "*/test_damaged_stores.py",
         "*/test_hostile_keys.py",
+        "engine/javascript/test_fuzz_node.py",
     ),
     "browser": ("browser/*", "web/browser/*", "*/test_browser*"),
     "crash": (
@@ -71,6 +72,9 @@ FILES = {
         "commands/test_lessons_of_*",
         "commands/test_waiting_limits.py",
         "commands/verify/*",
+        "engine/javascript/test_budget.py",
+        "engine/javascript/test_fuzz_node.py",
+        "engine/javascript/test_node.py",
         "interop/*",
         "library/*",
         "store/disk/test_slots.py",

@@ -1,0 +1,117 @@
+"""What the evaluator promises beside node's answers: kinds of results, and where an error is."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from uwf_git.engine.javascript.evaluator import evaluate
+from uwf_git.engine.javascript.failure import ExpressionFailed
+from uwf_git.engine.javascript.parser import parse_expression
+from uwf_git.engine.javascript.reader import in_order
+from uwf_git.engine.javascript.undefined import UNDEFINED
+from uwf_git.engine.javascript.values import is_true
+from uwf_git.errors import StoreDamaged
+
+NAMES: dict[str, Any] = {"state": {"a": [1, {"b": "x"}], "n": 3.0, "big": 2**60 + 1, "s": "😀"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("state.n", 3),
+        ("state.n / 2", 1.5),
+        ("state.big", float(2**60)),
+        ("state", {"a": [1, {"b": "x"}], "n": 3, "big": float(2**60), "s": "😀"}),
+        ("state.s + '!'", "😀!"),
+        ("[state.s[1]]", ["\ude00"]),
+        ("[state.x]", [UNDEFINED]),
+        ("2 * 4503599627370496", 2**53),
+        ("-0", -0.0),
+    ],
+)
+def test_results_are_json_data(text: str, value: Any) -> None:
+    result = evaluate(parse_expression(text), NAMES)
+    assert (repr(result), type(result)) == (repr(value), type(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "problem"),
+    [
+        ("1 + state.x.y", 12, "undefined has no member the text 'y'; `?.` allows that"),
+        ("state.n + state.a", 9, "3 + an array: name a member"),
+        ("1 < state", 3, "1 < an object: name a member"),
+        ("-state", 1, "an object cannot become a number"),
+        ("`a${state.a}`", 5, "an array cannot become a text"),
+        ("state.a.trim()", 9, "an array has no `trim(…)` here"),
+        ("state.a.map(x => x.b.c)", 21, "undefined has no member the text 'c'"),
+        ("state['const' + 'ructor']", 6, "`constructor` belongs to every object"),
+        ("state.s.at", 8, "`at` is a method"),
+        ("Object.keys(1)", 1, "Object.keys(1): it is no object"),
+        ("state.a === [1]", 9, "an array and an array cannot be compared"),
+        ("'\ua7dc'.toLowerCase()", 5, "U+A7DC has another case in each Unicode"),
+        ("'Σ\u0295'.toLowerCase()", 6, "U+0295 has another case in each Unicode"),
+        ("other", 1, "unknown name `other`"),
+    ],
+)
+def test_an_error_names_the_place(text: str, position: int, problem: str) -> None:
+    with pytest.raises(ExpressionFailed) as raised:
+        evaluate(parse_expression(text), NAMES)
+    assert raised.value.problem.startswith(problem)
+    assert raised.value.position == position
+
+
+def test_a_name_that_a_function_binds_hides_the_data() -> None:
+    text = "state.a.map(state => state).length + state.n"
+    assert evaluate(parse_expression(text, {"state"}), NAMES) == 5
+
+
+class _Lazy(Mapping[str, Any]):
+    """Reads what it is asked for, as contexts do that load on access."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def __getitem__(self, key: str) -> Any:
+        self.read.append(key)
+        if key == "lost":
+            raise StoreDamaged("it is lost")
+        if key not in list(self):
+            raise KeyError(key)
+        return {"x": 1, "y": 2}
+
+    def __iter__(self) -> Any:
+        return iter(["state", "prompt", "lost"])
+
+    def __len__(self) -> int:
+        return 3
+
+
+def test_only_what_is_asked_for_is_read_and_its_errors_pass() -> None:
+    names = _Lazy()
+    assert evaluate(parse_expression("state.x || prompt"), names) == 1
+    assert names.read == ["state"]
+    with pytest.raises(StoreDamaged):
+        evaluate(parse_expression("lost"), names)
+
+
+def test_what_is_no_json_is_refused() -> None:
+    with pytest.raises(ExpressionFailed, match="the data holds a Decimal"):
+        evaluate(parse_expression("x"), {"x": Decimal(1)})
+
+
+@pytest.mark.parametrize("value", [None, UNDEFINED, False, 0, -0.0, float("nan"), ""])
+def test_false_values(value: Any) -> None:
+    assert not is_true(value)
+
+
+@pytest.mark.parametrize("value", [True, 1, -0.5, float("inf"), "0", " ", [], {}])
+def test_true_values(value: Any) -> None:
+    assert is_true(value)
+
+
+def test_indexes_come_first_in_order() -> None:
+    keys = ["b", "10", "01", "9", "4294967295", "4294967294", "-1", "a", "٣"]
+    ordered = ["9", "10", "4294967294", "b", "01", "4294967295", "-1", "a", "٣"]
+    assert in_order(dict.fromkeys(keys)) == ordered

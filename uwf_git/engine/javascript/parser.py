@@ -1,0 +1,329 @@
+"""The parser: tokens to a checked syntax tree."""
+
+from collections.abc import Callable, Collection
+from typing import NoReturn
+
+from uwf_git.engine.javascript.characters import RESERVED, to_units
+from uwf_git.engine.javascript.failure import ExpressionFailed
+from uwf_git.engine.javascript.prototypes import OBJECT
+from uwf_git.engine.javascript.syntax import (
+    Access,
+    Arrow,
+    Binary,
+    BuiltIn,
+    Call,
+    Choice,
+    Constant,
+    Expression,
+    Items,
+    Joined,
+    Logical,
+    Member,
+    Name,
+    Node,
+    Unary,
+)
+from uwf_git.engine.javascript.tokens import Token, tokenize
+from uwf_git.engine.javascript.tree_check import LEVELS, check_tree
+from uwf_git.engine.javascript.undefined import UNDEFINED
+
+_PRECEDENCE = {
+    **dict.fromkeys(("===", "!==", "==", "!="), 1),
+    **dict.fromkeys(("<", "<=", ">", ">="), 2),
+    **dict.fromkeys(("+", "-"), 3),
+    **dict.fromkeys(("*", "/", "%"), 4),
+}
+
+_UNARY = ("!", "-", "+", "typeof")
+_LITERALS = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "undefined": UNDEFINED,
+    "NaN": float("nan"),
+    "Infinity": float("inf"),
+}
+_BUILT_IN = {"Array": "isArray", "Object": "keys"}
+
+# How many arguments each method takes: "arrow" is one function of (x) or (x, i).
+_METHODS = {
+    **dict.fromkeys(("includes", "startsWith", "endsWith"), "one"),
+    **dict.fromkeys(("trim", "toLowerCase", "toUpperCase"), "none"),
+    **dict.fromkeys(("some", "every", "filter", "map", "find"), "arrow"),
+    "join": "at most one",
+}
+_MOST_PARAMETERS = 2
+
+_INSTEAD = {
+    "and": "JavaScript has && for `and`",
+    "or": "JavaScript has || for `or`",
+    "not": "JavaScript has ! for `not`",
+    "/": "the grammar has no regular expressions",
+    "{": "the grammar has no object literals",
+    "**": "the grammar has no `**`; multiply",
+    "=": "JavaScript compares with ===, and an expression cannot assign",
+    "<>": "JavaScript has !== for <>",
+    "++": "an expression cannot assign; `a + +b` has a space",
+    "--": "an expression cannot assign; `a - -b` has a space",
+}
+
+
+def parse_expression(source: str, names: Collection[str] | None = None) -> Expression:
+    """Return *source* as a tree, after every check that needs no data.
+
+    With *names*, all that it may read from outside; without, its own are in the result's `names`.
+
+    Raises:
+        ExpressionFailed: it is no expression of our grammar, or too long, or too deep.
+    """
+    tokens, _ = tokenize(source)
+    return parse_tokens(source, tokens, names)
+
+
+def parse_tokens(source: str, tokens: list[Token], names: Collection[str] | None) -> Expression:
+    """Return the expression of all *tokens*, which come from *source*."""
+    try:
+        root = _Parser(source, tokens).whole()
+    except RecursionError:
+        # The caller's own stack was nearly used up.
+        problem = "it nests too deeply"
+    else:
+        return Expression(source, root, check_tree(source, root, names))
+    raise ExpressionFailed(source, problem, tokens[0].position)
+
+
+class _Parser:
+    """A recursive descent with one token of lookahead; arrows need some more."""
+
+    def __init__(self, source: str, tokens: list[Token]) -> None:
+        self._source = source
+        self._tokens = tokens
+        self._next = 0
+        self._depth = 0
+
+    def whole(self) -> Node:
+        root = self._expression()
+        if self._kind != "end":
+            self._unexpected()
+        return root
+
+    @property
+    def _token(self) -> Token:
+        return self._tokens[self._next]
+
+    @property
+    def _kind(self) -> str:
+        return self._token.kind
+
+    def _take(self, *kinds: str) -> Token | None:
+        token = self._token
+        if token.kind not in kinds:
+            return None
+        self._next += 1
+        return token
+
+    def _need(self, kind: str) -> Token:
+        return self._take(kind) or self._unexpected(f"expected `{kind}`, found ")
+
+    def _expression(self) -> Node:
+        start = self._token.position
+        self._deeper(start)
+        condition = self._logical()
+        if self._take("?"):
+            then = self._expression()
+            self._need(":")
+            condition = Choice(start, condition, then, self._expression())
+        self._depth -= 1
+        return condition
+
+    def _deeper(self, at: int) -> None:
+        self._depth += 1
+        if self._depth > LEVELS:
+            self._refuse(f"it nests more than {LEVELS} levels deep", at)
+
+    def _logical(self) -> Node:
+        """Parse `??` or `|| &&`, which JavaScript does not mix without brackets."""
+        start = self._token.position
+        first = self._binary()
+        if self._kind == "??":
+            result = self._joined(start, "??", first, self._binary)
+        else:
+            first = self._joined(start, "&&", first, self._binary)
+            result = self._joined(start, "||", first, self._conjunction)
+        if self._kind in {"??", "||", "&&"}:
+            self._refuse("`??` beside `||` or `&&` needs brackets", self._token.position)
+        return result
+
+    def _conjunction(self) -> Node:
+        return self._joined(self._token.position, "&&", self._binary(), self._binary)
+
+    def _joined(self, start: int, operator: str, first: Node, operand: Callable[[], Node]) -> Node:
+        operands = [first]
+        while self._take(operator):
+            operands.append(operand())
+        return Logical(start, operator, tuple(operands)) if len(operands) > 1 else first
+
+    def _binary(self, at_least: int = 1) -> Node:
+        start = self._token.position
+        left = self._unary()
+        while (precedence := _PRECEDENCE.get(self._kind, 0)) >= at_least:
+            rest = []
+            while _PRECEDENCE.get(self._kind) == precedence:
+                token = self._take(self._kind) or self._unexpected()
+                self._deeper(token.position)
+                rest.append((token.kind, token.position, self._binary(precedence + 1)))
+                self._depth -= 1
+            left = Binary(start, left, tuple(rest))
+        return left
+
+    def _unary(self) -> Node:
+        token = self._token
+        operator = str(token.value) if token.kind == "name" else token.kind
+        if operator not in _UNARY:
+            return self._access()
+        self._next += 1
+        self._deeper(token.position)
+        result = Unary(token.position, operator, self._unary())
+        self._depth -= 1
+        return result
+
+    def _access(self) -> Node:
+        start = self._token.position
+        target = self._primary()
+        links: list[Member | Call] = []
+        while token := self._take(".", "?.", "["):
+            links.append(self._link(token))
+        if self._kind == "(":
+            self._refuse("only the methods of the grammar can be called", self._token.position)
+        return Access(start, target, tuple(links)) if links else target
+
+    def _link(self, token: Token) -> Member | Call:
+        optional = token.kind == "?."
+        if token.kind == "[" or (optional and self._take("[")):
+            key = self._expression()
+            self._need("]")
+            if isinstance(key, Constant) and isinstance(key.value, str):
+                self._check_member(key.value, key.position)
+            return Member(token.position, key, optional)
+        name = self._need("name")
+        text = str(name.value)
+        if self._kind == "(":
+            return self._call(name, optional=optional)
+        self._check_member(text, name.position)
+        return Member(token.position, Constant(name.position, to_units(text)), optional)
+
+    def _check_member(self, name: str, at: int) -> None:
+        if name in OBJECT:
+            self._refuse(f"`{name}` belongs to every object, and cannot be read", at)
+
+    def _call(self, name: Token, *, optional: bool) -> Call:
+        method = str(name.value)
+        takes = _METHODS.get(method)
+        if takes is None:
+            self._refuse(f"`{method}` is no method of the grammar", name.position)
+        self._need("(")
+        argument: Node | None = None
+        if takes == "arrow":
+            argument = self._arrow(method)
+        elif takes == "one" or (takes == "at most one" and self._kind != ")"):
+            argument = self._expression()
+        if not self._take(")"):
+            self._unexpected(f"`{method}` takes {takes} argument: ")
+        return Call(name.position, method, argument, optional)
+
+    def _arrow(self, method: str) -> Arrow:
+        start = self._token.position
+        if self._take("("):
+            parameters = [self._parameter()]
+            while self._take(","):
+                parameters.append(self._parameter())
+            self._need(")")
+        elif self._kind == "name":
+            parameters = [self._parameter()]
+        else:
+            self._unexpected(f"`{method}` takes a function such as x => x.ok: ")
+        if self._kind != "=>" or self._token.after_line_end:
+            self._unexpected(f"`{method}` takes a function such as x => x.ok: ")
+        if len(parameters) > _MOST_PARAMETERS or len(set(parameters)) < len(parameters):
+            self._refuse("a function takes (x) or (x, i)", start)
+        self._next += 1
+        self._deeper(start)
+        arrow = Arrow(start, tuple(parameters), self._expression())
+        self._depth -= 1
+        return arrow
+
+    def _parameter(self) -> str:
+        token = self._need("name")
+        name = str(token.value)
+        if name in RESERVED:
+            self._refuse(f"`{name}` cannot be a parameter", token.position)
+        return name
+
+    def _primary(self) -> Node:
+        token = self._token
+        self._next += 1
+        match token.kind:
+            case "number" | "text" | "template.whole":
+                return Constant(token.position, token.value)
+            case "name":
+                return self._named(token)
+            case "template":
+                return self._template(token)
+            case "(":
+                inner = self._expression()
+                self._need(")")
+                return inner
+            case "[":
+                return self._items(token)
+        self._next -= 1
+        return self._unexpected()
+
+    def _named(self, token: Token) -> Node:
+        name = str(token.value)
+        if name in _LITERALS:
+            return Constant(token.position, _LITERALS[name])
+        if name in _BUILT_IN:
+            return self._built_in(token, name)
+        if name in RESERVED:
+            self._refuse(f"unexpected `{name}`", token.position)
+        return Name(token.position, name)
+
+    def _built_in(self, token: Token, name: str) -> Node:
+        method = _BUILT_IN[name]
+        dot, called, bracket = (self._tokens[self._next : self._next + 3] + self._tokens[-1:] * 3)[
+            :3
+        ]
+        if (dot.kind, called.value, bracket.kind) != (".", method, "("):
+            self._refuse(f"`{name}` is there for `{name}.{method}(x)` alone", token.position)
+        self._next += 3
+        argument = self._expression()
+        self._need(")")
+        return BuiltIn(token.position, f"{name}.{method}", argument)
+
+    def _items(self, opening: Token) -> Node:
+        items: list[Node] = []
+        while not self._take("]"):
+            if items:
+                self._need(",")
+            items.append(self._expression())
+        return Items(opening.position, tuple(items))
+
+    def _template(self, token: Token) -> Node:
+        parts: list[Node] = [Constant(token.position, token.value)]
+        while token.kind != "template.last":
+            parts.append(self._expression())
+            token = self._take("template.next", "template.last") or self._unexpected()
+            parts.append(Constant(token.position, token.value))
+        return Joined(parts[0].position, tuple(parts))
+
+    def _unexpected(self, expected: str = "unexpected ") -> NoReturn:
+        token = self._token
+        found = "the end"
+        if token.kind != "end":
+            following = self._tokens[self._next + 1].position
+            found = f"`{self._source[token.position : following].strip()}`"
+        instead = _INSTEAD.get(found.strip("`"))
+        self._refuse(instead or f"{expected}{found}", token.position)
+
+    def _refuse(self, problem: str, at: int) -> NoReturn:
+        raise ExpressionFailed(self._source, problem, at)
