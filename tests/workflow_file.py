@@ -8,6 +8,7 @@ import pytest
 from uwf_git.engine.expression import check_condition
 from uwf_git.model.definition.definition import Definition
 from uwf_git.model.definition.source import InvalidWorkflow, read_definition
+from uwf_git.model.definition.surroundings import Surroundings
 from uwf_git.model.schema_check import check_schema
 from uwf_git.model.yaml.reader import parse_yaml
 
@@ -49,8 +50,18 @@ def read(text: str) -> Definition:
     return read_definition(document, check_condition=check_condition, check_schema=check_schema)
 
 
-def problems_of(text: str) -> list[Found]:
+def read_flow_file(text: str, surroundings: Surroundings | None = None) -> Definition:
+    """Read a file that has no problem, with what is outside of it."""
+    return read_definition(
+        parse_yaml(text),
+        check_condition=check_condition,
+        check_schema=check_schema,
+        surroundings=surroundings,
+    )
+
+
+def problems_of(text: str, surroundings: Surroundings | None = None) -> list[Found]:
     """Read a file that has problems, and return them."""
     with pytest.raises(InvalidWorkflow) as caught:
-        read(text)
+        read_flow_file(text, surroundings)
     return [(each.line, each.path, each.message) for each in caught.value.problems]

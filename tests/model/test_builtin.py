@@ -29,6 +29,7 @@ NAMES = {
     "SIGNAL": "4SFSX2E9TQJ9B",
     "STEP_2": "7VRJV7D419VPM",
     "AGENT_EXEC_CONTEXT": "09XJBB8N39DVK",
+    "FLOW": "14AKSTRNHBE0F",
 }
 
 _numbers = itertools.count()
@@ -124,6 +125,34 @@ FULL: dict[str, dict[str, Any]] = {
         "limits": {"maxSteps": None, "maxCost": 1},
     },
     "AGENT_EXEC_CONTEXT": {"env": {"LANG": "C.UTF-8"}},
+    "FLOW": {
+        "language": "jsonata",
+        "nodes": {
+            "0": {
+                "type": "map",
+                "id": "each",
+                "name": "each one",
+                "description": "",
+                "agentId": "a",
+                "input": {"text": "${state.a}"},
+                "output": "a",
+                "condition": "a",
+                "maxIterations": 1,
+                "onExhausted": "stop",
+                "over": "state.list",
+                "as": "one",
+                "use": "w",
+                "workflow": ref(),
+                "join": "any",
+                "merge": {"*": "collect"},
+                "tolerate": 0,
+                "isolation": "worktree",
+                "onError": "retry",
+                "retries": 0,
+                "timeout": 0.5,
+            }
+        },
+    },
 }
 FULL["STEP_2"] = {**FULL["STEP"], "stderr": ref(), "execContext": ref()}
 NEEDED = {
@@ -138,6 +167,7 @@ NEEDED = {
     "SIGNAL": "action",
     "STEP_2": "role meta content agent prev",
     "AGENT_EXEC_CONTEXT": "env",
+    "FLOW": "nodes",
 }
 
 

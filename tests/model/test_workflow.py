@@ -3,15 +3,17 @@ from typing import Any
 import pytest
 from workflow_file import SOUND, read
 
-from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN, META, MODERATOR, ROLE, TEXT, WORKFLOW
+from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN, FLOW, META, MODERATOR, ROLE, TEXT, WORKFLOW
 from uwf_git.model.closure import walk_closure
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
 from uwf_git.model.schema_check import check_value
 from uwf_git.model.workflow import (
+    NoGraph,
     NotAWorkflow,
     build_workflow,
+    parse_flow_node,
     parse_graph,
     parse_role,
     parse_workflow,
@@ -58,7 +60,7 @@ def test_a_definition_reads_back() -> None:
     assert workflow.initial_state == {"round": 1}
     assert workflow.config == {"maxSteps": 9, "eventEmit": False}
     assert parse_workflow(built(SOUND)[0]).config == {}
-    assert parse_graph(nodes[workflow.moderator]) == definition.graph
+    assert parse_graph(nodes[workflow.get_moderator()]) == definition.graph
     for name, role_definition in definition.roles.items():
         role = parse_role(nodes[workflow.roles[name]])
         assert role.name == name
@@ -135,3 +137,26 @@ def test_a_node_of_another_type_is_none_of_them() -> None:
         for type_hash in (META, AGENT_CONFIG):
             with pytest.raises(NotAWorkflow):
                 parse(build_node(type_hash, {**WHOLE, "outputSchema": ref()}, timestamp=0))
+
+
+def test_a_flow_has_no_graph() -> None:
+    node, _closure = build_workflow(read("name: x\nroot: {type: agent, agentId: a}\n"), timestamp=0)
+    workflow = parse_workflow(node)
+    assert (workflow.moderator, workflow.flow is not None) == (None, True)
+    with pytest.raises(NoGraph, match="workflow x is made of containers"):
+        workflow.get_moderator()
+
+
+@pytest.mark.parametrize("payload", [{"nodes": {"1": {"type": "agent"}}}, {"nodes": {}}])
+def test_a_flow_that_cannot_be_read_is_no_workflow(payload: dict[str, Any]) -> None:
+    with pytest.raises(NotAWorkflow, match="is not a flow"):
+        parse_flow_node(build_node(FLOW, payload, timestamp=0))
+    with pytest.raises(NotAWorkflow, match="is not a flow"):
+        parse_flow_node(build_node(TEXT, "words", timestamp=0))
+
+
+def test_a_workflow_has_a_graph_or_a_flow() -> None:
+    for moves in ({}, {"moderator": reference(TEXT), "flow": reference(TEXT)}):
+        payload = {"name": "w", "description": "", "roles": {}, **moves}
+        with pytest.raises(NotAWorkflow, match="with a moderator or a flow"):
+            parse_workflow(build_node(WORKFLOW, payload, timestamp=0))

@@ -229,6 +229,48 @@ _SIGNAL = _record(
     "reason patch workflow agentBinding limits",
 )
 
+_POLICY: dict[str, Any] = {"enum": ["error", "first", "last", "collect", "append"]}
+
+# A flat table, since the check of a schema that refers to itself always needs a process of its own.
+_FLOW_NODE = _record(
+    "place",
+    {
+        "type": {
+            "enum": ["agent", "sequential", "parallel", "loop", "conditional", "map", "workflow"]
+        },
+        "id": _TEXT,
+        "name": _TEXT,
+        "description": _TEXT,
+        "agentId": _TEXT,
+        "input": {"type": ["string", "object"]},
+        "output": _TEXT,
+        "condition": _TEXT,
+        "maxIterations": {"anyOf": [{"type": "integer", "minimum": 1}, _TEXT]},
+        "onExhausted": {"enum": ["stop", "continue"]},
+        "over": _TEXT,
+        "as": _TEXT,
+        "use": _TEXT,
+        "workflow": _REF,
+        "join": {"enum": ["all", "any"]},
+        "merge": {"anyOf": [_POLICY, {"type": "object", "additionalProperties": _POLICY}]},
+        "tolerate": _NATURAL,
+        "isolation": {"enum": ["worktree"]},
+        "onError": {"enum": ["stop", "continue", "retry"]},
+        "retries": _NATURAL,
+        "timeout": {"type": "number", "exclusiveMinimum": 0},
+    },
+    "id name description agentId input output condition maxIterations onExhausted over as use "
+    "workflow join merge tolerate isolation onError retries timeout",
+)
+_FLOW = _record(
+    "Flow",
+    {
+        "language": {"enum": ["javascript", "jsonata"]},
+        "nodes": {"type": "object", "additionalProperties": _FLOW_NODE},
+    },
+    "language",
+)
+
 META_NODE: Node = build_self_typed_node(META_SCHEMA, timestamp=0)
 META: NodeHash = META_NODE.hash
 
@@ -250,6 +292,7 @@ _TRACE_NODE = _schema_node(_TRACE)
 _SIGNAL_NODE = _schema_node(_SIGNAL)
 _STEP_2_NODE = _schema_node(_STEP_2)
 _AGENT_EXEC_CONTEXT_NODE = _schema_node(_AGENT_EXEC_CONTEXT)
+_FLOW_SCHEMA_NODE = _schema_node(_FLOW)
 
 TEXT: NodeHash = _TEXT_NODE.hash
 BYTES: NodeHash = _BYTES_NODE.hash
@@ -264,6 +307,7 @@ TRACE: NodeHash = _TRACE_NODE.hash
 SIGNAL: NodeHash = _SIGNAL_NODE.hash
 STEP_2: NodeHash = _STEP_2_NODE.hash
 AGENT_EXEC_CONTEXT: NodeHash = _AGENT_EXEC_CONTEXT_NODE.hash
+FLOW: NodeHash = _FLOW_SCHEMA_NODE.hash
 
 STEP_TYPES: frozenset[NodeHash] = frozenset({STEP, STEP_2})
 """The types of a step; each has the fields of the one before."""
@@ -283,6 +327,7 @@ BUILTIN_NODES: tuple[Node, ...] = (
     _SIGNAL_NODE,
     _STEP_2_NODE,
     _AGENT_EXEC_CONTEXT_NODE,
+    _FLOW_SCHEMA_NODE,
 )
 """The meta-schema first, then the schema nodes."""
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import BUILTIN_NODES, META, MODERATOR, ROLE, WORKFLOW
+from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.model.builtin import BUILTIN_NODES, FLOW, META, MODERATOR, ROLE, WORKFLOW
 from uwf_git.model.frozen import FrozenDict
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
@@ -12,7 +12,13 @@ from uwf_git.model.references import find_reference, reference
 from uwf_git.model.transition import Graph, Transition
 
 if TYPE_CHECKING:
-    from uwf_git.model.definition.definition import AgentSpec, Definition, RoleDefinition
+    from uwf_git.model.definition.definition import (
+        AgentSpec,
+        Definition,
+        FlowDefinition,
+        RoleDefinition,
+    )
+    from uwf_git.model.flow import Flow
 
 
 class NotAWorkflow(StoreDamaged):
@@ -35,7 +41,12 @@ class Workflow(NamedTuple):
     name: str
     description: str
     roles: Mapping[str, NodeHash]
-    moderator: NodeHash
+    moderator: NodeHash | None
+    """The graph; None if the workflow is a flow."""
+
+    flow: NodeHash | None
+    """The containers; None if the workflow is a graph."""
+
     default_agent: dict[str, Any] | None
     """An AgentConfig payload."""
 
@@ -45,6 +56,29 @@ class Workflow(NamedTuple):
     initial_state: dict[str, Any] | None
     config: Mapping[str, Any]
     """The limits that a thread begins with, and which events it sends."""
+
+    def get_moderator(self) -> NodeHash:
+        """Return the Moderator node of a graph.
+
+        Raises:
+            NoGraph: the workflow is a flow.
+        """
+        if self.moderator is None:
+            raise NoGraph(self)
+        return self.moderator
+
+
+class NoGraph(Refused):
+    """A workflow of containers is to run, which this version can only store."""
+
+    code = "flow-cannot-run"
+
+    def __init__(self, workflow: Workflow) -> None:
+        super().__init__(
+            f"workflow {workflow.name} is made of containers, which this uwf stores but cannot run",
+            hint=f"`uwf workflow show {workflow.name}` shows it; a newer uwf runs it",
+            workflow=workflow.hash,
+        )
 
 
 class Role(NamedTuple):
@@ -72,13 +106,15 @@ def build_workflow(definition: "Definition", *, timestamp: int) -> tuple[Node, l
         node, schema = build_role(role, timestamp=timestamp)
         closure[schema.hash], closure[node.hash] = schema, node
         roles[name] = reference(node.hash)
-    moderator = build_moderator(definition.graph, timestamp=timestamp)
-    closure[moderator.hash] = moderator
+    moves = _build_moves(definition, timestamp=timestamp)
+    closure[moves.hash] = moves
+    if definition.flow is not None:
+        closure |= {node.hash: node for node in definition.flow.used}
     payload: dict[str, Any] = {
         "name": definition.name,
         "description": definition.description,
         "roles": roles,
-        "moderator": reference(moderator.hash),
+        "moderator" if definition.flow is None else "flow": reference(moves.hash),
     }
     if definition.default_agent is not None:
         payload["defaultAgent"] = write_agent(definition.default_agent)
@@ -93,6 +129,12 @@ def build_workflow(definition: "Definition", *, timestamp: int) -> tuple[Node, l
     return build_node(WORKFLOW, payload, timestamp=timestamp), list(closure.values())
 
 
+def _build_moves(definition: "Definition", *, timestamp: int) -> Node:
+    if definition.flow is None:
+        return build_moderator(definition.graph, timestamp=timestamp)
+    return build_flow(definition.flow, timestamp=timestamp)
+
+
 def build_role(role: "RoleDefinition", *, timestamp: int) -> tuple[Node, Node]:
     """Build the Role node of *role*, and the node of its schema."""
     schema = build_node(META, role.output_schema, timestamp=timestamp)
@@ -102,6 +144,13 @@ def build_role(role: "RoleDefinition", *, timestamp: int) -> tuple[Node, Node]:
 def build_moderator(graph: Graph, *, timestamp: int) -> Node:
     """Build the Moderator node of *graph*."""
     return build_node(MODERATOR, _graph_payload(graph), timestamp=timestamp)
+
+
+def build_flow(flow: "FlowDefinition", *, timestamp: int) -> Node:
+    """Build the Flow node of *flow*."""
+    payload: dict[str, Any] = {} if flow.language is None else {"language": flow.language}
+    payload["nodes"] = {place: dict(fields) for place, fields in flow.nodes.items()}
+    return build_node(FLOW, payload, timestamp=timestamp)
 
 
 def write_agent(agent: "AgentSpec") -> str | dict[str, Any]:
@@ -120,8 +169,9 @@ def parse_workflow(node: Node) -> Workflow:
     if node.type != WORKFLOW or not isinstance(payload, dict):
         raise NotAWorkflow(node, "workflow")
     moderator = find_reference(payload.get("moderator"))
-    if moderator is None:
-        raise NotAWorkflow(node, "workflow with a moderator")
+    flow = find_reference(payload.get("flow"))
+    if (moderator is None) == (flow is None):
+        raise NotAWorkflow(node, "workflow with a moderator or a flow")
     try:
         default = payload.get("defaultAgent")
         return Workflow(
@@ -132,6 +182,7 @@ def parse_workflow(node: Node) -> Workflow:
                 {role: NodeHash(ref["$ref"]) for role, ref in payload["roles"].items()}
             ),
             moderator=moderator,
+            flow=flow,
             default_agent=None if default is None else _agent_payload(default),
             agent_overrides=FrozenDict(
                 {
@@ -163,6 +214,22 @@ def parse_role(node: Node) -> Role:
         extract_prompt=payload.get("extractPrompt"),
         output_schema=schema,
     )
+
+
+def parse_flow_node(node: Node) -> "Flow":
+    """Read a Flow node.
+
+    Raises:
+        NotAWorkflow: it is not a readable one.
+    """
+    from uwf_git.model.flow import BadFlow, parse_flow  # noqa: PLC0415 (most workflows are graphs)
+
+    if node.type != FLOW:
+        raise NotAWorkflow(node, "flow")
+    try:
+        return parse_flow(node.payload)
+    except BadFlow as error:
+        raise NotAWorkflow(node, "flow") from error
 
 
 def parse_graph(node: Node) -> Graph:

@@ -19,7 +19,7 @@ def test_put_prints_what_is_registered_now(uwf: Uwf) -> None:
     again = uwf.json("workflow", "put", uwf.file())
     changed = uwf.json("workflow", "put", uwf.file(DEMO + "\n"))
 
-    assert list(first) == ["name", "workflow", "version", "changed"]
+    assert list(first) == ["name", "workflow", "version", "changed", "warnings"]
     assert first["changed"]
     assert again == {**first, "changed": False}
     assert (changed["changed"], changed["workflow"]) == (True, first["workflow"])
@@ -84,3 +84,70 @@ def test_case_twin_is_refused(uwf: Uwf) -> None:
 
     assert ran.status == 1
     assert "workflow Demo differs from demo only by case" in ran.err
+
+
+LOOP = "type: loop\nnodes:\n  - {type: agent, agentId: worker}\n"
+
+
+def test_warnings_are_in_the_document_and_on_standard_error(uwf: Uwf) -> None:
+    path = uwf.file(LOOP, name="work.yaml")
+    message = "no maxIterations is set, so the loop ends after 100 passes"
+
+    for _time in range(2):
+        ran = uwf("workflow", "put", path)
+        document = json.loads(ran.out)
+        assert document["name"] == "work"
+        assert document["warnings"] == [{"path": "", "message": message, "line": 1, "file": path}]
+        assert ran.err == f"warning: {path}:1: {message}\n"
+    assert "warnings" not in uwf("workflow", "put", path, "--format", "text").out
+
+
+def test_a_used_workflow_is_bound_when_the_file_is_put(uwf: Uwf) -> None:
+    first = uwf.json("workflow", "put", uwf.file(LOOP, name="inner.yaml"))
+    outer = uwf.file("type: workflow\nuse: inner\n", name="outer.yaml")
+    bound = uwf.json("workflow", "put", outer)
+    uwf.json("workflow", "put", uwf.file(LOOP + "maxIterations: 3\n", name="inner.yaml"))
+
+    shown = uwf.json("workflow", "show", bound["workflow"])
+    again = uwf.json("workflow", "put", outer)
+
+    assert shown["flow"]["nodes"]["0"]["workflow"] == {"$ref": first["workflow"]}
+    assert again["changed"]
+    assert uwf("verify").status == 0
+
+
+def test_a_workflow_that_is_not_known_is_a_problem(uwf: Uwf) -> None:
+    ran = uwf("workflow", "put", uwf.file("type: workflow\nuse: gone\n", name="outer.yaml"))
+    assert ran.status == 1
+    assert "there is no workflow gone" in ran.err
+
+
+def test_files_of_the_project_that_use_each_other_are_a_problem(uwf: Uwf) -> None:
+    (uwf.place / ".workflows").mkdir()
+    for name, other in (("one", "two"), ("two", "one")):
+        uwf.file(f"type: workflow\nuse: {other}\n", name=f".workflows/{name}.yaml")
+
+    ran = uwf("workflow", "show", "one")
+
+    assert ran.status == 1
+    assert "workflow one cannot contain itself" in ran.err
+
+
+def test_containers_are_stored_and_not_yet_run(uwf: Uwf) -> None:
+    path = uwf.file(LOOP, name="work.yaml")
+    uwf.json("workflow", "put", path)
+
+    started = uwf("thread", "start", "work", "-p", "Go.")
+
+    assert started.status == 1
+    assert started.err.startswith("error: workflow work is made of containers")
+    assert [row["name"] for row in uwf.json("workflow", "list")] == ["work"]
+    ran = uwf("thread", "amend", uwf.begun(), "--workflow", "work")
+    assert ran.err.startswith("error: workflow work is made of containers")
+
+
+def test_versions_of_a_flow_are_compared_by_place(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file(LOOP, name="work.yaml"))
+    uwf.json("workflow", "put", uwf.file(LOOP + "maxIterations: 3\n", name="work.yaml"))
+    newest = uwf.json("workflow", "history", "work")[0]
+    assert [row["path"] for row in newest["changes"]] == ["nodes.0"]

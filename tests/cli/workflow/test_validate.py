@@ -82,3 +82,24 @@ def test_file_that_cannot_be_read_is_named(words: list[str], status: int, uwf: U
 
     assert (ran.status, ran.out) == (status, "")
     assert ran.err.startswith("error: ")
+
+
+def test_warnings_leave_a_file_valid(uwf: Uwf) -> None:
+    path = uwf.file("type: loop\nnodes: [{type: agent, agentId: a}]\n", name="work.yaml")
+    message = "no maxIterations is set, so the loop ends after 100 passes"
+
+    ran = uwf("workflow", "validate", path)
+
+    assert (ran.status, ran.err) == (0, f"warning: {path}:1: {message}\n")
+    document = json.loads(ran.out)
+    assert (document["valid"], document["problems"]) == (True, [])
+    assert document["warnings"] == [{"file": path, "line": 1, "path": "", "message": message}]
+
+
+def test_a_used_workflow_is_looked_up_if_there_is_a_store(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file("type: agent\nagentId: a\n", name="inner.yaml"))
+    outer = uwf.file("type: workflow\nuse: inner\n", name="outer.yaml")
+
+    assert uwf.json("workflow", "validate", outer)["valid"]
+    (problem,) = json.loads(uwf("workflow", "validate", outer, repo="/nowhere").out)["problems"]
+    assert problem["message"] == "workflow inner is not known: no store is here"

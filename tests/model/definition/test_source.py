@@ -69,8 +69,8 @@ def test_file_that_is_no_mapping_is_reported_alone(text: str, message: str) -> N
         ),
         (
             "name: demo",
-            "name: demo\nversion: '1.0'",
-            (2, "version", "'version' (container workflows) is not supported yet"),
+            "name: demo\nversion: '1.1'",
+            (2, "version", "must be '1.0', not '1.1'"),
         ),
     ],
 )
@@ -85,13 +85,35 @@ def test_missing_name_is_reported(name: str) -> None:
     assert problems_of(spoiled("name: demo\n", name)) == [(1, "", "'name' is missing")]
 
 
-@pytest.mark.parametrize("key", ["root", "flow"])
-def test_container_workflow_needs_no_moderator(key: str) -> None:
-    text = f"version: '1.0'\nname: x\n{key}:\n  type: sequential\n"
-    assert problems_of(text) == [
-        (1, "version", "'version' (container workflows) is not supported yet"),
-        (3, key, f"'{key}' (container workflows) is not supported yet"),
-    ]
+@pytest.mark.parametrize("version", ["'1.0'", "1.0"])
+def test_container_workflow_needs_no_moderator_and_no_roles(version: str) -> None:
+    definition = read(f"version: {version}\nname: x\nroot: {{type: agent, agentId: a}}\n")
+    assert definition.flow is not None
+    assert definition.graph == {}
+    assert list(definition.roles) == ["a"]
+
+
+@pytest.mark.parametrize("version", ["1", "'1'", "'2.0'", "[1]"])
+def test_another_version_is_refused(version: str) -> None:
+    text = f"version: {version}\nname: x\nroot: {{type: agent, agentId: a}}\n"
+    ((line, path, message),) = problems_of(text)
+    assert (line, path) == (1, "version")
+    assert message.startswith("must be '1.0', not ")
+
+
+def test_a_workflow_is_a_graph_or_a_flow() -> None:
+    problem = (
+        1,
+        "moderator",
+        "a workflow has a root (containers) or a moderator (a graph)",
+    )
+    text = "moderator: []\nname: x\nroot: {type: agent, agentId: a}\n"
+    assert problems_of(text) == [problem]
+
+
+def test_language_belongs_to_containers() -> None:
+    ((_line, path, message),) = problems_of(SOUND + "language: jsonata\n")
+    assert (path, message[:22]) == ("language", "unknown key 'language'")
 
 
 def test_all_problems_are_reported_at_once_in_the_order_of_lines() -> None:

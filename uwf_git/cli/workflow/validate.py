@@ -1,6 +1,8 @@
 """`uwf workflow validate`."""
 
+import functools
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -10,9 +12,12 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.output.visible import one_line
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.workflow.put import MOST_BYTES
+from uwf_git.cli.workflow.put import MOST_BYTES, note_warnings
 from uwf_git.commands.workflow.build import WorkflowValidation, validate_workflow
+from uwf_git.commands.workflow.find import find_used
 from uwf_git.errors import Refused
+from uwf_git.model.definition.surroundings import FindUsed, UsedWorkflow
+from uwf_git.model.problem import Problem
 
 
 class InvalidFile(Refused):
@@ -39,7 +44,8 @@ def command(session: Session, file: Input) -> None:
     """
     source = file.read_bytes(limit_bytes=MOST_BYTES)
     path = None if file.path == "-" else os.path.join(session.cwd, file.path)
-    validated = validate_workflow(source, path=path, shown=file.name)
+    validated = validate_workflow(source, path=path, shown=file.name, find_used=_finder(session))
+    note_warnings(validated.warnings)
     emit(session, _document(file.name, validated), text=_text)
     if validated.problems:
         raise InvalidFile(file.name, len(validated.problems))
@@ -53,11 +59,35 @@ def _document(name: str, validated: WorkflowValidation) -> dict[str, Any]:
             "workflow": validated.built.node.hash,
             "includes": list(validated.built.included),
         }
-    document["problems"] = [
-        {"file": each.file, "line": each.line, "path": each.path, "message": each.message}
-        for each in validated.problems
-    ]
+    document["problems"] = _rows(validated.problems)
+    document["warnings"] = _rows(validated.warnings)
     return document
+
+
+def _rows(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    return [
+        {"file": each.file, "line": each.line, "path": each.path, "message": each.message}
+        for each in problems
+    ]
+
+
+def _finder(session: Session) -> FindUsed:
+    """Return how a file finds the workflows that it uses; the store is opened for the first."""
+
+    @functools.cache
+    def finder() -> FindUsed | None:
+        from uwf_git.store.store import NotAStore  # noqa: PLC0415 (few files use a workflow)
+
+        try:
+            return find_used(session.open_store(), session.cwd)
+        except NotAStore:
+            return None
+
+    def find(name: str) -> UsedWorkflow | str:
+        known = finder()
+        return f"workflow {name} is not known: no store is here" if known is None else known(name)
+
+    return find
 
 
 def _text(document: dict[str, Any]) -> str:

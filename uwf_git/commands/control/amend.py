@@ -183,6 +183,7 @@ def _moved(
     store: Store, snapshot: Snapshot, request: AmendRequest, found: FoundWorkflow
 ) -> RuleChange:
     workflow = found.workflow
+    workflow.get_moderator()
     bound = bind_new_roles(store, snapshot, workflow, default=request.default_agent)
     return RuleChange(
         "amend",

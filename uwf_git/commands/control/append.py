@@ -86,7 +86,7 @@ def _build(
 ) -> tuple[NewCommit, Amended]:
     node = snapshot.get_node(snapshot.record.workflow)
     before = parse_workflow(node)
-    graph = parse_graph(snapshot.get_node(before.moderator))
+    graph = parse_graph(snapshot.get_node(before.get_moderator()))
     addition = read_appended(
         request.source, includes_beside(request.path), to=(tuple(before.roles), graph)
     )

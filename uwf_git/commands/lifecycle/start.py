@@ -110,6 +110,7 @@ def start_thread(
     Raises:
         NoSuchWorkflow, WorkflowRemoved, AmbiguousNode: no workflow matches, or several do.
         BadLocalWorkflow: the project's file of that name has problems.
+        NoGraph: the workflow is a flow.
         NoAgent: the request needs an agent for every role, and one has none.
         AgentMissing: the request needs them, and the program of one is not found.
         EmptyPrompt, NoSuchRole, BadCommand, BadAgent, CommandUnnamed, NotADirectory, BadLimit: the
@@ -120,6 +121,7 @@ def start_thread(
     if not request.prompt.strip():
         raise EmptyPrompt
     found = find_workflow(store, request.workflow, cwd=caller.cwd)
+    found.workflow.get_moderator()
     if request.until is not None and request.until not in found.workflow.roles:
         raise NoSuchRole(request.until, found.workflow)
     workdir = existing_directory(request.workdir or caller.cwd, caller.cwd)

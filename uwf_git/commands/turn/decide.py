@@ -29,7 +29,7 @@ def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) ->
     """
     # Read the head even if no condition needs it: a damaged thread must not go on.
     head = snapshot.get_head_node()
-    graph = get_graph(snapshot, workflow.moderator)
+    graph = get_graph(snapshot, workflow.get_moderator())
     try:
         try:
             role = _ask_plainly(graph, snapshot, present, head)

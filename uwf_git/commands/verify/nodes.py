@@ -16,6 +16,7 @@ from uwf_git.model.builtin import (
     ATTEMPT,
     BUILTIN,
     BYTES,
+    FLOW,
     META,
     MODERATOR,
     ROLE,
@@ -50,7 +51,7 @@ _FIELDS: dict[NodeHash, dict[str, NodeHash]] = {
     STEP_2: {**_STEP_FIELDS, "stderr": TEXT, "execContext": AGENT_EXEC_CONTEXT},
     ATTEMPT: {**_STEP_FIELDS, "stderr": TEXT},
     START: {"workflow": WORKFLOW},
-    WORKFLOW: {"moderator": MODERATOR},
+    WORKFLOW: {"moderator": MODERATOR, "flow": FLOW},
     ROLE: {"outputSchema": META, "workflow": WORKFLOW},
     SIGNAL: {"workflow": WORKFLOW},
 }

@@ -4,7 +4,8 @@
 """
 
 import os
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from uwf_git.commands.workflow.checked_parts import read_with_checks
@@ -14,6 +15,7 @@ from uwf_git.model.definition.append import Addition, read_addition
 from uwf_git.model.definition.definition import Definition
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.definition.source import read_definition
+from uwf_git.model.definition.surroundings import FindUsed, Surroundings
 from uwf_git.model.node import Node
 from uwf_git.model.problem import Problem
 from uwf_git.model.transition import Graph
@@ -39,9 +41,16 @@ class BuiltWorkflow(NamedTuple):
     included: Mapping[str, bytes]
     """The included files, byte for byte, by their path from its folder."""
 
+    warnings: tuple[Problem, ...] = ()
+    """What may be a mistake in the file."""
 
-def read_workflow_source(source: bytes, includes: Includes) -> Definition:
+
+def read_workflow_source(
+    source: bytes, includes: Includes, outside: Surroundings | None = None
+) -> Definition:
     """Read the workflow in the YAML file *source*, with the files it includes.
+
+    *outside* are its name and the workflows that it may use; without it there are none.
 
     Raises:
         BadYaml: it is not YAML.
@@ -49,9 +58,13 @@ def read_workflow_source(source: bytes, includes: Includes) -> Definition:
         InvalidWorkflow: it has problems; the error lists all of them.
     """
     document = parse_yaml(source, includes=includes)
+    found = outside or Surroundings()
     return read_with_checks(
-        lambda check_condition, check_schema: read_definition(
-            document, check_condition=check_condition, check_schema=check_schema
+        lambda check_text, check_schema: read_definition(
+            document,
+            check_condition=check_text,
+            check_schema=check_schema,
+            surroundings=found._replace(check_text=check_text),
         )
     )
 
@@ -71,7 +84,9 @@ def read_appended(
     )
 
 
-def build_source(source: bytes, includes: Includes, *, timestamp: int) -> BuiltWorkflow:
+def build_source(
+    source: bytes, includes: Includes, outside: Surroundings | None = None, *, timestamp: int
+) -> BuiltWorkflow:
     """Build the nodes of the workflow in the YAML file *source*.
 
     It raises as ``read_workflow_source``.
@@ -79,19 +94,24 @@ def build_source(source: bytes, includes: Includes, *, timestamp: int) -> BuiltW
     Raises:
         NotCanonical: it has a text or a number that no node can hold.
     """
-    definition = read_workflow_source(source, includes)
+    definition = read_workflow_source(source, includes, outside)
     node, closure = build_workflow(definition, timestamp=timestamp)
-    return BuiltWorkflow(definition.name, node, closure, includes.files)
+    return BuiltWorkflow(definition.name, node, closure, includes.files, definition.warnings)
 
 
 def problems_of(error: BadYaml | InvalidWorkflow | NotCanonical, path: str) -> list[Problem]:
     """Return the problems that *error* found in the file at *path* or in a file it includes."""
     if isinstance(error, NotCanonical):
         return [Problem("", error.message, None, path)]
+    return in_file(error.problems, path)
+
+
+def in_file(problems: Iterable[Problem], path: str) -> list[Problem]:
+    """Return *problems* of the file at *path*, each with the file that it is in."""
     folder = os.path.dirname(path)
     return [
         each._replace(file=path if each.file is None else os.path.join(folder, each.file))
-        for each in error.problems
+        for each in problems
     ]
 
 
@@ -104,14 +124,28 @@ class WorkflowValidation(NamedTuple):
     problems: tuple[Problem, ...]
     """All problems, each with its file."""
 
+    warnings: tuple[Problem, ...] = ()
+    """What may be a mistake, each with its file; only of a workflow without problems."""
 
-def validate_workflow(source: bytes, *, path: str | None, shown: str) -> WorkflowValidation:
+
+def validate_workflow(
+    source: bytes, *, path: str | None, shown: str, find_used: FindUsed | None = None
+) -> WorkflowValidation:
     """Check the workflow file *source*.
 
     *path* is its path, for its includes; None for standard input. *shown* is its name in problems.
+    *find_used* finds the workflows that it uses; without it there are none.
     """
+    outside = outside_of(path, find_used)
     try:
-        built = build_source(source, includes_beside(path), timestamp=0)
+        built = build_source(source, includes_beside(path), outside, timestamp=0)
     except NotBuilt as error:
         return WorkflowValidation(None, tuple(problems_of(error, shown)))
-    return WorkflowValidation(built, ())
+    return WorkflowValidation(built, (), tuple(in_file(built.warnings, shown)))
+
+
+def outside_of(path: str | None, find_used: FindUsed | None) -> Surroundings:
+    """Return what is outside of the workflow file at *path*; None is standard input."""
+    stem = None if path is None else os.path.splitext(os.path.basename(path))[0]
+    name = None if stem is None else unicodedata.normalize("NFC", stem)
+    return Surroundings(name) if find_used is None else Surroundings(name, find_used=find_used)

@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 
 from uwf_git.agents.limited_fork import RunLimits, run_limited
 from uwf_git.engine.expression import check_condition
+from uwf_git.engine.flow_text import check_flow_text
 from uwf_git.errors import Refused
 from uwf_git.model.definition.findings import InvalidWorkflow
-from uwf_git.model.definition.graph import CheckCondition
 from uwf_git.model.definition.roles import CheckSchema
+from uwf_git.model.definition.surroundings import FlowText
 from uwf_git.model.problem import Problem
 from uwf_git.model.schema_check import check_schema
 
@@ -24,11 +25,14 @@ LIMITS = RunLimits(cpu_s=5, wall_s=10.0)
 _WHAT = "the check of the conditions and schemas"
 _TOO_MANY = f"is one condition too many: a workflow has at most {MOST_CONDITIONS:,} different ones"
 
+CheckText = Callable[[str | FlowText], str | None]
+"""Check a condition of a graph, or a text of a flow."""
+
 T = TypeVar("T")
 
 
 def read_with_checks(
-    read: Callable[[CheckCondition, CheckSchema], T], *, limits: RunLimits = LIMITS
+    read: Callable[[CheckText, CheckSchema], T], *, limits: RunLimits = LIMITS
 ) -> T:
     """Return what *read* returns, given functions that check a condition and a schema.
 
@@ -46,11 +50,11 @@ class _Parts:
     """The conditions and schemas of one file, and what is wrong with them."""
 
     def __init__(self) -> None:
-        self._conditions: dict[str, str | None] = {}
+        self._conditions: dict[str | FlowText, str | None] = {}
         self._schemas: list[Any] = []
         self._problems: list[list[Problem]] = []
 
-    def collect_condition(self, condition: str) -> None:
+    def collect_condition(self, condition: str | FlowText) -> None:
         if len(self._conditions) < MOST_CONDITIONS:
             self._conditions[condition] = None
 
@@ -58,7 +62,7 @@ class _Parts:
         self._schemas.append(schema)
         return []
 
-    def tell_condition(self, condition: str) -> str | None:
+    def tell_condition(self, condition: str | FlowText) -> str | None:
         return self._conditions.get(condition, _TOO_MANY)
 
     def tell_schema(self, _schema: Any) -> list[Problem]:
@@ -78,7 +82,7 @@ class _Parts:
                 found: list[Any] = []
                 for number, condition in enumerate(conditions):
                     progress[:] = number.to_bytes(8)
-                    found.append(check_condition(condition))
+                    found.append(_check(condition))
                 for number, schema in enumerate(self._schemas, len(conditions)):
                     progress[:] = number.to_bytes(8)
                     found.append([[each.path, each.message] for each in check_schema(schema)])
@@ -99,3 +103,7 @@ class _Parts:
             self._conditions[names[number]] = error.message
         else:
             self._problems[number - len(names)].append(Problem("", error.message))
+
+
+def _check(condition: str | FlowText) -> str | None:
+    return check_condition(condition) if isinstance(condition, str) else check_flow_text(condition)

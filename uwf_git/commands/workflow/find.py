@@ -6,7 +6,7 @@ A removed name is not found; the hashes of its versions still are.
 import difflib
 import unicodedata
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from uwf_git.commands.workflow.local import (
     BadLocalWorkflow,
@@ -34,6 +34,9 @@ from uwf_git.store.workflows.registry import (
     list_versions,
 )
 from uwf_git.store.workflows.shipped import find_shipped, list_shipped
+
+if TYPE_CHECKING:
+    from uwf_git.model.definition.surroundings import FindUsed
 
 
 class WorkflowRemoved(Refused):
@@ -65,11 +68,14 @@ class FoundWorkflow(NamedTuple):
     """The registered workflow of the same name that the file hides, if there is one."""
 
 
-def find_workflow(store: Store, text: str, *, cwd: str | None = None) -> FoundWorkflow:
+def find_workflow(
+    store: Store, text: str, *, cwd: str | None = None, users: tuple[str, ...] = ()
+) -> FoundWorkflow:
     """Find the workflow that *text* names: a name (its newest version), or a hash.
 
     With *cwd* the files of the project around it come first, and the shipped ones after the
-    registry; without it, only the registry counts.
+    registry; without it, only the registry counts. *users* are the files of the project that use
+    it, outermost first.
 
     Raises:
         NoSuchWorkflow, WorkflowRemoved: there is none.
@@ -80,7 +86,7 @@ def find_workflow(store: Store, text: str, *, cwd: str | None = None) -> FoundWo
     name = unicodedata.normalize("NFC", text)
     local = None if cwd is None else find_local(cwd, name)
     if local is not None:
-        return _of_local(store, local)
+        return _of_local(store, local, cwd, users)
     version = find_version(store, name) if name in list_names(store) else None
     if version is not None and version.is_removed:
         raise WorkflowRemoved(version)
@@ -88,7 +94,7 @@ def find_workflow(store: Store, text: str, *, cwd: str | None = None) -> FoundWo
         return _of_version(store, version)
     shipped = None if cwd is None else find_shipped(name)
     if shipped is not None:
-        return _of_local(store, LocalFile(*shipped))
+        return _of_local(store, LocalFile(*shipped), cwd, users)
     try:
         prefix = parse_node_prefix(text)
     except NotANodeHash:
@@ -112,8 +118,39 @@ def find_shadowed(store: Store, name: str) -> NodeHash | None:
     return None if version is None or version.is_removed else version.workflow
 
 
-def _of_local(store: Store, local: LocalFile) -> FoundWorkflow:
-    built = build_local(local)
+def find_used(store: Store, cwd: str | None, *users: str) -> "FindUsed":
+    """Return how a file finds the workflows that it uses: as ``find_workflow``, each once.
+
+    *users* are the files of the project that use that file, and the file itself if it is one,
+    outermost first.
+    """
+    from uwf_git.model.definition.surroundings import (  # noqa: PLC0415 (few threads use any)
+        UsedWorkflow,
+    )
+
+    known: dict[str, UsedWorkflow | str] = {}
+
+    def find(name: str) -> UsedWorkflow | str:
+        if name not in known:
+            known[name] = find_first(name)
+        return known[name]
+
+    def find_first(name: str) -> UsedWorkflow | str:
+        if name in users:
+            return f"workflow {name} cannot contain itself: {' uses '.join((*users, name))}"
+        try:
+            found = find_workflow(store, name, cwd=cwd, users=users)
+        except Refused as error:
+            return error.message
+        return UsedWorkflow(found.workflow.hash, found.closure)
+
+    return find
+
+
+def _of_local(
+    store: Store, local: LocalFile, cwd: str | None, users: tuple[str, ...] = ()
+) -> FoundWorkflow:
+    built = build_local(local, find_used(store, cwd, *users, local.name))
     return FoundWorkflow(
         parse_workflow(built.node),
         (built.node, *built.closure),
@@ -126,7 +163,7 @@ def _of_local_hash(store: Store, cwd: str, prefix: str) -> FoundWorkflow | None:
     """Return the workflow of the project whose hash begins so: `workflow list` shows it."""
     for local in list_local(cwd):
         try:
-            found = _of_local(store, local)
+            found = _of_local(store, local, cwd)
         except BadLocalWorkflow:
             continue
         if found.workflow.hash.startswith(prefix):

@@ -19,7 +19,7 @@ from uwf_git.store.workflows.tree import SOURCE_FILE, SourceFiles, read_sources
 ChangeKind = Literal["added", "removed", "changed"]
 
 # Fields whose items are compared one by one; any other field is compared as a whole.
-_BY_NAME = ("roles", "transitions", "agentOverrides", "initialState")
+_BY_NAME = ("roles", "transitions", "nodes", "agentOverrides", "initialState")
 
 
 class WorkflowChange(NamedTuple):
@@ -50,8 +50,18 @@ def compare_versions(old: Contents, new: Contents) -> list[WorkflowChange]:
 
 
 def _parts(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields to compare, with the moderator's transitions by position."""
-    parts = {key: value for key, value in described.items() if key not in {"workflow", "moderator"}}
+    """Return the fields to compare, with the moderator's transitions by position.
+
+    Of a flow, its language, and its nodes by place.
+    """
+    parts = {
+        key: value
+        for key, value in described.items()
+        if key not in {"workflow", "moderator", "flow"}
+    }
+    if "flow" in described:
+        flow = described["flow"]
+        return {**parts, "nodes": flow["nodes"], "language": flow.get("language")}
     parts["transitions"] = {
         row["from"]: row["transitions"] for row in described["moderator"]["graph"]
     }

@@ -5,7 +5,7 @@ A damaged workflow is one row that says so.
 
 from typing import Any
 
-from uwf_git.commands.workflow.find import find_shadowed
+from uwf_git.commands.workflow.find import find_shadowed, find_used
 from uwf_git.commands.workflow.local import BadLocalWorkflow, LocalFile, build_local, list_local
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.workflow import parse_workflow
@@ -26,7 +26,7 @@ def list_workflows(
     registered = [_row(store, name) for name in list_names(store) if name not in here]
     rows = [row for row in registered if row is not None]
     rows.sort(key=lambda row: (-int(row.get("lastUpdateTime", 0)), row["name"]))
-    return [*(_local_row(store, file) for file in local), *rows][:limit]
+    return [*(_local_row(store, cwd, file) for file in local), *rows][:limit]
 
 
 def list_all_workflows(store: Store, *, cwd: str, limit: int | None = None) -> list[dict[str, Any]]:
@@ -37,7 +37,7 @@ def list_all_workflows(store: Store, *, cwd: str, limit: int | None = None) -> l
     rows = list_workflows(store, cwd=cwd)
     taken = {*(row["name"] for row in rows), *list_names(store)}
     shipped = [LocalFile(*file) for file in list_shipped() if file.name not in taken]
-    return [*rows, *(_local_row(store, file) for file in shipped)][:limit]
+    return [*rows, *(_local_row(store, cwd, file) for file in shipped)][:limit]
 
 
 def _row(store: Store, name: str) -> dict[str, Any] | None:
@@ -59,9 +59,9 @@ def _row(store: Store, name: str) -> dict[str, Any] | None:
     }
 
 
-def _local_row(store: Store, file: LocalFile) -> dict[str, Any]:
+def _local_row(store: Store, cwd: str | None, file: LocalFile) -> dict[str, Any]:
     try:
-        built = build_local(file)
+        built = build_local(file, find_used(store, cwd, file.name))
     except BadLocalWorkflow as error:
         row: dict[str, Any] = {"name": file.name, "error": error.why}
     else:

@@ -18,6 +18,7 @@ from uwf_git.model.yaml.include_path import CannotInclude
 
 if TYPE_CHECKING:
     from uwf_git.commands.workflow.build import BuiltWorkflow
+    from uwf_git.model.definition.surroundings import FindUsed
 
 FOLDER = ".workflows"
 
@@ -77,8 +78,10 @@ def find_local(cwd: str, name: str) -> LocalFile | None:
     return next((file for file in list_local(cwd) if file.name == name), None)
 
 
-def build_local(file: LocalFile) -> "BuiltWorkflow":
+def build_local(file: LocalFile, find_used: "FindUsed | None" = None) -> "BuiltWorkflow":
     """Build the workflow in *file*; its nodes have the time of the file.
+
+    *find_used* finds the workflows that it uses; without it there are none.
 
     Raises:
         BadLocalWorkflow: it cannot be read, is invalid, or has another name inside.
@@ -88,6 +91,7 @@ def build_local(file: LocalFile) -> "BuiltWorkflow":
     from uwf_git.commands.workflow.build import (  # noqa: PLC0415 (see above)
         NotBuilt,
         build_source,
+        outside_of,
         problems_of,
     )
 
@@ -99,7 +103,8 @@ def build_local(file: LocalFile) -> "BuiltWorkflow":
     try:
         source = read_below(file.root, os.path.relpath(file.path, file.root))
         written_ms = max(os.stat(file.path).st_mtime_ns // 1_000_000, 0)
-        built = build_source(source, includes_beside(file.path), timestamp=written_ms)
+        includes, outside = includes_beside(file.path), outside_of(file.path, find_used)
+        built = build_source(source, includes, outside, timestamp=written_ms)
     except CannotInclude as error:
         raise BadLocalWorkflow(file, error.problem, hint=_RENAME) from None
     except NotBuilt as error:

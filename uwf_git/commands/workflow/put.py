@@ -4,11 +4,13 @@ import os
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.workflow.build import read_workflow_source
+from uwf_git.commands.workflow.build import outside_of, read_workflow_source
 from uwf_git.commands.workflow.files import includes_beside
+from uwf_git.commands.workflow.find import find_used
 from uwf_git.errors import Refused
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.problem import Problem
 from uwf_git.model.workflow import build_workflow, parse_workflow
 from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.store.nodes.tree import MissingNode
@@ -49,6 +51,9 @@ class PutWorkflow(NamedTuple):
     changed: bool
     """Whether this put added the version."""
 
+    warnings: tuple[Problem, ...] = ()
+    """What may be a mistake in the file, by line; *file* is that of an included file."""
+
 
 def put_workflow(
     store: Store,
@@ -72,7 +77,8 @@ def put_workflow(
         WorkflowMoved: another process put a version at the same time.
     """
     includes = includes_beside(path)
-    definition = read_workflow_source(source, includes)
+    outside = outside_of(path, find_used(store, caller.cwd))
+    definition = read_workflow_source(source, includes, outside)
     name = definition.name
     _check_twins(store, name)
     seen = find_version(store, name)
@@ -81,7 +87,9 @@ def put_workflow(
     files = SourceFiles(source, includes.files)
     if seen is not None:
         if _is_same(store, seen, workflow, files):
-            return PutWorkflow(name, seen.workflow, seen.commit.oid, changed=False)
+            return PutWorkflow(
+                name, seen.workflow, seen.commit.oid, changed=False, warnings=definition.warnings
+            )
         closure = [_first_written(store, seen, node) for node in closure]
         workflow = _first_written(store, seen, workflow)
     version = add_version(
@@ -91,7 +99,9 @@ def put_workflow(
         source=files,
         signing=caller.signing(store),
     )
-    return PutWorkflow(name, version.workflow, version.commit.oid, changed=True)
+    return PutWorkflow(
+        name, version.workflow, version.commit.oid, changed=True, warnings=definition.warnings
+    )
 
 
 def _is_same(store: Store, seen: Version, workflow: Node, files: SourceFiles) -> bool:

@@ -1,11 +1,12 @@
 """`uwf workflow show`: a workflow's nodes as one document."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.node import Node
-from uwf_git.model.workflow import Workflow, parse_graph, parse_role
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.workflow import Workflow, parse_flow_node, parse_graph, parse_role
 from uwf_git.store.store import Store
 
 
@@ -37,22 +38,12 @@ def describe_workflow(workflow: Workflow, closure: Iterable[Node]) -> dict[str, 
         }
         if role.extract_prompt is not None:
             roles[name]["extractPrompt"] = role.extract_prompt
-    graph = parse_graph(nodes[workflow.moderator])
     document: dict[str, Any] = {
         "workflow": workflow.hash,
         "name": workflow.name,
         "description": workflow.description,
         "roles": roles,
-        "moderator": {
-            "hash": workflow.moderator,
-            "graph": [
-                {
-                    "from": position,
-                    "transitions": [{"to": way.to, "condition": way.condition} for way in ways],
-                }
-                for position, ways in graph.items()
-            ],
-        },
+        **_describe_moves(workflow, nodes),
     }
     if workflow.default_agent is not None:
         document["defaultAgent"] = workflow.default_agent
@@ -63,3 +54,20 @@ def describe_workflow(workflow: Workflow, closure: Iterable[Node]) -> dict[str, 
     if workflow.config:
         document["config"] = dict(workflow.config)
     return document
+
+
+def _describe_moves(workflow: Workflow, nodes: Mapping[NodeHash, Node]) -> dict[str, Any]:
+    """Describe the graph, or the flow: its table as it is stored."""
+    if workflow.flow is not None:
+        flow = nodes[workflow.flow]
+        parse_flow_node(flow)
+        return {"flow": {"hash": flow.hash, **flow.payload}}
+    moderator = nodes[workflow.get_moderator()]
+    rows = [
+        {
+            "from": position,
+            "transitions": [{"to": way.to, "condition": way.condition} for way in ways],
+        }
+        for position, ways in parse_graph(moderator).items()
+    ]
+    return {"moderator": {"hash": moderator.hash, "graph": rows}}

@@ -3,9 +3,11 @@
 One from ``read_definition`` is sound: every role can be reached, and every role can reach the end.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from uwf_git.model.node import Node
+from uwf_git.model.problem import Problem
 from uwf_git.model.transition import Graph
 
 
@@ -54,13 +56,28 @@ class RoleDefinition(NamedTuple):
     """The JSON Schema of the role's meta."""
 
 
+class FlowDefinition(NamedTuple):
+    """The containers and agents of a workflow."""
+
+    nodes: Mapping[str, Mapping[str, Any]]
+    """The nodes of the Flow payload, by place."""
+
+    language: str | None
+    """The language of conditions and templates, if the file says it."""
+
+    used: Sequence[Node] = ()
+    """The workflows that it runs, each with all nodes that it reaches."""
+
+
 class Definition(NamedTuple):
-    """One workflow."""
+    """One workflow: a graph or a flow."""
 
     name: str
     description: str
     roles: Mapping[str, RoleDefinition]
     graph: Graph
+    """Empty if it is a flow."""
+
     default_agent: AgentSpec | None
     """The agent of a role without a binding; None: the user's configuration decides."""
 
@@ -70,3 +87,9 @@ class Definition(NamedTuple):
     initial_state: dict[str, Any] | None
     config: dict[str, Any] | None = None
     """The limits that a thread begins with unless it has its own, and what its events contain."""
+
+    flow: FlowDefinition | None = None
+    """None: it is a graph."""
+
+    warnings: tuple[Problem, ...] = ()
+    """What may be a mistake, by line."""

@@ -48,6 +48,7 @@ class Findings:
     def __init__(self, document: YamlDocument) -> None:
         self._document = document
         self._problems: list[Problem] = []
+        self._warnings: list[Problem] = []
 
     def add(self, path: DocumentPath, message: str) -> None:
         """Add a problem: *message* is true of the value at *path*, which may be missing.
@@ -57,6 +58,17 @@ class Findings:
         """
         file, line = self._place(path)
         self._add(Problem(dotted(path), message, line, file))
+
+    def warn(self, path: DocumentPath, message: str) -> None:
+        """Add a warning about the value at *path*; one too many is left out."""
+        if len(self._warnings) < _MOST_PROBLEMS:
+            file, line = self._place(path)
+            self._warnings.append(Problem(dotted(path), message, line, file))
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """All warnings, by line; those of included files last."""
+        return tuple(_by_line(self._warnings))
 
     def add_below(self, path: DocumentPath, problem: Problem) -> None:
         """Add a *problem* that a checker found in the value at *path*, relative to that value."""
@@ -75,9 +87,7 @@ class Findings:
             InvalidWorkflow: with all problems, by line; those of included files last.
         """
         if self._problems:
-            raise InvalidWorkflow(
-                sorted(self._problems, key=lambda each: (each.file or "", each.line or 0))
-            )
+            raise InvalidWorkflow(_by_line(self._problems))
 
     def read_fields(
         self, path: DocumentPath, value: Any, known: Sequence[str]
@@ -118,6 +128,10 @@ class Findings:
         while (place := self._document.place(path)) is None and path:
             path = path[:-1]
         return place or (None, None)
+
+
+def _by_line(problems: Sequence[Problem]) -> list[Problem]:
+    return sorted(problems, key=lambda each: (each.file or "", each.line or 0))
 
 
 def _of(file: str | None) -> str:

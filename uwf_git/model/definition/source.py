@@ -1,96 +1,165 @@
 """Workflow files: from a YAML document to a definition, or to all of its problems."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from uwf_git.model.definition.agents import read_agent, read_overrides
 from uwf_git.model.definition.config import read_config
-from uwf_git.model.definition.definition import Definition
-from uwf_git.model.definition.findings import Findings, InvalidWorkflow, shown, yaml_kind
+from uwf_git.model.definition.definition import Definition, FlowDefinition, RoleDefinition
+from uwf_git.model.definition.findings import (
+    DocumentPath,
+    Findings,
+    InvalidWorkflow,
+    shown,
+    yaml_kind,
+)
+from uwf_git.model.definition.flow import FlowFile, read_flow, read_language
 from uwf_git.model.definition.graph import CheckCondition, read_graph
 from uwf_git.model.definition.roles import CheckSchema, read_roles
 from uwf_git.model.definition.routes import check_routes
+from uwf_git.model.definition.surroundings import Surroundings
+from uwf_git.model.transition import Graph
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.model.yaml.reader import YamlDocument
 
 __all__ = ["InvalidWorkflow", "read_definition"]
 
-_KEYS = (
+_COMMON = (
     "name",
     "description",
     "roles",
-    "moderator",
     "defaultAgent",
     "agentOverrides",
     "initialState",
     "config",
+    "version",
 )
-_CONTAINER_KEYS = ("root", "flow", "version")
+_GRAPH_KEYS = (*_COMMON, "moderator")
+_FLOW_KEYS = (*_COMMON, "root", "language")
+# What a file without `root` says of its workflow; its other keys are those of the container.
+_BARE_KEYS = (*_COMMON, "language")
+
+_VERSION = "1.0"
 
 
 def read_definition(
-    document: YamlDocument, *, check_condition: CheckCondition, check_schema: CheckSchema
+    document: YamlDocument,
+    *,
+    check_condition: CheckCondition,
+    check_schema: CheckSchema,
+    surroundings: Surroundings | None = None,
 ) -> Definition:
     """Read a workflow file, in any spelling that the seeds use.
 
     *check_condition* returns what is wrong with a JSONata condition, *check_schema* with a JSON
-    Schema; they are arguments since those libraries are slow to import.
+    Schema; they are arguments since those libraries are slow to import. *surroundings* are for
+    flows; without them no text of a flow is checked, and it can use no other workflow.
 
     Raises:
         InvalidWorkflow: with every problem of the file, in the order of its lines.
     """
     findings = Findings(document)
-    fields = _read_top(findings, document.value)
+    outside = surroundings or Surroundings()
+    fields, root = _read_top(findings, document.value)
+    is_flow = root is not None
+    name = _read_name(findings, fields, outside.name if root == () else None)
+    roles: dict[str, RoleDefinition] = {}
     named = fields.get("roles")
+    if not is_flow or named:
+        roles = read_roles(findings, named, check_schema=check_schema)
     role_names = list(named) if isinstance(named, dict) else []
-    roles = read_roles(findings, named, check_schema=check_schema)
-    reading = read_graph(
-        findings, fields.get("moderator"), roles=role_names, check_condition=check_condition
-    )
-    if role_names and reading.is_understood:
-        check_routes(findings, reading, roles=role_names)
+    graph: Graph = {}
+    flow: FlowDefinition | None = None
+    if root is not None:
+        file = FlowFile(name, read_language(findings, fields), roles, outside)
+        flow, added = read_flow(findings, root, _container(fields, root), file)
+        roles |= {agent: role for agent, role in added.items() if agent not in role_names}
+        role_names += [agent for agent in added if agent not in role_names]
+    else:
+        graph = _read_graph(findings, fields, role_names, check_condition)
     default = fields.get("defaultAgent")
     definition = Definition(
-        name=_read_name(findings, fields),
+        name=name,
         description=findings.read_optional_text((), fields, "description") or "",
         roles=roles,
-        graph={name: tuple(ways) for name, ways in reading.entries.items()},
+        graph=graph,
         default_agent=None if default is None else read_agent(findings, ("defaultAgent",), default),
         agent_overrides=read_overrides(findings, fields.get("agentOverrides"), roles=role_names),
         initial_state=_read_state(findings, fields.get("initialState")),
         config=read_config(findings, fields.get("config")),
+        flow=flow,
+        warnings=findings.warnings,
     )
     findings.raise_if_any()
     return definition
 
 
-def _read_top(findings: Findings, value: Any) -> dict[str, Any]:
-    """Return the fields of the file; if it has no readable ones, raise at once."""
+def _read_top(findings: Findings, value: Any) -> tuple[dict[str, Any], DocumentPath | None]:
+    """Return the fields of the file, and the path of the root of a flow; None in a graph.
+
+    If it has no readable fields, raise at once.
+    """
     if not isinstance(value, dict):
         findings.add(
             (), f"a workflow is a mapping with name, roles and moderator, not {yaml_kind(value)}"
         )
         findings.raise_if_any()
-    planned = [key for key in _CONTAINER_KEYS if key in value]
-    for key in planned:
-        findings.add((key,), f"{key!r} (container workflows) is not supported yet")
-    known = {key: item for key, item in value.items() if key not in planned}
-    fields = findings.read_fields((), known, _KEYS) or {}
-    if "root" in planned or "flow" in planned:
-        # Without the container, the parts that it stands for would be reported as missing.
-        findings.raise_if_any()
-    return fields
+    if "root" not in value and "type" in value and "moderator" not in value:
+        # A bare container.
+        fields = {key: item for key, item in value.items() if item is not None}
+        root: DocumentPath | None = ()
+    elif "root" in value:
+        if "moderator" in value:
+            findings.add(
+                ("moderator",), "a workflow has a root (containers) or a moderator (a graph)"
+            )
+        known = {key: item for key, item in value.items() if key != "moderator"}
+        fields, root = findings.read_fields((), known, _FLOW_KEYS) or {}, ("root",)
+    else:
+        fields, root = findings.read_fields((), value, _GRAPH_KEYS) or {}, None
+    _check_version(findings, fields.get("version"))
+    return fields, root
 
 
-def _read_name(findings: Findings, fields: dict[str, Any]) -> str:
-    if "name" not in fields:
+def _container(fields: Mapping[str, Any], root: DocumentPath) -> Any:
+    if root:
+        return fields.get("root")
+    return {key: item for key, item in fields.items() if key not in _BARE_KEYS}
+
+
+def _check_version(findings: Findings, value: Any) -> None:
+    # YAML reads 1.0 without quotes as a number.
+    if value is None or value == _VERSION or (isinstance(value, float) and value == 1):
+        return
+    told = shown(value) if isinstance(value, str) else yaml_kind(value)
+    findings.add(("version",), f"must be '{_VERSION}', not {told}")
+
+
+def _read_graph(
+    findings: Findings,
+    fields: Mapping[str, Any],
+    role_names: list[str],
+    check_condition: CheckCondition,
+) -> Graph:
+    reading = read_graph(
+        findings, fields.get("moderator"), roles=role_names, check_condition=check_condition
+    )
+    if role_names and reading.is_understood:
+        check_routes(findings, reading, roles=role_names)
+    return {name: tuple(ways) for name, ways in reading.entries.items()}
+
+
+def _read_name(findings: Findings, fields: dict[str, Any], default: str | None) -> str:
+    if "name" not in fields and default is None:
         findings.add((), "'name' is missing")
         return ""
-    name = findings.read_text(("name",), fields["name"])
+    path: DocumentPath = ("name",) if "name" in fields else ()
+    name = findings.read_text(path, fields.get("name", default))
     if name is None:
         return ""
     problem = check_workflow_name(name)
     if problem:
-        findings.add(("name",), f"{shown(name)} cannot be a workflow's name: {problem}")
+        findings.add(path, f"{shown(name)} cannot be a workflow's name: {problem}")
     return name
 
 

@@ -1,0 +1,277 @@
+"""Containers in workflow files: the six of the seed, and what each part means."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from workflow_file import problems_of, read_flow_file
+
+from uwf_git.model.definition.definition import Definition
+from uwf_git.model.definition.surroundings import Surroundings, UsedWorkflow
+from uwf_git.model.flow import MAX_LEVELS, MAX_NODES
+from uwf_git.model.workflow import build_workflow, parse_flow_node, parse_workflow
+
+FLOWS = sorted((Path(__file__).parents[2] / "flows").glob("*.yaml"))
+TABLES = {
+    "coder-review-loop": "0:loop 0/0:sequential 0/0/0:coder 0/0/1:parallel 0/0/1/0:reviewer "
+    "0/0/1/1:tester 0/0/2:decision-maker 0/0/3:state-updater",
+    "for-each-feature": "0:sequential 0/0:planner 0/1:loop 0/1/0:loop 0/1/0/0:coder "
+    "0/1/0/1:reviewer 0/1/1:parallel 0/1/1/0:tester 0/1/1/1:doc-writer",
+    "level-1": "0:loop 0/0:worker",
+    "level-2": "0:loop 0/0:sequential 0/0/0:coder 0/0/1:reviewer",
+    "level-3": "0:loop 0/0:sequential 0/0/0:coder 0/0/1:parallel 0/0/1/0:reviewer 0/0/1/1:tester",
+    "level-4": "0:sequential 0/0:planner 0/1:loop 0/1/0:feature-picker 0/1/1:loop "
+    "0/1/1/0:sequential 0/1/1/0/0:coder 0/1/1/0/1:reviewer",
+}
+
+
+def used(text: str) -> UsedWorkflow:
+    node, closure = build_workflow(read_flow_file(text), timestamp=0)
+    return UsedWorkflow(node.hash, [node, *closure])
+
+
+def nodes_of(definition: Definition) -> dict[str, Any]:
+    assert definition.flow is not None
+    return {place: dict(fields) for place, fields in definition.flow.nodes.items()}
+
+
+@pytest.mark.parametrize("path", FLOWS, ids=lambda path: path.stem)
+def test_the_examples_of_the_seed_are_taken_as_they_are(path: Path) -> None:
+    definition = read_flow_file(path.read_text(), Surroundings(path.stem))
+    table = [
+        f"{place}:{fields.get('agentId', fields['type'])}"
+        for place, fields in nodes_of(definition).items()
+    ]
+    assert definition.name == path.stem
+    assert " ".join(table) == TABLES[path.stem]
+    node, closure = build_workflow(definition, timestamp=0)
+    flow = next(each for each in closure if each.hash == parse_workflow(node).flow)
+    assert {place: {"type": n.kind, **n.fields} for place, n in parse_flow_node(flow).nodes.items()}
+    assert list(parse_workflow(node).roles) == list(parse_flow_node(flow).roles)
+
+
+def test_the_examples_give_one_warning_of_the_bound_that_is_missing() -> None:
+    found = [
+        (path.stem, warning.line, warning.path, warning.message)
+        for path in FLOWS
+        for warning in read_flow_file(path.read_text(), Surroundings(path.stem)).warnings
+    ]
+    message = "no maxIterations is set, so the loop ends after 100 passes"
+    assert found == [("for-each-feature", 9, "nodes[1]", message)]
+
+
+def test_an_agent_without_a_role_gets_one_without_words() -> None:
+    definition = read_flow_file("name: x\nroot: {type: agent, agentId: coder}\n")
+    role = definition.roles["coder"]
+    assert (role.system_prompt, role.description, role.output_schema) == ("", "", True)
+
+
+EVERY_FIELD = """\
+name: x
+language: jsonata
+root:
+  type: sequential
+  id: all
+  nodes:
+    - {type: agent, agentId: a, input: {text: '${state.a}'}, output: o, onError: continue}
+    - type: conditional
+      condition: state.a = 1
+      nodes: [{type: agent, agentId: a, timeout: 1.5, retries: 2}]
+      else: [{type: agent, agentId: b, description: words, name: n}]
+    - type: map
+      over: ${state.list}
+      as: one
+      output: all
+      merge: {log: append, '*': last}
+      join: any
+      tolerate: 0
+      nodes: [{type: agent, agentId: a, input: '${one}'}]
+    - {type: loop, condition: state.a, maxIterations: 3, onExhausted: stop,
+       nodes: [{type: agent, agentId: a}]}
+"""
+
+
+def test_every_field_is_kept_as_it_is_written() -> None:
+    definition = read_flow_file(EVERY_FIELD)
+    assert definition.flow is not None
+    assert definition.flow.language == "jsonata"
+    assert nodes_of(definition) == {
+        "0": {"type": "sequential", "id": "all"},
+        "0/0": {
+            "type": "agent",
+            "onError": "continue",
+            "agentId": "a",
+            "input": {"text": "${state.a}"},
+            "output": "o",
+        },
+        "0/1": {"type": "conditional", "condition": "state.a = 1"},
+        "0/1/0": {"type": "agent", "retries": 2, "timeout": 1.5, "agentId": "a"},
+        "0/1/e0": {"type": "agent", "name": "n", "description": "words", "agentId": "b"},
+        "0/2": {
+            "type": "map",
+            "over": "${state.list}",
+            "as": "one",
+            "output": "all",
+            "join": "any",
+            "merge": {"log": "append", "*": "last"},
+            "tolerate": 0,
+        },
+        "0/2/0": {"type": "agent", "agentId": "a", "input": "${one}"},
+        "0/3": {
+            "type": "loop",
+            "condition": "state.a",
+            "maxIterations": 3,
+            "onExhausted": "stop",
+        },
+        "0/3/0": {"type": "agent", "agentId": "a"},
+    }
+
+
+def test_each_text_is_checked_with_its_names() -> None:
+    asked: list[tuple[str, str, tuple[str, ...]]] = []
+    text = """\
+name: x
+root:
+  type: map
+  over: state.a
+  nodes:
+    - type: map
+      over: item.b
+      as: inner
+      nodes: [{type: agent, agentId: a, input: {deep: [1, 'a ${inner}']}}]
+    - {type: loop, condition: '1', maxIterations: '${item}', nodes: [{type: agent, agentId: a}]}
+"""
+
+    def check(each: Any) -> str | None:
+        asked.append((each.kind, each.text, each.names))
+        return "is wrong" if each.text == "item.b" else None
+
+    problems = problems_of(text, Surroundings(check_text=check))
+    assert asked == [
+        ("expression", "state.a", ()),
+        ("expression", "item.b", ("item",)),
+        ("template", "a ${inner}", ("item", "inner")),
+        ("expression", "1", ("item",)),
+        ("template", "${item}", ("item",)),
+    ]
+    assert problems == [(7, "root.nodes[0].over", "is wrong")]
+
+
+def test_a_used_workflow_is_bound_and_carried_along() -> None:
+    inner = used("name: inner\nroot: {type: agent, agentId: b}\n")
+    text = "name: x\nroot: {type: workflow, use: inner, input: '${state.a}'}\n"
+    definition = read_flow_file(text, Surroundings(find_used=lambda _name: inner))
+    assert nodes_of(definition)["0"] == {
+        "type": "workflow",
+        "use": "inner",
+        "input": "${state.a}",
+        "workflow": {"$ref": inner.hash},
+    }
+    _node, closure = build_workflow(definition, timestamp=0)
+    assert {node.hash for node in inner.nodes} <= {node.hash for node in closure}
+
+
+def test_a_workflow_cannot_contain_itself() -> None:
+    inner = used("name: inner\nroot: {type: agent, agentId: b}\n")
+    around = Surroundings(find_used=lambda _name: inner)
+    outer_text = "name: outer\nroot: {type: workflow, use: inner}\n"
+    outer, closure = build_workflow(read_flow_file(outer_text, around), timestamp=0)
+    known = UsedWorkflow(outer.hash, [outer, *closure])
+
+    direct = problems_of("name: x\nroot:\n  type: workflow\n  use: x\n", around)
+    through = problems_of(
+        "name: inner\nroot: {type: workflow, use: outer}\n",
+        Surroundings(find_used=lambda _name: known),
+    )
+
+    assert direct == [(4, "root.use", "workflow x cannot contain itself")]
+    message = "workflow inner cannot contain itself: outer contains it"
+    assert through == [(2, "root.use", message)]
+
+
+def test_threads_nest_at_most_sixteen_deep() -> None:
+    def nested(count: int) -> str:
+        return "{type: parallel, nodes: [" * count + "{type: agent, agentId: a}" + "]}" * count
+
+    assert read_flow_file(f"name: x\nroot: {nested(16)}\n").name == "x"
+    ((line, path, message),) = problems_of(f"name: x\nroot: {nested(17)}\n", Surroundings())
+    assert (line, path.count("nodes")) == (2, 16)
+    assert message == "17 threads would lie in one another; at most 16"
+
+    inner = used(f"name: inner\nroot: {nested(10)}\n")
+    around = Surroundings(find_used=lambda _name: inner)
+    fits = "{type: parallel, nodes: [" * 5 + "{type: workflow, use: inner}" + "]}" * 5
+    assert read_flow_file(f"name: x\nroot: {fits}\n", around).name == "x"
+    deep = f"name: x\nroot: {{type: parallel, nodes: [{fits}]}}\n"
+    assert [each[2] for each in problems_of(deep, around)] == [message]
+
+
+def test_a_flow_has_at_most_so_many_nodes_and_levels() -> None:
+    def wide(count: int) -> str:
+        return "name: x\nroot:\n  type: sequential\n  nodes:\n" + (
+            "  - {type: agent, agentId: a}\n" * (count - 1)
+        )
+
+    assert len(nodes_of(read_flow_file(wide(MAX_NODES)))) == MAX_NODES
+    assert problems_of(wide(MAX_NODES + 3), Surroundings()) == [
+        (
+            MAX_NODES + 4,
+            f"root.nodes[{MAX_NODES - 1}]",
+            "is one node too many: at most 1,000 are allowed",
+        )
+    ]
+
+    def deep(count: int) -> str:
+        around = "{type: sequential, nodes: [" * (count - 1)
+        return f"name: x\nroot: {around}{{type: agent, agentId: a}}{']}' * (count - 1)}\n"
+
+    assert len(nodes_of(read_flow_file(deep(MAX_LEVELS)))) == MAX_LEVELS
+    ((_line, _path, message),) = problems_of(deep(MAX_LEVELS + 2), Surroundings())
+    assert message == "is nested deeper than 32 levels"
+
+
+@pytest.mark.parametrize(
+    ("root", "path", "message"),
+    [
+        ("words", "", "must be a container or an agent, not text"),
+        ("{agentId: a}", "", "'type' is missing: one of agent, sequential, parallel, loop"),
+        ("{type: agnt}", ".type", "no type is 'agnt'; did you mean 'agent'?"),
+        ("{type: 3}", ".type", "no type is a number"),
+        ("{type: agent}", "", "'agentId' is missing"),
+        ("{type: workflow}", "", "'use' is missing"),
+        ("{type: workflow, use: gone}", ".use", "no other workflow is known here"),
+        ("{type: sequential}", "", "'nodes' is missing"),
+        ("{type: loop, nodes: []}", ".nodes", "must be a list of containers and agents, not an"),
+        ("{type: loop, nodes: {a: 1}}", ".nodes", "must be a list of containers and agents"),
+        ("{type: agent, agentId: a, nodes: []}", ".nodes", "'nodes' is not for agent, but for"),
+        ("{type: agent, agentId: a, agent: b}", ".agent", "unknown key 'agent'; did you mean"),
+        (
+            (
+                "{type: parallel, nodes: [{type: agent, agentId: a, id: i},"
+                " {type: agent, agentId: a, id: i}]}"
+            ),
+            ".nodes[1].id",
+            "a second node with the id 'i'",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_node_is_told_with_path_and_line(
+    root: str, path: str, message: str
+) -> None:
+    found = problems_of(f"name: x\n\nroot: {root}\n", Surroundings())
+    assert [each for each in found if each[:2] == (3, f"root{path}") and message in each[2]], found
+
+
+def test_a_language_is_one_of_two() -> None:
+    text = "name: x\nlanguage: lua\nroot: {type: agent, agentId: a}\n"
+    assert problems_of(text) == [(2, "language", "must be javascript or jsonata, not 'lua'")]
+
+
+def test_a_bare_container_has_the_name_of_its_file_unless_it_says_one() -> None:
+    bare = "type: agent\nagentId: a\n"
+    assert read_flow_file(bare, Surroundings("work")).name == "work"
+    named = read_flow_file(f"name: mine\ndescription: d\n{bare}", Surroundings("work"))
+    assert (named.name, named.description) == ("mine", "d")
+    assert nodes_of(named) == {"0": {"type": "agent", "agentId": "a"}}
+    assert problems_of(bare) == [(1, "", "'name' is missing")]
+    assert "cannot be a workflow's name" in problems_of(bare, Surroundings("a b"))[0][2]

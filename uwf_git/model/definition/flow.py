@@ -1,0 +1,230 @@
+"""Containers in a workflow file: from ``root``, or a bare container, to the table of a flow.
+
+What a field may hold stands in flow_fields.py, what is only suspicious in flow_warnings.py.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from uwf_git.model.definition.definition import FlowDefinition, RoleDefinition
+from uwf_git.model.definition.findings import (
+    DocumentPath,
+    Findings,
+    shown,
+    suggestion,
+    yaml_kind,
+)
+from uwf_git.model.definition.flow_fields import KEYS, FieldReader, kinds_with
+from uwf_git.model.definition.flow_warnings import warn_of_flow
+from uwf_git.model.definition.surroundings import BadFlow, Surroundings, UsedWorkflow
+from uwf_git.model.flow import (
+    KINDS,
+    MAX_LEVELS,
+    MAX_NESTING,
+    MAX_NODES,
+    ROOT,
+    SPLITTING,
+    Flow,
+    FlowNode,
+    level,
+)
+from uwf_git.model.references import reference
+
+LANGUAGES = ("javascript", "jsonata")
+_LISTS = ("nodes", "else")
+
+
+class FlowFile(NamedTuple):
+    """What else is known of the file of a flow."""
+
+    name: str
+    """The name of the workflow."""
+
+    language: str | None
+    roles: Mapping[str, RoleDefinition]
+    surroundings: Surroundings
+
+
+class _Around(NamedTuple):
+    """What the containers around a node mean for it."""
+
+    names: tuple[str, ...] = ()
+    """The items of the maps."""
+
+    nesting: int = 0
+    """How many threads lie in one another here."""
+
+
+def read_flow(
+    findings: Findings, path: DocumentPath, value: Any, file: FlowFile
+) -> tuple[FlowDefinition, dict[str, RoleDefinition]]:
+    """Read the container *value* at *path*, the root of a workflow.
+
+    Returns:
+        The flow, and a role for each agent that the file has none for: without words, and any meta
+        will do.
+    """
+    roles, language = file.roles, file.language
+    reader = _FlowReader(findings, file.name, language or LANGUAGES[0], file.surroundings)
+    reader.read(path, value, ROOT, _Around())
+    nodes = {
+        place: FlowNode(place, fields["type"], {k: v for k, v in fields.items() if k != "type"})
+        for place, fields in reader.nodes.items()
+    }
+    flow = Flow(nodes, language or LANGUAGES[0])
+    agents = [
+        str(node.fields["agentId"])
+        for node in nodes.values()
+        if node.kind == "agent" and "agentId" in node.fields
+    ]
+    added = {
+        agent: RoleDefinition(agent, "", "", None, output_schema=True)
+        for agent in agents
+        if agent not in roles
+    }
+    warn_of_flow(findings, flow, paths=reader.paths, roles=roles)
+    closure = {node.hash: node for used in reader.used.values() for node in used.nodes}
+    return FlowDefinition(reader.nodes, language, list(closure.values())), added
+
+
+class _FlowReader:
+    """Reads the nodes of one file into a table."""
+
+    def __init__(
+        self, findings: Findings, name: str, language: str, surroundings: Surroundings
+    ) -> None:
+        self.nodes: dict[str, dict[str, Any]] = {}
+        self.paths: dict[str, DocumentPath] = {}
+        self.used: dict[str, UsedWorkflow] = {}
+        self._findings = findings
+        self._name = name
+        self._find_used = surroundings.find_used
+        self._fields = FieldReader(findings, language, surroundings.check_text)
+        self._ids: dict[str, str] = {}
+
+    def read(self, path: DocumentPath, value: Any, place: str, around: _Around) -> None:
+        """Read the node *value* into *place*, then those below it."""
+        if not self._has_room(path, place):
+            return
+        kind = self._read_kind(path, value)
+        if kind is None:
+            return
+        fields = self._findings.read_fields(path, self._known(path, value, kind), KEYS[kind]) or {}
+        self.paths[place] = path
+        self.nodes[place] = {"type": kind}
+        self.nodes[place] |= self._fields.read(path, kind, fields, names=around.names)
+        self._check_id(path, place)
+        around = self._inside(path, place, around)
+        for key in _LISTS:
+            if key in KEYS[kind]:
+                self._read_list(path, key, fields.get(key), place, around)
+
+    def _has_room(self, path: DocumentPath, place: str) -> bool:
+        if level(place) > MAX_LEVELS:
+            self._findings.add(path, f"is nested deeper than {MAX_LEVELS} levels")
+            return False
+        if len(self.nodes) >= MAX_NODES:
+            if len(self.nodes) == MAX_NODES and "" not in self._ids:
+                self._ids[""] = place
+                self._findings.add(path, f"is one node too many: at most {MAX_NODES:,} are allowed")
+            return False
+        return True
+
+    def _read_kind(self, path: DocumentPath, value: Any) -> str | None:
+        if not isinstance(value, dict):
+            self._findings.add(path, f"must be a container or an agent, not {yaml_kind(value)}")
+            return None
+        kind = value.get("type")
+        if kind is None:
+            self._findings.add(path, f"'type' is missing: one of {', '.join(KINDS)}")
+            return None
+        if not isinstance(kind, str) or kind not in KINDS:
+            told = shown(kind) if isinstance(kind, str) else yaml_kind(kind)
+            message = f"no type is {told}; {suggestion(str(kind), KINDS)}"
+            self._findings.add((*path, "type"), message)
+            return None
+        return kind
+
+    def _known(self, path: DocumentPath, value: dict[str, Any], kind: str) -> dict[str, Any]:
+        """Return *value* without the keys that only other types have, which are findings."""
+        kept: dict[str, Any] = {}
+        for key, item in value.items():
+            others = [] if key in KEYS[kind] else kinds_with(key)
+            if others:
+                only = ", ".join(others)
+                self._findings.add((*path, key), f"{key!r} is not for {kind}, but for {only}")
+            else:
+                kept[key] = item
+        return kept
+
+    def _check_id(self, path: DocumentPath, place: str) -> None:
+        named = self.nodes[place].get("id")
+        if named is None:
+            return
+        if named in self._ids:
+            self._findings.add((*path, "id"), f"a second node with the id {shown(named)}")
+        self._ids[named] = place
+
+    def _inside(self, path: DocumentPath, place: str, around: _Around) -> _Around:
+        fields = self.nodes[place]
+        names = around.names
+        if fields["type"] == "map":
+            names = (*names, str(fields.get("as", "item")))
+        nesting = around.nesting + (fields["type"] in SPLITTING)
+        inner = self._bind(path, place) if "use" in fields else 0
+        if nesting + inner > MAX_NESTING and around.nesting <= MAX_NESTING:
+            self._findings.add(
+                path, f"{nesting + inner} threads would lie in one another; at most {MAX_NESTING}"
+            )
+        return _Around(names, nesting)
+
+    def _bind(self, path: DocumentPath, place: str) -> int:
+        """Bind ``use`` to a stored workflow, and return how deep its threads nest."""
+        fields, path = self.nodes[place], (*path, "use")
+        named = fields["use"]
+        if named == self._name:
+            self._findings.add(path, f"workflow {named} cannot contain itself")
+            return 0
+        found = self.used.get(named) or self._find_used(named)
+        if isinstance(found, str):
+            self._findings.add(path, found)
+            return 0
+        if self._name in found.list_names():
+            self._findings.add(
+                path, f"workflow {self._name} cannot contain itself: {named} contains it"
+            )
+            return 0
+        try:
+            nesting = found.nesting()
+        except BadFlow as error:
+            self._findings.add(path, f"workflow {named} cannot be read: {error}")
+            return 0
+        self.used[named] = found
+        fields["workflow"] = reference(found.hash)
+        return nesting
+
+    def _read_list(
+        self, path: DocumentPath, key: str, value: Any, place: str, around: _Around
+    ) -> None:
+        if value is None:
+            if key == "nodes":
+                self._findings.add(path, "'nodes' is missing: a list of what it runs")
+            return
+        path = (*path, key)
+        if not isinstance(value, list) or not value:
+            told = "an empty list" if isinstance(value, list) else yaml_kind(value)
+            self._findings.add(path, f"must be a list of containers and agents, not {told}")
+            return
+        mark = "e" if key == "else" else ""
+        for index, item in enumerate(value):
+            self.read((*path, index), item, f"{place}/{mark}{index}", around)
+
+
+def read_language(findings: Findings, fields: Mapping[str, Any]) -> str | None:
+    """Read ``language``, which stands beside ``root``."""
+    value = fields.get("language")
+    if value is None or value in LANGUAGES:
+        return value
+    told = shown(value) if isinstance(value, str) else yaml_kind(value)
+    findings.add(("language",), f"must be {' or '.join(LANGUAGES)}, not {told}")
+    return None

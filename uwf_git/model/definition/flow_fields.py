@@ -1,0 +1,226 @@
+"""The fields of one container or agent in a workflow file, and what they may hold."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from uwf_git.model.definition.findings import DocumentPath, Findings, shown, yaml_kind
+from uwf_git.model.definition.roles import SENTINELS
+from uwf_git.model.definition.surroundings import CheckText, FlowText
+from uwf_git.model.workflow_name import check_name
+
+_ALL = ("type", "id", "name", "description", "onError")
+_TRIED = ("retries", "timeout")
+_SPLIT = ("join", "merge", "tolerate")
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "agent": (*_ALL, *_TRIED, "agentId", "input", "output"),
+    "sequential": (*_ALL, *_TRIED, "nodes"),
+    "parallel": (*_ALL, *_TRIED, "nodes", *_SPLIT),
+    "loop": (*_ALL, *_TRIED, "nodes", "condition", "maxIterations", "onExhausted"),
+    "conditional": (*_ALL, *_TRIED, "nodes", "else", "condition"),
+    "map": (*_ALL, *_TRIED, "nodes", "over", "as", "output", *_SPLIT),
+    "workflow": (*_ALL, "use", "input", "output", *_SPLIT),
+}
+"""The keys of each type (seed 004, and what uwf adds)."""
+
+POLICIES = ("error", "first", "last", "collect", "append")
+_NEEDED = {"agent": "agentId", "conditional": "condition", "map": "over", "workflow": "use"}
+_CHOICES = {
+    "onError": ("stop", "continue", "retry"),
+    "onExhausted": ("stop", "continue"),
+    "join": ("all", "any"),
+}
+# Those of expressions, and the words of JavaScript that one could take for a name.
+_TAKEN = (
+    *("state", "iteration", "prompt", "depth"),
+    *("true", "false", "null", "undefined", "NaN", "Infinity", "typeof", "Array", "Object"),
+)
+_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
+_ALONE = re.compile(r"\s*\$\{.*\}\s*", re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_LONGEST_LABEL = 200
+_LONGEST_TIMEOUT_MS = 365 * 24 * 3600 * 1000
+# Deeper than any input needs, and far from the stack's end.
+_DEEPEST_INPUT = 200
+
+
+def kinds_with(key: str) -> list[str]:
+    """List the types that have *key*."""
+    return [kind for kind, keys in KEYS.items() if key in keys]
+
+
+class FieldReader:
+    """Checks the fields of the nodes of one file."""
+
+    def __init__(self, findings: Findings, language: str, check_text: CheckText) -> None:
+        self._findings = findings
+        self._language = language
+        self._check_text = check_text
+        self._names: tuple[str, ...] = ()
+        self._readers: dict[str, Callable[[DocumentPath, Any], bool]] = {
+            **dict.fromkeys(("id", "name"), self._is_label),
+            "description": self._is_text,
+            "agentId": self._is_agent,
+            "input": self._is_input,
+            "output": self._is_output,
+            "condition": self._is_expression,
+            "over": self._is_over,
+            "maxIterations": self._is_bound,
+            "as": self._is_item_name,
+            "use": self._is_label,
+            "merge": self._is_merge,
+            **dict.fromkeys(("tolerate", "retries"), self._is_natural),
+            "timeout": self._is_timeout,
+            **dict.fromkeys(_CHOICES, self._is_choice),
+        }
+
+    def read(
+        self, path: DocumentPath, kind: str, fields: Mapping[str, Any], *, names: tuple[str, ...]
+    ) -> dict[str, Any]:
+        """Return those of *fields* that a node of *kind* keeps; others are findings.
+
+        *names* are the items of the maps around it.
+        """
+        self._names = names
+        needed = _NEEDED.get(kind)
+        if needed is not None and needed not in fields:
+            self._findings.add(path, f"{needed!r} is missing")
+        if kind == "workflow" and fields.get("onError") == "retry":
+            self._findings.add(
+                (*path, "onError"),
+                "a workflow is not tried again as a whole; its agents have retries of their own",
+            )
+        if kind == "loop" and "onExhausted" in fields and "condition" not in fields:
+            self._findings.add(
+                (*path, "onExhausted"), "needs a condition: without one a loop ends at its bound"
+            )
+        return {
+            key: value
+            for key, value in fields.items()
+            if key in self._readers and self._readers[key]((*path, key), value)
+        }
+
+    def _add(self, path: DocumentPath, message: str) -> bool:
+        self._findings.add(path, message)
+        return False
+
+    def _is_text(self, path: DocumentPath, value: Any) -> bool:
+        return self._findings.read_text(path, value) is not None
+
+    def _is_label(self, path: DocumentPath, value: Any) -> bool:
+        if not self._is_text(path, value):
+            return False
+        if not value.strip() or len(value) > _LONGEST_LABEL or _CONTROL.search(value):
+            message = f"must be one line of 1 to {_LONGEST_LABEL} characters"
+            return self._add(path, message)
+        return True
+
+    def _is_agent(self, path: DocumentPath, value: Any) -> bool:
+        if not self._is_text(path, value):
+            return False
+        problem = check_name(value)
+        if value in SENTINELS:
+            problem = "it is an end of a graph"
+        if problem:
+            return self._add(path, f"{shown(value)} cannot be an agent's name: {problem}")
+        return True
+
+    def _is_output(self, path: DocumentPath, value: Any) -> bool:
+        if not self._is_label(path, value):
+            return False
+        if value == "iteration":
+            return self._add(path, "iteration is set by uwf; choose another key")
+        return True
+
+    def _is_choice(self, path: DocumentPath, value: Any) -> bool:
+        choices = _CHOICES[str(path[-1])]
+        if isinstance(value, str) and value in choices:
+            return True
+        told = shown(value) if isinstance(value, str) else yaml_kind(value)
+        return self._add(path, f"must be {_either(choices)}, not {told}")
+
+    def _is_natural(self, path: DocumentPath, value: Any) -> bool:
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return True
+        return self._add(path, "must be a whole number, 0 or more")
+
+    def _is_timeout(self, path: DocumentPath, value: Any) -> bool:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and 0 < value <= _LONGEST_TIMEOUT_MS:
+            return True
+        return self._add(path, "must be a number of milliseconds above 0, of at most a year")
+
+    def _is_item_name(self, path: DocumentPath, value: Any) -> bool:
+        if not self._is_text(path, value):
+            return False
+        if not _NAME.fullmatch(value) or value in _TAKEN or value in self._names:
+            return self._add(
+                path,
+                f"{shown(value)} cannot name an item: it has to be letters, digits and "
+                "underscores, and no name that expressions have already",
+            )
+        return True
+
+    def _is_merge(self, path: DocumentPath, value: Any) -> bool:
+        if isinstance(value, dict):
+            # A list: every one is to be reported.
+            found = [self._is_policy((*path, key), each) for key, each in value.items()]
+            return all(found)
+        return self._is_policy(path, value)
+
+    def _is_policy(self, path: DocumentPath, value: Any) -> bool:
+        if path[-1] == "iteration":
+            return self._add(path, "iteration is set by uwf and never merged")
+        if isinstance(value, str) and value in POLICIES:
+            return True
+        told = shown(value) if isinstance(value, str) else yaml_kind(value)
+        return self._add(path, f"must be {_either(POLICIES)}, not {told}")
+
+    def _is_bound(self, path: DocumentPath, value: Any) -> bool:
+        if isinstance(value, str) and _ALONE.fullmatch(value):
+            return self._is_right(path, FlowText("template", value, self._language, self._names))
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+            return True
+        return self._add(path, "must be a whole number of at least 1, or one as ${state.key}")
+
+    def _is_expression(self, path: DocumentPath, value: Any) -> bool:
+        if isinstance(value, bool):
+            return self._add(path, f"must be an expression, not {yaml_kind(value)}; quote it")
+        if not self._is_text(path, value):
+            return False
+        if not value.strip():
+            return self._add(path, "is empty")
+        return self._is_right(path, FlowText("expression", value, self._language, self._names))
+
+    def _is_over(self, path: DocumentPath, value: Any) -> bool:
+        if isinstance(value, list):
+            return self._add(path, "must be an expression, as \"['a', 'b']\" or state.key")
+        if isinstance(value, str) and _ALONE.fullmatch(value):
+            return self._is_right(path, FlowText("template", value, self._language, self._names))
+        return self._is_expression(path, value)
+
+    def _is_input(self, path: DocumentPath, value: Any) -> bool:
+        if isinstance(value, str | dict):
+            return self._are_templates(path, value)
+        return self._add(path, f"must be text or a mapping, not {yaml_kind(value)}")
+
+    def _are_templates(self, path: DocumentPath, value: Any) -> bool:
+        """Check the texts in an input, as deep as they may lie."""
+        if isinstance(value, str):
+            return self._is_right(path, FlowText("template", value, self._language, self._names))
+        if isinstance(value, dict | list):
+            if len(path) > _DEEPEST_INPUT:
+                return self._add(path, "is nested too deeply")
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            found = [self._are_templates((*path, key), each) for key, each in items]
+            return all(found)
+        return True
+
+    def _is_right(self, path: DocumentPath, text: FlowText) -> bool:
+        problem = self._check_text(text)
+        return True if problem is None else self._add(path, problem)
+
+
+def _either(choices: tuple[str, ...]) -> str:
+    return f"{', '.join(choices[:-1])} or {choices[-1]}"

@@ -1,0 +1,193 @@
+"""Flows as values: the containers and agents of a Flow node, by their places.
+
+A place is the way from the top: indexes joined by ``/``, with ``e`` before one below ``else``. The
+root is ``0``; what was appended is ``1``, ``2``, … Source: FORMAT.md, "Flow".
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, get_args
+
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.references import find_reference
+
+Kind = Literal["agent", "sequential", "parallel", "loop", "conditional", "map", "workflow"]
+
+KINDS: tuple[str, ...] = get_args(Kind)
+SPLITTING: frozenset[str] = frozenset({"parallel", "map", "workflow"})
+"""The kinds whose nodes run in threads of their own."""
+
+HOLDING: frozenset[str] = frozenset({"sequential", "parallel", "loop", "conditional", "map"})
+"""The kinds that hold nodes."""
+
+STOPS: frozenset[str] = frozenset({"agent", *SPLITTING})
+"""The kinds at which a thread stops for work to be done."""
+
+MAX_NODES = 1_000
+MAX_LEVELS = 32
+MAX_NESTING = 16
+"""How many threads may lie in one another."""
+
+DEFAULT_BOUND = 100
+"""The passes of a loop without ``maxIterations`` (seed 004)."""
+
+ROOT = "0"
+
+_PLACE = re.compile(r"(?:0|[1-9][0-9]{0,3})(?:/e?(?:0|[1-9][0-9]{0,3}))*")
+
+
+class BadFlow(ValueError):
+    """The payload is no Flow that this uwf can read."""
+
+
+class FlowNode(NamedTuple):
+    """One container or agent."""
+
+    place: str
+    kind: Kind
+    fields: Mapping[str, Any]
+    """As in the file, without ``type``, ``nodes`` and ``else``."""
+
+    @property
+    def label(self) -> str:
+        """The name for people: ``id``, else ``name``, ``agentId`` or the type."""
+        fields = self.fields
+        return str(fields.get("id") or fields.get("name") or fields.get("agentId") or self.kind)
+
+    @property
+    def agent(self) -> str:
+        """The role that plays this agent."""
+        return str(self.fields["agentId"])
+
+    @property
+    def output(self) -> str:
+        """The key of the state that gets the result."""
+        named = self.fields["agentId"] if self.kind == "agent" else self.label
+        return str(self.fields.get("output", f"{named}Output"))
+
+    @property
+    def item(self) -> str:
+        """The key of the state that holds an item of this map, and its name in expressions."""
+        return str(self.fields.get("as", "item"))
+
+    @property
+    def literal_bound(self) -> int | None:
+        """The most passes of this loop; None if the state decides, when it is needed."""
+        bound = self.fields.get("maxIterations", DEFAULT_BOUND)
+        return bound if isinstance(bound, int) else None
+
+    @property
+    def workflow(self) -> NodeHash | None:
+        """The Workflow node that a ``workflow`` runs."""
+        return find_reference(self.fields.get("workflow"))
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The table of a flow. Every lookup takes the same time, however many nodes there are."""
+
+    nodes: Mapping[str, FlowNode]
+    """By place, in the order of the file."""
+
+    language: str = "javascript"
+    """Of the conditions and templates: ``javascript`` or ``jsonata``."""
+
+    def children(self, place: str, *, of_else: bool = False) -> list[str]:
+        """List the places directly below *place*: those of ``nodes``, or of ``else``."""
+        return list(self.list_from(f"{place}/{'e' if of_else else ''}0"))
+
+    def has_else(self, place: str) -> bool:
+        """Check whether the conditional at *place* has an ``else``."""
+        return f"{place}/e0" in self.nodes
+
+    def next_sibling(self, place: str) -> str | None:
+        """Return the place after *place* in the same list, or None."""
+        up, slash, last = place.rpartition("/")
+        mark = "e" if last.startswith("e") else ""
+        after = f"{up}{slash}{mark}{int(last.removeprefix('e')) + 1}"
+        return after if after in self.nodes else None
+
+    @cached_property
+    def passable(self) -> frozenset[str]:
+        """The places that conditions may lead through without a stop for an agent or a split."""
+        found: set[str] = set()
+        for place in sorted(self.nodes, key=lambda each: each.count("/"), reverse=True):
+            kind = self.nodes[place].kind
+            if kind in STOPS:
+                continue
+            through = all(child in found for child in self.children(place))
+            if kind == "conditional":
+                otherwise = self.children(place, of_else=True)
+                through = through or all(child in found for child in otherwise)
+            if through:
+                found.add(place)
+        return frozenset(found)
+
+    @cached_property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that its agents need, each once, in the order of the file."""
+        agents = (node.agent for node in self.nodes.values() if node.kind == "agent")
+        return tuple(dict.fromkeys(agents))
+
+    def list_from(self, first: str) -> Iterator[str]:
+        """Yield *first* and the places after it in the same list; none if there is no *first*."""
+        place: str | None = first if first in self.nodes else None
+        while place is not None:
+            yield place
+            place = self.next_sibling(place)
+
+
+def parent(place: str) -> str | None:
+    """Return the place of the container around *place*; None at the top."""
+    return place.rpartition("/")[0] or None
+
+
+def level(place: str) -> int:
+    """Return how deep *place* lies: 1 at the top."""
+    return place.count("/") + 1
+
+
+def parse_flow(payload: Any) -> Flow:
+    """Read the payload of a Flow node.
+
+    Raises:
+        BadFlow: it has no root, a gap, too many nodes or levels, or a node that its kind cannot
+            have.
+    """
+    try:
+        table = {str(place): dict(fields) for place, fields in payload["nodes"].items()}
+        nodes = {
+            place: FlowNode(place, fields.pop("type"), fields) for place, fields in table.items()
+        }
+        language = payload.get("language", "javascript")
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BadFlow(f"no table of nodes: {error!r:.60}") from error
+    if ROOT not in nodes or len(nodes) > MAX_NODES:
+        raise BadFlow(f"{len(nodes)} nodes, of at most {MAX_NODES:,}, and one has to be the root")
+    for node in nodes.values():
+        _check(node, nodes)
+    return Flow(nodes, language)
+
+
+def _check(node: FlowNode, nodes: Mapping[str, FlowNode]) -> None:
+    place, fields = node.place, node.fields
+    if node.kind not in KINDS or not _PLACE.fullmatch(place) or level(place) > MAX_LEVELS:
+        raise BadFlow(f"no place of a node: {place:.60}")
+    up, slash, last = place.rpartition("/")
+    index, mark = int(last.removeprefix("e")), "e" if last.startswith("e") else ""
+    if index and f"{up}{slash}{mark}{index - 1}" not in nodes:
+        raise BadFlow(f"no node before {place}")
+    if slash and (up not in nodes or nodes[up].kind not in HOLDING):
+        raise BadFlow(f"nothing holds {place}")
+    if mark and nodes[up].kind != "conditional":
+        raise BadFlow(f"{up} has no else")
+    if node.kind in HOLDING and f"{place}/0" not in nodes:
+        raise BadFlow(f"{place} holds nothing")
+    required = {"agent": "agentId", "conditional": "condition", "map": "over", "workflow": "use"}
+    needed = required.get(node.kind)
+    if needed is not None and not fields.get(needed):
+        raise BadFlow(f"{place} has no {needed}")
+    if node.kind == "workflow" and node.workflow is None:
+        raise BadFlow(f"{place} names no workflow")
