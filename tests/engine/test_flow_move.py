@@ -1,0 +1,205 @@
+import random
+from itertools import islice
+
+import pytest
+from flow_trees import Tree, as_flow, entries, interpret, trees
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.engine.flow_move import (
+    MOST_NODES,
+    LoopExhausted,
+    NoStop,
+    count_passes,
+    find_given_up,
+    next_move,
+)
+from uwf_git.engine.flow_possible import is_possible
+from uwf_git.model.flow import SPLITTING, Flow, FlowNode
+from uwf_git.model.position import Position, parse_position
+
+LONG = 60
+"""As many stops are compared: flows with loops in loops may have many."""
+
+
+class Chance:
+    """Answers by chance, the same for the same question."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def is_true(self, node: FlowNode, iteration: int) -> bool:
+        return random.Random(f"{self._seed} {node.place} {iteration}").random() < 0.5
+
+    def count_bound(self, node: FlowNode, iteration: int) -> int:
+        return random.Random(f"{self._seed} {node.place} {iteration} bound").randint(1, 4)
+
+
+class Told:
+    """Answers as told, in order."""
+
+    def __init__(self, answers: str = "", *, bound: int = 0) -> None:
+        self._answers = [each == "y" for each in answers.split()]
+        self._bound = bound
+        self.asked: list[tuple[str, int]] = []
+
+    def is_true(self, node: FlowNode, iteration: int) -> bool:
+        self.asked.append((node.place, iteration))
+        return self._answers.pop(0)
+
+    def count_bound(self, _node: FlowNode, _iteration: int) -> int:
+        return self._bound
+
+
+def walk(flow: Flow, ask: Chance | Told, entry: Position | None = None) -> list[Position]:
+    found: list[Position] = []
+    at: Position | None = None
+    while len(found) < LONG:
+        move = next_move(flow, at, ask, entry=entry)
+        assert (move.at is None) == (move.kind == "end")
+        if move.at is None:
+            break
+        assert (move.kind == "split") == (flow.nodes[move.at.place].kind in SPLITTING)
+        found.append(move.at)
+        at = move.at
+    return found
+
+
+AGENT: Tree = {"type": "agent", "agentId": "a"}
+NEVER: Tree = {"type": "conditional", "condition": "x", "nodes": [AGENT]}
+
+
+def loop(*nodes: Tree, **fields: object) -> Tree:
+    return {"type": "loop", "condition": "x", **fields, "nodes": list(nodes)}
+
+
+@given(st.lists(trees, min_size=1, max_size=2), st.integers(0, 1000), st.data())
+def test_it_comes_to_the_same_places_as_a_naive_interpreter(
+    roots: list[Tree], seed: int, data: st.DataObject
+) -> None:
+    flow, ask = as_flow(*roots), Chance(seed)
+    entry = data.draw(st.sampled_from(entries(flow)))
+    expected = list(islice(interpret(flow, ask.is_true, ask.count_bound, entry), LONG))
+
+    found = walk(flow, ask, entry)
+
+    assert [str(each) for each in found] == expected
+    assert sorted(found, key=Position.order) == found, "positions only grow"
+    assert len({each.order() for each in found}) == len(found)
+
+
+@given(st.lists(trees, min_size=1, max_size=2), st.integers(0, 1000), st.data())
+def test_each_move_is_one_that_is_possible(
+    roots: list[Tree], seed: int, data: st.DataObject
+) -> None:
+    flow, ask = as_flow(*roots), Chance(seed)
+    entry = data.draw(st.sampled_from(entries(flow)))
+    at: Position | None = None
+    for position in walk(flow, ask, entry):
+        assert is_possible(flow, at, position, entry=entry), (at, position)
+        at = position
+    following = next_move(flow, at, ask, entry=entry).at
+    assert is_possible(flow, at, following, entry=entry)
+
+
+def test_what_is_asked_when() -> None:
+    flow = as_flow(loop({**NEVER, "else": [AGENT]}, AGENT, maxIterations=2))
+    ask = Told("y y n")
+
+    found = walk(flow, ask)
+
+    assert [str(each) for each in found] == ["0.1/0/0", "0.1/1", "0.2/0/e0", "0.2/1"]
+    # A conditional reads the passes done before this one, a loop's own condition this one as well;
+    # at the bound nothing is asked.
+    assert ask.asked == [("0/0", 0), ("0", 1), ("0/0", 1)]
+
+
+def test_a_loop_without_condition_runs_to_its_bound() -> None:
+    flow = as_flow({"type": "loop", "nodes": [AGENT], "maxIterations": 3})
+    assert [str(each) for each in walk(flow, Told())] == ["0.1/0", "0.2/0", "0.3/0"]
+
+
+def test_a_bound_of_the_state_is_asked_each_time() -> None:
+    flow = as_flow({"type": "loop", "nodes": [AGENT], "maxIterations": "${x}"})
+    at = parse_position("0.7/0")
+    assert next_move(flow, at, Told(bound=8)).at == parse_position("0.8/0")
+    assert next_move(flow, at, Told(bound=7)).kind == "end"
+
+
+def test_the_end_of_a_loop_does_not_end_what_is_around_it() -> None:
+    flow = as_flow(loop(loop(AGENT), AGENT), AGENT)
+    assert next_move(flow, parse_position("0.1/0.4/0"), Told("n")).at == parse_position("0.1/1")
+    assert next_move(flow, parse_position("0.1/1"), Told("n")).at == parse_position("1")
+
+
+def test_a_loop_that_must_not_be_exhausted_refuses_the_move_out() -> None:
+    flow = as_flow(loop(AGENT, maxIterations=2, onExhausted="stop", name="tidy"))
+    at = parse_position("0.2/0")
+    assert next_move(flow, at, Told("n")).kind == "end"
+    with pytest.raises(LoopExhausted, match="loop tidy at 0 made 2 passes"):
+        next_move(flow, at, Told("y"))
+
+
+def test_a_flow_that_reaches_no_agent_is_an_error() -> None:
+    flow = as_flow(loop(NEVER, maxIterations=MOST_NODES))
+
+    class Round:
+        def is_true(self, node: FlowNode, _iteration: int) -> bool:
+            return node.kind == "loop"
+
+        def count_bound(self, _node: FlowNode, _iteration: int) -> int:
+            raise AssertionError("it is literal")
+
+    with pytest.raises(NoStop, match="reached no agent"):
+        next_move(flow, None, Round())
+
+
+def test_a_move_after_many_steps_costs_what_it_costs_after_few() -> None:
+    flow = as_flow(loop(AGENT, loop(AGENT), maxIterations=10**9))
+
+    def count_questions(passes: int) -> int:
+        ask = Told("y y")
+        next_move(flow, parse_position(f"0.{passes}/1.{passes % 99 + 1}/0"), ask)
+        return len(ask.asked)
+
+    assert count_questions(10_000) == count_questions(10) == 1
+
+
+@pytest.mark.parametrize(
+    ("at", "passes"), [("0.3/0", 2), ("0.3/1.5/0", 4), ("0.3/2/0", 2), ("1", 0)]
+)
+def test_iteration_is_the_passes_done_of_the_innermost_loop(at: str, passes: int) -> None:
+    flow = as_flow(loop(AGENT, loop(AGENT), {"type": "sequential", "nodes": [AGENT]}), AGENT)
+    assert count_passes(flow, parse_position(at)) == passes
+
+
+@pytest.mark.parametrize(
+    ("at", "entry", "given_up"),
+    [
+        ("0.2/0", None, "0"),
+        ("0.2/1/0", None, "0.2/1"),
+        ("0.2/1/1", None, "0.2/1/1"),
+        ("0.2/2/0/0", "0.2/2/0", "0.2/2/0"),
+        ("0.2/2/1", "0.2/2/1", None),
+        ("0.2/3.4/0", "0.2/3.4", None),
+        ("1", None, None),
+    ],
+)
+def test_the_nearest_place_upward_that_continues_is_given_up(
+    at: str, entry: str | None, given_up: str | None
+) -> None:
+    goes_on = {"onError": "continue"}
+    brave = {"type": "sequential", "nodes": [AGENT, {**AGENT, **goes_on}], **goes_on}
+    flow = as_flow(
+        loop(
+            AGENT,
+            brave,
+            {"type": "parallel", "nodes": [brave, AGENT], **goes_on},
+            {"type": "map", "over": "x", "nodes": [AGENT], **goes_on},
+            **goes_on,
+        ),
+        AGENT,
+    )
+    begun = None if entry is None else parse_position(entry)
+    found = find_given_up(flow, parse_position(at), entry=begun)
+    assert (None if found is None else str(found)) == given_up

@@ -1,0 +1,130 @@
+"""Random flows, and a naive interpreter of them: it recurses, and remembers nothing but the way."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hypothesis import strategies as st
+
+from uwf_git.model.flow import STOPS, Flow, FlowNode, parse_flow
+from uwf_git.model.position import Position, parse_position
+
+Tree = dict[str, Any]
+
+_agents = st.just({"type": "agent", "agentId": "a"})
+_leaves = st.one_of(
+    _agents,
+    _agents,
+    st.just({"type": "workflow", "use": "w", "workflow": {"$ref": "CW88EZYEDTXG5"}}),
+)
+
+
+def _containers(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
+    lists = st.lists(inner, min_size=1, max_size=3)
+    return st.one_of(
+        st.fixed_dictionaries({"type": st.just("sequential"), "nodes": lists}),
+        st.fixed_dictionaries({"type": st.just("parallel"), "nodes": lists}),
+        st.fixed_dictionaries({"type": st.just("map"), "over": st.just("x"), "nodes": lists}),
+        st.fixed_dictionaries(
+            {"type": st.just("loop"), "nodes": lists},
+            optional={
+                "condition": st.just("x"),
+                "maxIterations": st.sampled_from([1, 2, 3, "${x}"]),
+            },
+        ),
+        st.fixed_dictionaries(
+            {"type": st.just("conditional"), "condition": st.just("x"), "nodes": lists},
+            optional={"else": lists},
+        ),
+    )
+
+
+trees = st.recursive(_leaves, _containers, max_leaves=12)
+
+
+def flatten(tree: Tree, place: str = "0") -> dict[str, Any]:
+    """Return the table of *tree*."""
+    table = {place: {key: value for key, value in tree.items() if key not in ("nodes", "else")}}
+    for key, mark in (("nodes", ""), ("else", "e")):
+        for number, inner in enumerate(tree.get(key, ())):
+            table |= flatten(inner, f"{place}/{mark}{number}")
+    return table
+
+
+def as_flow(*roots: Tree) -> Flow:
+    """Return the flow of *roots*: the root, and what was appended to it."""
+    table: dict[str, Any] = {}
+    for number, tree in enumerate(roots):
+        table |= flatten(tree, str(number))
+    return parse_flow({"nodes": table})
+
+
+def entries(flow: Flow) -> list[Position | None]:
+    """List where threads of *flow* may begin: all branches, and two items of each map."""
+    found: list[Position | None] = [None]
+    for place, node in flow.nodes.items():
+        if node.kind == "parallel":
+            found += [in_passes(flow, child) for child in flow.children(place)]
+        elif node.kind == "map":
+            found += [in_passes(flow, place).in_turn(item) for item in (0, 2)]
+    return found
+
+
+def in_passes(flow: Flow, place: str) -> Position:
+    """Return a position of *place*, with pass 1 and item 1 on the way."""
+    parts = list(parse_position(place).parts)
+    for number in range(len(parts) - 1):
+        above = "/".join(place.split("/")[: number + 1])
+        if flow.nodes[above].kind in ("loop", "map"):
+            parts[number] = parts[number]._replace(turn=1)
+    return Position(tuple(parts))
+
+
+Says = Callable[[FlowNode, int], bool]
+Bound = Callable[[FlowNode, int], int]
+
+
+def interpret(flow: Flow, says: Says, bound: Bound, entry: Position | None = None) -> Iterator[str]:
+    """Yield where a thread of *flow* stops, as a child would that knows recursion alone."""
+    if entry is None:
+        for place in flow.list_from("0"):
+            yield from _run(flow, place, place, 0, says, bound)
+    elif entry.turn is None:
+        yield from _run(flow, entry.place, str(entry), _passes(flow, entry), says, bound)
+    else:
+        for number, place in enumerate(flow.children(entry.place)):
+            yield from _run(flow, place, f"{entry}/{number}", _passes(flow, entry), says, bound)
+
+
+def _passes(flow: Flow, entry: Position) -> int:
+    loops = [
+        part.turn
+        for number, part in enumerate(entry.parts[:-1])
+        if flow.nodes[Position(entry.parts[: number + 1]).place].kind == "loop"
+    ]
+    return (loops[-1] or 1) - 1 if loops else 0
+
+
+def _run(  # noqa: PLR0913, PLR0917 (one frame of a plain recursion)
+    flow: Flow, place: str, at: str, passes: int, says: Says, bound: Bound
+) -> Iterator[str]:
+    node = flow.nodes[place]
+
+    def run_all(below: str, mark: str, passes: int) -> Iterator[str]:
+        for number, child in enumerate(flow.children(place, of_else=bool(mark))):
+            yield from _run(flow, child, f"{below}/{mark}{number}", passes, says, bound)
+
+    if node.kind in STOPS:
+        yield at
+    elif node.kind == "sequential":
+        yield from run_all(at, "", passes)
+    elif node.kind == "conditional":
+        mark = "" if says(node, passes) else "e"
+        yield from run_all(at, mark, passes)
+    else:
+        done = 0
+        while True:
+            done += 1
+            yield from run_all(f"{at}.{done}", "", done - 1)
+            most = node.literal_bound or bound(node, done)
+            if done >= most or ("condition" in node.fields and not says(node, done)):
+                break

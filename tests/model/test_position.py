@@ -1,0 +1,126 @@
+import random
+
+import pytest
+from flow_trees import as_flow
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.model.position import NotAPosition, Part, Position, fits, parse_position
+
+parts = st.builds(
+    Part, st.booleans(), st.integers(0, 10**6), st.one_of(st.none(), st.integers(0, 10**14))
+)
+positions = st.lists(parts, min_size=1, max_size=32).map(lambda each: Position(tuple(each)))
+
+
+@given(positions)
+def test_a_position_is_read_as_it_is_written(position: Position) -> None:
+    assert parse_position(str(position)) == position
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "/",
+        "0/",
+        "/0",
+        "00",
+        "0/01",
+        "0.",
+        ".1",
+        "e",
+        "0.01",
+        "0.1.2",
+        "E0",
+        "-1",
+        "٣",
+        "0\n",
+        "0" + "/0" * 32,
+        "9" * 16,
+    ],
+)
+def test_what_is_no_position(text: str) -> None:
+    with pytest.raises(NotAPosition):
+        parse_position(text)
+
+
+def test_the_parts_of_a_position() -> None:
+    position = parse_position("0.3/1.2/e0")
+    assert [(each.is_else, each.number, each.turn) for each in position.parts] == [
+        (False, 0, 3),
+        (False, 1, 2),
+        (True, 0, None),
+    ]
+    assert position.place == "0/1/e0"
+    assert str(position.up) == "0.3/1"
+    assert parse_position("0").up is None
+    assert str(position.next_sibling()) == "0.3/1.2/e1"
+    assert str(position.child(2, is_else=True)) == "0.3/1.2/e0/e2"
+    assert str(position.in_turn(4).child(0)) == "0.3/1.2/e0.4/0"
+    assert position.in_turn(4).turn == 4
+    assert position.in_turn(4).without_turn() == position
+
+
+def test_positions_grow_and_a_container_comes_after_all_inside_it() -> None:
+    texts = [
+        "0.1/0",
+        "0.1/1.1/0",
+        "0.1/1.2/0",
+        "0.1/1.10/0",
+        "0.1/1",
+        "0.1/2/0",
+        "0.1/2/e0",
+        "0.1/2",
+        "0.2/0",
+        "0.9/10",
+        "0.10/2",
+        "0",
+        "1",
+    ]
+    read = [parse_position(text) for text in texts]
+    found = random.Random(1).sample(read, len(read))
+    assert sorted(found, key=Position.order) == read
+
+
+AGENT = {"type": "agent", "agentId": "a"}
+FLOW = as_flow(
+    {
+        "type": "loop",
+        "maxIterations": 3,
+        "nodes": [
+            {"type": "parallel", "nodes": [AGENT, {"type": "loop", "nodes": [AGENT]}]},
+            {"type": "map", "over": "x", "nodes": [AGENT, AGENT]},
+            {"type": "sequential", "nodes": [AGENT]},
+        ],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("position", "entry", "told"),
+    [
+        ("0", None, True),
+        ("0.2/0", None, True),
+        ("0.2/2/0", None, True),
+        ("0/0", None, False),  # a loop without a pass
+        ("0.0/0", None, False),
+        ("0.2/2.1/0", None, False),  # no loop, and a pass
+        ("0.2/0/0", None, False),  # within a branch
+        ("0.2/1.0/0", None, False),
+        ("0.2/5", None, False),
+        ("0.2/0.1", None, False),
+        ("0.2/0/0", "0.2/0/0", True),
+        ("0.2/0/1.4/0", "0.2/0/1", True),
+        ("0.2/0/1", "0.2/0/1", True),
+        ("0.2/0/0", "0.2/0/1", False),
+        ("0.3/0/0", "0.2/0/0", False),
+        ("0.2/1.0/1", "0.2/1.0", True),
+        ("0.2/1.1/1", "0.2/1.0", False),
+        ("0.2/1.0", "0.2/1.0", False),
+        ("0.2/0", "0.2/0/0", False),
+    ],
+)
+def test_where_a_thread_may_stand(position: str, entry: str | None, *, told: bool) -> None:
+    begun = None if entry is None else parse_position(entry)
+    assert fits(FLOW, parse_position(position), entry=begun) is told
