@@ -6,7 +6,6 @@ root is ``0``; what was appended is ``1``, ``2``, … Source: FORMAT.md, "Flow".
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -84,15 +83,16 @@ class FlowNode(NamedTuple):
         return find_reference(self.fields.get("workflow"))
 
 
-@dataclass(frozen=True)
 class Flow:
-    """The table of a flow. Every lookup takes the same time, however many nodes there are."""
+    """The table of a flow; nobody changes it. A lookup takes the same time in any flow.
 
-    nodes: Mapping[str, FlowNode]
-    """By place, in the order of the file."""
+    *nodes* are by place, in the order of the file; *language* is that of the conditions and
+    templates: ``javascript`` or ``jsonata``.
+    """
 
-    language: str = "javascript"
-    """Of the conditions and templates: ``javascript`` or ``jsonata``."""
+    def __init__(self, nodes: Mapping[str, FlowNode], language: str = "javascript") -> None:
+        self.nodes = nodes
+        self.language = language
 
     def children(self, place: str, *, of_else: bool = False) -> list[str]:
         """List the places directly below *place*: those of ``nodes``, or of ``else``."""
