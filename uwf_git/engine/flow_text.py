@@ -1,14 +1,30 @@
 """Check the texts of a flow: its conditions, ``over``, and the templates of inputs and bounds."""
 
 from uwf_git.engine.expression import check_condition
+from uwf_git.engine.javascript.failure import ExpressionFailed
+from uwf_git.engine.javascript.parser import parse_expression
+from uwf_git.engine.javascript.template import parse_template
 from uwf_git.engine.jsonata_template import BadTemplate, split_template
 from uwf_git.model.definition.surroundings import FlowText
+
+NAMES = ("state", "iteration", "prompt", "depth")
+"""What every text of a flow may read; within maps their items too."""
 
 
 def check_flow_text(text: FlowText) -> str | None:
     """Return what is wrong with *text*, as far as no state is needed to know; None: nothing."""
-    if text.language != "jsonata":
-        return None
+    if text.language == "jsonata":
+        return _check_jsonata(text)
+    parse = parse_expression if text.kind == "expression" else parse_template
+    try:
+        parse(text.text, (*NAMES, *text.names))
+    except ExpressionFailed as error:
+        where = "" if error.position is None else f" (at character {error.position})"
+        return f"{error.problem}{where}"
+    return None
+
+
+def _check_jsonata(text: FlowText) -> str | None:
     if text.kind == "expression":
         return check_condition(text.text)
     try:
