@@ -10,6 +10,7 @@ from uwf_git.engine.flow_move import (
     MOST_NODES,
     LoopExhausted,
     NoStop,
+    PlaceGone,
     count_passes,
     find_given_up,
     next_move,
@@ -203,3 +204,10 @@ def test_the_nearest_place_upward_that_continues_is_given_up(
     begun = None if entry is None else parse_position(entry)
     found = find_given_up(flow, parse_position(at), entry=begun)
     assert (None if found is None else str(found)) == given_up
+
+
+@pytest.mark.parametrize("at", ["2", "0/0", "0.1/5", "0.1", "1.1"])
+def test_a_place_that_is_gone_is_an_error(at: str) -> None:
+    flow = as_flow(loop(AGENT), AGENT)
+    with pytest.raises(PlaceGone, match=f"no place {at}"):
+        next_move(flow, parse_position(at), Told())

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from uwf_git.errors import Refused
 from uwf_git.model.flow import SPLITTING, Flow, FlowNode
-from uwf_git.model.position import Position, parse_position
+from uwf_git.model.position import Position, fits, parse_position
 
 MOST_NODES = 10_000
 """How many nodes one move may pass: loops whose conditions reach no agent must end."""
@@ -39,6 +39,19 @@ class NoStop(Refused):
         super().__init__(
             f"the flow reached no agent after {MOST_NODES:,} nodes; it goes round at {at}",
             hint="a loop needs an agent inside that always runs, or a lower maxIterations",
+            position=str(at),
+        )
+
+
+class PlaceGone(Refused):
+    """The flow has no such place: another one took its place meanwhile."""
+
+    code = "place-gone"
+
+    def __init__(self, at: Position) -> None:
+        super().__init__(
+            f"the flow has no place {at}, where the thread stands",
+            hint="`uwf thread amend ID --workflow FILE` gives it a workflow that has it",
             position=str(at),
         )
 
@@ -81,7 +94,10 @@ def next_move(
     Raises:
         LoopExhausted: a loop may not be left.
         NoStop: there is no agent on the way.
+        PlaceGone: a thread that began at *entry* cannot stand at *at*.
     """
+    if at is not None and not fits(flow, at, entry=entry):
+        raise PlaceGone(at)
     walk = _Walk(flow, ask, entry)
     step = walk.begin() if at is None else walk.leave(at)
     for _count in range(MOST_NODES):

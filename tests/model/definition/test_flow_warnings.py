@@ -38,7 +38,7 @@ def test_two_branches_that_set_the_same_key() -> None:
             6,
             "root",
             (
-                "nodes[0] and nodes[1] both set 'verdict', which is a conflict if they differ; say "
+                "'verdict' is set by nodes[0], nodes[1], which is a conflict if they differ; say "
                 "which counts: merge: {verdict: last}"
             ),
         )

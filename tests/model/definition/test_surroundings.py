@@ -1,7 +1,10 @@
 from workflow_file import read_flow_file
 
+from uwf_git.model.builtin import FLOW, WORKFLOW
 from uwf_git.model.definition.surroundings import Surroundings, UsedWorkflow
-from uwf_git.model.node import Node
+from uwf_git.model.flow import MAX_NESTING
+from uwf_git.model.node import Node, build_node
+from uwf_git.model.references import reference
 from uwf_git.model.workflow import build_workflow
 
 GRAPH = """\
@@ -36,3 +39,19 @@ def test_without_surroundings_nothing_is_checked_and_nothing_found() -> None:
     outside = Surroundings()
     assert outside.name is None
     assert outside.find_used("a") == "no other workflow is known here"
+
+
+def test_a_chain_of_any_length_is_too_deep_and_no_crash() -> None:
+    known = use(GRAPH)
+    nodes = list(known.nodes)
+    for number in range(2_000):
+        place = {"type": "workflow", "use": "w", "workflow": reference(nodes[0].hash)}
+        flow = build_node(FLOW, {"nodes": {"0": place}}, timestamp=0)
+        payload = {
+            "name": f"w{number}",
+            "description": "",
+            "roles": {},
+            "flow": reference(flow.hash),
+        }
+        nodes[:0] = [build_node(WORKFLOW, payload, timestamp=0), flow]
+    assert UsedWorkflow(nodes[0].hash, nodes).nesting() > MAX_NESTING

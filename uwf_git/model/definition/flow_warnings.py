@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from uwf_git.errors import name_some
 from uwf_git.model.definition.definition import RoleDefinition
 from uwf_git.model.definition.findings import DocumentPath, Findings, shown, suggestion
 from uwf_git.model.flow import DEFAULT_BOUND, Flow, FlowNode
@@ -53,10 +54,10 @@ def _warn_of_branches(
     for key, numbers in setters.items():
         settled = key in merge or key in _MERGED_ALWAYS or key.startswith("parallel_")
         if len(numbers) > 1 and not settled:
-            which = " and ".join(f"nodes[{number}]" for number in numbers)
+            which = name_some([f"nodes[{number}]" for number in numbers])
             findings.warn(
                 path,
-                f"{which} both set {shown(key)}, which is a conflict if they differ; say which "
+                f"{shown(key)} is set by {which}, which is a conflict if they differ; say which "
                 f"counts: merge: {{{key}: last}}",
             )
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from uwf_git.model.builtin import FLOW, WORKFLOW
-from uwf_git.model.flow import SPLITTING, BadFlow, parent, parse_flow
+from uwf_git.model.flow import MAX_NESTING, SPLITTING, BadFlow, parent, parse_flow
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
@@ -46,26 +46,29 @@ class UsedWorkflow(NamedTuple):
         nodes = {node.hash: node for node in self.nodes}
         known: dict[NodeHash, int] = {}
 
-        def of_workflow(name: NodeHash | None) -> int:
-            if name is None or name not in nodes:
+        def of_workflow(name: NodeHash | None, level: int) -> int:
+            if name is None or name not in nodes or level > MAX_NESTING:
+                # Below so many it is too deep already.
                 return 0
             if name not in known:
-                known[name] = of_parts(nodes[name])
+                known[name] = of_parts(nodes[name], level + 1)
             return known[name]
 
-        def of_parts(workflow: Node) -> int:
+        def of_parts(workflow: Node, level: int) -> int:
             roles = [
                 find_reference(nodes[target].payload.get("workflow"))
                 for ref in workflow.payload["roles"].values()
                 if (target := find_reference(ref)) is not None and target in nodes
             ]
-            deepest = max((1 + of_workflow(inner) for inner in roles if inner), default=0)
+            deepest = max((1 + of_workflow(inner, level) for inner in roles if inner), default=0)
             flow = find_reference(workflow.payload.get("flow"))
             if flow is None or flow not in nodes or nodes[flow].type != FLOW:
                 return deepest
-            return max(deepest, _nesting_of_flow(nodes[flow], of_workflow))
+            return max(
+                deepest, _nesting_of_flow(nodes[flow], lambda name: of_workflow(name, level))
+            )
 
-        return of_workflow(self.hash)
+        return of_workflow(self.hash, 0)
 
 
 FindUsed = Callable[[str], "UsedWorkflow | str"]
