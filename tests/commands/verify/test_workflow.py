@@ -6,12 +6,16 @@ from commands.world import DEMO, World
 
 from uwf_git.commands.verify.workflow import check_workflow
 from uwf_git.commands.workflow.versions import remove_workflow, rollback_workflow
-from uwf_git.model.builtin import TEXT
+from uwf_git.model.builtin import BUILTIN_NODES, FLOW, TEXT, WORKFLOW
+from uwf_git.model.node import build_node
 from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.references import reference
 from uwf_git.store.nodes.blob import decode_node
 from uwf_git.store.objects.objects import get_blob
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
+from uwf_git.store.workflows.registry import add_version
+from uwf_git.store.workflows.tree import SourceFiles
 
 REF = "refs/workflows/demo"
 
@@ -130,3 +134,25 @@ def roles_of(world: World, workflow: NodeHash) -> list[str]:
     blob = find_blob(world.store, tip_of(world.store, REF), place(workflow))
     payload = decode_node(workflow, get_blob(world.store.objects, blob)).payload
     return [role["$ref"] for role in payload["roles"].values()]
+
+
+@pytest.mark.parametrize(
+    ("places", "messages"), [(["0"], []), (["0", "2"], ["is not a flow that this uwf can read"])]
+)
+def test_a_flow_whose_table_has_a_gap_is_reported(
+    places: list[str], messages: list[str], world: World
+) -> None:
+    agent = {"type": "agent", "agentId": "a"}
+    flow = build_node(FLOW, {"nodes": dict.fromkeys(places, agent)}, timestamp=0)
+    payload = {"name": "demo", "description": "", "roles": {}, "flow": reference(flow.hash)}
+    node = build_node(WORKFLOW, payload, timestamp=0)
+    add_version(
+        world.store,
+        None,
+        added=("demo", node, [flow, *BUILTIN_NODES]),
+        source=SourceFiles(b"", {}),
+        signing=world.caller.signing(world.store),
+    )
+    found = told(world.store)
+    assert len(found) == len(messages)
+    assert all(message in each for message, each in zip(messages, found, strict=True))

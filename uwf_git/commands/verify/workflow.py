@@ -5,13 +5,16 @@ Format: FORMAT.md, "The tree of a workflow commit".
 
 from collections.abc import Iterator, Mapping
 
-from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.puts import Put, PutRules, check_puts
 from uwf_git.commands.verify.tree import NODES, TreeChecks
 from uwf_git.commands.verify.workflow_files import check_files
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import WORKFLOW
+from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash, is_node_hash
+from uwf_git.model.references import find_reference
+from uwf_git.model.workflow import parse_flow_node
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE
 from uwf_git.store.objects.commit import read_commit
@@ -131,8 +134,21 @@ def _judge(trees: TreeChecks, name: str, put: Put) -> Iterator[Finding]:
         yield site.finding(
             f"node {workflow} is named {told!r}, and the ref {name!r}", node=workflow
         )
+    else:
+        yield from _check_flow(trees, site, node)
     if put.files.get(HEAD_FILE, blob) != blob:
         yield site.finding(f"head.json is not the file of node {workflow}", node=workflow)
     subject = subject_of(put.view.message)
     if not subject.endswith(f" {workflow}"):
         yield site.finding(f"its subject is {subject!r}, and must end with {workflow}")
+
+
+def _check_flow(trees: TreeChecks, site: Location, workflow: Node) -> Iterator[Finding]:
+    """Check that the table of a flow is one: its schema says nothing about places."""
+    flow = find_reference(workflow.payload.get("flow"))
+    if flow is None:
+        return
+    try:
+        parse_flow_node(trees.nodes.get(site, flow))
+    except StoreDamaged as error:
+        yield site.finding(f"the flow of {workflow.hash}: {error.message}", node=flow)
