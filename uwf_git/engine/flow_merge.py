@@ -290,11 +290,23 @@ def _changed(base: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any
 
 def _same(one: Any, other: Any) -> bool:
     """Check that two values are the same JSON; in Python 1 equals true."""
-    if one is other:
-        return True
-    if one is MISSING or other is MISSING or one != other:
-        return False
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    return one is other or (one == other and _have_same_booleans(one, other))
+
+
+def _have_same_booleans(one: Any, other: Any) -> bool:
+    """Check that two values that Python takes for equal have booleans in the same places."""
+    waiting = [([one], [other])]
+    while waiting:
+        here, there = waiting.pop()
+        for mine, yours in zip(here, there, strict=True):
+            kind = type(mine)
+            if kind is dict:
+                waiting.append((list(mine.values()), [yours[key] for key in mine]))
+            elif kind is list:
+                waiting.append((mine, yours))
+            elif (kind is bool) != (type(yours) is bool):
+                return False
+    return True
 
 
 def _is_true(value: Any) -> bool:
