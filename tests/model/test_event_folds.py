@@ -243,3 +243,59 @@ def test_folding_the_events_gives_what_stepping_gave(
     assert present.depth == len(taken) == sum(present.visits.values())
     assert present.state == state
     assert present.usage.get("tokens", 0) == sum(tokens or 0 for _role, _patch, tokens in taken)
+
+
+def test_attempts_of_a_flow_count_where_they_were_made() -> None:
+    first = after(at(BEGIN), "attempt", attempt_of("exit"), at="0/1")
+    again = after(first, "attempt", attempt_of("exit"), at="0/1")
+    elsewhere = after(first, "attempt", attempt_of("exit"), at="0/2")
+
+    assert (first.state.trying, first.state.failures, first.record.at) == ("0/1", 1, "0/1")
+    assert (again.state.attempts, again.state.failures) == (2, 2)
+    assert (elsewhere.state.attempts, elsewhere.state.failures) == (1, 1)
+
+
+def test_a_place_without_retries_is_given_up() -> None:
+    attempt = attempt_of("exit")
+    kept = after(at(FULL), "attempt", attempt, at="0/1/0", gives_up="0/1")
+    given_up = after(at(FULL), "attempt", attempt, at="0/1/0", gives_up="0/1", has_retries=False)
+
+    assert kept.state.at is None
+    status, state = status_and_state(given_up)
+    assert status == "ready"
+    assert (state.at, state.attempts, state.failures, state.trying) == ("0/1", 0, 0, None)
+    assert state.state == {"a": 1, "error": attempt.payload["error"]["message"]}
+    assert state.last_attempt == attempt.hash
+    assert parse_present(state.as_document()) == state
+
+
+def test_a_pause_goes_on_when_a_place_is_given_up() -> None:
+    paused = after(at(BEGIN), "pause", build_signal("pause", timestamp=1))
+
+    result = after(paused, "attempt", attempt_of("exit"), at="0/0", gives_up="0", has_retries=False)
+
+    assert (result.record.status, result.state.paused_from, result.state.at) == (
+        "paused",
+        "ready",
+        "0",
+    )
+
+
+def test_a_step_of_a_flow_sets_its_place_and_result() -> None:
+    tried = after(at(BEGIN), "attempt", attempt_of("exit"), at="0/0")
+    step = step_of("developer", state={"b": None, "c": 2})
+
+    done = after(tried, "step", step, at="0/0", result={"a": 5, "b": 6})
+
+    assert (done.record.at, done.state.at, done.state.trying) == ("0/0", "0/0", None)
+    assert done.state.state == {"a": 5, "c": 2}
+    assert parse_present(done.state.as_document()) == done.state
+
+
+def test_a_person_is_asked_and_answers_at_a_place() -> None:
+    waits = after(at(BEGIN), "wait", role="developer", at="0/3")
+    answered = after(waits, "answer", step_of("developer"), role="developer", at="0/3")
+
+    assert waits.state.waiting == Waiting("developer", at="0/3")
+    assert parse_present(waits.state.as_document()) == waits.state
+    assert (answered.state.waiting, answered.state.at) == (None, "0/3")

@@ -6,6 +6,7 @@ Format: FORMAT.md, "What events do".
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from uwf_git.model.merge_patch import merge_patch
@@ -16,6 +17,8 @@ from uwf_git.model.thread import Status, ThreadState, Waiting
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.model.usage import add_usage
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 # Attempts that were cut short from outside say nothing about the agent.
 _NO_FAILURE: frozenset[str] = frozenset({"interrupted", "lost"})
@@ -43,6 +46,15 @@ class Cause(NamedTuple):
     has_retries: bool = True
     """Of an attempt: the agent has retries left."""
 
+    at: str | None = None
+    """Of a turn in a flow: its place."""
+
+    result: Mapping[str, Any] = _NOTHING
+    """Of a step in a flow: the members of the state that its result sets."""
+
+    gives_up: str | None = None
+    """Of an attempt in a flow: the place that is given up when no retries are left."""
+
     back_to: Standing | None = None
     """Of a poke: the thread before the step that is taken back."""
 
@@ -60,6 +72,9 @@ class Cause(NamedTuple):
 
 
 After: TypeAlias = tuple[Status, ThreadState]
+
+ERROR = "error"
+"""The member of a flow's state that holds why a place was given up."""
 
 
 def begin_state(start: Node, initial_state: Mapping[str, Any] | None) -> ThreadState:
@@ -88,23 +103,25 @@ def after_step(before: Standing, cause: Cause) -> After:
     spent = _add_spent(state, step)._replace(
         role=role,
         depth=state.depth + 1,
-        state=merge_patch(dict(state.state), dict(step.get("state") or {})),
+        state=merge_patch({**state.state, **cause.result}, dict(step.get("state") or {})),
         visits={**state.visits, role: state.visits.get(role, 0) + 1},
         attempts=0,
         last_attempt=None,
         failures=0,
         waiting=None,
         hint="",
+        at=cause.at,
+        trying=None,
     )
     return _within_pause("ready", spent)
 
 
 def after_attempt(before: Standing, cause: Cause) -> After:
-    """Count the attempt; without retries left the thread has failed.
+    """Count the attempt; without retries left the thread has failed, or gives up a place.
 
     A failed thread that was tried again stays failed.
     """
-    state, attempt = before.state, cause.payload
+    state, attempt = before.state.begin_tries(cause.at), cause.payload
     had_failed = (state.paused_from or before.record.status) == "failed"
     until = find_wait_end(attempt)
     is_failure = counts_as_failure(attempt)
@@ -113,16 +130,20 @@ def after_attempt(before: Standing, cause: Cause) -> After:
         last_attempt=None if cause.node is None else cause.node.hash,
         failures=state.failures + is_failure,
         waiting=None if until is None else Waiting(attempt["role"], until),
+        trying=cause.at,
     )
     if until is not None:
         return _within_pause("waiting", tried)
+    if is_failure and not cause.has_retries and cause.gives_up is not None:
+        return _within_pause("ready", _give_up(tried, cause.gives_up, attempt["error"]["message"]))
     has_failed = had_failed or (is_failure and not cause.has_retries)
     return _within_pause("failed" if has_failed else "ready", tried)
 
 
 def after_wait(before: Standing, cause: Cause) -> After:
     """Wait for the person who plays the role."""
-    return "waiting", before.state._replace(waiting=Waiting(cause.role or ""))
+    waiting = Waiting(cause.role or "", at=cause.at)
+    return "waiting", before.state._replace(waiting=waiting)
 
 
 def after_pause(before: Standing, _cause: Cause) -> After:
@@ -181,6 +202,8 @@ def after_poke(before: Standing, cause: Cause) -> After:
         failures=0,
         waiting=None,
         hint=cause.payload.get("reason", ""),
+        at=old.at,
+        trying=None,
     )
 
 
@@ -208,6 +231,18 @@ def find_wait_end(attempt: Mapping[str, Any]) -> int | None:
     """Return when the limit that an attempt hit ends, in ms since 1970; None if it hit none."""
     until: int | None = attempt.get("resetAt")
     return until
+
+
+def _give_up(state: ThreadState, place: str, message: str) -> ThreadState:
+    """Leave *place* as if it had been done; ``lastAttempt`` still names why."""
+    return state._replace(
+        at=place,
+        state={**state.state, ERROR: message},
+        attempts=0,
+        failures=0,
+        trying=None,
+        hint="",
+    )
 
 
 def _add_spent(state: ThreadState, node: Mapping[str, Any]) -> ThreadState:

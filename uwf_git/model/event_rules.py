@@ -54,6 +54,9 @@ class EventRule(NamedTuple):
     changes_workflow: bool = False
     parents: int = 1
 
+    has_place: bool = False
+    """In a flow it names its place."""
+
     tells: Literal["start", "progress", "complete", "error"] = "progress"
     """Which ``workflow:`` event programs that watch are told."""
 
@@ -76,19 +79,19 @@ RULES: Mapping[Event, EventRule] = {
     # The events of a turn.
     "step": EventRule(
         after="ready failed waiting paused", leads_to="ready paused", fold=folds.after_step,
-        carries="role agent", steps=1, person="never",
+        carries="role agent", steps=1, person="never", has_place=True,
     ),
     "attempt": EventRule(
         after="ready failed waiting paused", leads_to=_GOES_ON, fold=folds.after_attempt,
-        carries="role agent attempt", person="never",
+        carries="role agent attempt", person="never", has_place=True,
     ),
     "wait": EventRule(
         after="ready failed waiting", leads_to="waiting", fold=folds.after_wait,
-        carries="role", person="never",
+        carries="role", person="never", has_place=True,
     ),
     "answer": EventRule(
         after="waiting", leads_to="ready", fold=folds.after_step,
-        carries="role agent", steps=1, person="only",
+        carries="role agent", steps=1, person="only", has_place=True,
     ),
     # Steering: a Signal node has what was asked.
     "pause": EventRule(
@@ -179,7 +182,7 @@ def apply_event(before: Standing, event: Event, cause: Cause = _NO_CAUSE) -> Sta
     carried = {
         "role": cause.role,
         "agent": cause.agent,
-        "attempt": state.attempts,
+        "attempt": cause.payload.get("attempt", state.attempts),
         "forked_from": before.record.thread,
         "signal": None if cause.node is None else cause.node.hash,
     }
@@ -191,6 +194,7 @@ def apply_event(before: Standing, event: Event, cause: Cause = _NO_CAUSE) -> Sta
         depth=state.depth,
         workflow=state.workflow,
         workflow_name=cause.workflow_name or before.record.workflow_name,
+        at=cause.at if RULES[event].has_place else None,
         parent_thread=None if event == "fork" else before.record.parent_thread,
         **{name: value if carries(event, name) else None for name, value in carried.items()},  # type: ignore[arg-type]  # each has its field's type
     )

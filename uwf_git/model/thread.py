@@ -44,6 +44,9 @@ class Waiting(NamedTuple):
     until: int | None = None
     """When the agent's limit ends, in ms since 1970; None: the thread waits for a person."""
 
+    at: str | None = None
+    """The place of a flow where the person answers."""
+
 
 class ThreadState(NamedTuple):
     """The content of now.json: a thread's state, but for its status and head (trailers)."""
@@ -92,6 +95,18 @@ class ThreadState(NamedTuple):
     hint: str = ""
     """A message for the agent of the next step, from ``retry`` or ``poke``."""
 
+    at: str | None = None
+    """The place of a flow that was finished last; None before its first step, and in graphs."""
+
+    trying: str | None = None
+    """The place of a flow at which the attempts failed."""
+
+    def begin_tries(self, at: str | None) -> "ThreadState":
+        """Return the state with the attempts at the place *at* alone: those elsewhere are over."""
+        if at is None or self.trying in {None, at}:
+            return self
+        return self._replace(attempts=0, last_attempt=None, failures=0, trying=None)
+
     def find_gone_role(self, roles: Container[str]) -> str | None:
         """Return the role that the thread stands or waits at, if it is not one of *roles*."""
         places = [] if self.role == START else [self.role]
@@ -104,7 +119,7 @@ class ThreadState(NamedTuple):
         document: dict[str, Any] = {
             "workflow": reference(self.workflow),
             "agentBinding": {role: reference(agent) for role, agent in self.binding.items()},
-            "cursor": {"role": self.role},
+            "cursor": {"role": self.role} | ({} if self.at is None else {"at": self.at}),
             "depth": self.depth,
             "startedAt": self.started_at,
         }
@@ -122,10 +137,11 @@ class ThreadState(NamedTuple):
             document["lastAttempt"] = reference(self.last_attempt)
         if self.failures:
             document["failures"] = self.failures
+        if self.trying is not None:
+            document["trying"] = self.trying
         if self.waiting is not None:
-            document["waiting"] = {"role": self.waiting.role}
-            if self.waiting.until is not None:
-                document["waiting"]["until"] = self.waiting.until
+            waiting = self.waiting._asdict()
+            document["waiting"] = {name: each for name, each in waiting.items() if each is not None}
         if self.paused_from is not None:
             document["pausedFrom"] = self.paused_from
         if self.hint:
@@ -165,6 +181,8 @@ def parse_present(document: Any) -> ThreadState:
             waiting=_waiting(document.get("waiting")),
             paused_from=_status(document.get("pausedFrom")),
             hint=_text(document.get("hint", "")),
+            at=_place(document["cursor"].get("at")),
+            trying=_place(document.get("trying")),
         )
     except (AttributeError, KeyError, TypeError) as error:
         raise NotAPresent(f"{type(error).__name__}: {error}") from error
@@ -181,7 +199,15 @@ def _waiting(value: Any) -> Waiting | None:
     if value is None:
         return None
     until = value.get("until")
-    return Waiting(_text(value["role"]), None if until is None else _natural(until))
+    return Waiting(
+        _text(value["role"]),
+        None if until is None else _natural(until),
+        _place(value.get("at")),
+    )
+
+
+def _place(value: Any) -> str | None:
+    return None if value is None else _text(value)
 
 
 def _status(value: Any) -> Status | None:

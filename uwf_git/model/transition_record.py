@@ -37,5 +37,8 @@ class TransitionRecord(NamedTuple):
     signal: NodeHash | None = None
     """The Signal node of an event that steers the thread."""
 
+    at: str | None = None
+    """The place of a flow at which the role acted, or the person is asked."""
+
     parent_thread: ThreadId | None = None
     """The thread whose agent started this one; a fork drops it."""

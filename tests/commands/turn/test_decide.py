@@ -29,7 +29,7 @@ moderator:
 def whose_turn(world: World, thread: ThreadId) -> str:
     snapshot = world.snapshot(thread)
     workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
-    return decide_next(snapshot, snapshot.get_present(), workflow)
+    return decide_next(snapshot, snapshot.get_present(), workflow).role
 
 
 def after_steps(world: World, condition: str, *metas: object) -> str:

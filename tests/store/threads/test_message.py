@@ -34,6 +34,7 @@ records = st.builds(
     role=st.none() | words,
     agent=st.none() | words,
     attempt=st.none() | st.integers(1, 10**9),
+    at=st.none() | words,
 )
 
 

@@ -86,17 +86,25 @@ class BegunTurn(NamedTuple):
     payload: Mapping[str, Any] | None
     """The payload of its AgentConfig; None: the run was begun by an older version."""
 
+    at: str | None = None
+    """The place of a flow that it plays."""
+
 
 def describe_turn(turn: Turn) -> str:
-    """Return the text by which the run directory names a turn: one line, and the agent as JSON."""
+    """Return the text by which the run directory names a turn.
+
+    One line, the agent as JSON, and of a flow the place.
+    """
     payload = turn.agent.payload
     line = f"{turn.role} {turn.agent.hash} {first_line(agent_name(payload['command']))}"
-    return f"{line}\n{json.dumps(payload)}\n"
+    place = "" if turn.at is None else f"{turn.at}\n"
+    return f"{line}\n{json.dumps(payload)}\n{place}"
 
 
 def read_begun_turn(run: RunDir) -> BegunTurn | None:
     """Return which turn a run belongs to; None if there is none, or it is not readable."""
-    line, _, document = run.read_turn().partition("\n")
+    line, _, rest = run.read_turn().partition("\n")
+    document, _, place = rest.partition("\n")
     role, _, rest = line.partition(" ")
     name, _, program = rest.partition(" ")
     if not role or not is_node_hash(name):
@@ -105,13 +113,16 @@ def read_begun_turn(run: RunDir) -> BegunTurn | None:
         payload = json.loads(document) if document else None
     except ValueError:
         payload = None
-    return BegunTurn(role, NodeHash(name), program, payload if isinstance(payload, dict) else None)
+    payload = payload if isinstance(payload, dict) else None
+    return BegunTurn(role, NodeHash(name), program, payload, place.strip() or None)
 
 
 def is_run_of(turn: Turn) -> bool:
     """Return whether the run in the directory of *turn* was begun by such a turn."""
     begun = read_begun_turn(turn.run_dir)
-    return begun is not None and (begun.role, begun.agent) == (turn.role, turn.agent.hash)
+    if begun is None:
+        return False
+    return (begun.role, begun.agent, begun.at) == (turn.role, turn.agent.hash, turn.at)
 
 
 def find_player(run: RunDir) -> tuple[str | None, str | None]:

@@ -18,7 +18,7 @@ from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.agent_words import PERSON
 from uwf_git.commands.turn.check_meta import find_problem, get_output_schema
 from uwf_git.commands.turn.choose_agent import Choice, NoAgent, build_agent, choose_agent, is_person
-from uwf_git.commands.turn.decide import decide_next
+from uwf_git.commands.turn.decide import NextTurn, decide_next
 from uwf_git.commands.turn.limits import check_limits
 from uwf_git.commands.turn.turn import ThreadResult, Turn, build_thread_result
 from uwf_git.engine.form import list_questions
@@ -72,6 +72,9 @@ class PersonQuestion(NamedTuple):
 
     is_put: bool = True
     """The thread waits for the answer; False: it is ready, and its next step would wait."""
+
+    at: str | None = None
+    """The place of a flow where the person answers."""
 
     @property
     def wants(self) -> str:
@@ -147,14 +150,15 @@ def answer_thread(
                 if now.is_put:
                     _check_answer(now, answer)
                     return _record(store, caller, seen, question=now, answer=answer)
-                wait_for_person(store, caller, seen, role=now.role, agent=now.agent)
+                turn = NextTurn(now.role, now.at)
+                wait_for_person(store, caller, seen, turn=turn, agent=now.agent)
     raise HeadMoved(thread)
 
 
 def _find_same(store: Store, snapshot: Snapshot, question: PersonQuestion) -> PersonQuestion:
     """Return the question as it is now, or raise ``HeadMoved`` if another one is open."""
     now = _find_question(store, snapshot, question.agent.payload["command"])
-    if (now.head, now.role) != (question.head, question.role):
+    if (now.head, now.role, now.at) != (question.head, question.role, question.at):
         raise HeadMoved(question.thread)
     return now
 
@@ -179,9 +183,9 @@ def _find_question(store: Store, snapshot: Snapshot, default: str | None) -> Per
         raise _wrong_status(snapshot, present)
     workflow = parse_workflow(snapshot.get_node(present.workflow))
     if waiting is not None and is_put:
-        role = waiting.role
+        role, at = waiting.role, waiting.at
     else:
-        role = decide_next(snapshot, present, workflow)
+        role, at = decide_next(snapshot, present, workflow)
     if role == END:
         hint = "`uwf thread step {thread}` ends it"
         raise WrongStatus(snapshot, "is at its end: no role is next", hint)
@@ -196,7 +200,8 @@ def _find_question(store: Store, snapshot: Snapshot, default: str | None) -> Per
         else _choose_person(store, snapshot, present, role=role, default=default)
     )
     schema = get_output_schema(snapshot, workflow, role)
-    return PersonQuestion(snapshot.record.thread, snapshot.record.node, role, schema, agent, is_put)
+    thread, head = snapshot.record.thread, snapshot.record.node
+    return PersonQuestion(thread, head, role, schema, agent, is_put, at)
 
 
 def _find_person(snapshot: Snapshot, present: ThreadState, role: str) -> Node:
@@ -267,6 +272,7 @@ def _record(
         question.agent,
         environ=caller.environ,
         workdir="",
+        at=question.at,
     )
     reply = AgentReply(
         answer.meta,

@@ -108,7 +108,7 @@ def build_context(store: Store, snapshot: Snapshot, role: str | None) -> dict[st
     """
     present = snapshot.get_present()
     workflow = get_workflow(snapshot, present.workflow)
-    role = role or decide_next(snapshot, present, workflow)
+    role = role or decide_next(snapshot, present, workflow).role
     _check_role(snapshot, workflow, role)
     start = snapshot.get_start()
     return {

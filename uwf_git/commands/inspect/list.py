@@ -171,8 +171,8 @@ def _view_wait(snapshot: Snapshot) -> dict[str, Any]:
     present = snapshot.get_present()
     if present.waiting is None:
         return {}
-    role, until = present.waiting
-    view: dict[str, Any] = {"waiting": {"role": role} | ({} if until is None else {"until": until})}
+    waiting = present.waiting._asdict()
+    view = {"waiting": {name: each for name, each in waiting.items() if each is not None}}
     question = first_question_line(snapshot, present)
     return view if question is None else view | {"question": question}
 

@@ -72,7 +72,7 @@ def _rebuild_turn(store: Store, caller: Caller, snapshot: Snapshot, base: Oid) -
     return Turn(
         store,
         snapshot,
-        present,
+        present.begin_tries(begun.at),
         base,
         begun.role,
         agent,
@@ -81,6 +81,7 @@ def _rebuild_turn(store: Store, caller: Caller, snapshot: Snapshot, base: Oid) -
         caller.cwd,
         retry=read_retry(store.config, agent.payload),
         keep=read_keep_rules(store.config),
+        at=begun.at,
     )
 
 

@@ -151,7 +151,7 @@ def _find_steered(turn: Turn, seen: Head) -> tuple[Head, Turn] | None:
     now = read_snapshot(turn.store, head.commit)
     if now.record.workflow != turn.snapshot.record.workflow:
         return None
-    return head, turn._replace(snapshot=now, present=now.get_present())
+    return head, turn._replace(snapshot=now, present=now.get_present().begin_tries(turn.at))
 
 
 def build_turn(turn: Turn, played: Played) -> NewCommit:

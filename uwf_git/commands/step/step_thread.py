@@ -22,7 +22,7 @@ from uwf_git.commands.step.transitions import wait_for_person
 from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, read_active
 from uwf_git.commands.turn.check_meta import check_reply
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, is_person
-from uwf_git.commands.turn.decide import decide_next
+from uwf_git.commands.turn.decide import NextTurn, decide_next
 from uwf_git.commands.turn.keep import read_keep_rules
 from uwf_git.commands.turn.limits import check_limits
 from uwf_git.commands.turn.retries import read_retry
@@ -74,7 +74,11 @@ class _Next(NamedTuple):
     snapshot: Snapshot
     present: ThreadState
     workflow: Workflow
-    role: str
+    turn: NextTurn
+
+    @property
+    def role(self) -> str:
+        return self.turn.role
 
 
 def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadResult:
@@ -140,7 +144,7 @@ def _take_step(
         check_limits(thread, now.present)
         agent, where = _choose_agent(store, caller, request, now)
         if is_person(agent):
-            return wait_for_person(store, caller, seen, role=now.role, agent=agent)
+            return wait_for_person(store, caller, seen, turn=now.turn, agent=agent)
         # Trusted even if the work directory is missing: the user gives the two one by one.
         if request.choice.trust:
             trust_agents(store, [agent.payload], where)
@@ -182,7 +186,7 @@ def _begin_turn(store: Store, caller: Caller, now: _Next, agent: Node, workdir: 
     return Turn(
         store,
         now.snapshot,
-        now.present,
+        now.present.begin_tries(now.turn.at),
         find_turn_start(store, now.snapshot),
         now.role,
         agent,
@@ -190,4 +194,5 @@ def _begin_turn(store: Store, caller: Caller, now: _Next, agent: Node, workdir: 
         workdir,
         retry=read_retry(store.config, agent.payload),
         keep=read_keep_rules(store.config),
+        at=now.turn.at,
     )

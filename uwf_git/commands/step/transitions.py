@@ -9,6 +9,7 @@ from typing import Any
 from uwf_git.agents.command_line import agent_name
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.turn.decide import NextTurn
 from uwf_git.commands.turn.turn import Played, StepFiles, ThreadResult, Turn, build_thread_result
 from uwf_git.engine.subject import describe_step
 from uwf_git.model.builtin import (
@@ -154,7 +155,8 @@ def build_attempt(turn: Turn, played: Played) -> NewCommit:
 
 
 def _cause(turn: Turn, node: Node) -> Cause:
-    return Cause(node=node, role=turn.role, agent=agent_name(turn.agent.payload["command"]))
+    program = agent_name(turn.agent.payload["command"])
+    return Cause(node=node, role=turn.role, agent=program, at=turn.at)
 
 
 def _left_nodes(left: StepFiles, timestamp: int) -> dict[str, list[Node]]:
@@ -179,20 +181,20 @@ def _text_nodes(text: str, raw: bytes | None, timestamp: int) -> list[Node]:
 
 
 def wait_for_person(
-    store: Store, caller: Caller, seen: tuple[Head, Snapshot], *, role: str, agent: Node
+    store: Store, caller: Caller, seen: tuple[Head, Snapshot], *, turn: NextTurn, agent: Node
 ) -> ThreadResult:
-    """Record that the thread waits for a person to play *role*.
+    """Record that the thread waits for a person to play the role of *turn*.
 
     Raises:
         HeadMoved: another process moved the head.
     """
     head, snapshot = seen
     workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
-    asked = parse_role(snapshot.get_node(workflow.roles[role]))
+    asked = parse_role(snapshot.get_node(workflow.roles[turn.role]))
     new = build_next(
         read_standing(snapshot),
         "wait",
-        Cause(role=role),
+        Cause(role=turn.role, at=turn.at),
         said="waits for a person",
         nodes=(agent,),
     )._replace(body=(asked.system_prompt or asked.description)[:LONGEST_QUOTE])

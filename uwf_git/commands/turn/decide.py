@@ -4,6 +4,8 @@ The same commit gives the same answer. Of the history only those steps are read 
 looks at, and the newer ones.
 """
 
+from typing import NamedTuple
+
 from uwf_git.debug_log import debug
 from uwf_git.engine.lazy_list import LazyList, lazy_list
 from uwf_git.engine.moderator import Position, StepSummary, build_context, next_role
@@ -19,8 +21,18 @@ from uwf_git.store.threads.snapshot import Snapshot
 from uwf_git.store.threads.step_chain import StepChain
 
 
-def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) -> str:
-    """Return the role whose turn it is, or ``$END``.
+class NextTurn(NamedTuple):
+    """Whose turn it is."""
+
+    role: str
+    """A role of the workflow, or ``$END``."""
+
+    at: str | None = None
+    """The place of the turn; None in a graph."""
+
+
+def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) -> NextTurn:
+    """Return whose turn it is.
 
     Raises:
         NoTransition, UnknownPosition: the workflow has no transition that applies.
@@ -42,7 +54,7 @@ def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) ->
         error.hint = f"{error.hint}; {amend}" if error.hint else amend
         raise
     debug("0TYDCYW5", "decided", thread=snapshot.record.thread, after=present.role, role=role)
-    return role
+    return NextTurn(role)
 
 
 def _ask_plainly(graph: Graph, snapshot: Snapshot, present: ThreadState, head: Node) -> str:

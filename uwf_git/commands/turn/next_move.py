@@ -66,7 +66,7 @@ def find_next_move(snapshot: Snapshot) -> NextMove:
         return NextMove(present.waiting.role)
     try:
         workflow = get_workflow(snapshot, present.workflow)
-        return NextMove(decide_next(snapshot, present, workflow))
+        return NextMove(decide_next(snapshot, present, workflow).role)
     except UwfError as problem:
         return NextMove(None, problem)
 

@@ -34,6 +34,8 @@ class Turn(NamedTuple):
     workdir: str
     retry: RetryRules = RetryRules(0, 0)
     keep: KeepRules = KeepRules()
+    at: str | None = None
+    """The place of a flow that it plays; *present* has the attempts at this place."""
 
     @property
     def thread(self) -> ThreadId:

@@ -214,7 +214,7 @@ class CommitChecks:
             state = yield from self._check_start(site, record)
             return [] if state is None else [Standing(record, state)]
         standing = None if before is None else before.standing
-        cause = Cause(role=record.role)
+        cause = Cause(role=record.role, at=record.at)
         if event in STEPS:
             cause = cause._replace(
                 node=(yield from check_step(self._nodes, site, record, _head_of(before)))

@@ -31,6 +31,8 @@ def check_alone(record: TransitionRecord, thread: ThreadId | None) -> Iterator[s
         if is_there != carries(event, field):
             article = "an" if trailer == CARRIED["attempt"] else "a"
             yield f"{event} {f'has {article}' if is_there else 'has no'} {trailer}"
+    if record.at is not None and not rule.has_place:
+        yield f"{event} has an Uwf-At"
     if event == "answer" and record.agent not in {None, _PERSON}:
         yield f"Uwf-Agent is {record.agent!r}, and an answer is that of {_PERSON!r}"
 
@@ -88,6 +90,8 @@ def check_person(before: Standing, record: TransitionRecord) -> Iterator[str]:
         yield f"Uwf-Event is {event}, and the thread did not wait for a person"
     elif person == "only" and waiting is not None and record.role != waiting.role:
         yield f"Uwf-Role is {record.role!r}, and the thread waited for {waiting.role!r}"
+    elif person == "only" and waiting is not None and record.at != waiting.at:
+        yield f"Uwf-At is {record.at}, and the thread waited at {waiting.at}"
 
 
 def check_status(record: TransitionRecord, expected: Collection[str]) -> Iterator[str]:

@@ -42,6 +42,7 @@ def parse_thread_message(message: bytes) -> TransitionRecord:
         attempt=_natural(trailers, "Uwf-Attempt") if "Uwf-Attempt" in trailers else None,
         forked_from=_thread(trailers[_FORKED_FROM]) if _FORKED_FROM in trailers else None,
         signal=_node(trailers, "Uwf-Signal") if "Uwf-Signal" in trailers else None,
+        at=trailers.get("Uwf-At"),
         parent_thread=_thread(trailers[_PARENT]) if _PARENT in trailers else None,
     )
 
@@ -58,6 +59,7 @@ def _build_trailers(record: TransitionRecord) -> list[tuple[str, str]]:
         ("Uwf-Workflow-Name", record.workflow_name),
         ("Uwf-Role", record.role),
         ("Uwf-Agent", record.agent),
+        ("Uwf-At", record.at),
         ("Uwf-Attempt", record.attempt),
         (_FORKED_FROM, record.forked_from),
         ("Uwf-Signal", record.signal),
