@@ -13,7 +13,7 @@ from uwf_git.model.merge_patch import merge_patch
 from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
 from uwf_git.model.signal import LIMITS, read_amendment
-from uwf_git.model.thread import Status, ThreadState, Waiting
+from uwf_git.model.thread import Split, Status, ThreadState, Waiting
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.model.usage import add_usage
@@ -29,6 +29,20 @@ class Standing(NamedTuple):
 
     record: TransitionRecord
     state: ThreadState
+
+
+class Joined(NamedTuple):
+    """What the branches of a thread came to."""
+
+    state: Mapping[str, Any]
+    """The state after the merge."""
+
+    usage: Mapping[str, Any] = _NOTHING
+    """The sum of what they spent."""
+
+    execution_ms: int = 0
+    visits: Mapping[str, int] = _NOTHING
+    """How many steps each role took in them."""
 
 
 class Cause(NamedTuple):
@@ -51,6 +65,12 @@ class Cause(NamedTuple):
 
     result: Mapping[str, Any] = _NOTHING
     """Of a step in a flow: the members of the state that its result sets."""
+
+    split: Split | None = None
+    """Of a split: the branches."""
+
+    joined: Joined | None = None
+    """Of a join: what the branches came to."""
 
     gives_up: str | None = None
     """Of an attempt in a flow: the place that is given up when no retries are left."""
@@ -208,8 +228,37 @@ def after_poke(before: Standing, cause: Cause) -> After:
 
 
 def after_fork(before: Standing, _cause: Cause) -> After:
-    """Begin a new thread without the failures, wait and pause of the old one."""
-    return "ready", before.state._replace(failures=0, waiting=None, paused_from=None)
+    """Begin a new thread without the failures, wait, pause and branches of the old one."""
+    return "ready", before.state._replace(failures=0, waiting=None, paused_from=None, split=None)
+
+
+def after_split(before: Standing, cause: Cause) -> After:
+    """Go on in branches; tries at another place are over."""
+    begun = before.state._replace(
+        split=cause.split, attempts=0, last_attempt=None, failures=0, trying=None, hint=""
+    )
+    return "split", begun
+
+
+def after_join(before: Standing, cause: Cause) -> After:
+    """Add what the branches came to, as one step; the container is the place finished last."""
+    state, joined, split = before.state, cause.joined, before.state.split
+    if joined is None or split is None:
+        raise ValueError("a join needs its branches")  # a bug of the caller
+    visits = {
+        role: state.visits.get(role, 0) + joined.visits.get(role, 0)
+        for role in dict.fromkeys([*state.visits, *joined.visits])
+    }
+    return "ready", state._replace(
+        role=cause.payload["role"],
+        depth=state.depth + 1,
+        state=joined.state,
+        visits=visits,
+        usage=add_usage(dict(state.usage), dict(joined.usage)),
+        execution_ms=state.execution_ms + joined.execution_ms,
+        split=None,
+        at=cause.at,
+    )
 
 
 def after_end(before: Standing, _cause: Cause) -> After:

@@ -21,6 +21,7 @@ Fold: TypeAlias = Callable[[Standing, Cause], After]
 
 _NOT_ENDED = " ".join(status for status in STATUSES if status not in ENDED)
 _GOES_ON = "ready waiting failed paused"
+_OPEN = f"{_GOES_ON} split"
 _ANY = " ".join(STATUSES)
 
 
@@ -52,7 +53,11 @@ class EventRule(NamedTuple):
     """A running agent goes on, and its result is recorded on top."""
 
     changes_workflow: bool = False
-    parents: int = 1
+    parents: int | None = 1
+    """How many commits it follows; None: it says so itself."""
+
+    is_derived: bool = False
+    """Its commit follows from those before it, byte for byte: nobody is its author."""
 
     has_place: bool = False
     """In a flow it names its place."""
@@ -95,11 +100,11 @@ RULES: Mapping[Event, EventRule] = {
     ),
     # Steering: a Signal node has what was asked.
     "pause": EventRule(
-        after="ready waiting failed", leads_to="paused", fold=folds.after_pause,
+        after="ready waiting failed split", leads_to="paused", fold=folds.after_pause,
         carries="signal", leaves_turn=True,
     ),
     "resume": EventRule(
-        after="paused waiting", leads_to="ready waiting failed", fold=folds.after_resume,
+        after="paused waiting", leads_to="ready waiting failed split", fold=folds.after_resume,
         carries="signal", leaves_turn=True, keeps_pause=False, person="never",
     ),
     "retry": EventRule(
@@ -107,16 +112,25 @@ RULES: Mapping[Event, EventRule] = {
         carries="signal", leaves_turn=True,
     ),
     "patch": EventRule(
-        after=_GOES_ON, leads_to=_GOES_ON, fold=folds.after_patch,
+        after=_OPEN, leads_to=_OPEN, fold=folds.after_patch,
         carries="signal", leaves_turn=True,
     ),
     "amend": EventRule(
-        after=_GOES_ON, leads_to=_GOES_ON, fold=folds.after_amend,
+        after=_OPEN, leads_to=_OPEN, fold=folds.after_amend,
         carries="signal", leaves_turn=True, changes_workflow=True,
     ),
     "poke": EventRule(
         after="ready waiting failed", leads_to="ready", fold=folds.after_poke,
         carries="signal", steps=-1,
+    ),
+    # A thread goes on in branches, which are threads of their own, and joins them.
+    "split": EventRule(
+        after="ready failed", leads_to="split", fold=folds.after_split,
+        person="never", is_derived=True, has_place=True,
+    ),
+    "join": EventRule(
+        after="split", leads_to="ready", fold=folds.after_join,
+        steps=1, parents=None, is_derived=True, has_place=True,
     ),
     # A thread begins on a commit of another one.
     "fork": EventRule(
@@ -125,7 +139,7 @@ RULES: Mapping[Event, EventRule] = {
     ),
     # The thread ends.
     "end": EventRule(
-        after=_NOT_ENDED, leads_to="completed", fold=folds.after_end,
+        after=_GOES_ON, leads_to="completed", fold=folds.after_end,
         person="never", keeps_pause=False, tells="complete",
     ),
     "kill": EventRule(
@@ -196,7 +210,7 @@ def apply_event(before: Standing, event: Event, cause: Cause = _NO_CAUSE) -> Sta
         workflow_name=cause.workflow_name or before.record.workflow_name,
         at=cause.at if RULES[event].has_place else None,
         parent_thread=None if event == "fork" else before.record.parent_thread,
-        **{name: value if carries(event, name) else None for name, value in carried.items()},  # type: ignore[arg-type]  # each has its field's type
+        **{name: value if carries(event, name) else None for name, value in carried.items()},
     )
     return Standing(record, state)
 

@@ -9,12 +9,13 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference, reference
+from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.model.transition import START
 
-Status = Literal["ready", "waiting", "paused", "failed", "completed", "killed"]
+Status = Literal["ready", "waiting", "split", "paused", "failed", "completed", "killed"]
 Event = Literal[
     "start", "step", "attempt", "wait", "answer", "pause", "resume", "retry", "patch", "amend",
-    "poke", "fork", "end", "kill",
+    "poke", "fork", "split", "join", "end", "kill",
 ]  # fmt: skip
 
 STATUSES: tuple[str, ...] = get_args(Status)
@@ -46,6 +47,24 @@ class Waiting(NamedTuple):
 
     at: str | None = None
     """The place of a flow where the person answers."""
+
+
+class Child(NamedTuple):
+    """One branch of a thread that has split: a thread of its own."""
+
+    thread: ThreadId
+    start: NodeHash
+    """Its StartNode."""
+
+
+class Split(NamedTuple):
+    """The branches of a thread that has split, until they are joined."""
+
+    at: str
+    """The place of the container; in a graph the role."""
+
+    children: tuple[Child, ...]
+    """In order."""
 
 
 class ThreadState(NamedTuple):
@@ -101,6 +120,9 @@ class ThreadState(NamedTuple):
     trying: str | None = None
     """The place of a flow at which the attempts failed."""
 
+    split: Split | None = None
+    """The branches that are not joined yet."""
+
     def begin_tries(self, at: str | None) -> "ThreadState":
         """Return the state with the attempts at the place *at* alone: those elsewhere are over."""
         if at is None or self.trying in {None, at}:
@@ -142,6 +164,14 @@ class ThreadState(NamedTuple):
         if self.waiting is not None:
             waiting = self.waiting._asdict()
             document["waiting"] = {name: each for name, each in waiting.items() if each is not None}
+        if self.split is not None:
+            document["split"] = {
+                "at": self.split.at,
+                "children": [
+                    {"thread": child.thread, "start": reference(child.start)}
+                    for child in self.split.children
+                ],
+            }
         if self.paused_from is not None:
             document["pausedFrom"] = self.paused_from
         if self.hint:
@@ -183,6 +213,7 @@ def parse_present(document: Any) -> ThreadState:
             hint=_text(document.get("hint", "")),
             at=_place(document["cursor"].get("at")),
             trying=_place(document.get("trying")),
+            split=_split(document.get("split")),
         )
     except (AttributeError, KeyError, TypeError) as error:
         raise NotAPresent(f"{type(error).__name__}: {error}") from error
@@ -204,6 +235,21 @@ def _waiting(value: Any) -> Waiting | None:
         None if until is None else _natural(until),
         _place(value.get("at")),
     )
+
+
+def _split(value: Any) -> Split | None:
+    if value is None:
+        return None
+    children = tuple(
+        Child(_thread(child["thread"]), _target(child["start"])) for child in value["children"]
+    )
+    return Split(_text(value["at"]), children)
+
+
+def _thread(value: Any) -> ThreadId:
+    if not isinstance(value, str) or not is_thread_id(value):
+        raise NotAPresent(f"not the id of a thread: {value!r:.60}")
+    return ThreadId(value)
 
 
 def _place(value: Any) -> str | None:

@@ -74,6 +74,8 @@ def check_next(before: TransitionRecord, record: TransitionRecord) -> Iterator[s
 def check_parents(event: Event, count: int) -> str | None:
     """Return what is wrong with the number of parents of a commit of this event; None if right."""
     wanted = RULES[event].parents
+    if wanted is None:
+        return None
     told = "must have one" if wanted else "may have none"
     return None if count == wanted else f"{event} has {count} parents, and {told}"
 

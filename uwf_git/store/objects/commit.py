@@ -184,6 +184,19 @@ def write_commit(objects: ObjectStore, draft: CommitDraft, signing: Signing) -> 
         OSError: an object could not be written.
         CannotSign, ClockTooLate: there can be no such commit; nothing was written.
     """
+    commit = build_commit(draft, signing)
+    # Two nodes in one folder list that folder twice; write each object once.
+    needed = {obj.id: obj for obj in (*draft.objects, draft.tree, commit)}
+    objects.add_objects([(obj, None) for obj in needed.values()])
+    return Oid(commit.id.decode())
+
+
+def build_commit(draft: CommitDraft, signing: Signing) -> Commit:
+    """Build the commit of *draft*; nothing is written.
+
+    Raises:
+        CannotSign, ClockTooLate: there can be no such commit.
+    """
     check_clock(signing.now_ms)
     commit = Commit()
     commit.tree = draft.tree.id
@@ -196,7 +209,4 @@ def write_commit(objects: ObjectStore, draft: CommitDraft, signing: Signing) -> 
     commit.message = draft.message
     if signing.sign is not None:
         commit.gpgsig = signing.sign(commit.as_raw_string()).rstrip(b"\n")
-    # Two nodes in one folder list that folder twice; write each object once.
-    needed = {obj.id: obj for obj in (*draft.objects, draft.tree, commit)}
-    objects.add_objects([(obj, None) for obj in needed.values()])
-    return Oid(commit.id.decode())
+    return commit

@@ -4,6 +4,7 @@ The tree holds every node that the thread reaches (its closure). The caller move
 afterwards (heads.py). Format: FORMAT.md, "The tree of a thread commit".
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from dulwich.objects import Blob, ObjectID, Tree
@@ -16,8 +17,10 @@ from uwf_git.model.thread import Event, ThreadState
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.nodes.blob import check_node
 from uwf_git.store.nodes.tree import FILE_MODE, TREE_MODE, add_nodes
+from uwf_git.store.nodes.unite import unite_nodes
 from uwf_git.store.objects.commit import CommitDraft, Signing, write_commit
 from uwf_git.store.objects.json_file import encode_json
+from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.message import build_thread_message
@@ -70,24 +73,43 @@ def record_next(store: Store, parent: Snapshot, new: NewCommit, signing: Signing
     return _record(store, new, signing, parent=parent)
 
 
-def _record(store: Store, new: NewCommit, signing: Signing, *, parent: Snapshot | None) -> Oid:
-    objects = store.objects
+def draft_next(
+    objects: ObjectStore, parents: Sequence[Snapshot], new: NewCommit, *, is_own_start: bool = False
+) -> CommitDraft:
+    """Draft the commit that follows *parents*; nothing is written.
+
+    The first of the parents is the thread's own; all their nodes are in its tree. With
+    *is_own_start* the record's node is the StartNode as well: a thread begins here.
+
+    Raises:
+        What ``record_next`` raises, but for OSError.
+    """
     # A node that does not fit its schema cannot be read again: refuse it before the commit.
     added = [check_node(node) for node in new.nodes]
-    growth = add_nodes(objects, None if parent is None else parent.nodes, added)
+    united = unite_nodes(objects, [parent.nodes for parent in parents])
+    growth = add_nodes(united.objects, united.nodes, added)
     now = Blob.from_string(encode_json(new.present.as_document()))
     head = growth.blobs.get(new.record.node)
     start = head
-    if parent is not None:
-        start = parent.get_entry(START_FILE)
-        head = head or parent.get_entry(HEAD_FILE)
-    draft = CommitDraft(
+    if parents and not is_own_start:
+        start = parents[0].get_entry(START_FILE)
+        head = head or parents[0].get_entry(HEAD_FILE)
+    return CommitDraft(
         tree=_tree(start=start, head=head, now=now.id, nodes=growth.nodes),
-        parents=() if parent is None else (parent.commit,),
+        parents=tuple(parent.commit for parent in parents),
         message=build_thread_message(new.record, said=new.said, body=new.body),
-        objects=[*growth.objects, now],
+        objects=[*united.new, *growth.objects, now],
     )
-    commit = write_commit(objects, draft, signing)
+
+
+def _record(store: Store, new: NewCommit, signing: Signing, *, parent: Snapshot | None) -> Oid:
+    draft = draft_next(store.objects, () if parent is None else (parent,), new)
+    return write_draft(store, draft, new, signing)
+
+
+def write_draft(store: Store, draft: CommitDraft, new: NewCommit, signing: Signing) -> Oid:
+    """Write the commit of *new* as it was drafted."""
+    commit = write_commit(store.objects, draft, signing)
     record = new.record
     debug("BPASMJSC", "commit written", thread=record.thread, event=record.event, commit=commit)
     if store.own_transitions is not None:
