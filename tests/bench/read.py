@@ -156,4 +156,4 @@ def _prepared(thread: Thread, position: str | None) -> Callable[[], str]:
     workflow = parse_workflow(snapshot.get_node(present.workflow))
     if position is not None:
         present = present._replace(role=position)
-    return lambda: decide_next(snapshot, present, workflow)
+    return lambda: decide_next(snapshot, present, workflow).role

@@ -285,7 +285,7 @@ def test_a_step_of_a_flow_sets_its_place_and_result() -> None:
     tried = after(at(BEGIN), "attempt", attempt_of("exit"), at="0/0")
     step = step_of("developer", state={"b": None, "c": 2})
 
-    done = after(tried, "step", step, at="0/0", result={"a": 5, "b": 6})
+    done = after(tried, "step", step, at="0/0", state={"a": 5, "c": 2})
 
     assert (done.record.at, done.state.at, done.state.trying) == ("0/0", "0/0", None)
     assert done.state.state == {"a": 5, "c": 2}

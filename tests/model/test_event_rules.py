@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from uwf_git.commands.verify.transition import check_alone, check_next, check_person, check_status
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, START, STEP
-from uwf_git.model.event_folds import Cause, Standing
+from uwf_git.model.event_folds import Cause, Joined, Standing
 from uwf_git.model.event_rules import (
     CARRIED,
     CONTROLS,
@@ -24,7 +24,7 @@ from uwf_git.model.event_rules import (
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.signal import Action
-from uwf_git.model.thread import ENDED, EVENTS, STATUSES, Event
+from uwf_git.model.thread import ENDED, EVENTS, STATUSES, Event, Split
 from uwf_git.model.thread_id import ThreadId
 
 WORKFLOW, OTHER, AGENT = (NodeHash(letter * 13) for letter in "ABC")
@@ -53,7 +53,7 @@ def test_each_row_is_made_of_known_words(event: Event) -> None:
 
 
 def test_groups_of_events_are_read_from_the_table() -> None:
-    assert {"step", "answer"} == STEPS
+    assert {"step", "answer", "join"} == STEPS
     assert {"pause", "resume", "retry", "patch", "amend"} == CONTROLS
     assert {event_of(action) for action in get_args(Action)} == {
         event for event in RULES if carries(event, "signal")
@@ -95,6 +95,8 @@ def cause_of(event: Event, number: int, kind: str, back_to: Standing) -> Cause:
         back_to=back_to if event == "poke" else None,
         thread=FORKED if event == "fork" else None,
         workflow_name="other" if event == "amend" else None,
+        split=Split("0", ()) if event == "split" else None,
+        joined=Joined({"n": number}) if event == "join" else None,
     )
 
 

@@ -36,9 +36,10 @@ PAUSED = FULL._replace(waiting=Waiting("tester", 12), paused_from="waiting")
 
 
 def test_the_words_of_the_format_are_these() -> None:
-    assert " ".join(STATUSES) == "ready waiting paused failed completed killed"
+    assert " ".join(STATUSES) == "ready waiting split paused failed completed killed"
     assert " ".join(EVENTS) == (
-        "start step attempt wait answer pause resume retry patch amend poke fork end kill"
+        "start step attempt wait answer pause resume retry patch amend poke fork split join end "
+        "kill"
     )
     assert {"completed", "killed"} == ENDED
 

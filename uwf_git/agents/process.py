@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from uwf_git.agents.cancel import check_cancelled
 from uwf_git.agents.deferred_signals import deferred_signals
 from uwf_git.agents.group import stop_group
 from uwf_git.agents.request import AgentRequest, AgentRun, Listener, RunOutcome
@@ -200,6 +201,7 @@ class _Watch:
         while not poller.poll(_tick_ms(deadline)):
             self.forward(at_most=_CHUNKS_A_TICK)
             self.listener.on_tick()
+            check_cancelled()
             if self._is_over_limit():
                 return "too-much-output"
             if deadline is not None and time.monotonic() >= deadline:

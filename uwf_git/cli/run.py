@@ -6,11 +6,10 @@ import click
 
 from uwf_git.cli.app.agent_option import agents_option
 from uwf_git.cli.app.limit_options import limit_options
-from uwf_git.cli.app.parameters import prompt_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import note
-from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.begin import Task, begin_thread, task_options
 from uwf_git.cli.thread.driving import (
     DRIVE_EXITS,
     DriveOptions,
@@ -23,7 +22,7 @@ from uwf_git.cli.thread.start import (
     workdir_option,
 )
 from uwf_git.cli.workflow.argument import name_workflow
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.lifecycle.start import StartRequest
 
 
 @verb(
@@ -34,7 +33,7 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
     exits=DRIVE_EXITS,
 )
 @click.argument("workflow")
-@prompt_options(required=True)
+@task_options
 @agents_option("The agent of a role, or of every role; may be repeated.")
 @workdir_option
 @limit_options
@@ -43,7 +42,7 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     session: Session,
     *,
     workflow: str,
-    prompt: str,
+    task: Task,
     agents: tuple[str, ...],
     workdir: str | None,
     limits: dict[str, Any],
@@ -60,21 +59,18 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     """
     workflow = name_workflow(session, workflow, workdir=workdir)
     store = session.open_store(create=True)
-    started = start_thread(
-        store,
-        caller_of(session),
-        StartRequest(
-            workflow,
-            prompt,
-            agents,
-            session.agent,
-            workdir,
-            needs_agents=True,
-            until=how.until,
-            limits=limits,
-        ),
-        thread=session.new_thread_id(),
+    request = StartRequest(
+        workflow,
+        task.prompt,
+        agents,
+        session.agent,
+        workdir,
+        needs_agents=True,
+        until=how.until,
+        limits=limits,
+        state=task.state,
     )
+    started = begin_thread(session, store, request)
     note_found(started)
     note(f"thread {started.thread}")
     drive_and_tell(session, store, Driving(started.thread, how))

@@ -100,9 +100,21 @@ def evaluate_condition(source: str, context: Mapping[str, Any]) -> bool:
     Raises:
         ConditionFailed: it has no value, for whatever reason.
     """
+    return bool(_run(source, context, Jsonata.boolize))
+
+
+def evaluate_value(source: str, context: Mapping[str, Any]) -> Any:
+    """Evaluate *source*, and return its value as JSON; undefined is None.
+
+    Raises:
+        ConditionFailed: it has no value, for whatever reason.
+    """
+    return _run(source, context, jsonata_functions.plain_value)
+
+
+def _run(source: str, context: Mapping[str, Any], result: Callable[[Any], Any]) -> Any:
     try:
-        program = _Program(source)
-        return bool(Jsonata.boolize(program.evaluate(_own_copy(context))))
+        return result(_Program(source).evaluate(_own_copy(context)))
     except UwfError:
         raise
     except Exception as error:  # noqa: BLE001 (as above; MemoryError and RecursionError included)

@@ -356,3 +356,16 @@ OURS = {
     }.items()
 }
 """Our functions by their names, for ``Jsonata.register_function``."""
+
+
+def plain_value(value: Any) -> Any:
+    """Return what jsonata gave as JSON; undefined is None."""
+    if value is Utils.NULL_VALUE:
+        return None
+    if isinstance(value, dict):
+        return {str(name): plain_value(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_value(each) for each in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise refusal("its value is no JSON")

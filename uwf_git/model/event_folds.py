@@ -63,8 +63,8 @@ class Cause(NamedTuple):
     at: str | None = None
     """Of a turn in a flow: its place."""
 
-    result: Mapping[str, Any] = _NOTHING
-    """Of a step in a flow: the members of the state that its result sets."""
+    state: Mapping[str, Any] | None = None
+    """Of a step in a flow: the state after its result."""
 
     split: Split | None = None
     """Of a split: the branches."""
@@ -123,7 +123,9 @@ def after_step(before: Standing, cause: Cause) -> After:
     spent = _add_spent(state, step)._replace(
         role=role,
         depth=state.depth + 1,
-        state=merge_patch({**state.state, **cause.result}, dict(step.get("state") or {})),
+        state=merge_patch(dict(state.state), dict(step.get("state") or {}))
+        if cause.state is None
+        else cause.state,
         visits={**state.visits, role: state.visits.get(role, 0) + 1},
         attempts=0,
         last_attempt=None,

@@ -89,6 +89,8 @@ class Role(NamedTuple):
     system_prompt: str
     extract_prompt: str | None
     output_schema: NodeHash
+    workflow: NodeHash | None = None
+    """The Workflow that plays it; None: an agent does."""
 
 
 def build_workflow(definition: "Definition", *, timestamp: int) -> tuple[Node, list[Node]]:
@@ -213,6 +215,7 @@ def parse_role(node: Node) -> Role:
         system_prompt=str(payload.get("systemPrompt", "")),
         extract_prompt=payload.get("extractPrompt"),
         output_schema=schema,
+        workflow=find_reference(payload.get("workflow")),
     )
 
 

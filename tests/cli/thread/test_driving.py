@@ -23,7 +23,7 @@ def read(words: list[str]) -> DriveOptions:
 
 
 TYPED = [
-    DriveOptions(until, trust, wait, stream, background=True, timestamps=False)
+    DriveOptions(until, trust, wait, stream, background=True, timestamps=False, jobs=2)
     for until in (None, "writer", "--wait", "")
     for trust, wait, stream in itertools.product([False, True], repeat=3)
 ]

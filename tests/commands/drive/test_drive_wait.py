@@ -7,7 +7,7 @@ from commands.world import World
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.pause import pause_thread
-from uwf_git.commands.drive.drive_thread import wait_in_status
+from uwf_git.commands.drive.wait_in_status import wait_in_status
 from uwf_git.model.thread_id import ThreadId
 
 NEVER = 0

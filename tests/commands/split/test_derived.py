@@ -8,6 +8,7 @@ from uwf_git.commands.split.derived import (
     Branch,
     Derived,
     Ending,
+    SplitPlan,
     draft_join,
     draft_split,
     draft_start,
@@ -37,7 +38,7 @@ def branches_of(tip: Snapshot, count: int) -> list[Branch]:
 
 def split(world: World, thread: ThreadId, count: int = 2) -> Snapshot:
     tip = world.snapshot(thread)
-    derived = draft_split(tip, at="0", label="parts", branches=branches_of(tip, count))
+    derived = draft_split(tip, SplitPlan("0", "parts", branches_of(tip, count)))
     commit = derived.write(world.store)
     assert commit == derived.oid
     advance_head(world.store, get_head(world.store, thread), commit)
@@ -119,7 +120,7 @@ def test_whoever_makes_a_derived_commit_makes_the_same(world: World) -> None:
     tip = world.snapshot(thread)
 
     def make() -> Oid:
-        derived = draft_split(tip, at="0", label="parts", branches=branches_of(tip, 3))
+        derived = draft_split(tip, SplitPlan("0", "parts", branches_of(tip, 3)))
         return derived.write(world.store)
 
     one = make()
@@ -143,7 +144,7 @@ def test_two_splits_of_one_thread_have_other_branches(world: World) -> None:
     thread = world.begun()
     tip = world.snapshot(thread)
     one, other = (
-        draft_split(tip, at=at, label="parts", branches=branches_of(tip, 1)) for at in ("0", "1")
+        draft_split(tip, SplitPlan(at, "parts", branches_of(tip, 1))) for at in ("0", "1")
     )
 
     ids = {

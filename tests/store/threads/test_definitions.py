@@ -29,8 +29,8 @@ def test_definitions_are_what_the_nodes_say(store: Store, clock: Callable[[], in
     workflow = get_workflow(snapshot, WORKFLOW.hash)
 
     assert workflow == parse_workflow(WORKFLOW)
-    assert get_graph(snapshot, workflow.moderator) == parse_graph(
-        snapshot.get_node(workflow.moderator)
+    assert get_graph(snapshot, workflow.get_moderator()) == parse_graph(
+        snapshot.get_node(workflow.get_moderator())
     )
     for name in workflow.roles.values():
         role = get_role(snapshot, name)
@@ -61,7 +61,7 @@ def test_no_reader_can_change_what_others_get(store: Store, clock: Callable[[], 
     shared = [
         workflow.roles,
         workflow.agent_overrides,
-        get_graph(snapshot, workflow.moderator),
+        get_graph(snapshot, workflow.get_moderator()),
         get_schema(snapshot, role.output_schema),
     ]
     for each in shared:
@@ -113,10 +113,10 @@ def test_known_blob_under_another_name_is_damage(store: Store, clock: Callable[[
     get_role(story.snapshot, role)
     content = encode_node(story.snapshot.get_node(role))[1]
 
-    forged = rewritten(story, _with_blob(store.objects, workflow.moderator, content))
+    forged = rewritten(story, _with_blob(store.objects, workflow.get_moderator(), content))
 
     with pytest.raises(DamagedNode, match="holds other content"):
-        get_graph(forged, workflow.moderator)
+        get_graph(forged, workflow.get_moderator())
     assert get_role(forged, role).name
 
 

@@ -21,6 +21,7 @@ from uwf_git.cli.session.interrupt_signals import sigterm_as_interrupt
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import stop_after, tell_stop
 from uwf_git.cli.thread.progress import Progress
+from uwf_git.cli.thread.stepping import jobs_option
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, hold_drive
 from uwf_git.commands.inspect.stop import Stop
 from uwf_git.commands.step.step_thread import StepRequest
@@ -47,6 +48,7 @@ class DriveOptions(NamedTuple):
     stream: bool
     background: bool
     timestamps: bool
+    jobs: int
 
     def words(self) -> list[str]:
         """Return the arguments that mean the same to another process, without --background."""
@@ -55,7 +57,7 @@ class DriveOptions(NamedTuple):
             "--wait": self.wait,
             "--stream": self.stream,
         }
-        words = [flag for flag, is_on in flags.items() if is_on]
+        words = [f"--jobs={self.jobs}", *(flag for flag, is_on in flags.items() if is_on)]
         return words if self.until is None else [*words, f"--until={self.until}"]
 
 
@@ -76,6 +78,7 @@ def drive_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _OPTIONS = (
+    jobs_option,
     click.option("--until", metavar="ROLE", help="Stop when this role has taken a step."),
     click.option(
         "--wait", is_flag=True, help="Sleep until the end of a usage limit that an agent hits."
@@ -136,7 +139,7 @@ def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
     how = driving.how
     progress = Progress(session, store, stream=how.stream, timestamps=how.timestamps)
     choice = Choice(driving.agents, session.agent, how.trust)
-    step = StepRequest(driving.thread, progress.play, choice, driving.workdir)
+    step = StepRequest(driving.thread, progress.play, choice, driving.workdir, how.jobs)
     # Report the start before the first step.
     follow_up_noted(store, session.environ)
     request = DriveRequest(step, driving.max_steps, how.until, how.wait)

@@ -6,14 +6,13 @@ import click
 
 from uwf_git.cli.app.agent_option import agents_option
 from uwf_git.cli.app.limit_options import limit_options
-from uwf_git.cli.app.parameters import prompt_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
-from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.begin import Task, begin_thread, task_options
 from uwf_git.cli.thread.next_line import note_next
 from uwf_git.cli.workflow.local import note_local
-from uwf_git.commands.lifecycle.start import Started, StartRequest, start_thread
+from uwf_git.commands.lifecycle.start import Started, StartRequest
 
 # `uwf run` starts a thread as well.
 workdir_option = click.option(
@@ -29,7 +28,7 @@ workdir_option = click.option(
     exits={1: "there is no such workflow or role"},
 )
 @click.argument("workflow")
-@prompt_options(required=True)
+@task_options
 @agents_option("The agent of a role, or of every role; may be repeated.")
 @workdir_option
 @limit_options
@@ -37,7 +36,7 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     session: Session,
     *,
     workflow: str,
-    prompt: str,
+    task: Task,
     agents: tuple[str, ...],
     workdir: str | None,
     limits: dict[str, Any],
@@ -49,7 +48,8 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
 
     The agents of the roles are fixed now: --agent, else the workflow's agentOverrides, else its
     defaultAgent, else $UWF_AGENT, else the setting uwf.agent. Limits that are not given are those
-    of the workflow's config; `none` is no limit.
+    of the workflow's config; `none` is no limit. A workflow of containers needs no prompt: it has
+    its description.
 
     An agent is called as `CMD THREAD`, or with the protocol `flags` as `CMD -t THREAD -r ROLE`, and
     then prints the meta alone. Its settings are given in place of CMD, as JSON or in a YAML file:
@@ -58,19 +58,15 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     """
     request = StartRequest(
         workflow,
-        prompt,
+        task.prompt,
         agents,
         session.agent,
         workdir,
         limits=limits,
+        state=task.state,
     )
     store = session.open_store(create=True)
-    started = start_thread(
-        store,
-        caller_of(session),
-        request,
-        thread=session.new_thread_id(),
-    )
+    started = begin_thread(session, store, request)
     note_found(started)
     note_unbound(started)
     _note_missing(started)

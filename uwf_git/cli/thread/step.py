@@ -4,7 +4,7 @@ import click
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.stepping import Stepping, step_options, take_step
+from uwf_git.cli.thread.stepping import Stepping, step_jobs_option, step_options, take_step
 
 
 @verb(
@@ -18,11 +18,15 @@ from uwf_git.cli.thread.stepping import Stepping, step_options, take_step
 )
 @click.argument("thread")
 @step_options
+@step_jobs_option
 def command(session: Session, thread: str, stepping: Stepping) -> None:
     """Run one step of a thread.
 
     The moderator chooses the next role, that role's agent runs, and its result becomes one commit.
     If the moderator says END, the thread is archived instead. A step that failed is tried again.
+
+    A thread that has split goes on in branches: a step of it steps each of them once, and joins
+    them when all have ended.
 
     The agent's log is printed to standard error while it runs.
     """

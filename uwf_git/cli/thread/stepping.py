@@ -14,10 +14,21 @@ from uwf_git.cli.session.interrupt_signals import sigterm_as_interrupt
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import stop_after, tell_stop
 from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.step.split_thread import BranchStep
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.store.store import Store
+
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=4,
+    show_default=True,
+    metavar="N",
+    help="How many branches of the thread are at work at once.",
+)
 
 
 class Stepping(NamedTuple):
@@ -26,9 +37,20 @@ class Stepping(NamedTuple):
     agents: tuple[str, ...]
     workdir: str | None
     trust: bool
+    jobs: int = 4
 
 
 NOT_GIVEN = Stepping((), None, trust=False)
+
+
+def step_jobs_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option of how many branches are stepped at once."""
+
+    def with_jobs(*args: Any, stepping: Stepping, jobs: int, **others: Any) -> Any:
+        return function(*args, stepping=stepping._replace(jobs=jobs), **others)
+
+    wrapped: Callable[..., Any] = update_wrapper(with_jobs, function)
+    return jobs_option(wrapped)
 
 
 def step_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,7 +81,8 @@ def take_step(session: Session, store: Store, thread: str, stepping: Stepping) -
     """Take the next step of *thread*, and print its result."""
     with sigterm_as_interrupt(), forwarded_log() as forward:
         choice = Choice(stepping.agents, session.agent, stepping.trust)
-        request = StepRequest(thread, agent_player(forward), choice, stepping.workdir)
+        play = agent_player(forward)
+        request = StepRequest(thread, play, choice, stepping.workdir, stepping.jobs)
         stepped = step_thread(store, terminal_caller(session), request)
     emit_step(session, store, stepped, is_called=True)
 
@@ -69,7 +92,7 @@ def emit_step(
 ) -> None:
     """Print a thread after a step, and what to type next."""
     stop = stop_after(session, store, stepped)
-    document = {
+    document: dict[str, object] = {
         "workflow": stepped.workflow,
         "thread": stepped.thread,
         "head": stepped.head,
@@ -77,5 +100,31 @@ def emit_step(
         "role": stepped.role,
         "next": stop.next,
     }
+    if stepped.branches:
+        document["branches"] = [_view_branch(each) for each in stepped.branches]
     emit(session, document)
     tell_stop(session, stop, is_called=is_called)
+    _check_branches(stepped)
+
+
+def _view_branch(branch: BranchStep) -> dict[str, object]:
+    """Return what the step did to a branch."""
+    if branch.result is None:
+        error = {} if branch.error is None else {"error": branch.error.message}
+        return {"thread": branch.thread, **error}
+    result = branch.result
+    return {
+        "thread": branch.thread,
+        "head": result.head,
+        "status": result.status,
+        "role": result.role,
+    }
+
+
+def _check_branches(stepped: ThreadResult) -> None:
+    """Raise why a branch did not go on; a failed agent comes before a busy thread."""
+    errors = [each.error for each in stepped.branches if each.error is not None]
+    for kind in (AgentFailed, Conflict):
+        for error in errors:
+            if isinstance(error, kind):
+                raise error

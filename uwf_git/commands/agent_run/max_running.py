@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from uwf_git.agents.cancel import check_cancelled
 from uwf_git.agents.request import Listener
 from uwf_git.agents.run_files import RunAlive
 from uwf_git.commands.agent_run.runs import read_found_state
@@ -125,6 +126,7 @@ class _Waiting:
             self._listener.on_stderr(_note(running))
         self._is_said = True
         self._listener.on_tick()
+        check_cancelled()
         self._check_wanted()
 
     def _check_wanted(self) -> None:

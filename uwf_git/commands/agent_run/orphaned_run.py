@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from itertools import count
 
+from uwf_git.agents.cancel import check_cancelled
 from uwf_git.agents.request import (
     DEFAULT_GRACE_S,
     DEFAULT_MAX_OUTPUT_BYTES,
@@ -62,6 +63,7 @@ def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutco
         if not isinstance(look(run, is_held=run.is_alive()), RunAlive):
             break
         listener.on_tick()
+        check_cancelled()
         if _is_over_limit(run):
             return "too-much-output"
         if deadline is not None and time.monotonic() >= deadline:

@@ -262,7 +262,7 @@ def _environment(turn: Turn, environ: dict[str, str]) -> dict[str, str]:
 
 def _timeout_s(turn: Turn) -> float | None:
     """Return how long the agent may take: its own limit, or what the thread has left."""
-    limits = (turn.agent.payload.get("timeout"), find_time_left_s(turn.present))
+    limits = (turn.timeout_s, find_time_left_s(turn.present))
     return min((each for each in limits if each is not None), default=None)
 
 
@@ -330,7 +330,7 @@ def _explain(turn: Turn, run: AgentRun, played: Played) -> Played:
 
 def _name_limit(turn: Turn, played: Played) -> Played:
     """Name the thread's limit if that, and not the agent's own, ended the agent."""
-    told = tell_cut_short(turn.thread, turn.present, own_s=turn.agent.payload.get("timeout"))
+    told = tell_cut_short(turn.thread, turn.present, own_s=turn.timeout_s)
     if told is None:
         return played
     message, hint = told

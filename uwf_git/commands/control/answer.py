@@ -18,7 +18,7 @@ from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.agent_words import PERSON
 from uwf_git.commands.turn.check_meta import find_problem, get_output_schema
 from uwf_git.commands.turn.choose_agent import Choice, NoAgent, build_agent, choose_agent, is_person
-from uwf_git.commands.turn.decide import NextTurn, decide_next
+from uwf_git.commands.turn.decide import NextTurn, decide_next, find_turn_place
 from uwf_git.commands.turn.limits import check_limits
 from uwf_git.commands.turn.turn import ThreadResult, Turn, build_thread_result
 from uwf_git.engine.form import list_questions
@@ -185,7 +185,8 @@ def _find_question(store: Store, snapshot: Snapshot, default: str | None) -> Per
     if waiting is not None and is_put:
         role, at = waiting.role, waiting.at
     else:
-        role, at = decide_next(snapshot, present, workflow)
+        turn = decide_next(snapshot, present, workflow)
+        role, at = turn.role, turn.at
     if role == END:
         hint = "`uwf thread step {thread}` ends it"
         raise WrongStatus(snapshot, "is at its end: no role is next", hint)
@@ -272,7 +273,7 @@ def _record(
         question.agent,
         environ=caller.environ,
         workdir="",
-        at=question.at,
+        place=find_turn_place(snapshot, question.at),
     )
     reply = AgentReply(
         answer.meta,

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.drive.wait_in_status import wait_in_status
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, TurnInterrupted, step_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
 from uwf_git.commands.turn.limits import LimitReached
@@ -25,52 +26,20 @@ from uwf_git.model.thread import Status, Waiting
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
-from uwf_git.store.threads.heads import Head, HeadMoved, find_head, get_head
+from uwf_git.store.threads.heads import HeadMoved, get_head
 from uwf_git.store.threads.lock import ThreadBusy, ThreadLock, is_being_stopped, lock_drive
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
-_TICK_S = 0.2
-_LONGEST_TICK_S = 1.0
-
-# In a wait longer than a retry's, the ref is polled less often.
-_LONG_S = 60.0
-_MS = 1000
-
-
-def wait_in_status(
-    store: Store,
-    waiting: tuple[ThreadId, Status],
-    seconds: float,
-    *,
-    until: tuple[Callable[[], int], int],
-    sleep: Callable[[float], None],
-) -> None:
-    """Sleep *seconds* and until a time, but only while the thread is in the status of *waiting*.
-
-    *until* is a clock, and a time in its milliseconds. The caller names the status: a pause that
-    comes before the first look must not go unnoticed.
-    """
-    (thread, status), (now_ms, until_ms) = waiting, until
-    seen: Head | None = None
-    slept_s = 0.0
-    while True:
-        left_s = max(seconds - slept_s, (until_ms - now_ms()) / _MS)
-        head = find_head(store, thread)
-        if left_s <= 0 or head is None or head.archived:
-            return
-        if head != seen and read_snapshot(store, head.commit).record.status != status:
-            return
-        seen = head
-        tick_s = min(left_s, _LONGEST_TICK_S if left_s > _LONG_S else _TICK_S)
-        sleep(tick_s)
-        slept_s += tick_s
-
-
 StoppedBy = Literal[
-    "end", "waiting", "paused", "failed", "killed", "max-steps", "until", "limit"
+    "end", "waiting", "split", "paused", "failed", "killed", "max-steps", "until", "limit"
 ]  # fmt: skip
 
 Sleep = Callable[[float], None]
+
+
+def _never() -> bool:
+    return False
+
 
 # Steering or ending a thread holds its lock for a moment; this is far longer.
 _MOST_COLLISIONS = 200
@@ -94,6 +63,12 @@ class DriveRequest(NamedTuple):
     """Sleep until the end of a limit that an agent hit; if False, stop there."""
 
     sleep: Sleep = time.sleep
+
+    is_branch: bool = False
+    """Another drive has the thread that this one is a branch of."""
+
+    is_over: Callable[[], bool] = _never
+    """Of a branch: begin no more steps."""
 
 
 class Driven(NamedTuple):
@@ -198,6 +173,17 @@ class Drive:
                 debug("WXME2TV6", "drive stops", thread=self.thread, why=driven.stopped)
                 return driven
 
+    def _drive_branches(self) -> Driven | None:
+        """Drive the branches of the thread; a branch leaves its own to whoever drives it."""
+        if self.request.is_branch:
+            return self.stop("split")
+        from uwf_git.commands.drive.drive_branches import (  # noqa: PLC0415 (few threads split)
+            drive_branches,
+        )
+
+        self.has_begun = True
+        return drive_branches(self)
+
     def _play(self, turn: Turn) -> Played:
         command = turn.agent.payload["command"]
         self.rules = turn.retry
@@ -217,7 +203,7 @@ class Drive:
             self.request.sleep(_COLLISION_S)
             return None
         try:
-            stepped = step_thread(self.store, self.caller, self.step)
+            return self._advance()
         except TurnFailed as failure:
             return self._after_failure(failure)
         except LimitReached as reached:
@@ -229,7 +215,14 @@ class Drive:
         except (ThreadBusy, HeadMoved) as error:
             self._let_pass(error)
             return None
-        return self._after_step(stepped)
+
+    def _advance(self) -> Driven | None:
+        """Take a step, or drive the branches; return why the drive ends, None to go on."""
+        if self.request.is_over():
+            return self.stop("max-steps")
+        if self._snapshot().record.status == "split":
+            return self._drive_branches()
+        return self._after_step(step_thread(self.store, self.caller, self.step))
 
     def _after_step(self, stepped: ThreadResult) -> Driven | None:
         self.last = stepped
@@ -245,13 +238,13 @@ class Drive:
         if stepped.status == "paused":
             steered = find_steered(self.store, self._snapshot())
             return Driven(stepped, self.steps, "paused", steered=steered)
-        if stepped.role == self.request.until:
+        if stepped.role is not None and stepped.role == self.request.until:
             return Driven(stepped, self.steps, "until")
-        if self._is_at_max_steps():
+        if self.is_at_max_steps():
             return Driven(stepped, self.steps, "max-steps")
         return None
 
-    def _is_at_max_steps(self) -> bool:
+    def is_at_max_steps(self) -> bool:
         """Return whether the drive may begin no more turns; one that was stopped counts as well."""
         most = self.request.max_steps
         return most is not None and self.steps + self.stopped_turns >= most
@@ -267,11 +260,11 @@ class Drive:
         self.has_begun = True
         self.tries_in_a_row += 1
         if status == "paused":
-            return self._driven("paused", failure=failure)
+            return self.stop("paused", failure=failure)
         if status == "waiting":
             return self._wait_for_limit(failure)
         if status == "failed" or not self._may_retry(failure):
-            return self._driven("failed", failure=failure)
+            return self.stop("failed", failure=failure)
         seconds = self.rules.wait_s(self._snapshot().get_present().failures)
         self.watcher.on_retry(failure, seconds)
         self._sleep("ready", seconds)
@@ -302,7 +295,7 @@ class Drive:
             # The thread was changed meanwhile; the next step finds its state.
             return None
         if not self.request.wait:
-            return self._driven("waiting", failure=failure)
+            return self.stop("waiting", failure=failure)
         self.has_begun = True
         self.watcher.on_wait(waiting)
         pause_s = min(_LONGEST_PAUSE_S, max(0, self.tries_in_a_row - 1))
@@ -352,18 +345,18 @@ class Drive:
         if record.status in {"completed", "killed"}:
             return self._ended()
         if record.status == "paused":
-            return self._driven("paused")
-        if self._is_at_max_steps():
-            return self._driven("max-steps", failure=failure)
+            return self.stop("paused")
+        if self.is_at_max_steps():
+            return self.stop("max-steps", failure=failure)
         # A thread that was changed since, as by a resume, is to go on.
         is_unchanged = record.event == "attempt"
         self.tries_in_a_row = self.tries_in_a_row + 1 if is_unchanged else 0
         if not self._may_retry(failure):
-            return self._driven("failed", failure=failure)
+            return self.stop("failed", failure=failure)
         return None
 
     def _ended(self) -> Driven:
-        return self._driven("end" if self._snapshot().record.status == "completed" else "killed")
+        return self.stop("end" if self._snapshot().record.status == "completed" else "killed")
 
     def _stopped_unless_first(
         self, stopped: StoppedBy, error: LimitReached | ThreadNotReady
@@ -371,9 +364,9 @@ class Drive:
         """Stop the drive; before its first step, raise *error* as a step does."""
         if not self.has_begun:
             raise error
-        return self._driven(stopped)
+        return self.stop(stopped)
 
-    def _driven(self, stopped: StoppedBy, *, failure: TurnFailed | None = None) -> Driven:
+    def stop(self, stopped: StoppedBy, *, failure: TurnFailed | None = None) -> Driven:
         """Return the end of the drive, with the thread's present state."""
         snapshot = self._snapshot()
         record = snapshot.record

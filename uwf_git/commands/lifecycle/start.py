@@ -17,6 +17,7 @@ from uwf_git.commands.turn.limits import choose_limits
 from uwf_git.commands.turn.typed_agents import NoSuchRole
 from uwf_git.commands.turn.workdir import existing_directory
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
+from uwf_git.engine.flow_state import without_iteration
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import BUILTIN_NODES, START
@@ -51,7 +52,9 @@ class StartRequest(NamedTuple):
     workflow: str
     """A name or a hash."""
 
-    prompt: str
+    prompt: str | None
+    """What is to be done; None: a flow has its description."""
+
     agents: tuple[str, ...] = ()
     """``CMD`` or settings for every role, or ``ROLE=…`` for one."""
 
@@ -78,6 +81,9 @@ class StartRequest(NamedTuple):
 
     They come before those of the workflow's ``config``; None removes one of those.
     """
+
+    state: Mapping[str, Any] | None = None
+    """Members of the state that the thread begins with, over those of the workflow."""
 
 
 class _Parent(NamedTuple):
@@ -110,7 +116,6 @@ def start_thread(
     Raises:
         NoSuchWorkflow, WorkflowRemoved, AmbiguousNode: no workflow matches, or several do.
         BadLocalWorkflow: the project's file of that name has problems.
-        NoGraph: the workflow is a flow.
         NoAgent: the request needs an agent for every role, and one has none.
         AgentMissing: the request needs them, and the program of one is not found.
         EmptyPrompt, NoSuchRole, BadCommand, BadAgent, CommandUnnamed, NotADirectory, BadLimit: the
@@ -118,10 +123,10 @@ def start_thread(
         NoSuchThread, AmbiguousThread, NotAThreadId: the request names no parent, or several.
         ThreadExists: the id is taken.
     """
-    if not request.prompt.strip():
+    if request.prompt is not None and not request.prompt.strip():
         raise EmptyPrompt
     found = find_workflow(store, request.workflow, cwd=caller.cwd)
-    found.workflow.get_moderator()
+    prompt = _choose_prompt(request, found.workflow)
     if request.until is not None and request.until not in found.workflow.roles:
         raise NoSuchRole(request.until, found.workflow)
     workdir = existing_directory(request.workdir or caller.cwd, caller.cwd)
@@ -143,13 +148,25 @@ def start_thread(
     agents = {role: build_agent(agent, timestamp=now) for role, agent in bound.agents.items()}
     parent = _find_parent(store, caller, request.parent)
     more = limits if parent is None else {**limits, "depth": parent.nesting + 1}
-    start = _start_node(found.workflow, request.prompt, agents, more, timestamp=now)
+    if request.state is not None:
+        state = {**(found.workflow.initial_state or {}), **request.state}
+        more = {"initialState": without_iteration(state), **more}
+    start = _start_node(found.workflow, prompt, agents, more, timestamp=now)
     trust_agents(store, bound.typed, workdir)
     new = _build(thread, found, start, agents, parent=None if parent is None else parent.thread)
     # Before the ref: a kill in between must not leave a thread without its work directory.
     set_workdir(store, thread, workdir)
     create_head(store, thread, record_start(store, new, caller.signing(store)))
     return Started(found.workflow.hash, thread, unbound, found, missing)
+
+
+def _choose_prompt(request: StartRequest, workflow: Workflow) -> str:
+    """Return the prompt; that of a flow is its description, unless another one is given."""
+    if request.prompt is not None:
+        return request.prompt
+    if workflow.flow is None:
+        raise EmptyPrompt
+    return workflow.description.strip() or workflow.name
 
 
 def _find_missing(

@@ -5,6 +5,7 @@ Format: FORMAT.md, "Branches".
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN_NODES, START, STEP, TEXT
@@ -47,6 +48,9 @@ class Branch(NamedTuple):
     entry: str | None = None
     """The place of the flow at which it begins and ends; None: its workflow is its own."""
 
+    own_state: Mapping[str, Any] = MappingProxyType({})
+    """Of a workflow of its own: the state that it begins with, unless its StartNode says."""
+
 
 class Derived(NamedTuple):
     """A commit that follows from others, not yet written."""
@@ -65,8 +69,19 @@ class Derived(NamedTuple):
         return write_draft(store, self.draft, self.new, self.signing)
 
 
-def draft_split(tip: Snapshot, *, at: str, label: str, branches: Sequence[Branch]) -> Derived:
-    """Draft the commit that splits the thread at *tip* into *branches*, at the place *at*."""
+class SplitPlan(NamedTuple):
+    """A split that is to be made."""
+
+    at: str
+    label: str
+    branches: Sequence[Branch]
+    nodes: tuple[Node, ...] = ()
+    """The nodes that its branches refer to, and the thread may not have."""
+
+
+def draft_split(tip: Snapshot, plan: SplitPlan) -> Derived:
+    """Draft the commit that splits the thread at *tip*."""
+    at, branches = plan.at, plan.branches
     date_ms = tip.commit.time_s * _MS
     nesting = tip.get_nesting() + 1
     starts = [
@@ -85,8 +100,8 @@ def draft_split(tip: Snapshot, *, at: str, label: str, branches: Sequence[Branch
         read_standing(tip),
         "split",
         Cause(at=at, split=Split(at, children)),
-        said=f"{label} into {len(branches)}",
-        nodes=(*starts, *BUILTIN_NODES),
+        said=f"{plan.label} into {len(branches)}",
+        nodes=(*starts, *plan.nodes, *BUILTIN_NODES),
     )._replace(body="\n".join(lines))
     return _derive([tip], new)
 
@@ -98,7 +113,7 @@ def draft_start(split: Snapshot, number: int, branch: Branch) -> Derived:
         raise ValueError("the thread has no branches")  # a bug of the caller
     child = present.split.children[number]
     start = split.get_node(child.start)
-    begun = begin_state(start, None)
+    begun = begin_state(start, branch.own_state)
     if branch.entry is not None:
         begun = begun._replace(
             state={**present.state, **(branch.initial_state or {})}, visits=present.visits

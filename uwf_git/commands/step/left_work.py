@@ -20,6 +20,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept, build_turn, record_turn
 from uwf_git.commands.turn.check_meta import check_reply
 from uwf_git.commands.turn.choose_agent import Choice, build_agent, choose_agent
+from uwf_git.commands.turn.decide import find_turn_place
 from uwf_git.commands.turn.keep import read_keep_rules
 from uwf_git.commands.turn.retries import read_retry
 from uwf_git.commands.turn.turn import Played, Player, Turn
@@ -69,6 +70,10 @@ def _rebuild_turn(store: Store, caller: Caller, snapshot: Snapshot, base: Oid) -
     workflow = get_workflow(snapshot, present.workflow)
     if begun is None or agent is None or begun.role not in workflow.roles:
         return None
+    place = find_turn_place(snapshot, begun.at)
+    if (place is None) != (begun.at is None):
+        # The workflow was changed, and has no such place.
+        return None
     return Turn(
         store,
         snapshot,
@@ -79,9 +84,9 @@ def _rebuild_turn(store: Store, caller: Caller, snapshot: Snapshot, base: Oid) -
         caller.environ,
         # It has run, or runs: its work directory was chosen when it began.
         caller.cwd,
-        retry=read_retry(store.config, agent.payload),
+        retry=read_retry(store.config, agent.payload, place),
         keep=read_keep_rules(store.config),
-        at=begun.at,
+        place=place,
     )
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
+from uwf_git.commands.step.branches import check_ancestors
 from uwf_git.commands.step.end_by_kill import finish_kill
 from uwf_git.commands.step.end_thread import end_thread
 from uwf_git.commands.step.left_work import find_begun_turn, keep_overtaken_work, play_begun
@@ -18,11 +19,12 @@ from uwf_git.commands.step.record_turn import (
     WorkKept,
     record_turn,
 )
+from uwf_git.commands.step.split_thread import split_thread, step_branches
 from uwf_git.commands.step.transitions import wait_for_person
 from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, read_active
 from uwf_git.commands.turn.check_meta import check_reply
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, is_person
-from uwf_git.commands.turn.decide import NextTurn, decide_next
+from uwf_git.commands.turn.decide import NextTurn, decide_next, find_turn_place
 from uwf_git.commands.turn.keep import read_keep_rules
 from uwf_git.commands.turn.limits import check_limits
 from uwf_git.commands.turn.retries import read_retry
@@ -64,6 +66,9 @@ class StepRequest(NamedTuple):
     workdir: str | None = None
     """Where agents run from now on; needed once for a thread that came from elsewhere."""
 
+    jobs: int = 4
+    """How many branches of a thread that has split are stepped at once."""
+
     is_driven: bool = False
     """The caller drives the thread; False refuses a thread that another process drives."""
 
@@ -98,6 +103,9 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
     thread = _find_thread(store, request.thread)
     if finish_kill(store, caller, thread):
         read_active(store, thread)
+    tip = read_active(store, thread)[1]
+    if tip.record.status == "split":
+        return _step_branches(store, caller, request, tip)
     try:
         return _take_step(store, caller, request, thread)
     finally:
@@ -127,6 +135,7 @@ def _take_step(
         fast_forward_from_tracking(store, thread)
         seen = read_active(store, thread)
         head, snapshot = seen
+        check_ancestors(store, snapshot)
         keep_overtaken_work(store, caller, seen, request.play)
         present = snapshot.get_present()
         if not is_steppable(snapshot, present, now_ms=caller.now_ms(), is_driven=request.is_driven):
@@ -141,6 +150,8 @@ def _take_step(
             check_next(thread, now.workflow, request.choice.agents, role=now.role)
         if now.role == END:
             return end_thread(store, caller, seen, event="end")._replace(said="completed")
+        if now.turn.splits:
+            return split_thread(store, seen, now.turn)
         check_limits(thread, now.present)
         agent, where = _choose_agent(store, caller, request, now)
         if is_person(agent):
@@ -156,6 +167,17 @@ def _take_step(
         played = check_reply(turn, now.workflow, request.play(turn))
         debug("9KYP4NAD", "turn played", thread=thread, role=turn.role, error=played.error)
         return record_turn(caller, head, turn, played)
+
+
+def _step_branches(
+    store: Store, caller: Caller, request: StepRequest, tip: Snapshot
+) -> ThreadResult:
+    check_ancestors(store, tip)
+
+    def step(thread: ThreadId) -> ThreadResult:
+        return step_thread(store, caller, request._replace(thread=thread))
+
+    return step_branches(store, caller, tip, step, jobs=request.jobs)
 
 
 def _check_alone(store: Store, thread: ThreadId, request: StepRequest) -> None:
@@ -183,6 +205,7 @@ def _choose_agent(
 
 
 def _begin_turn(store: Store, caller: Caller, now: _Next, agent: Node, workdir: str) -> Turn:
+    place = find_turn_place(now.snapshot, now.turn.at)
     return Turn(
         store,
         now.snapshot,
@@ -192,7 +215,7 @@ def _begin_turn(store: Store, caller: Caller, now: _Next, agent: Node, workdir: 
         agent,
         caller.environ,
         workdir,
-        retry=read_retry(store.config, agent.payload),
+        retry=read_retry(store.config, agent.payload, place),
         keep=read_keep_rules(store.config),
-        at=now.turn.at,
+        place=place,
     )

@@ -59,10 +59,14 @@ def build_answer(turn: Turn, reply: AgentReply, *, since_ms: int, now_ms: int) -
 
 
 def _build_step(turn: Turn, event: Event, nodes: list[Node], reply: AgentReply) -> NewCommit:
+    cause = _cause(turn, nodes[0])
+    if turn.place is not None:
+        state = turn.place.fold(turn.present.state, nodes[0].payload, reply.content)
+        cause = cause._replace(state=state)
     return build_next(
         Standing(turn.snapshot.record, turn.present),
         event,
-        _cause(turn, nodes[0]),
+        cause,
         # The meta as it is stored: canonical numbers may look different.
         said=describe_step(nodes[0].payload["meta"], reply.content),
         nodes=(*nodes, turn.agent),
@@ -147,11 +151,15 @@ def build_attempt(turn: Turn, played: Played) -> NewCommit:
     new = build_next(
         Standing(turn.snapshot.record, turn.present),
         "attempt",
-        _cause(turn, attempt)._replace(has_retries=has_retries),
+        _cause(turn, attempt)._replace(has_retries=has_retries, gives_up=_find_given_up(turn)),
         said=f"attempt {turn.attempt} failed: {error['message']}",
         nodes=(attempt, *nodes, turn.agent),
     )
     return new._replace(body=played.stderr.decode(errors="replace")[-LONGEST_QUOTE:])
+
+
+def _find_given_up(turn: Turn) -> str | None:
+    return None if turn.place is None else turn.place.find_given_up()
 
 
 def _cause(turn: Turn, node: Node) -> Cause:

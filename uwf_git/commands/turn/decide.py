@@ -4,7 +4,7 @@ The same commit gives the same answer. Of the history only those steps are read 
 looks at, and the newer ones.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from uwf_git.debug_log import debug
 from uwf_git.engine.lazy_list import LazyList, lazy_list
@@ -13,12 +13,16 @@ from uwf_git.engine.plain_condition import NotPlain, plainly_holds
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.builtin import START as START_NODE
 from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import ThreadState
-from uwf_git.model.transition import Graph
+from uwf_git.model.transition import END, Graph
 from uwf_git.model.workflow import Workflow
-from uwf_git.store.threads.definitions import get_graph
+from uwf_git.store.threads.definitions import get_flow, get_graph, get_role
 from uwf_git.store.threads.snapshot import Snapshot
 from uwf_git.store.threads.step_chain import StepChain
+
+if TYPE_CHECKING:
+    from uwf_git.commands.turn.flow import FlowPlace
 
 
 class NextTurn(NamedTuple):
@@ -28,7 +32,10 @@ class NextTurn(NamedTuple):
     """A role of the workflow, or ``$END``."""
 
     at: str | None = None
-    """The place of the turn; None in a graph."""
+    """The place of the turn; None in a graph, but for a role that splits it."""
+
+    splits: bool = False
+    """The thread goes on in branches: *role* is the label of what splits it."""
 
 
 def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) -> NextTurn:
@@ -41,6 +48,8 @@ def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) ->
     """
     # Read the head even if no condition needs it: a damaged thread must not go on.
     head = snapshot.get_head_node()
+    if workflow.flow is not None:
+        return _decide_flow(snapshot, present, workflow.flow)
     graph = get_graph(snapshot, workflow.get_moderator())
     try:
         try:
@@ -54,7 +63,30 @@ def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) ->
         error.hint = f"{error.hint}; {amend}" if error.hint else amend
         raise
     debug("0TYDCYW5", "decided", thread=snapshot.record.thread, after=present.role, role=role)
-    return NextTurn(role)
+    splits = role != END and get_role(snapshot, workflow.roles[role]).workflow is not None
+    return NextTurn(role, role if splits else None, splits)
+
+
+def find_turn_place(snapshot: Snapshot, at: str | None) -> "FlowPlace | None":
+    """Return the agent's place *at* in the flow of a thread; None in a graph, or if it is gone."""
+    if at is None:
+        return None
+    from uwf_git.commands.turn.flow import find_place  # noqa: PLC0415 (graphs do not need it)
+
+    return find_place(snapshot, at)
+
+
+def _decide_flow(snapshot: Snapshot, present: ThreadState, name: NodeHash) -> NextTurn:
+    from uwf_git.commands.turn.flow import decide_flow  # noqa: PLC0415 (graphs do not need it)
+
+    move = decide_flow(snapshot, present, get_flow(snapshot, name))
+    debug(
+        "4N2W0SHC", "place decided", thread=snapshot.record.thread, at=present.at, next=str(move.at)
+    )
+    if move.node is None:
+        return NextTurn(END)
+    splits = move.kind == "split"
+    return NextTurn(move.node.label if splits else move.node.agent, str(move.at), splits)
 
 
 def _ask_plainly(graph: Graph, snapshot: Snapshot, present: ThreadState, head: Node) -> str:

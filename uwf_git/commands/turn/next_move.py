@@ -28,6 +28,9 @@ class NextMove(NamedTuple):
     problem: UwfError | None = None
     """Why the next role cannot be decided."""
 
+    splits: bool = False
+    """The thread goes on in branches: *role* names what splits it."""
+
     @property
     def turn_of(self) -> str | None:
         """The role whose turn it is; None if no role is left."""
@@ -64,9 +67,14 @@ def find_next_move(snapshot: Snapshot) -> NextMove:
     present = snapshot.get_present()
     if present.waiting is not None:
         return NextMove(present.waiting.role)
+    if present.split is not None:
+        from uwf_git.commands.split.plan import find_container  # noqa: PLC0415 (few threads split)
+
+        return NextMove(find_container(snapshot, present.split.at).label, splits=True)
     try:
         workflow = get_workflow(snapshot, present.workflow)
-        return NextMove(decide_next(snapshot, present, workflow).role)
+        turn = decide_next(snapshot, present, workflow)
+        return NextMove(turn.role, splits=turn.splits)
     except UwfError as problem:
         return NextMove(None, problem)
 
@@ -115,6 +123,12 @@ def advise(
         return Advice(_retry(thread))
     if status == "waiting" and present.waiting is not None:
         return Advice(_wait(thread, present.waiting))
+    if status == "split":
+        return Advice(
+            f"its branches go on: `uwf thread run {thread}` drives all of them, "
+            f"`uwf thread step {thread}` steps each once",
+            is_usual=True,
+        )
     return _when_ready(snapshot, present, move, default or store.config.get(CONFIG_NAME))
 
 
@@ -162,6 +176,12 @@ def _when_ready(
     if spent is not None:
         error = LimitReached(thread, spent)
         return Advice(f"{error.message}; {error.hint}")
+    if move.splits:
+        return Advice(
+            f"{role} comes next, in branches: `uwf thread run {thread}` continues, "
+            f"`uwf thread step {thread}` begins them",
+            is_usual=True,
+        )
     command = _find_command(snapshot, present, role) or default
     if not command:
         return Advice(

@@ -4,10 +4,13 @@ Source: seed 004, "retries": the wait grows by one unit with each attempt.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.errors import Refused
 from uwf_git.store.git.config import GitConfig
+
+if TYPE_CHECKING:
+    from uwf_git.commands.turn.flow import FlowPlace
 
 RETRIES = "uwf.retries"
 BACKOFF = "uwf.backoff"
@@ -47,13 +50,16 @@ class RetryRules(NamedTuple):
         return min(_LONGEST_WAIT_S, self.backoff_s * failures)
 
 
-def read_retry(config: GitConfig, agent: Mapping[str, Any]) -> RetryRules:
-    """Return the rules for the agent with this AgentConfig payload.
+def read_retry(
+    config: GitConfig, agent: Mapping[str, Any], place: "FlowPlace | None" = None
+) -> RetryRules:
+    """Return the rules for the agent with this AgentConfig payload, at a *place* of a flow.
 
     Raises:
         BadRetrySetting: a setting of git config is not a number.
     """
-    retries = agent.get("retries")
+    retries = None if place is None else place.retries
+    retries = agent.get("retries") if retries is None else retries
     backoff = agent.get("backoff")
     return RetryRules(
         int(_read(config, RETRIES, DEFAULT_RETRIES)) if retries is None else retries,

@@ -1,7 +1,7 @@
 """Turns: one role's attempt at one step, its result, and the thread after a commit."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.turn.keep import KeepRules
@@ -15,6 +15,9 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.run_dir import RunDir, get_run_dir
 from uwf_git.store.threads.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from uwf_git.commands.turn.flow import FlowPlace
 
 
 class Turn(NamedTuple):
@@ -34,13 +37,24 @@ class Turn(NamedTuple):
     workdir: str
     retry: RetryRules = RetryRules(0, 0)
     keep: KeepRules = KeepRules()
-    at: str | None = None
+    place: "FlowPlace | None" = None
     """The place of a flow that it plays; *present* has the attempts at this place."""
 
     @property
     def thread(self) -> ThreadId:
         """The thread of the turn."""
         return self.snapshot.record.thread
+
+    @property
+    def at(self) -> str | None:
+        """Its place as text; None in a graph."""
+        return None if self.place is None else str(self.place.at)
+
+    @property
+    def timeout_s(self) -> float | None:
+        """How long the agent may take, by its place or its own settings; None: no limit."""
+        timeout_s = None if self.place is None else self.place.timeout_s
+        return self.agent.payload.get("timeout") if timeout_s is None else timeout_s
 
     @property
     def run_dir(self) -> RunDir:
@@ -112,6 +126,9 @@ class ThreadResult(NamedTuple):
     """The subject of the commit, without its first word."""
 
     commit: Oid
+
+    branches: tuple[Any, ...] = ()
+    """Of a thread that has split: what the step did to each branch, as ``BranchStep``."""
 
 
 def build_thread_result(record: TransitionRecord, *, said: str, commit: Oid) -> ThreadResult:

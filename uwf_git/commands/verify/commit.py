@@ -6,7 +6,10 @@ A part that cannot be read is reported once; nothing is checked against it.
 from collections.abc import Generator, Iterator, Mapping
 from typing import NamedTuple
 
+from uwf_git.commands.split.remake import is_derived
+from uwf_git.commands.verify.derived import check_derived
 from uwf_git.commands.verify.finding import Finding, Location
+from uwf_git.commands.verify.flow import check_place
 from uwf_git.commands.verify.present import find_lies, fold_next
 from uwf_git.commands.verify.signal import check_amend, find_poked
 from uwf_git.commands.verify.transition import (
@@ -33,12 +36,12 @@ from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE, object_id
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.objects.commit import CommitView
 from uwf_git.store.objects.message import BadMessage
-from uwf_git.store.objects.objects import get_blob
+from uwf_git.store.objects.objects import ObjectStore, get_blob
 from uwf_git.store.objects.strict_commit import StrictCommit, read_strict_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.message import parse_thread_message
 from uwf_git.store.threads.now_file import NowFile, parse_now
-from uwf_git.store.threads.snapshot import HEAD_FILE, NOW_FILE, START_FILE
+from uwf_git.store.threads.snapshot import HEAD_FILE, NOW_FILE, START_FILE, Snapshot
 
 _TOP: Mapping[str, bytes] = {
     HEAD_FILE: RAW_FILE_MODE,
@@ -66,6 +69,10 @@ class Point(NamedTuple):
     def view(self) -> CommitView:
         """The commit as read."""
         return self.commit.view
+
+    def snapshot(self, objects: ObjectStore) -> Snapshot | None:
+        """Return the thread at the commit; None if its message cannot be read."""
+        return None if self.record is None else Snapshot(objects, self.view, self.record)
 
     @property
     def standing(self) -> Standing | None:
@@ -101,6 +108,12 @@ class CommitChecks:
             return
         self._trees.count(point.commit)
         site = Location(self._ref, oid, point.files.get(NODES, b""))
+        made = point.snapshot(self._trees.objects)
+        if made is not None and is_derived(made):
+            wrong = list(check_alone(made.record, thread))
+            yield from (site.finding(each) for each in wrong)
+            yield from check_derived(site, made)
+            return
         yield from self._check_files(site, before, point)
         yield from self._check_parents(site, before, point)
         record = point.record
@@ -114,7 +127,7 @@ class CommitChecks:
         if not site.nodes:
             yield from (site.finding(each) for each in wrong)
             return
-        folding = _Folding(self._fold(site, record, before, point.now))
+        folding = _Folding(self._fold(site, record, before, point))
         if not wrong:
             wrong += _check_status(before, record, folding.after)
         yield from (site.finding(each) for each in wrong)
@@ -206,10 +219,10 @@ class CommitChecks:
                 )
 
     def _fold(
-        self, site: Location, record: TransitionRecord, before: Point | None, now: NowFile | None
+        self, site: Location, record: TransitionRecord, before: Point | None, point: Point
     ) -> Generator[Finding, None, list[Standing]]:
         """Check the nodes of the event, and return where it may lead; empty if unknown."""
-        event = record.event
+        event, now = record.event, point.now
         if event == "start":
             state = yield from self._check_start(site, record)
             return [] if state is None else [Standing(record, state)]
@@ -230,17 +243,31 @@ class CommitChecks:
         is_known = cause.node is not None or not RULES[event].has_node
         if before is None or standing is None or not is_known:
             return []
-        if event == "poke":
-            poked = yield from find_poked(self._trees.objects, site, record, before.view.oid)
-            if poked is None:
-                return []
-            cause = cause._replace(back_to=poked)
-        after = fold_next(standing, record, cause)
+        whole = yield from self._complete(site, before, cause, point)
+        if whole is None:
+            return []
+        after = fold_next(standing, record, whole)
         if event == "amend" and cause.node is not None:
             yield from check_amend(
                 self._nodes, site, record, between=(standing, after[0]), signal=cause.node
             )
         return after
+
+    def _complete(
+        self, site: Location, before: Point, cause: Cause, point: Point
+    ) -> Generator[Finding, None, Cause | None]:
+        """Return *cause* with what the history and the flow add to it; None if they are wrong."""
+        made, standing = point.snapshot(self._trees.objects), before.standing
+        if made is None or standing is None:
+            return None
+        event = made.record.event
+        if RULES[event].has_place:
+            return (yield from check_place(site, standing, cause, made))
+        if event == "poke":
+            objects = self._trees.objects
+            poked = yield from find_poked(objects, site, made.record, before.view.oid)
+            return None if poked is None else cause._replace(back_to=poked)
+        return cause
 
     def _check_start(
         self, site: Location, record: TransitionRecord

@@ -15,6 +15,8 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.threads.message import parse_thread_message
 
 _FORK = b"\nUwf-Event: fork\n"
+# Of a branch, whose thread begins at a commit of another one.
+_START = b"\nUwf-Event: start\n"
 
 
 class History(NamedTuple):
@@ -56,7 +58,7 @@ def walk_back(objects: ObjectStore, tip: Oid, trusted: Container[Oid]) -> Histor
             break
         commits.append(oid)
         first = first or view
-        if _FORK in view.message:
+        if _FORK in view.message or (_START in view.message and view.parents):
             forks[oid] = thread_of(view)
             beginnings.append(thread_of(view))
         oid = view.parents[0] if view.parents else None

@@ -5,12 +5,15 @@ from the one before. Nothing is written; damage is a finding.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
+from uwf_git.commands.split.ending import find_split, read_at
 from uwf_git.commands.verify.commit import CommitChecks, Point
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.history import History, walk_back
 from uwf_git.commands.verify.tree import TreeChecks
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
@@ -86,7 +89,20 @@ class ThreadChecks:
             is_first = has_beginning and oid == oldest
             yield from commits.check(oid, owners[-1], is_first=is_first)
             self._seen.add(oid)
+            yield from self._check_branches(claim, commits.before)
         yield from _check_status(claim, commits.before)
+
+    def _check_branches(self, claim: Claim, point: Point | None) -> Iterator[Finding]:
+        """Check the branches that the commit at *point* joins, back to where they began."""
+        if point is None or point.record is None or point.record.event != "join":
+            return
+        with suppress(StoreDamaged):
+            # What cannot be read was reported for the join.
+            split = find_split(read_at(self._objects, point.view.parents[0]))
+            self._seen.add(split.commit.oid)
+            for oid in point.view.parents[1:]:
+                branch = read_at(self._objects, oid).record.thread
+                yield from self.check(Claim(claim.ref, branch, oid, "kept"))
 
     def finish(self) -> Iterator[Finding]:
         """Return the findings that are still due."""

@@ -6,7 +6,7 @@ steps of a process share the values, so nobody can change them.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dulwich.objects import ObjectID
 
@@ -14,12 +14,22 @@ from uwf_git.model.frozen import freeze
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.transition import Graph
-from uwf_git.model.workflow import Role, Workflow, parse_graph, parse_role, parse_workflow
+from uwf_git.model.workflow import (
+    Role,
+    Workflow,
+    parse_flow_node,
+    parse_graph,
+    parse_role,
+    parse_workflow,
+)
 from uwf_git.store.nodes.blob import decode_node
 from uwf_git.store.nodes.tree import MissingNode, find_blob
 from uwf_git.store.objects.byte_cache import ByteCache
 from uwf_git.store.objects.objects import get_blob
 from uwf_git.store.threads.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from uwf_git.model.flow import Flow
 
 Parsed = TypeVar("Parsed")
 
@@ -48,6 +58,11 @@ def get_role(snapshot: Snapshot, name: NodeHash) -> Role:
 def get_graph(snapshot: Snapshot, name: NodeHash) -> Graph:
     """Return the graph *name*; raise as ``get_workflow``."""
     return _get(snapshot, name, parse_graph)
+
+
+def get_flow(snapshot: Snapshot, name: NodeHash) -> "Flow":
+    """Return the flow *name*; raise as ``get_workflow``."""
+    return _get(snapshot, name, parse_flow_node)
 
 
 def get_schema(snapshot: Snapshot, name: NodeHash) -> Any:

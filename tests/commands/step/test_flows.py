@@ -1,0 +1,256 @@
+"""Threads of flows: sequences, loops, conditions, branches, and what their results change."""
+
+from collections.abc import Callable
+from typing import Any
+
+from commands.world import World, fails, replied
+
+from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
+from uwf_git.commands.step.step_thread import StepRequest
+from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
+from uwf_git.commands.verify.thread import check_thread
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.heads import get_head
+
+SEQUENCE = """\
+name: pair
+description: One after the other.
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: coder, output: code}
+    - {type: agent, agentId: reviewer, input: "look at ${state.code}"}
+"""
+
+LOOP = """\
+name: turns
+description: Until somebody is content.
+initialState: {ok: false}
+root:
+  type: loop
+  condition: state.ok !== true
+  maxIterations: 5
+  nodes:
+    - {type: agent, agentId: coder}
+    - {type: agent, agentId: reviewer}
+"""
+
+CHECKS = """\
+name: checks
+description: Several at once.
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: coder, output: code}
+    - type: parallel
+      name: checks
+      nodes:
+        - {type: agent, agentId: reviewer, output: review}
+        - type: sequential
+          name: testing
+          nodes:
+            - {type: agent, agentId: builder, output: build}
+            - {type: agent, agentId: tester, output: tests}
+    - {type: agent, agentId: closer, output: done}
+"""
+
+ITEMS = """\
+name: items
+description: One branch for each.
+initialState: {files: [a, b, c]}
+root:
+  type: sequential
+  nodes:
+    - type: map
+      name: each
+      over: state.files
+      as: file
+      output: reports
+      nodes:
+        - {type: agent, agentId: reader, input: "read ${file}"}
+    - {type: agent, agentId: writer}
+"""
+
+
+def script(**answers: Any) -> Player:
+    """Return a player that says for each role its answer, or the next of a list of answers."""
+
+    def play(turn: Turn) -> Played:
+        answer = answers.get(turn.role, {})
+        if isinstance(answer, list):
+            answer = answer.pop(0)
+        return replied({}, answer) if isinstance(answer, str) else replied(answer)
+
+    return play
+
+
+def run(world: World, thread: ThreadId, play: Player) -> list[str]:
+    """Step a thread to its end, and return the roles that acted in it."""
+    roles: list[str] = []
+    for _ in range(100):
+        done = world.step(thread, play)
+        if done.status == "completed":
+            return roles
+        roles.append(done.role or done.said)
+    raise AssertionError("it does not end")
+
+
+def assert_sound(world: World, thread: ThreadId) -> None:
+    head = get_head(world.store, thread)
+    found = list(check_thread(world.store, thread, head.commit, archived=head.archived))
+    assert [each.message for each in found] == []
+
+
+def test_agents_act_one_after_the_other(world: World) -> None:
+    thread = world.begun(SEQUENCE)
+
+    roles = run(world, thread, script(coder="print(1)", reviewer={"good": True}))
+
+    assert roles == ["coder", "reviewer"]
+    snapshot = world.snapshot(thread)
+    assert snapshot.get_present().state == {
+        "code": "print(1)",
+        "good": True,
+        "reviewerOutput": {"good": True},
+    }
+    assert snapshot.get_present().at == "0/1"
+    assert_sound(world, thread)
+
+
+def test_a_loop_ends_when_its_condition_does(world: World) -> None:
+    thread = world.begun(LOOP)
+
+    roles = run(world, thread, script(reviewer=[{"ok": False}, {"ok": False}, {"ok": True}]))
+
+    assert roles == ["coder", "reviewer"] * 3
+    assert world.snapshot(thread).get_present().at == "0.3/1"
+    assert_sound(world, thread)
+
+
+def test_branches_are_joined(world: World, git: Callable[..., str]) -> None:
+    thread = world.begun(CHECKS)
+    play = script(coder="x = 1", reviewer="fine", builder="built", tester="passed", closer="bye")
+
+    roles = run(world, thread, play)
+
+    state = world.snapshot(thread).get_present().state
+    assert roles[0] == "coder"
+    assert roles[-1] == "closer"
+    assert (state["review"], state["build"], state["tests"]) == ("fine", "built", "passed")
+    assert state["parallel_1"] == {"build": "built", "tests": "passed"}
+    assert_sound(world, thread)
+    assert git("fsck", "--strict", "--no-dangling", cwd=world.store.path) == ""
+
+
+def test_a_map_has_a_branch_for_each_item(world: World) -> None:
+    thread = world.begun(ITEMS)
+
+    def play(turn: Turn) -> Played:
+        state = turn.present.state
+        return replied({}, f"report on {state['file']}" if turn.role == "reader" else "all")
+
+    run(world, thread, play)
+
+    state = world.snapshot(thread).get_present().state
+    assert state["reports"] == ["report on a", "report on b", "report on c"]
+    assert "file" not in state
+    assert_sound(world, thread)
+
+
+def steps_of(result: ThreadResult) -> list[str]:
+    return [each.result.role or each.result.said for each in result.branches if each.result]
+
+
+def test_a_step_of_a_split_thread_steps_each_branch_once(world: World) -> None:
+    thread = world.begun(CHECKS)
+    world.step(thread, script())
+    split = world.step(thread, script())
+    assert (split.status, split.said) == ("split", "checks into 2")
+
+    once = world.step(thread, script())
+
+    assert (once.status, steps_of(once)) == ("split", ["reviewer", "builder"])
+
+
+def test_a_branch_that_failed_is_tried_again_alone(world: World) -> None:
+    thread = world.begun(CHECKS)
+    world.step(thread, script())
+    world.step(thread, script())
+
+    def play(turn: Turn) -> Played:
+        return fails()(turn) if turn.role == "reviewer" else replied({})
+
+    for _ in range(4):
+        told = world.step(thread, play)
+    assert told.status == "split"
+    assert [each.error.code for each in told.branches if each.error] == ["turn-failed"]
+
+    roles = run(world, thread, script())
+    assert roles[-1] == "closer"
+    assert_sound(world, thread)
+
+
+def test_a_drive_goes_through_all_branches(world: World) -> None:
+    thread = world.begun(CHECKS)
+
+    driven = drive(world, thread, script(closer="bye"))
+
+    assert (driven.stopped, driven.steps, driven.last.status) == ("end", 5, "completed")
+    assert_sound(world, thread)
+
+
+def test_a_drive_stops_where_a_branch_fails_and_goes_on_after_a_retry(world: World) -> None:
+    thread = world.begun(CHECKS)
+
+    def play(turn: Turn) -> Played:
+        return fails()(turn) if turn.role == "tester" else replied({})
+
+    driven = drive(world, thread, play)
+
+    assert (driven.stopped, driven.last.status) == ("failed", "split")
+    assert driven.failure is not None
+    assert driven.failure.facts["role"] == "tester"
+    world.retry(driven.failure.facts["thread"])
+    assert drive(world, thread, script()).stopped == "end"
+    assert_sound(world, thread)
+
+
+NESTED = """\
+name: nested
+description: Branches of branches.
+initialState: {items: [1, 2]}
+root:
+  type: loop
+  condition: iteration < 2
+  maxIterations: 3
+  nodes:
+    - type: map
+      name: outer
+      over: state.items
+      merge: {seen: append}
+      nodes:
+        - type: parallel
+          name: inner
+          nodes:
+            - {type: agent, agentId: one}
+            - {type: agent, agentId: other}
+"""
+
+
+def test_branches_split_again_in_every_pass_of_a_loop(world: World) -> None:
+    thread = world.begun(NESTED)
+
+    driven = drive(world, thread, script(one={"a": 1}, other={"b": 2}))
+
+    assert (driven.stopped, driven.steps) == ("end", 8)
+    assert world.snapshot(thread).record.depth == 2
+    assert_sound(world, thread)
+
+
+def drive(world: World, thread: ThreadId, play: Player, **options: Any) -> Driven:
+    def ignore(*_args: object) -> None:
+        return
+
+    request = DriveRequest(StepRequest(thread, play), **options)
+    watcher = Watcher(ignore, ignore, ignore)
+    return drive_thread(world.store, world.caller, request, watcher=watcher)

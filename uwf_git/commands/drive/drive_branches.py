@@ -1,0 +1,230 @@
+"""Drive the branches of a thread: all of them at once, a few at a time, down to the deepest.
+
+A worker drives one thread until that stops; whether it split, ended or failed decides here what
+comes next. Workers are threads of Python: what they wait for is agents.
+"""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from typing import NamedTuple
+
+from uwf_git.agents.cancel import cancellable
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.drive.drive_thread import Drive, Driven, Watcher
+from uwf_git.commands.step.branches import (
+    find_trunk,
+    join_branches,
+    settle_branches,
+)
+from uwf_git.commands.step.record_turn import TurnFailed, TurnInterrupted
+from uwf_git.commands.step.split_thread import list_leaves
+from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.errors import UwfError
+from uwf_git.model.thread import Waiting
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.lock import ThreadBusy, lock_drive
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+# Why a drive ends, if branches stop for several reasons.
+_GRAVEST = ("failed", "refused", "limit", "until", "paused", "waiting", "killed")
+
+
+class BranchStop(NamedTuple):
+    """Why a branch goes on no further in this drive."""
+
+    thread: ThreadId
+    stopped: str
+    """As ``Driven.stopped``; ``refused`` with an *error*."""
+
+    error: UwfError | None = None
+
+
+Work = Callable[[ThreadId, Callable[[], bool]], str]
+"""Drives one thread alone until it stops; the second argument says whether to begin no more steps.
+
+Returns ``Driven.stopped``.
+"""
+
+
+class BranchDriver:
+    """Drives the branches below one thread."""
+
+    def __init__(self, store: Store, caller: Caller, work: Work, *, jobs: int) -> None:
+        self._store, self._caller, self._work = store, caller, work
+        self._jobs = jobs
+        self._cancelled = threading.Event()
+        self._is_closing = threading.Event()
+        self._pending: dict[Future[str], ThreadId] = {}
+        self._stops: list[BranchStop] = []
+
+    def run(self, root: ThreadId) -> list[BranchStop]:
+        """Drive until *root* has joined its branches, or none of them can go on.
+
+        Returns:
+            Why branches stopped; empty if all were joined.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C; all agents were stopped and their attempts recorded.
+            MergeConflict: the branches cannot be joined.
+        """
+        with ThreadPoolExecutor(max_workers=self._jobs) as pool:
+            try:
+                self._go_on_with(pool, root)
+                self._try_join(pool, root, root)
+                while self._pending:
+                    done, _ = wait(self._pending, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        self._after(pool, root, self._pending.pop(future), future)
+            except BaseException:
+                self._is_closing.set()
+                self._cancelled.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+                self._raise_interrupted()
+                raise
+        return self._stops
+
+    def _raise_interrupted(self) -> None:
+        """Raise what tells of an agent that was interrupted, if one was: it has more to say."""
+        for future in self._pending:
+            error = None if future.cancelled() else future.exception()
+            if isinstance(error, TurnInterrupted):
+                raise error
+
+    def _go_on_with(self, pool: ThreadPoolExecutor, thread: ThreadId) -> None:
+        """Drive every branch below *thread* that has not ended."""
+        for leaf in list_leaves(self._store, self._read(thread)):
+            self._submit(pool, leaf)
+
+    def _submit(self, pool: ThreadPoolExecutor, thread: ThreadId) -> None:
+        if not self._is_closing.is_set() and thread not in self._pending.values():
+            self._pending[pool.submit(self._drive, thread)] = thread
+
+    def _drive(self, thread: ThreadId) -> str:
+        with cancellable(self._cancelled):
+            return self._work(thread, self._is_closing.is_set)
+
+    def _after(
+        self, pool: ThreadPoolExecutor, root: ThreadId, thread: ThreadId, future: Future[str]
+    ) -> None:
+        """Decide what follows when *thread* has stopped."""
+        try:
+            stopped = future.result()
+        except UwfError as error:
+            self._stops.append(BranchStop(thread, "refused", error))
+            return
+        if stopped == "split":
+            self._go_on_with(pool, thread)
+            self._try_join(pool, root, thread)
+            return
+        trunk = find_trunk(self._read(thread))
+        if trunk is None:
+            return
+        if settle_branches(self._store, self._caller, trunk):
+            stopped = "end"
+        if stopped in {"end", "killed"}:
+            self._try_join(pool, root, trunk)
+            return
+        self._stops.append(BranchStop(thread, stopped))
+        if stopped in {"failed", "until", "limit"}:
+            # What is under way finishes its step.
+            self._is_closing.set()
+
+    def _try_join(self, pool: ThreadPoolExecutor, root: ThreadId, trunk: ThreadId) -> None:
+        """Join the branches of *trunk* if all have ended, and let it go on."""
+        with suppress(ThreadBusy):
+            if join_branches(self._store, self._caller, trunk) is not None and trunk != root:
+                self._submit(pool, trunk)
+
+    def _read(self, thread: ThreadId) -> Snapshot:
+        return read_snapshot(self._store, get_head(self._store, thread).commit)
+
+
+def drive_branches(drive: Drive) -> Driven | None:
+    """Drive the branches of the thread of *drive* until they are joined; None if they are.
+
+    Returns:
+        Why the drive ends, if none of them can go on.
+
+    Raises:
+        ThreadBusy: another process works on the last of them.
+        What ``BranchDriver.run`` and steps of branches raise.
+    """
+    return _TreeDrive(drive).run()
+
+
+class _TreeDrive:
+    """The branches of one drive: what they report, and why they stopped."""
+
+    def __init__(self, drive: Drive) -> None:
+        self._drive = drive
+        self._stopped: dict[ThreadId, Driven] = {}
+        self._one_at_a_time = threading.Lock()
+
+    def run(self) -> Driven | None:
+        drive = self._drive
+        driver = BranchDriver(
+            drive.store, drive.caller, self._drive_branch, jobs=drive.request.step.jobs
+        )
+        stops = driver.run(drive.thread)
+        if stops:
+            return self._tell(stops)
+        now = read_snapshot(drive.store, get_head(drive.store, drive.thread).commit)
+        if now.record.status == "split":
+            return drive.stop("max-steps") if drive.is_at_max_steps() else None
+        return None
+
+    def _drive_branch(self, thread: ThreadId, is_closing: Callable[[], bool]) -> str:
+        """Drive one branch alone, in a thread of Python of its own."""
+        outer = self._drive
+
+        def is_over() -> bool:
+            return is_closing() or outer.is_at_max_steps()
+
+        request = outer.request._replace(
+            step=outer.request.step._replace(thread=thread, is_driven=True),
+            max_steps=None,
+            is_branch=True,
+            is_over=is_over,
+        )
+        with lock_drive(outer.store, thread, since_ms=outer.caller.now_ms()) as lock:
+            inner = Drive(outer.store, outer.caller, request, self._watcher(), lock)
+            driven = inner.run()
+        self._stopped[thread] = driven
+        return driven.stopped
+
+    def _watcher(self) -> Watcher:
+        """Return the watcher of a branch: one call at a time, and its steps count."""
+        outer = self._drive
+
+        def on_step(stepped: ThreadResult) -> None:
+            with self._one_at_a_time:
+                outer.steps += stepped.role is not None and stepped.status != "waiting"
+                outer.watcher.on_step(stepped)
+
+        def on_retry(failure: TurnFailed, seconds: float) -> None:
+            with self._one_at_a_time:
+                outer.watcher.on_retry(failure, seconds)
+
+        def on_wait(waiting: Waiting) -> None:
+            with self._one_at_a_time:
+                outer.watcher.on_wait(waiting)
+
+        return Watcher(on_step, on_retry, on_wait)
+
+    def _tell(self, stops: list[BranchStop]) -> Driven:
+        """Return why the drive ends, by the gravest of the reasons of its branches."""
+        drive = self._drive
+        for stopped in _GRAVEST:
+            found = next((each for each in stops if each.stopped == stopped), None)
+            if found is None:
+                continue
+            if found.error is not None:
+                raise found.error
+            inner = self._stopped[found.thread]
+            told = drive.stop(inner.stopped, failure=inner.failure)
+            return told._replace(waiting=inner.waiting)
+        return drive.stop("max-steps")

@@ -1,0 +1,206 @@
+"""Branches of a thread as its steps see them: begin them, ask what holds them, join them."""
+
+from contextlib import suppress
+from typing import NamedTuple
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.split.derived import draft_join, draft_start
+from uwf_git.commands.split.ending import find_split, plan_ending
+from uwf_git.commands.split.plan import find_container
+from uwf_git.commands.split.remake import plan_again
+from uwf_git.commands.step.end_by_kill import end_by_kill
+from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
+from uwf_git.debug_log import debug
+from uwf_git.errors import Refused
+from uwf_git.model.thread import ENDED, Child
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import (
+    Head,
+    ThreadExists,
+    advance_head,
+    create_head,
+    find_head,
+    get_head,
+)
+from uwf_git.store.threads.local_files import find_workdir, set_workdir
+from uwf_git.store.threads.lock import is_being_stopped, lock_thread
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+
+class BranchHeld(Refused):
+    """The thread is a branch, and the thread that it belongs to keeps it from going on."""
+
+    code = "branch-held"
+
+    def __init__(self, thread: ThreadId, parent: ThreadId, problem: str, hint: str) -> None:
+        super().__init__(
+            f"thread {thread} is a branch of {parent}, which {problem}",
+            hint=hint.format(thread=thread, parent=parent),
+            thread=thread,
+            parent=parent,
+        )
+
+
+class Branch(NamedTuple):
+    """A branch as it is in this store."""
+
+    number: int
+    child: Child
+    head: Head | None
+    """None: nobody has begun it here."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the branch can be joined."""
+        return self.head is not None and self.head.archived
+
+
+def list_branches(store: Store, split: Snapshot) -> list[Branch]:
+    """List the branches that the thread at *split* has now; none if it has not split."""
+    found = split.get_present().split
+    children = () if found is None else found.children
+    return [
+        Branch(number, child, find_head(store, child.thread))
+        for number, child in enumerate(children)
+    ]
+
+
+def begin_branch(store: Store, tip: Snapshot, number: int) -> ThreadId:
+    """Begin branch *number* of the thread at *tip*, unless it has begun.
+
+    Raises:
+        SplitRefused, StoreDamaged: the split cannot be read.
+    """
+    split = find_split(tip)
+    derived = draft_start(split, number, plan_again(split).branches[number])
+    thread = derived.new.record.thread
+    workdir = find_workdir(store, split.record.thread)
+    if workdir is not None and find_workdir(store, thread) is None:
+        set_workdir(store, thread, workdir)
+    try:
+        create_head(store, thread, derived.write(store))
+    except ThreadExists:
+        debug("M8V5T2QZ", "branch had begun", thread=thread)
+    return thread
+
+
+def settle_branches(store: Store, caller: Caller, thread: ThreadId) -> bool:
+    """End the branches of *thread* that its policies give up; return whether any was ended.
+
+    With ``onError: continue`` those that have failed, as many as it tolerates; with ``join: any``
+    all others when one has completed.
+
+    Raises:
+        What ``end_by_kill`` raises.
+    """
+    tip = read_snapshot(store, get_head(store, thread).commit)
+    found = tip.get_present().split
+    if tip.record.status != "split" or found is None:
+        return False
+    policy = find_container(tip, found.at).policy
+    branches = list_branches(store, tip)
+    statuses = {each.number: _read_status(store, each) for each in branches}
+    if policy.get("join") == "any" and "completed" in statuses.values():
+        losers = [each for each in branches if not each.has_ended]
+        return _end_all(store, caller, tip, losers, reason="another branch was first")
+    if policy.get("onError") != "continue":
+        return False
+    killed = list(statuses.values()).count("killed")
+    most = int(policy.get("tolerate", len(branches))) - killed
+    failed = [each for each in branches if statuses[each.number] == "failed"]
+    return _end_all(store, caller, tip, failed[: max(0, most)], reason=None)
+
+
+def _read_status(store: Store, branch: Branch) -> str:
+    if branch.head is None:
+        return "ready"
+    return read_snapshot(store, branch.head.commit).record.status
+
+
+def _end_all(
+    store: Store, caller: Caller, tip: Snapshot, branches: list[Branch], *, reason: str | None
+) -> bool:
+    for branch in branches:
+        if branch.head is None:
+            begin_branch(store, tip, branch.number)
+        thread = branch.child.thread
+        told = reason or _find_last_error(store, thread)
+        # It may end by itself meanwhile.
+        with suppress(ThreadNotActive):
+            end_by_kill(store, caller, thread, reason=told)
+    return bool(branches)
+
+
+def _find_last_error(store: Store, thread: ThreadId) -> str:
+    snapshot = read_snapshot(store, get_head(store, thread).commit)
+    attempt = snapshot.get_present().last_attempt
+    if attempt is None:
+        return "it failed"
+    return str(snapshot.get_node(attempt).payload["error"]["message"])
+
+
+def join_branches(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None:
+    """Join the branches of *thread* if all have ended; None if one has not, or nothing has split.
+
+    Raises:
+        MergeConflict: they changed the same part of the state.
+        ThreadBusy: another process joins them.
+        HeadMoved: the thread was steered meanwhile.
+    """
+    with lock_thread(store, thread, since_ms=caller.now_ms()):
+        head = find_head(store, thread)
+        if head is None or head.archived:
+            return None
+        tip = read_snapshot(store, head.commit)
+        branches = list_branches(store, tip)
+        if tip.record.status != "split" or not all(each.has_ended for each in branches):
+            return None
+        tips = [read_snapshot(store, each.head.commit) for each in branches if each.head]
+        derived = draft_join(tip, tips, plan_ending(tip, tips))
+        commit = derived.write(store)
+        advance_head(store, head, commit)
+        return build_thread_result(derived.new.record, said=derived.new.said, commit=commit)
+
+
+def check_ancestors(store: Store, snapshot: Snapshot) -> None:
+    """Check that no thread of which this one is a branch keeps it from going on.
+
+    Raises:
+        BranchHeld: one is paused, has ended or is being ended, or has joined its branches.
+    """
+    while (parent := find_trunk(snapshot)) is not None:
+        thread = snapshot.record.thread
+        head = find_head(store, parent)
+        if head is None:
+            # The branch alone was fetched.
+            return
+        snapshot = read_snapshot(store, head.commit)
+        status = snapshot.record.status
+        if status in ENDED or is_being_stopped(store, parent):
+            told = status if status in ENDED else "being ended"
+            raise BranchHeld(
+                thread, parent, f"is {told}", "`uwf thread show {parent}` tells by whom"
+            )
+        if status == "paused":
+            raise BranchHeld(
+                thread, parent, "is paused", "`uwf thread resume {parent}` lets its branches go on"
+            )
+        found = snapshot.get_present().split
+        if found is None or thread not in {child.thread for child in found.children}:
+            raise BranchHeld(
+                thread,
+                parent,
+                "goes on without it",
+                "`uwf thread fork {thread}` continues it in a new thread",
+            )
+
+
+def find_trunk(snapshot: Snapshot) -> ThreadId | None:
+    """Return the thread of which this one is a branch; None if it is none."""
+    parent = snapshot.record.parent_thread
+    # A thread that an agent began has a parent thread as well, and no place in it.
+    if parent is None or "parent" not in snapshot.get_start().payload:
+        return None
+    return parent

@@ -1,0 +1,118 @@
+"""Split a thread into branches, and step these: the part of a step that plays no agent itself."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.split.derived import draft_split
+from uwf_git.commands.split.plan import find_container, plan_split
+from uwf_git.commands.step.branches import (
+    begin_branch,
+    find_trunk,
+    join_branches,
+    list_branches,
+    settle_branches,
+)
+from uwf_git.commands.turn.decide import NextTurn
+from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
+from uwf_git.errors import UwfError
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import Head, advance_head, get_head
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+
+class BranchStep(NamedTuple):
+    """What a step did to one branch."""
+
+    thread: ThreadId
+    result: ThreadResult | None
+    """The branch after it; None if it did not go on."""
+
+    error: UwfError | None = None
+    """Why it did not."""
+
+
+StepBranch = Callable[[ThreadId], ThreadResult]
+
+
+def split_thread(store: Store, seen: tuple[Head, Snapshot], turn: NextTurn) -> ThreadResult:
+    """Record that the thread goes on in branches; the caller holds its lock.
+
+    Raises:
+        SplitRefused, BadFlowValue: there can be no such branches.
+        HeadMoved: another process moved the head.
+    """
+    from uwf_git.commands.turn.flow import ask_container  # noqa: PLC0415 (most steps do not split)
+
+    head, snapshot = seen
+    container = find_container(snapshot, turn.at or "")
+    asked = ask_container(snapshot, snapshot.get_present(), container)
+    derived = draft_split(snapshot, plan_split(snapshot, container, asked))
+    commit = derived.write(store)
+    advance_head(store, head, commit)
+    return build_thread_result(derived.new.record, said=derived.new.said, commit=commit)
+
+
+def list_leaves(store: Store, tip: Snapshot) -> Iterator[ThreadId]:
+    """Begin the branches below *tip* that have not begun, and list those that take steps.
+
+    A branch that has split itself takes none; its own branches do.
+    """
+    for branch in list_branches(store, tip):
+        if branch.has_ended:
+            continue
+        thread = branch.child.thread if branch.head else begin_branch(store, tip, branch.number)
+        inner = read_snapshot(store, get_head(store, thread).commit)
+        if inner.record.status == "split":
+            yield from list_leaves(store, inner)
+        else:
+            yield thread
+
+
+def step_branches(
+    store: Store, caller: Caller, tip: Snapshot, step: StepBranch, *, jobs: int
+) -> ThreadResult:
+    """Step each branch below *tip* once, at most *jobs* at a time, and join what has ended.
+
+    Returns:
+        The thread, and in ``branches`` what each of them did.
+
+    Raises:
+        MergeConflict: the branches cannot be joined.
+        KeyboardInterrupt: Ctrl-C; the agents were stopped.
+    """
+    from uwf_git.commands.step.at_once import run_at_once  # noqa: PLC0415 (most steps have no branches)
+
+    def take(thread: ThreadId) -> BranchStep:
+        try:
+            return BranchStep(thread, step(thread))
+        except UwfError as error:
+            return BranchStep(thread, None, error)
+
+    told = run_at_once(take, list(list_leaves(store, tip)), jobs=jobs)
+    thread = tip.record.thread
+    joined: ThreadResult | None = None
+    for trunk in _list_trunks(store, [each.thread for each in told], thread):
+        settle_branches(store, caller, trunk)
+        found = join_branches(store, caller, trunk)
+        joined = found if trunk == thread else joined
+    if joined is None:
+        now = read_snapshot(store, get_head(store, thread).commit)
+        said = now.subject.partition(": ")[2]
+        joined = build_thread_result(now.record, said=said, commit=now.commit.oid)
+    return joined._replace(branches=tuple(told))
+
+
+def _list_trunks(store: Store, leaves: list[ThreadId], root: ThreadId) -> list[ThreadId]:
+    """List the threads that have split between *leaves* and *root*, the deepest first."""
+    depths: dict[ThreadId, int] = {root: 0}
+    for leaf in leaves:
+        way: list[ThreadId] = []
+        trunk: ThreadId | None = leaf
+        while trunk is not None and trunk != root:
+            trunk = find_trunk(read_snapshot(store, get_head(store, trunk).commit))
+            if trunk is not None:
+                way.append(trunk)
+        depths |= {each: len(way) - number - 1 for number, each in enumerate(way)}
+    return sorted(depths, key=lambda each: -depths[each])

@@ -1,0 +1,52 @@
+"""Check derived commits: make each again, and compare its id. Format: FORMAT.md, "Branches"."""
+
+from collections.abc import Iterator
+
+from uwf_git.commands.split.ending import read_at
+from uwf_git.commands.split.plan import SplitRefused, find_container, read_entry
+from uwf_git.commands.split.remake import remake
+from uwf_git.commands.verify.finding import Finding, Location
+from uwf_git.commands.verify.flow import find_way_problem
+from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.model.position import parse_position
+from uwf_git.store.threads.snapshot import Snapshot
+
+_FORGED = (
+    "no version of uwf makes such a commit: it was made by hand; another copy of this store may "
+    "have the original history: `git fetch`"
+)
+
+
+def _check_way(site: Location, made: Snapshot) -> Iterator[Finding]:
+    """Check that the thread may come to the place at which it splits."""
+    try:
+        before = read_at(made.objects, made.commit.parents[0])
+        container = find_container(before, made.record.at or "")
+        entry = read_entry(before)
+    except (SplitRefused, StoreDamaged, IndexError):
+        return  # reported below
+    if container.flow is None:
+        return
+    at = parse_position(container.at)
+    problem = find_way_problem(container.flow, entry, before.get_present().at, at)
+    if problem is not None:
+        yield site.finding(f"Uwf-At is {container.at}, {problem}", hint=_FORGED)
+
+
+def check_derived(site: Location, made: Snapshot) -> Iterator[Finding]:
+    """Check that the commit at *made* is what follows from the commits before it."""
+    event = made.record.event
+    if event == "split":
+        yield from _check_way(site, made)
+    try:
+        expected = remake(made)
+    except SplitRefused as error:
+        yield site.finding(f"there can be no such {event}: {error.message}", hint=_FORGED)
+        return
+    except (Refused, StoreDamaged) as error:
+        yield site.finding(f"the {event} does not follow: {error.message}", hint=_FORGED)
+        return
+    if expected != made.commit.oid:
+        yield site.finding(
+            f"the {event} is not the one that follows, which is {expected}", hint=_FORGED
+        )
