@@ -103,16 +103,14 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
     thread = _find_thread(store, request.thread)
     if finish_kill(store, caller, thread):
         read_active(store, thread)
-    tip = read_active(store, thread)[1]
-    if tip.record.status == "split":
-        return _step_branches(store, caller, request, tip)
     try:
-        return _take_step(store, caller, request, thread)
+        taken = _take_step(store, caller, request, thread)
     finally:
         # The agent may have killed its own thread, and the killer with it. If that cannot be
         # finished now, the next step tells why.
         with suppress(UwfError):
             finish_kill(store, caller, thread)
+    return taken or _step_branches(store, caller, request, thread)
 
 
 def _find_thread(store: Store, text: str) -> ThreadId:
@@ -129,13 +127,16 @@ def _find_thread(store: Store, text: str) -> ThreadId:
 
 def _take_step(
     store: Store, caller: Caller, request: StepRequest, thread: ThreadId
-) -> ThreadResult:
+) -> ThreadResult | None:
+    """Take the step that the thread itself takes; None if it goes on in branches."""
     with lock_thread(store, thread, since_ms=caller.now_ms()) as lock:
         _check_alone(store, thread, request)
         fast_forward_from_tracking(store, thread)
         seen = read_active(store, thread)
         head, snapshot = seen
         check_ancestors(store, snapshot)
+        if snapshot.record.status == "split":
+            return None
         keep_overtaken_work(store, caller, seen, request.play)
         present = snapshot.get_present()
         if not is_steppable(snapshot, present, now_ms=caller.now_ms(), is_driven=request.is_driven):
@@ -170,9 +171,10 @@ def _take_step(
 
 
 def _step_branches(
-    store: Store, caller: Caller, request: StepRequest, tip: Snapshot
+    store: Store, caller: Caller, request: StepRequest, thread: ThreadId
 ) -> ThreadResult:
-    check_ancestors(store, tip)
+    # Its lock is not held while its branches take steps.
+    tip = read_active(store, thread)[1]
 
     def step(thread: ThreadId) -> ThreadResult:
         return step_thread(store, caller, request._replace(thread=thread))
