@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from cli.ran import Ran
 from commands.world import DEMO
+from store.loose import loosen
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
@@ -228,6 +229,7 @@ def test_git_config_of_others_is_no_obstacle_and_a_broken_one_is_named(place: Pl
 def test_damaged_object_is_reported_and_others_are_whole(place: Place, git: Git) -> None:
     spoiled, whole = place.begun(), place.begun()
     blob = git("rev-parse", f"refs/threads/{spoiled}:now.json", cwd=place.store).strip()
+    loosen(open_store(str(place.store)))
     path = place.store / "objects" / blob[:2] / blob[2:]
     path.chmod(0o644)
     path.write_bytes(b"garbage")

@@ -205,7 +205,6 @@ def lives(pid: str) -> bool:
         (["./nothing.yaml", "-p", "x"], 1, "./nothing.yaml cannot be read"),
         (["dir/", "-p", "x"], 1, "dir/ cannot be read"),
         (["-", "-p", "x"], 1, "the file is empty"),
-        (["demo"], 2, "there is no prompt"),
         (["demo", "-p", "x", "--max-steps", "0"], 2, "'--max-steps'"),
         (["demo", "-p", "x", "--until", "\udcff"], 1, "--until is not UTF-8 text"),
         (["demo", "-p", "x", "--agent", "\udcff"], 1, "--agent is not UTF-8 text"),
@@ -221,3 +220,12 @@ def test_wrong_usage_is_reported_and_run_nothing(
     assert (ran.status, ran.out) == (status, "")
     assert said in ran.err.splitlines()[0]
     assert uwf.json("thread", "list") == []
+
+
+def test_a_graph_needs_a_prompt(uwf: Uwf) -> None:
+    uwf.begun()
+
+    for words in (["run", "demo"], ["thread", "start", "demo"]):
+        ran = uwf(*words)
+        assert (ran.status, ran.out) == (2, "")
+        assert ran.err.startswith("error: there is no prompt")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from commands.world import DEMO
 from library.conftest import PLAYERS, check, write
+from store.loose import loosen
 
 from uwf_git import (
     AgentContext,
@@ -24,6 +25,7 @@ from uwf_git import (
 from uwf_git.agentkit import AgentResult
 from uwf_git.errors import StoreDamaged
 from uwf_git.library.players import PlayerFunction
+from uwf_git.store.store import open_store
 
 KEY = "sk-" + "a1B2c3D4" * 4
 
@@ -100,6 +102,7 @@ def test_damaged_step_stops_a_function_that_reads_it(store: str) -> None:
 
 def damage_blob(store: str, text: bytes) -> None:
     """Overwrite each blob with *text*, as a bad disk would."""
+    loosen(open_store(store))
     for path in Path(store, "objects").glob("??/*"):
         content = zlib.decompress(path.read_bytes())
         if content.startswith(b"blob") and text in content:

@@ -71,8 +71,8 @@ def test_query_reads_one_commit_and_its_state_without_a_lock(
         status = task.query()
         assert (status.state, status.usage, status.workflow_name) == ({}, {}, "demo")
 
-    # A commit, its tree and its now.json.
-    assert len(counted.objects) == 3 * len(tasks)
+    # A commit, its tree and its now.json; of two equal states one is read.
+    assert len(tasks) < len(counted.objects) <= 3 * len(tasks)
     assert counted.locks == 0
 
 

@@ -14,9 +14,9 @@ def test_options_become_one_value() -> None:
     def given(*words: str) -> str:
         return CliRunner().invoke(command, words).output.strip()
 
-    assert given() == "((), None, False)"
+    assert given() == "((), None, False, 4)"
     words = ("--agent", "a b", "--agent", "r=c", "--workdir", "/", "--trust")
-    assert given(*words) == "(('a b', 'r=c'), '/', True)"
+    assert given(*words) == "(('a b', 'r=c'), '/', True, 4)"
 
 
 def test_log_of_the_agent_comes_before_the_document(uwf: Uwf) -> None:

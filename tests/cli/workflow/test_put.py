@@ -133,17 +133,16 @@ def test_files_of_the_project_that_use_each_other_are_a_problem(uwf: Uwf) -> Non
     assert "workflow one cannot contain itself" in ran.err
 
 
-def test_containers_are_stored_and_not_yet_run(uwf: Uwf) -> None:
+def test_a_thread_of_containers_needs_no_prompt(uwf: Uwf) -> None:
     path = uwf.file(LOOP, name="work.yaml")
     uwf.json("workflow", "put", path)
 
-    started = uwf("thread", "start", "work", "-p", "Go.")
+    thread = uwf.json("thread", "start", "work", "--state", '{"n": 1}')["thread"]
 
-    assert started.status == 1
-    assert started.err.startswith("error: workflow work is made of containers")
+    shown = uwf.json("thread", "show", thread)
+    assert (shown["prompt"], shown["status"]) == ("work", "ready")
+    assert shown["state"]["n"] == 1
     assert [row["name"] for row in uwf.json("workflow", "list")] == ["work"]
-    ran = uwf("thread", "amend", uwf.begun(), "--workflow", "work")
-    assert ran.err.startswith("error: workflow work is made of containers")
 
 
 def test_versions_of_a_flow_are_compared_by_place(uwf: Uwf) -> None:

@@ -297,7 +297,7 @@ def test_of_a_step_and_an_end_exactly_one_wins(store: Store) -> None:
     for number in range(10):
         store.refs.create(f"refs/threads/{number}", Oid("0" * 40))
     what = """
-    name, seen = f"refs/threads/{number}", Oid("0" * 40)
+    name, seen = f"refs/threads/{time}", Oid("0" * 40)
     if which % 2:
         won += refs.move(name, seen=seen, to_name=f"refs/archive/{time}", to=Oid("1" * 40))
     else:

@@ -1,10 +1,10 @@
 """Workflows, roles, graphs and schemas: parsed once a blob, shared unchangeable, never mistaken."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
+from store.loose import lose
 from store.story import AGENT, WORKFLOW, Story
 from store.test_damage import rewritten
 
@@ -48,7 +48,7 @@ def test_blob_is_parsed_once_for_all_commits_and_stores(
     oid = _blob_of(story.snapshot, WORKFLOW.hash).decode()
     reopened = read_snapshot(open_store(store.path), story.head.commit)
     # It is not even read.
-    Path(store.path, "objects", oid[:2], oid[2:]).unlink()
+    lose(store, oid)
 
     assert get_workflow(story.snapshot, WORKFLOW.hash) is first
     assert get_workflow(reopened, WORKFLOW.hash) is first

@@ -48,7 +48,8 @@ class DriveOptions(NamedTuple):
     stream: bool
     background: bool
     timestamps: bool
-    jobs: int
+    jobs: int = 4
+    """How many branches are at work at once."""
 
     def words(self) -> list[str]:
         """Return the arguments that mean the same to another process, without --background."""
