@@ -99,7 +99,7 @@ def test_what_is_wrong_is_neither_tracked_nor_taken_over(
     assert isinstance(site.fetch().failure(), RefsRefused)
 
 
-def test_event_that_no_version_writes_is_not_taken_over(
+def test_a_split_out_of_nothing_is_not_taken_over(
     sites: tuple[Site, Site, ThreadId], hub: Path
 ) -> None:
     site, other, thread = sites
@@ -112,7 +112,7 @@ def test_event_that_no_version_writes_is_not_taken_over(
     failure = site.fetch().failure()
 
     assert isinstance(failure, RefsRefused)
-    assert "has an unknown event: 'split'" in failure.message
+    assert "Uwf-Status is ready, and split leads to split" in failure.message
     assert site.find(f"threads/{thread}") == before
 
 

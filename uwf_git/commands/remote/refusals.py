@@ -8,10 +8,9 @@ from functools import partial
 from typing import NamedTuple
 
 from uwf_git.commands.remote.reconcile import Reconciled
-from uwf_git.commands.verify.arrivals import Arrival, pass_arrivals
+from uwf_git.commands.verify.arrivals import Arrival, check_arrivals, pass_arrivals
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.limited import first_finding
-from uwf_git.commands.verify.thread import check_thread
 from uwf_git.commands.verify.workflow import check_workflow
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
@@ -63,9 +62,8 @@ def judge_fetched(received: Store, here: SharedRefs, refs: Iterable[FetchedRef])
     passed = pass_arrivals(received, [arrival for _each, arrival in threads])
     for each, arrival in threads:
         if arrival not in passed:
-            thread, known, tip, archived = arrival
-            check = partial(check_thread, received, thread, tip, archived=archived, known=known)
-            found = list(_refuse(received, each, known, check))
+            check = partial(check_arrivals, received, [arrival])
+            found = list(_refuse(received, each, arrival.known, check))
             refused += found
             passed.update([] if found else [arrival])
     return Judged(passed, refused)

@@ -14,7 +14,7 @@ from uwf_git.model.event_folds import Cause, Joined, begin_state
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
-from uwf_git.model.thread import Child, Split
+from uwf_git.model.thread import Child, Split, ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.model.usage import add_usage
@@ -106,9 +106,14 @@ def draft_split(tip: Snapshot, plan: SplitPlan) -> Derived:
     return _derive([tip], new)
 
 
-def draft_start(split: Snapshot, number: int, branch: Branch) -> Derived:
-    """Draft the first commit of branch *number* of the thread that has *split*."""
-    present = split.get_present()
+def draft_start(
+    split: Snapshot, number: int, branch: Branch, *, present: ThreadState | None = None
+) -> Derived:
+    """Draft the first commit of branch *number* of the thread that has *split*.
+
+    *present* is the thread's state there, if the caller has read it.
+    """
+    present = present or split.get_present()
     if present.split is None:
         raise ValueError("the thread has no branches")  # a bug of the caller
     child = present.split.children[number]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from uwf_git.commands.split.derived import Ending
-from uwf_git.commands.split.plan import Container, find_container
+from uwf_git.commands.split.plan import Container, SplitRefused, find_container
 from uwf_git.engine.flow_merge import Join, MergeConflict, Side, merge_map, merge_parallel
 from uwf_git.engine.flow_state import fold_result, result_value
 from uwf_git.engine.subject import first_line
@@ -21,6 +21,8 @@ from uwf_git.store.threads.message import parse_thread_message
 from uwf_git.store.threads.snapshot import Snapshot
 
 _KILLED = "killed"
+# Behind these there is no split whose branches are still open.
+_NO_SPLIT = frozenset({"start", "fork", "join"})
 
 
 def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
@@ -55,9 +57,16 @@ def label_branch(container: Container, number: int) -> str:
 
 
 def find_split(tip: Snapshot) -> Snapshot:
-    """Return the commit at which the thread at *tip* split; it has not joined since."""
+    """Return the commit at which the thread at *tip* split; it has not joined since.
+
+    Raises:
+        SplitRefused: it has not split, or has joined.
+        StoreDamaged: a commit on the way cannot be read.
+    """
     at = tip
     while at.record.event != "split":
+        if at.record.event in _NO_SPLIT or not at.commit.parents:
+            raise SplitRefused(f"thread {tip.record.thread} has no branches")
         at = read_at(at.objects, at.commit.parents[0])
     return at
 

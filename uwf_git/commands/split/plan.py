@@ -97,7 +97,7 @@ def find_container(snapshot: Snapshot, at: str) -> Container:
     if flow is None:
         used = _find_played(snapshot, workflow, at)
         if used is None:
-            raise SplitRefused(f"{at} is no role that a workflow plays")
+            raise SplitRefused(f"{at or 'no Uwf-At'} is no role that a workflow plays")
         return Container(at, at, "workflow", workflow, None, used)
     try:
         node = flow.nodes.get(parse_position(at).place)

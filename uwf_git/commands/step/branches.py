@@ -4,10 +4,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.split.derived import draft_join, draft_start
+from uwf_git.commands.split.derived import draft_join
 from uwf_git.commands.split.ending import find_split, plan_ending
 from uwf_git.commands.split.plan import find_container
-from uwf_git.commands.split.remake import plan_again
+from uwf_git.commands.split.remake import ReadSplit, read_split
 from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
@@ -73,10 +73,18 @@ def begin_branch(store: Store, tip: Snapshot, number: int) -> ThreadId:
     Raises:
         SplitRefused, StoreDamaged: the split cannot be read.
     """
-    split = find_split(tip)
-    derived = draft_start(split, number, plan_again(split).branches[number])
+    return begin_in(store, read_split(find_split(tip)), number)
+
+
+def begin_in(store: Store, found: ReadSplit, number: int) -> ThreadId:
+    """Begin branch *number* of the split *found*, unless it has begun.
+
+    Raises:
+        StoreDamaged: the split cannot be read.
+    """
+    derived = found.draft_start(number)
     thread = derived.new.record.thread
-    workdir = find_workdir(store, split.record.thread)
+    workdir = find_workdir(store, found.split.record.thread)
     if workdir is not None and find_workdir(store, thread) is None:
         set_workdir(store, thread, workdir)
     try:

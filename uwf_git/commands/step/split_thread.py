@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.split.derived import draft_split
+from uwf_git.commands.split.ending import find_split
 from uwf_git.commands.split.plan import find_container, plan_split
+from uwf_git.commands.split.remake import read_split
 from uwf_git.commands.step.branches import (
-    begin_branch,
+    begin_in,
     find_trunk,
     join_branches,
     list_branches,
@@ -57,16 +59,23 @@ def split_thread(store: Store, seen: tuple[Head, Snapshot], turn: NextTurn) -> T
 def list_leaves(store: Store, tip: Snapshot) -> Iterator[ThreadId]:
     """Begin the branches below *tip* that have not begun, and list those that take steps.
 
-    A branch that has split itself takes none; its own branches do.
+    A branch that has split itself takes none until its own branches have ended: then it joins them.
     """
-    for branch in list_branches(store, tip):
-        if branch.has_ended:
-            continue
-        thread = branch.child.thread if branch.head else begin_branch(store, tip, branch.number)
+    branches = [each for each in list_branches(store, tip) if not each.has_ended]
+    new = [each for each in branches if each.head is None]
+    if new:
+        # The plan of a split is as long as it has branches: make it once.
+        found = read_split(find_split(tip))
+        for each in new:
+            begin_in(store, found, each.number)
+    for thread in [each.child.thread for each in branches]:
         inner = read_snapshot(store, get_head(store, thread).commit)
-        if inner.record.status == "split":
-            yield from list_leaves(store, inner)
-        else:
+        below = list_leaves(store, inner) if inner.record.status == "split" else ()
+        is_empty = True
+        for leaf in below:
+            is_empty = False
+            yield leaf
+        if is_empty and not get_head(store, thread).archived:
             yield thread
 
 

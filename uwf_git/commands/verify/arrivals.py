@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.known_heads import KnownHeads
 from uwf_git.commands.verify.limited import first_finding
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
@@ -37,13 +38,14 @@ def pass_arrivals(store: Store, arrivals: Sequence[Arrival]) -> set[Arrival]:
     """Return the arrivals without findings; one finding fails its whole batch."""
     passed: set[Arrival] = set()
     for batch in _batches(arrivals):
-        if first_finding(store, partial(_check, store, batch)) is None:
+        if first_finding(store, partial(check_arrivals, store, batch)) is None:
             passed.update(batch)
     return passed
 
 
-def _check(store: Store, batch: Sequence[Arrival]) -> Iterator[Finding]:
-    checks = ThreadChecks(TreeChecks(store))
+def check_arrivals(store: Store, batch: Sequence[Arrival]) -> Iterator[Finding]:
+    """Check the arrivals in one run; what they share with threads that are here is trusted."""
+    checks = ThreadChecks(TreeChecks(store), KnownHeads(store))
     for each in batch:
         place: RefKind = "archive" if each.archived else "active"
         yield from checks.check(Claim(each.ref, each.thread, each.tip, place), known=each.known)

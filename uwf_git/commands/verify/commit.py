@@ -89,6 +89,8 @@ class CommitChecks:
         self._trees, self._nodes, self._ref = trees, trees.nodes, ref
         self.before: Point | None = None
         """The commit before; None if there is none or it cannot be read."""
+        self.is_sound = False
+        """Whether that is a derived commit that follows from those before it."""
 
     def believe(self, oid: Oid) -> None:
         """Take *oid* as the commit before, without checking it."""
@@ -104,15 +106,14 @@ class CommitChecks:
         """Check the next commit, which must be of *thread* if that is known."""
         before = self.before
         self.before = point = yield from self._read(oid)
+        self.is_sound = False
         if point is None:
             return
         self._trees.count(point.commit)
         site = Location(self._ref, oid, point.files.get(NODES, b""))
         made = point.snapshot(self._trees.objects)
         if made is not None and is_derived(made):
-            wrong = list(check_alone(made.record, thread))
-            yield from (site.finding(each) for each in wrong)
-            yield from check_derived(site, made)
+            yield from self._check_derived(site, thread, before, made)
             return
         yield from self._check_files(site, before, point)
         yield from self._check_parents(site, before, point)
@@ -137,6 +138,20 @@ class CommitChecks:
             last_attempt = None if point.now is None else point.now.present.last_attempt
             yield from check_wording(self._nodes, site, point.commit, record, last_attempt)
         yield from _check_now(site, point, record, folding.after)
+
+    def _check_derived(
+        self, site: Location, thread: ThreadId | None, before: Point | None, made: Snapshot
+    ) -> Iterator[Finding]:
+        record = made.record
+        wrong = list(check_alone(record, thread))
+        standing = None if before is None else before.standing
+        if standing is not None and record.event != "start":
+            wrong += check_next(standing.record, record)
+            wrong += check_person(standing, record)
+        yield from (site.finding(each) for each in wrong)
+        problems = list(check_derived(site, made, self._trees.remaking))
+        yield from problems
+        self.is_sound = not wrong and not problems
 
     def _read(self, oid: Oid) -> Generator[Finding, None, Point | None]:
         site = Location(self._ref, oid)

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from uwf_git.commands.split.ending import read_at
 from uwf_git.commands.split.plan import SplitRefused, find_container, read_entry
-from uwf_git.commands.split.remake import remake
+from uwf_git.commands.split.remake import Remaking
 from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.flow import find_way_problem
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.position import parse_position
+from uwf_git.model.position import NotAPosition, parse_position
 from uwf_git.store.threads.snapshot import Snapshot
 
 _FORGED = (
@@ -23,7 +23,7 @@ def _check_way(site: Location, made: Snapshot) -> Iterator[Finding]:
         before = read_at(made.objects, made.commit.parents[0])
         container = find_container(before, made.record.at or "")
         entry = read_entry(before)
-    except (SplitRefused, StoreDamaged, IndexError):
+    except (Refused, StoreDamaged, NotAPosition, IndexError):
         return  # reported below
     if container.flow is None:
         return
@@ -33,18 +33,21 @@ def _check_way(site: Location, made: Snapshot) -> Iterator[Finding]:
         yield site.finding(f"Uwf-At is {container.at}, {problem}", hint=_FORGED)
 
 
-def check_derived(site: Location, made: Snapshot) -> Iterator[Finding]:
+def check_derived(site: Location, made: Snapshot, remaking: Remaking) -> Iterator[Finding]:
     """Check that the commit at *made* is what follows from the commits before it."""
     event = made.record.event
     if event == "split":
         yield from _check_way(site, made)
     try:
-        expected = remake(made)
+        expected = remaking.remake(made)
     except SplitRefused as error:
         yield site.finding(f"there can be no such {event}: {error.message}", hint=_FORGED)
         return
     except (Refused, StoreDamaged) as error:
         yield site.finding(f"the {event} does not follow: {error.message}", hint=_FORGED)
+        return
+    except NotAPosition:
+        yield site.finding(f"the {event} follows a thread that begins at no place", hint=_FORGED)
         return
     if expected != made.commit.oid:
         yield site.finding(

@@ -3,7 +3,7 @@
 Only ids are kept, so that a history of any length fits in memory.
 """
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import NamedTuple
 
 from uwf_git.errors import StoreDamaged
@@ -41,8 +41,16 @@ class History(NamedTuple):
     """The thread that the newest commit names; None if its message cannot be read."""
 
 
-def walk_back(objects: ObjectStore, tip: Oid, trusted: Container[Oid]) -> History:
-    """Walk from *tip* back to one of the *trusted* commits, or to the beginning."""
+def walk_back(
+    objects: ObjectStore,
+    tip: Oid,
+    trusted: Container[Oid],
+    is_shared: Callable[[Oid], bool] = lambda _oid: False,
+) -> History:
+    """Walk from *tip* back to one of the *trusted* commits, or to the beginning.
+
+    Where a thread began at a commit of another one, *is_shared* says if that one is trusted too.
+    """
     commits: list[Oid] = []
     forks: dict[Oid, ThreadId | None] = {}
     beginnings: list[ThreadId | None] = []
@@ -62,6 +70,8 @@ def walk_back(objects: ObjectStore, tip: Oid, trusted: Container[Oid]) -> Histor
             forks[oid] = thread_of(view)
             beginnings.append(thread_of(view))
         oid = view.parents[0] if view.parents else None
+        if oid is not None and commits[-1] in forks and oid not in trusted and is_shared(oid):
+            break
     if view is not None and (not commits or commits[-1] not in forks):
         beginnings.append(thread_of(view))
     tip_thread = None if first is None else thread_of(first)

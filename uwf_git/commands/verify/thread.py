@@ -4,18 +4,21 @@ One walk back collects the ids; then each commit is read once, and of its tree o
 from the one before. Nothing is written; damage is a finding.
 """
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterator
 from typing import Literal, NamedTuple
 
 from uwf_git.commands.split.ending import find_split, read_at
+from uwf_git.commands.split.plan import SplitRefused
 from uwf_git.commands.verify.commit import CommitChecks, Point
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.history import History, walk_back
+from uwf_git.commands.verify.known_heads import KnownHeads
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.objects.ancestry import is_descendant
+from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
@@ -29,6 +32,10 @@ _FOREIGN = (
 _REWRITTEN = (
     "history is never rewritten: fetch, go on from the newest commit, and push that; "
     "`uwf thread fork` makes a thread of its own of what differs"
+)
+_FORGED_JOIN = (
+    "`uwf fetch` shows both sides; `git log {commit}` shows what was joined: branches are never "
+    "replaced, and `uwf thread fork` continues one of another history"
 )
 _MOVE = "`git update-ref {} {}` and `git update-ref -d {}` move it"
 
@@ -56,20 +63,55 @@ def check_thread(
     yield from checks.finish()
 
 
-class ThreadChecks:
-    """The threads of one run; what two of them share is checked once."""
+class JoinedBranch(NamedTuple):
+    """The end of a branch, as the thread has it that joined it."""
 
-    def __init__(self, trees: TreeChecks) -> None:
+    thread: ThreadId
+    tip: Oid
+
+
+class ThreadChecks:
+    """The threads of one run; what two of them share is checked once.
+
+    With *heads*, what threads share with those refs is trusted: it was checked when it came.
+    *judge* says what else is wrong with a branch that a thread joins.
+    """
+
+    def __init__(
+        self,
+        trees: TreeChecks,
+        heads: KnownHeads | None = None,
+        judge: Callable[[JoinedBranch], str | None] = lambda _branch: None,
+    ) -> None:
         self._objects, self._trees = trees.objects, trees
+        self._heads, self._judge = heads, judge
         self._seen: set[Oid] = set()
 
     def check(self, claim: Claim, *, known: Oid | None = None) -> Iterator[Finding]:
         """Check the history of *claim* back to *known* or to the beginning.
 
-        Some findings come only at ``finish``.
+        So are the branches that it joins. Some findings come only at ``finish``.
         """
-        history = walk_back(self._objects, claim.tip, self._seen if known is None else {known})
-        yield from _check_end(claim, history, known)
+        waiting = [(claim, known)]
+        while waiting:
+            each, last = waiting.pop()
+            for joined in self._check_one(each, last):
+                if isinstance(joined, Finding):
+                    yield joined
+                else:
+                    waiting.append((Claim(claim.ref, joined.thread, joined.tip, "kept"), None))
+
+    def _check_one(self, claim: Claim, known: Oid | None) -> Iterator[Finding | JoinedBranch]:
+        """Check one thread; yield the branches that it joins as well."""
+        heads = self._heads
+        here = None if heads is None else heads.find(claim.thread)
+        history = walk_back(
+            self._objects,
+            claim.tip,
+            _Either({known, here}, self._seen),
+            (lambda _oid: False) if heads is None else heads.has,
+        )
+        yield from _check_end(self._objects, claim, history, known)
         commits = CommitChecks(self._trees, claim.ref)
         if history.behind is not None:
             commits.believe(history.behind)
@@ -89,35 +131,61 @@ class ThreadChecks:
             is_first = has_beginning and oid == oldest
             yield from commits.check(oid, owners[-1], is_first=is_first)
             self._seen.add(oid)
-            yield from self._check_branches(claim, commits.before)
+            if commits.is_sound and commits.before is not None:
+                yield from self._find_joined(claim, commits.before)
         yield from _check_status(claim, commits.before)
 
-    def _check_branches(self, claim: Claim, point: Point | None) -> Iterator[Finding]:
-        """Check the branches that the commit at *point* joins, back to where they began."""
-        if point is None or point.record is None or point.record.event != "join":
+    def _find_joined(self, claim: Claim, point: Point) -> Iterator[Finding | JoinedBranch]:
+        """Yield the branches that the sound commit at *point* joins, if any, and their troubles."""
+        if point.record is None or point.record.event != "join":
             return
-        with suppress(StoreDamaged):
-            # What cannot be read was reported for the join.
-            split = find_split(read_at(self._objects, point.view.parents[0]))
-            self._seen.add(split.commit.oid)
-            for oid in point.view.parents[1:]:
-                branch = read_at(self._objects, oid).record.thread
-                yield from self.check(Claim(claim.ref, branch, oid, "kept"))
+        try:
+            split = find_split(read_at(self._objects, point.view.parents[0])).commit.oid
+        except (SplitRefused, StoreDamaged) as error:
+            yield _trouble(claim, error.message, _FOREIGN, commit=point.view.oid)
+            return
+        # It comes before the join, so it was checked, or is trusted.
+        self._seen.add(split)
+        for oid in point.view.parents[1:]:
+            joined = JoinedBranch(read_at(self._objects, oid).record.thread, oid)
+            problem = self._judge(joined)
+            if not is_descendant(self._objects, oid, split):
+                problem = f"it did not begin at {split}, where the thread split"
+            if problem is not None:
+                message = f"the join of branch {joined.thread} at {oid} cannot be: {problem}"
+                yield _trouble(claim, message, _FORGED_JOIN, commit=point.view.oid)
+            yield joined
 
     def finish(self) -> Iterator[Finding]:
         """Return the findings that are still due."""
         yield from self._trees.nodes.finish()
 
 
-def _check_end(claim: Claim, history: History, known: Oid | None) -> Iterator[Finding]:
+class _Either:
+    """The ids in one of two sets."""
+
+    def __init__(self, *sets: Container[Oid | None]) -> None:
+        self._sets = sets
+
+    def __contains__(self, oid: object) -> bool:
+        return any(oid in each for each in self._sets)
+
+
+def _check_end(
+    objects: ObjectStore, claim: Claim, history: History, known: Oid | None
+) -> Iterator[Finding]:
     damage = history.damage
     if damage is not None:
         oid = damage.facts.get("commit") or damage.facts.get("object")
         message = f"the history of {claim.ref} breaks off: {damage.message}"
         yield _trouble(claim, message, damage.hint or _FOREIGN, commit=oid)
-    elif known is not None and history.behind is None:
+    elif known not in {None, history.behind} and not _goes_on(objects, claim.tip, known):
         message = f"{claim.tip} does not descend from {known}, where {claim.ref} was"
         yield _trouble(claim, message, _REWRITTEN)
+
+
+def _goes_on(objects: ObjectStore, tip: Oid, known: Oid | None) -> bool:
+    return known is not None and is_descendant(objects, tip, known)
 
 
 def _check_status(claim: Claim, last: Point | None) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ Format: FORMAT.md, "The tree of a thread commit", "The tree of a workflow commit
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from uwf_git.commands.split.remake import Remaking
 from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.nodes import NodeChecks
 from uwf_git.errors import StoreDamaged
@@ -42,6 +43,8 @@ class TreeChecks:
         self.objects = store.objects
         self.folders = NodeFolders(store.objects)
         self.nodes = NodeChecks(store.objects, self.folders)
+        self.remaking = Remaking()
+        """What derived commits are compared with."""
         self.commits = 0
         """The number of checked commits."""
         self.unsigned = 0
