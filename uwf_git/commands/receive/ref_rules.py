@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
-from uwf_git.model.thread_id import is_thread_id
+from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.model.workflow_name import check_workflow_name, fold_workflow_name
 from uwf_git.store.lookup.cas_nodes import NODES_REF
-from uwf_git.store.objects.ancestry import descends
+from uwf_git.store.objects.ancestry import descends, is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
@@ -48,6 +48,22 @@ def find_bad_move(push: Push, update: RefUpdate) -> Refusal | None:
     if update.new is None:
         return _deleted(update.name)
     return _check_forward(push, update, update.new, stored)
+
+
+def find_bad_join(push: Push, branch: ThreadId, tip: Oid) -> str | None:
+    """Return why no thread may join *branch* as it is at *tip*; None if it may.
+
+    Where the branch is here or comes in the same push, nothing of it may be left behind.
+    """
+    for name in (ARCHIVE + branch, ACTIVE + branch):
+        for ref, is_last in ((push.store.refs.find(name), False), (push.find_coming(name), True)):
+            if ref is None or ref == tip:
+                continue
+            has_ended = name.startswith(ARCHIVE)
+            if has_ended or not is_descendant(push.store.objects, tip, ref):
+                where = "in the same push" if is_last else "here"
+                return f"the branch is at {ref} {where}"
+    return None
 
 
 def _check_active(push: Push, update: RefUpdate, stored: Oid | None) -> Refusal | None:

@@ -9,11 +9,13 @@ Source: FORMAT.md, "Refs".
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from uwf_git.commands.receive.ref_rules import Push, find_bad_move, find_bad_name
+from uwf_git.commands.receive.ref_rules import Push, find_bad_join, find_bad_move, find_bad_name
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal, ours_among
 from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.known_heads import KnownHeads
 from uwf_git.commands.verify.puts import check_put_nodes
-from uwf_git.commands.verify.thread import check_thread
+from uwf_git.commands.verify.thread import Claim, ThreadChecks
+from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.commands.verify.workflow import check_workflow
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
@@ -39,41 +41,60 @@ def check_received(store: Store, updates: Sequence[RefUpdate]) -> list[Refusal]:
     """
     limits = read_receive_limits(store.config)
     objects = LimitedObjects(store.objects, most_blob_bytes=limits.most_blob_bytes)
-    push = Push(store._replace(objects=objects), {each.name: each for each in updates})
-    return [refusal for update in ours_among(updates) for refusal in _check(push, update)]
+    store = store._replace(objects=objects)
+    return list(_Judging(Push(store, {each.name: each for each in updates})).judge())
 
 
-def _check(push: Push, update: RefUpdate) -> Iterator[Refusal]:
-    try:
-        refusal = find_bad_name(push, update) or find_bad_move(push, update)
-    except StoreDamaged as error:
-        refusal = Refusal(update.name, error.message, error.hint or "see `git fsck`")
-    if refusal is not None:
-        yield refusal
-    elif update.new is not None:
-        yield from _check_content(push, update, update.new)
+class _Judging:
+    """One push: what its threads share is read once."""
 
+    def __init__(self, push: Push) -> None:
+        self._push = push
+        self._threads = ThreadChecks(
+            TreeChecks(push.store),
+            KnownHeads(push.store),
+            lambda joined: find_bad_join(push, joined.thread, joined.tip),
+        )
 
-def _check_content(push: Push, update: RefUpdate, tip: Oid) -> Iterator[Refusal]:
-    findings = _findings(push, update.name, tip)
-    for finding in islice(findings, _MOST_FINDINGS):
-        yield Refusal(update.name, finding.message, finding.hint)
-    if next(findings, None) is not None:
-        hint = f"`uwf verify {update.name}`, in the store that pushed it, lists them all"
-        yield Refusal(update.name, "there are more problems with it", hint)
+    def judge(self) -> Iterator[Refusal]:
+        """Yield why the push is refused."""
+        for update in ours_among(list(self._push.updates.values())):
+            yield from self._check(update)
+        # What needs a limited process is checked for all threads together.
+        for finding in islice(self._threads.finish(), _MOST_FINDINGS):
+            yield Refusal(finding.ref or "", finding.message, finding.hint)
 
+    def _check(self, update: RefUpdate) -> Iterator[Refusal]:
+        push = self._push
+        try:
+            refusal = find_bad_name(push, update) or find_bad_move(push, update)
+        except StoreDamaged as error:
+            refusal = Refusal(update.name, error.message, error.hint or "see `git fsck`")
+        if refusal is not None:
+            yield refusal
+        elif update.new is not None:
+            yield from self._check_content(update, update.new)
 
-def _findings(push: Push, name: str, tip: Oid) -> Iterator[Finding]:
-    """Check the commits of *tip* that are not stored yet."""
-    store = push.store
-    if name.startswith(ACTIVE):
-        thread = ThreadId(name.removeprefix(ACTIVE))
-        return check_thread(store, thread, tip, archived=False, known=store.refs.find(name))
-    if name.startswith(ARCHIVE):
-        thread = ThreadId(name.removeprefix(ARCHIVE))
-        known = store.refs.find(ACTIVE + thread)
-        return check_thread(store, thread, tip, archived=True, known=known)
-    if name.startswith(WORKFLOWS):
-        workflow = name.removeprefix(WORKFLOWS)
-        return check_workflow(store, workflow, tip, known=store.refs.find(name))
-    return check_put_nodes(store, tip, known=store.refs.find(name))
+    def _check_content(self, update: RefUpdate, tip: Oid) -> Iterator[Refusal]:
+        findings = self._findings(update.name, tip)
+        for finding in islice(findings, _MOST_FINDINGS):
+            yield Refusal(update.name, finding.message, finding.hint)
+        if next(findings, None) is not None:
+            hint = f"`uwf verify {update.name}`, in the store that pushed it, lists them all"
+            yield Refusal(update.name, "there are more problems with it", hint)
+
+    def _findings(self, name: str, tip: Oid) -> Iterator[Finding]:
+        """Check the commits of *tip* that are not stored yet."""
+        store = self._push.store
+        if name.startswith(ACTIVE):
+            thread = ThreadId(name.removeprefix(ACTIVE))
+            claim = Claim(name, thread, tip, "active")
+            return self._threads.check(claim, known=store.refs.find(name))
+        if name.startswith(ARCHIVE):
+            thread = ThreadId(name.removeprefix(ARCHIVE))
+            claim = Claim(name, thread, tip, "archive")
+            return self._threads.check(claim, known=store.refs.find(ACTIVE + thread))
+        if name.startswith(WORKFLOWS):
+            workflow = name.removeprefix(WORKFLOWS)
+            return check_workflow(store, workflow, tip, known=store.refs.find(name))
+        return check_put_nodes(store, tip, known=store.refs.find(name))

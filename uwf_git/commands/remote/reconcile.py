@@ -18,10 +18,9 @@ from typing import Literal, NamedTuple
 
 from uwf_git.commands.agent_run.check_idle import check_nothing_runs
 from uwf_git.commands.agent_run.runs import forget_run, is_finished
-from uwf_git.commands.verify.arrivals import Arrival
+from uwf_git.commands.verify.arrivals import Arrival, check_arrivals
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.limited import first_finding
-from uwf_git.commands.verify.thread import check_thread
 from uwf_git.commands.verify.workflow import check_workflow
 from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.thread_id import ThreadId
@@ -213,9 +212,7 @@ def check_no_work_waits(store: Store, head: Head) -> None:
 
 
 def _find_first(store: Store, arrival: Arrival) -> Finding | None:
-    thread, known, tip, archived = arrival
-    check = partial(check_thread, store, thread, tip, archived=archived, known=known)
-    return first_finding(store, check)
+    return first_finding(store, partial(check_arrivals, store, [arrival]))
 
 
 def reconcile_workflow(store: Store, remote: Remote, name: str) -> Reconciled:
