@@ -1,0 +1,173 @@
+"""Threads of a flow at each stage: before its split, split, at work in branches, joined."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from commands.forging import add
+from commands.world import World, replied
+from dulwich.objects import Commit, ObjectID
+
+from uwf_git.commands.step.split_thread import list_leaves
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.verify.thread import check_thread
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import Head, advance_head, get_head
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+CHECKS = """\
+name: checks
+description: Several at once.
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: coder, output: code}
+    - type: parallel
+      name: checks
+      nodes:
+        - {type: agent, agentId: reviewer, output: review}
+        - {type: agent, agentId: tester, output: tests}
+    - {type: agent, agentId: closer, output: done}
+"""
+
+FILES = """\
+name: files
+description: A branch for each.
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: lister}
+    - type: map
+      name: each
+      over: state.files
+      as: file
+      output: reports
+      nodes:
+        - {type: agent, agentId: reader}
+        - {type: agent, agentId: writer}
+"""
+
+
+def plays(turn: Turn) -> Played:
+    """Play each role of these flows; a reader says which file it has read."""
+    state = turn.present.state
+    if turn.role == "reader":
+        return replied({}, f"read {state['file']}")
+    return replied({f"{turn.role}_done": True}, "Done.")
+
+
+def lists(count: int) -> dict[str, list[str]]:
+    """Return what the lister of `files` says for so many branches."""
+    return {"files": [f"file-{number}" for number in range(count)]}
+
+
+@dataclass(slots=True)
+class Split:
+    """A thread that has split, and what follows."""
+
+    world: World
+    thread: ThreadId
+
+    @property
+    def tip(self) -> Snapshot:
+        """The thread."""
+        return self.world.snapshot(self.thread)
+
+    @property
+    def children(self) -> list[ThreadId]:
+        """Its branches."""
+        found = self.tip.get_present().split
+        assert found is not None
+        return [child.thread for child in found.children]
+
+    def step(self) -> str:
+        """Take a step, and return the status."""
+        return self.world.step(self.thread, plays).status
+
+    def finish_branches(self) -> list[Snapshot]:
+        """Step all branches to their ends, join nothing, and return their ends."""
+        children = self.children
+        for child in children:
+            finish(self.world, child)
+        return [self.world.snapshot(child) for child in children]
+
+
+def split_checks(world: World) -> Split:
+    """Return a thread of `checks` that has split, with branches that have begun."""
+    thread = world.begun(CHECKS)
+    return _until_begun(world, thread)
+
+
+def split_files(world: World, count: int) -> Split:
+    """Return a thread of `files` that has split into *count* branches, which have begun."""
+    thread = world.begun(FILES)
+    world.step(thread, lambda _turn: replied(lists(count)))
+    return _until_begun(world, thread)
+
+
+def _until_begun(world: World, thread: ThreadId) -> Split:
+    while world.snapshot(thread).record.status != "split":
+        world.step(thread, plays)
+    list(list_leaves(world.store, world.snapshot(thread)))
+    return Split(world, thread)
+
+
+def finish(world: World, thread: ThreadId) -> Snapshot:
+    """Step a thread to its end."""
+    while world.snapshot(thread).record.status != "completed":
+        world.step(thread, plays)
+    return world.snapshot(thread)
+
+
+def assert_sound(world: World, thread: ThreadId) -> None:
+    """Check a thread as `uwf verify` does."""
+    head = get_head(world.store, thread)
+    assert tell(world.store, thread, head.commit, archived=head.archived) == []
+
+
+def tell(store: Store, thread: ThreadId, tip: Oid, *, archived: bool = False) -> list[str]:
+    """Return what is wrong with the history of a thread."""
+    return [each.message for each in check_thread(store, thread, tip, archived=archived)]
+
+
+def move(world: World, thread: ThreadId, to: Oid) -> Snapshot:
+    """Move an active thread to another commit."""
+    head = get_head(world.store, thread)
+    advance_head(world.store, Head(thread, head.commit, archived=False), to)
+    return read_snapshot(world.store, to)
+
+
+def copy_commit(store: Store, oid: Oid) -> Commit:
+    """Return a copy of a commit to change."""
+    commit = store.objects[ObjectID(oid.encode())].copy()
+    assert isinstance(commit, Commit)
+    return commit
+
+
+def put(store: Store, commit: Commit) -> Oid:
+    """Write a commit."""
+    return Oid(add(store, commit).decode())
+
+
+class CountingObjects:
+    """An object store that counts what is read from it."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        self._objects = objects
+        self.count = 0
+
+    def __contains__(self, oid: ObjectID) -> bool:
+        return oid in self._objects
+
+    def __getitem__(self, oid: ObjectID) -> Any:
+        self.count += 1
+        return self._objects[oid]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._objects, name)
+
+    def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
+        self.count += 1
+        return self._objects.get_raw(name)

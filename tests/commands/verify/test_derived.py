@@ -1,0 +1,451 @@
+"""Derived commits that were forged: verify makes each again, and compares."""
+
+import random
+from typing import Any
+
+import pytest
+from commands.flows import (
+    CHECKS,
+    CountingObjects,
+    Split,
+    assert_sound,
+    copy_commit,
+    move,
+    plays,
+    put,
+    split_checks,
+    split_files,
+    tell,
+)
+from commands.forging import Change, also, find_blob, holds, place, points, run_by, says
+from commands.world import World
+from conftest import Draws
+from dulwich.objects import Commit, ObjectID
+from store.story import put_raw
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.split.derived import Derived, draft_join, draft_split
+from uwf_git.commands.split.ending import plan_ending
+from uwf_git.commands.split.plan import Asked, find_container, plan_split
+from uwf_git.model.node import build_node
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.nodes.blob import encode_node
+from uwf_git.store.objects.json_file import encode_json
+from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.oid import Oid
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+
+@pytest.fixture
+def split(world: World) -> Split:
+    """Return a thread that has split in two; its branches have begun."""
+    return split_checks(world)
+
+
+def forge(split: Split, thread: ThreadId, *changes: Change) -> list[str]:
+    """Change the newest commit of a thread, and return what verify says of it."""
+    commit = copy_commit(split.world.store, split.world.snapshot(thread).commit.oid)
+    also(*changes)(commit)
+    return tell(split.world.store, thread, put(split.world.store, commit))
+
+
+def says_now(split: Split, thread: ThreadId, /, **parts: Any) -> Change:
+    present = split.world.snapshot(thread).get_present()._replace(**parts)
+    return holds(split.world.store, "now.json", encode_json(present.as_document()))
+
+
+def has_parents(*parents: Oid) -> Change:
+    def change(commit: Commit) -> None:
+        commit.parents = [ObjectID(each.encode()) for each in parents]
+
+    return change
+
+
+def is_a_second_late(commit: Commit) -> None:
+    commit.author_time += 1
+    commit.commit_time += 1
+
+
+def assert_told(told: list[str], words: str) -> None:
+    assert any(words in each for each in told), told
+
+
+ANY = [
+    says("split: ", "split: not "),
+    says("Uwf-Depth: 1", "Uwf-Depth: 2"),
+    says("Uwf-Format: 1", "Uwf-Else: 1\nUwf-Format: 1"),
+    run_by(b"somebody <somebody@example.com>"),
+    is_a_second_late,
+]
+
+
+@pytest.mark.parametrize("change", ANY)
+def test_a_split_of_other_words_people_or_dates_is_told(split: Split, change: Change) -> None:
+    assert_told(forge(split, split.thread, change), "the split is not the one that follows")
+
+
+def test_a_split_with_another_now_is_told(split: Split) -> None:
+    found = split.tip.get_present().split
+    assert found is not None
+    told = "the split is not the one that follows, which is "
+    for parts in (
+        {"state": {"approved": True}},
+        {"limits": {"maxSteps": 1}},
+        {"usage": {"tokens": 0}},
+        {"split": found._replace(children=found.children[:1])},
+        {"split": found._replace(children=found.children[::-1])},
+    ):
+        assert_told(forge(split, split.thread, says_now(split, split.thread, **parts)), told)
+
+
+def test_a_split_with_a_stranger_as_second_parent_is_told(split: Split) -> None:
+    other = split.world.snapshot(split.world.start(workflow="checks")).commit.oid
+    tip = split.tip.commit
+
+    told = forge(split, split.thread, has_parents(*tip.parents, other))
+
+    assert_told(told, "there can be no such split: it has more than one parent")
+
+
+def test_a_split_or_start_with_another_file_is_told(split: Split) -> None:
+    world, child = split.world, split.children[0]
+    text = build_node("7T9THEK9TEVCY", "more", timestamp=1)  # type: ignore[arg-type]
+    for thread in (split.thread, child):
+        more = holds(world.store, place(text.hash, ".md"), encode_node(text)[1])
+        event = world.snapshot(thread).record.event
+        assert_told(forge(split, thread, more), f"the {event} is not the one that follows")
+        gone = points(world.store, place(split.tip.get_start().hash), None)
+        assert_told(forge(split, thread, gone), f"the {event} ")
+
+
+def test_a_split_where_no_condition_leads_is_told(world: World) -> None:
+    thread = world.begun(CHECKS)
+    tip = world.snapshot(thread)
+    derived = draft_split(tip, plan_split(tip, find_container(tip, "0/1"), Asked()))
+
+    told = tell(world.store, thread, derived.write(world.store))
+
+    assert told == ["Uwf-At is 0/1, where no condition leads from the beginning"]
+
+
+@pytest.mark.parametrize("at", ["0/0", "0/7", "0/1.2", "1", "", "x"])
+def test_a_split_at_a_place_that_splits_nothing_is_told(split: Split, at: str) -> None:
+    told = forge(split, split.thread, says("Uwf-At: 0/1", f"Uwf-At: {at}" if at else "Uwf-X: 1"))
+
+    assert told
+
+
+def test_a_split_of_an_ended_thread_is_told(world: World) -> None:
+    thread = world.begun(CHECKS)
+    world.step(thread, plays)
+    kill_thread(world.store, world.caller, thread, reason="enough")
+    ended = world.snapshot(thread)
+    derived = draft_split(ended, plan_split(ended, find_container(ended, "0/1"), Asked()))
+
+    told = tell(world.store, thread, derived.write(world.store))
+
+    assert told == ["Uwf-Event is split, after the thread was killed"]
+
+
+def test_a_start_node_of_other_words_is_told(split: Split) -> None:
+    """The split that lists it is not the one that follows."""
+    world, tip = split.world, split.tip
+    found = tip.get_present().split
+    assert found is not None
+    old = tip.get_node(found.children[0].start)
+    for edit in ({"prompt": "Approve it."}, {"depth": 2}, {"initialState": {"ok": True}}):
+        new = build_node(old.type, {**old.payload, **edit}, timestamp=old.timestamp)
+        child = found.children[0]._replace(start=new.hash)
+        lie = found._replace(children=(child, *found.children[1:]))
+        told = forge(
+            split,
+            split.thread,
+            says_now(split, split.thread, split=lie),
+            points(world.store, place(old.hash), None),
+            holds(world.store, place(new.hash), encode_node(new)[1]),
+        )
+        assert_told(told, "the split is not the one that follows")
+
+
+def test_a_start_of_another_branch_or_with_another_state_is_told(split: Split) -> None:
+    world, (first, second) = split.world, split.children
+    assert tell(world.store, first, world.snapshot(first).commit.oid) == []
+    for changes in (
+        [says_now(split, first, state={"approved": True})],
+        [says_now(split, first, limits={"maxSteps": 1})],
+        [says("branch 0", "branch 1")],
+        [has_parents(split.tip.commit.oid, world.snapshot(second).commit.oid)],
+        [has_parents(split.tip.commit.parents[0])],
+        [has_parents(world.snapshot(second).commit.oid)],
+    ):
+        assert_told(forge(split, first, *changes), "start")
+    # A thread that the split does not list.
+    stranger = world.new_id()
+    commit = copy_commit(world.store, world.snapshot(first).commit.oid)
+    says(f"Uwf-Thread: {first}", f"Uwf-Thread: {stranger}")(commit)
+    told = tell(world.store, stranger, put(world.store, commit))
+    assert_told(told, f"{stranger} is no branch of {split.thread}")
+
+
+def test_a_branch_that_begins_after_a_patch_is_told(split: Split) -> None:
+    """Its parent is the split itself, whatever the thread has gone through since."""
+    world = split.world
+    commit = copy_commit(world.store, split.tip.commit.oid)
+    says("Uwf-Event: split", "Uwf-Event: patch")(commit)
+    says("split: checks into 2", "patch: x")(commit)
+    patched = put(world.store, commit)
+
+    told = forge(split, split.children[0], has_parents(patched))
+
+    assert_told(told, "there can be no such start: a thread begins after a commit that is no split")
+
+
+# Joins.
+
+
+@pytest.fixture
+def ended(split: Split) -> Split:
+    """Return a thread whose branches have ended, and are not joined."""
+    split.finish_branches()
+    return split
+
+
+def draft(split: Split, tips: list[Snapshot]) -> Derived:
+    return draft_join(split.tip, tips, plan_ending(split.tip, tips))
+
+
+def tips_of(split: Split) -> list[Snapshot]:
+    return [split.world.snapshot(child) for child in split.children]
+
+
+def tell_join(split: Split, tips: list[Snapshot]) -> list[str]:
+    world = split.world
+    return tell(world.store, split.thread, draft(split, tips).write(world.store))
+
+
+def test_the_join_that_follows_is_no_finding(ended: Split) -> None:
+    assert tell_join(ended, tips_of(ended)) == []
+
+
+@pytest.mark.parametrize("change", ["state", "head", "parents", "swapped", "fewer", "more"])
+def test_a_join_of_another_content_is_told(ended: Split, change: str) -> None:
+    world = ended.world
+    derived = draft(ended, tips_of(ended)).write(world.store)
+    split, first, second = read_snapshot(world.store, derived).commit.parents
+    present = read_snapshot(world.store, derived).get_present()
+    lie = encode_json(present._replace(state={"approved": True}).as_document())
+    changes: dict[str, Change] = {
+        "state": holds(world.store, "now.json", lie),
+        "head": says("Uwf-Node: ", "Uwf-Node: 0123456789ABC\nUwf-Old-Node: "),
+        "parents": has_parents(split, first, first),
+        "swapped": has_parents(split, second, first),
+        "fewer": has_parents(split, first),
+        "more": has_parents(split, first, second, second),
+    }
+    commit = copy_commit(world.store, derived)
+    changes[change](commit)
+
+    assert_told(tell(world.store, ended.thread, put(world.store, commit)), " join")
+
+
+def test_a_join_of_branches_that_have_not_ended_is_told(split: Split) -> None:
+    told = tell_join(split, tips_of(split))
+
+    assert_told(told, f"a join of branch {split.children[0]}, which is ready")
+
+
+def test_a_join_of_a_thread_that_has_not_split_is_told(ended: Split) -> None:
+    world = ended.world
+    derived = draft(ended, tips_of(ended)).write(world.store)
+    move(world, ended.thread, derived)
+    again = copy_commit(world.store, derived)
+    again.parents = [ObjectID(derived.encode()), *again.parents[1:]]
+
+    told = tell(world.store, ended.thread, put(world.store, again))
+
+    assert_told(told, "there can be no such join: a join after a commit that has no branches")
+
+
+def stranger(world: World, thread: ThreadId) -> Snapshot:
+    """Return the end of a thread under the id of a branch that began by itself."""
+    refs = world.store.refs
+    old = refs.find(f"refs/archive/{thread}")
+    assert old is not None
+    refs.delete(f"refs/archive/{thread}", seen=old)
+    start_thread(world.store, world.caller, StartRequest("checks", "x", ("a",)), thread=thread)
+    kill_thread(world.store, world.caller, thread, reason="mine")
+    return world.snapshot(thread)
+
+
+def test_a_join_of_a_stranger_under_the_id_of_a_branch_is_told(ended: Split) -> None:
+    child = ended.children[0]
+    fake = stranger(ended.world, child)
+    assert tell(ended.world.store, child, fake.commit.oid, archived=True) == []
+
+    told = tell_join(ended, [fake, tips_of(ended)[1]])
+
+    assert_told(told, f"{child} did not begin as branch of {ended.thread}")
+
+
+def test_a_join_of_a_branch_torn_from_its_split_is_told(ended: Split) -> None:
+    """It has the StartNode and the names, as if an agent had begun it, and another history."""
+    world, child = ended.world, ended.children[0]
+    tip = world.snapshot(child)
+    made: list[Oid] = []
+    snapshot, chain = tip, [tip]
+    while snapshot.record.event != "start":
+        snapshot = read_snapshot(world.store, snapshot.commit.parents[0])
+        chain.append(snapshot)
+    for each in reversed(chain):
+        commit = copy_commit(world.store, each.commit.oid)
+        commit.parents = [ObjectID(oid.encode()) for oid in made[-1:]]
+        made.append(put(world.store, commit))
+
+    told = tell_join(ended, [read_snapshot(world.store, made[-1]), tips_of(ended)[1]])
+
+    assert_told(told, "it did not begin at ")
+
+
+def test_a_join_of_a_fork_in_place_of_a_branch_is_told(ended: Split) -> None:
+    world, child = ended.world, ended.children[0]
+    refs = world.store.refs
+    old = refs.find(f"refs/archive/{child}")
+    assert old is not None
+    refs.delete(f"refs/archive/{child}", seen=old)
+    split_at = ended.tip.commit.oid
+    fork_thread(world.store, world.caller, ForkRequest(ended.thread, at=split_at), thread=child)
+    kill_thread(world.store, world.caller, child, reason="mine")
+    assert_sound(world, child)
+
+    told = tell_join(ended, tips_of(ended))
+
+    assert_told(told, f"{child} did not begin as branch of {ended.thread}")
+
+
+def test_what_a_branch_forged_is_told_of_the_thread_that_joined_it(ended: Split) -> None:
+    world, child = ended.world, ended.children[1]
+    tip = world.snapshot(child)
+    step = copy_commit(world.store, tip.commit.parents[0])
+    lie = read_snapshot(world.store, tip.commit.parents[0]).get_present()
+    state = {**lie.state, "approved": True}
+    now = encode_json(lie._replace(state=state).as_document())
+    holds(world.store, "now.json", now)(step)
+    end = copy_commit(world.store, tip.commit.oid)
+    holds(world.store, "now.json", now)(end)
+    end.parents = [ObjectID(put(world.store, step).encode())]
+    forged = read_snapshot(world.store, put(world.store, end))
+
+    told = tell_join(ended, [tips_of(ended)[0], forged])
+
+    assert len(told) == 1
+    assert told[0].startswith("now.json says state ")
+
+
+def test_a_step_at_a_made_up_place_is_told(split: Split) -> None:
+    child = split.children[0]
+    split.world.step(child, plays)
+    for at, words in (
+        ("0/1/1", "which is the place of tester"),
+        ("0/2", "which is the place of closer"),
+        ("0/1/0/0", "which is no place of an agent"),
+        ("nowhere", "which is no position"),
+        ("0/0", "which is the place of coder"),
+    ):
+        told = forge(split, child, says("Uwf-At: 0/1/0", f"Uwf-At: {at}"))
+        assert_told(told, f"Uwf-At is {at}, {words}")
+
+
+def test_a_place_in_a_graph_is_told(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    commit = copy_commit(world.store, world.snapshot(thread).commit.oid)
+    says("Uwf-Format", "Uwf-At: 0/1\nUwf-Format")(commit)
+
+    told = tell(world.store, thread, put(world.store, commit))
+
+    assert told == ["step has an Uwf-At, and the workflow is a graph"]
+
+
+# Bytes.
+
+
+def test_each_byte_that_changed_in_a_derived_commit_is_told(ended: Split, draws: Draws) -> None:
+    world = ended.world
+    joined = draft(ended, tips_of(ended)).write(world.store)
+    split, child, _ = read_snapshot(world.store, joined).commit.parents
+    start = begin_of(world, child)
+    cases = [(ended.thread, split), (ended.children[0], start), (ended.thread, joined)]
+    raw = {oid: raw_of(world.store.objects, oid) for _thread, oid in cases}
+
+    for _round in draws.rounds(40):
+        thread, oid = draws.chance.choice(cases)
+        content, number = change_byte(draws.chance, raw[oid])
+        made = Oid(put_raw(world.store, "commit", content).decode())
+        assert tell(world.store, thread, made), (oid, number)
+
+
+def change_byte(chance: random.Random, content: bytes) -> tuple[bytes, int]:
+    """Return the content with one byte changed, and where."""
+    number = chance.randrange(len(content))
+    byte = (content[number] + chance.randrange(1, 256)) % 256
+    return content[:number] + bytes([byte]) + content[number + 1 :], number
+
+
+def raw_of(objects: ObjectStore, oid: str) -> bytes:
+    return objects.get_raw(ObjectID(oid.encode()))[1]
+
+
+def begin_of(world: World, tip: Oid) -> Oid:
+    snapshot = read_snapshot(world.store, tip)
+    while snapshot.record.event != "start":
+        snapshot = read_snapshot(world.store, snapshot.commit.parents[0])
+    return snapshot.commit.oid
+
+
+def test_each_byte_that_changed_in_their_files_is_told(ended: Split, draws: Draws) -> None:
+    world = ended.world
+    joined = draft(ended, tips_of(ended)).write(world.store)
+    split, child, _ = read_snapshot(world.store, joined).commit.parents
+    start = begin_of(world, child)
+    node = read_snapshot(world.store, start).record.node
+    step = read_snapshot(world.store, joined).record.node
+    cases = [
+        (ended.thread, split, "now.json"),
+        (ended.thread, split, place(node)),
+        (ended.children[0], start, "now.json"),
+        (ended.children[0], start, "start.json"),
+        (ended.thread, joined, "now.json"),
+        (ended.thread, joined, place(step)),
+    ]
+
+    for _round in draws.rounds(40):
+        thread, oid, path = draws.chance.choice(cases)
+        content, number = change_byte(draws.chance, file_of(world, oid, path))
+        commit = copy_commit(world.store, oid)
+        holds(world.store, path, content)(commit)
+        assert tell(world.store, thread, put(world.store, commit)), (oid, path, number)
+
+
+def file_of(world: World, oid: Oid, path: str) -> bytes:
+    return world.store.objects.get_raw(find_blob(world.store, oid, path))[1]
+
+
+# Cost.
+
+
+def test_many_branches_cost_no_more_each_than_few(world: World) -> None:
+    """The plan of a split is as long as it has branches: it is made once for all of them."""
+    few, many = (_count_reads(world, split_files(world, count)) for count in (10, 40))
+
+    assert many < few * 4 * 1.3
+
+
+def _count_reads(world: World, split: Split) -> int:
+    split.finish_branches()
+    assert split.step() == "ready"
+    counting = CountingObjects(world.store.objects)
+    store = world.store._replace(objects=counting)
+    assert tell(store, split.thread, split.tip.commit.oid) == []
+    return counting.count
