@@ -82,6 +82,12 @@ class Split:
         assert found is not None
         return [child.thread for child in found.children]
 
+    @property
+    def joined(self) -> list[ThreadId]:
+        """The branches that its newest commit has joined."""
+        ends = self.tip.commit.parents[1:]
+        return [read_snapshot(self.world.store, oid).record.thread for oid in ends]
+
     def step(self) -> str:
         """Take a step, and return the status."""
         return self.world.step(self.thread, plays).status

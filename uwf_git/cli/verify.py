@@ -36,7 +36,7 @@ class StoreHasProblems(StoreDamaged):
     "uwf verify",
     "uwf verify 01J7K9M2 solve-issue",
     "uwf verify refs/archive/01J7K9M2XNPQR5VWBCDF8G3H4T --format text",
-    "uwf verify --signatures | jq -e 'all(.signatures[]; .status == \"good\")'",
+    'uwf verify --signatures | jq -e \'all(.signatures[]; .status | IN("good", "derived"))\'',
     exits={5: "problems were found; all of them are listed"},
 )
 @click.argument("refs", metavar="[REF]...", nargs=-1)
@@ -45,7 +45,8 @@ class StoreHasProblems(StoreDamaged):
     "with_signatures",
     is_flag=True,
     help="Print who signed each commit as well, by git's gpg.* settings. A signature that is not "
-    "the commit's, or a revoked key's, is a problem; none, or an unknown key's, is not.",
+    "the commit's, or a revoked key's, is a problem; none, or an unknown key's, is not. Derived "
+    "commits (a split, the start of a branch, a join) have none: they follow from those before.",
 )
 def command(
     session: Session,

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from commands.flows import split_checks
 from commands.world import World, fails
 from store.loose import lose
 from store.signing_keys import (
@@ -30,6 +31,7 @@ from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.verify.signatures import SignedCommit, verify_signatures
+from uwf_git.commands.verify.verify import verify
 from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.signatures.sign import CannotSign, UnfitSetting
@@ -272,3 +274,22 @@ def test_process_signs_as_the_settings_of_its_user_say(
     assert process.communicate()[1] == b""
     world.store = trusting(world.store, tmp_path, f"ada {public_half(key)}")
     assert [each.verdict.signer for each in told(world)] == ["ada"]
+
+
+def test_commits_that_follow_from_others_are_derived(world: World) -> None:
+    split = split_checks(world)
+    split.finish_branches()
+    split.step()
+
+    found = [each for each in told(world) if each.thread]
+
+    derived = {"split", "start", "join"}
+    assert {(each.event, each.verdict.status) for each in found} == {
+        ("start", "unsigned"),
+        ("step", "unsigned"),
+        ("end", "unsigned"),
+        *((event, "derived") for event in derived),
+    }
+    assert all(each.finding is None for each in found)
+    counted = [each for each in found if each.verdict.status == "unsigned"]
+    assert verify(world.store, [split.thread, *split.joined]).unsigned == len(counted)

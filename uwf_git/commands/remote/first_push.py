@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.remote.push_plan import restrict
 from uwf_git.store.remotes.mirror import refuse_mirror
 from uwf_git.store.remotes.remotes import Remote, choose_remote, remote_url
@@ -46,12 +47,13 @@ def find_first_push(
         return None
     here = read_shared(store)
     if threads:
-        here = restrict(here, [resolve_thread(store, text) for text in threads])
+        ids = [resolve_thread(store, text) for text in threads]
+        here = restrict(here, with_branches(store, ids))
     if not any(here.rows()):
         return None
     url = remote_url(store, remote, for_push=True)
-    ids = here.threads.keys() | here.archive.keys()
-    return FirstPush(remote, url.shown, len(ids), len(here.workflows))
+    names = here.threads.keys() | here.archive.keys()
+    return FirstPush(remote, url.shown, len(names), len(here.workflows))
 
 
 def is_project(store: Store) -> bool:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.remote.push_batches import (
     REF_MOVED,
     UnitResult,
@@ -160,7 +161,7 @@ class Pushed(NamedTuple):
 def push_remote(
     store: Store, caller: Caller, name: str | None, threads: Sequence[str] = ()
 ) -> Pushed:
-    """Push every thread and workflow to the remote *name*; or only *threads*.
+    """Push every thread and workflow to the remote *name*; or only *threads* and their branches.
 
     Raises:
         MirrorStore: a remote of the store is a mirror.
@@ -173,7 +174,7 @@ def push_remote(
     here = read_shared(store)
     unreadable = list_unreadable(store)
     if threads:
-        ids = [resolve_thread(store, text) for text in threads]
+        ids = with_branches(store, [resolve_thread(store, text) for text in threads])
         here = restrict(here, ids)
         unreadable = [ref for ref in unreadable if ref.rpartition("/")[2] in ids]
     url = remote_url(store, remote, for_push=True)

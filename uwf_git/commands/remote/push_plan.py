@@ -8,10 +8,14 @@ here are left alone.
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
+from uwf_git.errors import StoreDamaged
 from uwf_git.store.objects.ancestry import has_object, is_descendant
+from uwf_git.store.objects.commit import read_commit
+from uwf_git.store.objects.message import BadMessage
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.tracking import SharedRefs
+from uwf_git.store.threads.message import parse_thread_message
 
 PushStatus = Literal["created", "moved", "archived", "deleted"]
 Standing = Literal["unchanged", "behind", "fetch-first", "diverged", "damaged"]
@@ -75,7 +79,19 @@ def _is_known_there(objects: ObjectStore, left: NotPushed, seen: SharedRefs) -> 
     """Check whether the remote had all commits of a ref here when it was last seen."""
     _refs, kind, name = left.ref.split("/", 2)
     last = seen.find(kind, name)
-    return last is not None and is_descendant(objects, last, left.here)
+    if last is None:
+        return kind == "threads" and _is_new_branch(objects, left.here)
+    return is_descendant(objects, last, left.here)
+
+
+def _is_new_branch(objects: ObjectStore, tip: Oid) -> bool:
+    """Check whether *tip* is the first commit of a branch: whoever has the branch has that too."""
+    try:
+        commit = read_commit(objects, tip)
+        record = parse_thread_message(commit.message)
+    except (StoreDamaged, BadMessage):
+        return False
+    return record.event == "start" and bool(commit.parents)
 
 
 def _decide(

@@ -19,16 +19,15 @@ from uwf_git.commands.split.plan import SplitRefused, find_container, plan_split
 from uwf_git.model.event_rules import RULES
 from uwf_git.model.thread import ENDED, ThreadState
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.store.objects.commit import CommitView
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.snapshot import Snapshot
 
 
-def is_derived(snapshot: Snapshot) -> bool:
-    """Check whether the commit claims to follow from those before it: no one is its author."""
-    record = snapshot.record
-    return RULES[record.event].is_derived or (
-        record.event == "start" and bool(snapshot.commit.parents)
-    )
+def is_derived(record: TransitionRecord, commit: CommitView) -> bool:
+    """Check whether a commit claims to follow from those before it: no one is its author."""
+    return RULES[record.event].is_derived or (record.event == "start" and bool(commit.parents))
 
 
 class ReadSplit(NamedTuple):

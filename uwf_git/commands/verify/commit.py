@@ -109,10 +109,11 @@ class CommitChecks:
         self.is_sound = False
         if point is None:
             return
-        self._trees.count(point.commit)
-        site = Location(self._ref, oid, point.files.get(NODES, b""))
         made = point.snapshot(self._trees.objects)
-        if made is not None and is_derived(made):
+        follows = made is not None and is_derived(made.record, made.commit)
+        self._trees.count(point.commit, is_derived=follows)
+        site = Location(self._ref, oid, point.files.get(NODES, b""))
+        if made is not None and follows:
             yield from self._check_derived(site, thread, before, made)
             return
         yield from self._check_files(site, before, point)

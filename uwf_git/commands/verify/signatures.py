@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
+from uwf_git.commands.split.remake import is_derived
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.transition_record import TransitionRecord
@@ -73,6 +74,12 @@ def verify_signatures(
                 if commit.oid in seen:
                     break
                 seen.add(commit.oid)
+                verdict = checker.check(
+                    read_raw_commit(store.objects, commit.oid), time_s=commit.time_s
+                )
+                follows = record is not None and is_derived(record, commit)
+                if follows and verdict.status == "unsigned":
+                    verdict = Verdict("derived")
                 yield SignedCommit(
                     ref,
                     commit.oid,
@@ -81,9 +88,7 @@ def verify_signatures(
                     depth=None if record is None else record.depth,
                     role=None if record is None else record.role,
                     said=subject_of(commit.message),
-                    verdict=checker.check(
-                        read_raw_commit(store.objects, commit.oid), time_s=commit.time_s
-                    ),
+                    verdict=verdict,
                 )
 
 

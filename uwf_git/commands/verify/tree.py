@@ -48,12 +48,12 @@ class TreeChecks:
         self.commits = 0
         """The number of checked commits."""
         self.unsigned = 0
-        """How many of them have no signature."""
+        """How many of them have no signature, though somebody made them."""
 
-    def count(self, commit: StrictCommit) -> None:
+    def count(self, commit: StrictCommit, *, is_derived: bool = False) -> None:
         """Count a checked commit."""
         self.commits += 1
-        self.unsigned += not commit.is_signed
+        self.unsigned += not (commit.is_signed or is_derived)
 
     def open_top(
         self,

@@ -2,13 +2,14 @@
 
 from typing import Literal, NamedTuple
 
-SignatureStatus = Literal["good", "bad", "revoked", "expired", "untrusted", "unsigned"]
+SignatureStatus = Literal["good", "bad", "revoked", "expired", "untrusted", "unsigned", "derived"]
 """good       made for this commit by a trusted key
 bad        not a signature of this commit
 revoked    of this commit, by a revoked key
 expired    of this commit, by a key that was not valid at its date
 untrusted  of this commit, by a key that is not trusted, or that cannot be checked here
-unsigned   there is no signature"""
+unsigned   there is no signature
+derived    there is none, and nobody made it: it follows from the commits before it"""
 
 
 class Verdict(NamedTuple):

@@ -1,0 +1,460 @@
+"""Branches that are shared: pushed with their thread, stepped elsewhere, joined by anybody."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands.flows import (
+    CHECKS,
+    FILES,
+    CountingObjects,
+    Split,
+    assert_sound,
+    copy_commit,
+    finish,
+    lists,
+    plays,
+    put,
+    tell,
+)
+from commands.forging import says
+from commands.sharing import Site, another, refs_of
+from commands.world import World, replied
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.receive.rules import RefUpdate, Refusal, check_received
+from uwf_git.commands.remote.descendants import with_branches
+from uwf_git.commands.remote.push import PushRefused
+from uwf_git.commands.step.split_thread import list_leaves
+from uwf_git.commands.verify.verify import verify
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.remotes import add_remote
+from uwf_git.store.store import Store, open_store
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def site(world: World, hub: Path) -> Site:
+    """Return a site whose pushes are judged by the rules of a shared store, without its hooks."""
+    world.caller = world.caller._replace(environ={**os.environ, "PATH": ""})
+    add_remote(world.store, "origin", str(hub), cwd=str(world.place))
+    return Site(world)
+
+
+def step(site: Site, thread: ThreadId) -> str:
+    """Take a step, as the next process would, and return the status."""
+    site.world.reopen()
+    done = site.world.step(thread, plays, command="mine", workdir=str(site.world.place))
+    return done.status
+
+
+def begun(site: Site, source: str = CHECKS) -> ThreadId:
+    """Return a thread that is about to split."""
+    thread = site.world.begun(source)
+    if source == FILES:
+        site.world.step(thread, lambda _turn: replied(lists(6)), workdir=str(site.world.place))
+    else:
+        step(site, thread)
+    return thread
+
+
+def split(site: Site, source: str = CHECKS) -> Split:
+    """Return a thread that has split."""
+    thread = begun(site, source)
+    assert step(site, thread) == "split"
+    return Split(site.world, thread)
+
+
+def refs(site: Site) -> dict[str, Oid]:
+    return site.refs("threads", "archive")
+
+
+def run_to_end(site: Site, thread: ThreadId) -> None:
+    for _ in range(20):
+        if step(site, thread) == "completed":
+            return
+    raise AssertionError("it does not end")
+
+
+def test_a_push_of_a_thread_takes_its_branches_along(site: Site, hub: Path) -> None:
+    thread = split(site, FILES).thread
+    other = site.world.start(workflow="files")
+    step(site, thread)
+
+    pushed = site.push(thread)
+
+    assert pushed.failure() is None
+    assert len(pushed.pushed) == 7
+    assert set(refs_of(hub)) == set(refs(site)) - {f"threads/{other}"}
+
+
+def test_branches_that_were_joined_go_along_as_well(site: Site, hub: Path) -> None:
+    thread = split(site).thread
+    run_to_end(site, thread)
+
+    assert site.push(thread).failure() is None
+
+    assert refs_of(hub) == refs(site)
+    assert len(with_branches(site.world.store, [thread])) == 3
+
+
+def test_branches_of_branches_go_along(site: Site, hub: Path) -> None:
+    nested = FILES.replace("{type: agent, agentId: reader}", INNER)
+    thread = begun_nested(site, nested)
+    for _ in range(2):
+        step(site, thread)
+
+    assert len(with_branches(site.world.store, [thread])) == 1 + 2 + 4
+    assert site.push(thread).failure() is None
+    assert refs_of(hub) == refs(site)
+
+
+INNER = "{type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}"
+
+
+def begun_nested(site: Site, source: str) -> ThreadId:
+    thread = site.world.begun(source)
+    site.world.step(thread, lambda _turn: replied(lists(2)), workdir=str(site.world.place))
+    assert step(site, thread) == "split"
+    return thread
+
+
+def test_a_branch_is_stepped_in_a_second_clone_and_joined_in_a_third(
+    site: Site, world: World, hub: Path, git: Git
+) -> None:
+    at = split(site)
+    first, second = at.children
+    list(list_leaves(world.store, at.tip))
+    site.push()
+    b = another(world, str(hub), name="b")
+    finish_with(b, first)
+    finish_with(site, second)
+    assert b.push().failure() is None
+    assert site.push().failure() is None
+
+    c = another(world, str(hub), name="c")
+    assert step(c, at.thread) == "ready"
+
+    assert c.push().failure() is None
+    for each in (site, b):
+        assert each.fetch().failure() is None
+        assert refs(each) == refs(c)
+        assert verify(each.world.store, []).troubles == ()
+    run_to_end(b, at.thread)
+    assert git("fsck", "--strict", "--no-dangling", cwd=hub) == ""
+
+
+def finish_with(site: Site, thread: ThreadId) -> None:
+    while site.find(f"archive/{thread}") is None:
+        step(site, thread)
+
+
+def test_two_clones_that_split_start_and_join_make_the_same(
+    site: Site, world: World, hub: Path
+) -> None:
+    thread = begun(site)
+    site.push()
+    b = another(world, str(hub), name="b")
+    for each in (site, b):
+        assert step(each, thread) == "split"
+        list(list_leaves(each.world.store, each.world.snapshot(thread)))
+    assert refs(site) == refs(b)
+    assert site.push().failure() is None
+    pushed = b.push()
+    assert pushed.failure() is None
+    assert pushed.pushed == []
+
+    for child in Split(world, thread).children:
+        finish_with(site, child)
+    site.push()
+    b.fetch()
+    for each in (site, b):
+        assert step(each, thread) == "ready"
+    assert refs(site) == refs(b)
+    assert site.push().failure() is None
+    assert b.push().failure() is None
+    assert refs_of(hub, "threads", "archive") == refs(b)
+
+
+def test_three_clones_work_on_six_branches_and_one_joins(
+    site: Site, world: World, hub: Path, git: Git
+) -> None:
+    thread = begun(site, FILES)
+    site.push()
+    b, c = (another(world, str(hub), name=name) for name in "bc")
+    clones = [site, b, c]
+    for each in clones:
+        assert step(each, thread) == "split"
+    children = Split(world, thread).children
+    for number, child in enumerate(children):
+        mine = clones[number % 3]
+        list(list_leaves(mine.world.store, mine.world.snapshot(thread)))
+        finish_with(mine, child)
+        assert mine.push().failure() is None
+    for each in clones:
+        assert each.fetch().failure() is None
+
+    assert step(c, thread) == "ready"
+
+    state = c.world.snapshot(thread).get_present().state
+    assert state["reports"] == [{"writer_done": True} for _ in range(6)]
+    assert c.push().failure() is None
+    assert [each.fetch().failure() for each in clones] == [None] * 3
+    assert refs(site) == refs(b) == refs(c) == refs_of(hub, "threads", "archive")
+    run_to_end(b, thread)
+    assert b.push(thread).failure() is None
+    assert git("fsck", "--strict", "--no-dangling", cwd=hub) == ""
+    assert verify(open_store(str(hub)), []).troubles == ()
+
+
+def test_branches_of_branches_that_ended_elsewhere_are_joined(
+    site: Site, world: World, hub: Path
+) -> None:
+    """A branch whose own branches all have ended takes a step: it joins them."""
+    thread = begun_nested(site, FILES.replace("{type: agent, agentId: reader}", INNER))
+    step(site, thread)
+    step(site, thread)
+    grandchildren = [each for each in with_branches(world.store, [thread]) if is_leaf(world, each)]
+    assert len(grandchildren) == 4
+    for each in grandchildren:
+        finish(world, each)
+    site.push()
+    b = another(world, str(hub), name="b")
+
+    run_to_end(b, thread)
+
+    assert_sound(b.world, thread)
+
+
+def is_leaf(world: World, thread: ThreadId) -> bool:
+    entry: str = world.snapshot(thread).get_start().payload.get("entry", "")
+    return entry.count("/") == 3
+
+
+# What may be pushed alone.
+
+
+def test_a_branch_alone_may_be_pushed_and_is_whole(site: Site, world: World, hub: Path) -> None:
+    first, _second = split_and_begin(site).children
+    step(site, first)
+
+    assert site.push(first).failure() is None
+
+    assert set(refs_of(hub)) == {f"threads/{first}"}
+    b = another(world, str(hub), name="b")
+    step(b, first)
+    assert b.find(f"archive/{first}")
+    assert verify(b.world.store, []).troubles == ()
+
+
+def split_and_begin(site: Site) -> Split:
+    at = split(site)
+    list(list_leaves(site.world.store, at.tip))
+    return at
+
+
+def push_only(site: Site, hub: Path, *names: str) -> list[Refusal]:
+    """Push refs as plain git does, judged by the rules; return the refusals."""
+    there = open_store(str(hub))
+    updates = [
+        RefUpdate(f"refs/{name}", there.refs.find(f"refs/{name}"), site.find(name))
+        for name in names
+    ]
+    told = check_received(with_objects_of(site, there), updates)
+    if not told:
+        for update in updates:
+            assert update.new is not None
+            if update.old is None:
+                assert there.refs.create(update.name, update.new)
+            else:
+                assert there.refs.advance(update.name, seen=update.old, to=update.new)
+    return told
+
+
+def with_objects_of(site: Site, hub: Store) -> Store:
+    return hub._replace(objects=open_store(str(site.path)).objects)
+
+
+def test_a_thread_without_its_branches_may_be_pushed(site: Site, hub: Path) -> None:
+    at = split_and_begin(site)
+
+    assert push_only(site, hub, f"threads/{at.thread}") == []
+
+    run_to_end(site, at.thread)
+    # The join brings what it joined.
+    assert push_only(site, hub, f"archive/{at.thread}") == []
+    for child in with_branches(site.world.store, [at.thread])[1:]:
+        assert push_only(site, hub, f"archive/{child}") == []
+
+
+def test_a_join_of_branches_that_the_hub_has_may_be_pushed(site: Site, hub: Path) -> None:
+    at = split_and_begin(site)
+    children = at.children
+    names = [f"threads/{each}" for each in (at.thread, *children)]
+    assert push_only(site, hub, *names) == []
+    while site.world.snapshot(at.thread).record.status == "split":
+        step(site, at.thread)
+
+    # They are behind there, and go on to where they were joined.
+    assert push_only(site, hub, f"threads/{at.thread}") == []
+    assert push_only(site, hub, *(f"archive/{each}" for each in children)) == []
+
+
+# Hostile joins.
+
+
+def test_a_join_that_leaves_work_of_the_hub_is_refused(site: Site, world: World, hub: Path) -> None:
+    at = split_and_begin(site)
+    first, second = at.children
+    site.push()
+    b = another(world, str(hub), name="b")
+    kill_thread(world.store, world.caller, first, reason="mine wins")
+    finish(world, second)
+    world.step(at.thread, plays)
+    assert world.snapshot(at.thread).record.event == "join"
+    step(b, first)
+    assert b.push().failure() is None
+
+    failure = site.push(at.thread).failure()
+
+    assert isinstance(failure, PushRefused)
+    here = b.world.snapshot(first).commit.oid
+    assert f"cannot be: the branch is at {here} here" in str(failure)
+    assert verify(open_store(str(hub)), []).troubles == ()
+
+
+def test_a_join_of_a_branch_that_ended_otherwise_at_the_hub_is_refused(
+    site: Site, world: World, hub: Path
+) -> None:
+    at = split_and_begin(site)
+    first, second = at.children
+    site.push()
+    b = another(world, str(hub), name="b")
+    finish_with(b, first)
+    assert b.push().failure() is None
+    kill_thread(world.store, world.caller, first, reason="mine wins")
+    finish(world, second)
+    world.step(at.thread, plays)
+
+    told = push_only(site, hub, f"threads/{at.thread}")
+
+    assert [
+        f"the branch is at {b.find(f'archive/{first}')} here" in each.message for each in told
+    ] == [True]
+
+
+def test_a_push_of_a_join_and_of_another_end_of_its_branch_is_refused(
+    site: Site, world: World, hub: Path
+) -> None:
+    at = split_and_begin(site)
+    first, _second = at.children
+    run_to_end(site, at.thread)
+    tip = world.snapshot(first)
+    other = copy_commit(world.store, tip.commit.oid)
+    says("end: ", "end: not ")(other)
+    made = put(world.store, other)
+    updates = [
+        RefUpdate(f"refs/archive/{at.thread}", None, site.find(f"archive/{at.thread}")),
+        RefUpdate(f"refs/archive/{first}", None, made),
+    ]
+
+    told = check_received(with_objects_of(site, open_store(str(hub))), updates)
+
+    assert any(f"the branch is at {made} in the same push" in each.message for each in told)
+
+
+def test_a_forged_branch_is_refused_and_the_others_go_through(
+    site: Site, world: World, hub: Path
+) -> None:
+    at = split_and_begin(site)
+    first, second = at.children
+    site.push(at.thread)
+    step(site, first)
+    step(site, second)
+    head = world.snapshot(first)
+    forged = copy_commit(world.store, head.commit.oid)
+    says("Uwf-At: 0/1/0", "Uwf-At: 0/2")(forged)
+    made = put(world.store, forged)
+    assert world.store.refs.advance(f"refs/threads/{first}", seen=head.commit.oid, to=made)
+
+    failure = site.push().failure()
+
+    assert isinstance(failure, PushRefused)
+    assert failure.facts["refs"] == [f"refs/threads/{first}"]
+    assert refs_of(hub)[f"threads/{second}"] == site.find(f"threads/{second}")
+
+
+def test_what_a_remote_forged_is_not_fetched(site: Site, world: World, hub: Path) -> None:
+    at = split_and_begin(site)
+    first, second = at.children
+    site.push()
+    b = another(world, str(hub), name="b")
+    there = open_store(str(hub))
+    tip = there.refs.find(f"refs/threads/{first}")
+    assert tip is not None
+    finish_with(b, second)
+    b.push()
+    patch_thread(b.world.store, b.world.caller, first, {"a": 1})
+    patched = b.world.snapshot(first).commit.oid
+    forged = copy_commit(b.world.store, patched)
+    says("Uwf-Depth: 0", "Uwf-Depth: 7")(forged)
+    made = put(b.world.store, forged)
+    for oid in (made,):
+        assert tell(b.world.store, first, oid)
+    b.world.store.refs.advance(f"refs/threads/{first}", seen=patched, to=made)
+    add_remote(world.store, "evil", str(b.path), cwd=str(world.place))
+
+    fetched = site.fetch("evil")
+
+    assert [each.ref for each in fetched.of("refused")] == [f"refs/threads/{first}"]
+    assert site.find(f"threads/{first}") == tip
+    assert site.find(f"archive/{second}")
+
+
+# Cost.
+
+
+def test_a_push_of_many_branches_reads_shared_history_once(
+    site: Site, world: World, hub: Path
+) -> None:
+    """It costs at most three times what one thread of the same steps costs."""
+    count = 32
+    thread = world.begun(FILES)
+    world.step(thread, lambda _turn: replied(lists(count)))
+    while world.step(thread, plays).status != "completed":
+        pass
+    alone = world.begun(LINE.replace("COUNT", str(2 * count)))
+    finish(world, alone)
+
+    branches = with_branches(world.store, [thread])
+    assert len(branches) == 1 + count
+    many = _count_reads(site, hub, branches)
+    one = _count_reads(site, hub, [alone])
+
+    print(f"{many} objects are read, and of one thread {one}")  # noqa: T201 - for `pytest -rA`
+    assert many < 3 * one
+
+
+LINE = """\
+name: line
+description: One after the other.
+root:
+  type: loop
+  condition: iteration < COUNT
+  maxIterations: COUNT
+  nodes:
+    - {type: agent, agentId: coder}
+"""
+
+
+def _count_reads(site: Site, hub: Path, threads: list[ThreadId]) -> int:
+    counting = CountingObjects(open_store(str(site.path)).objects)
+    updates = [
+        RefUpdate(f"refs/archive/{each}", None, site.find(f"archive/{each}")) for each in threads
+    ]
+    assert check_received(open_store(str(hub))._replace(objects=counting), updates) == []
+    return counting.count
