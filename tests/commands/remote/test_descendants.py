@@ -28,8 +28,10 @@ from uwf_git.commands.receive.rules import RefUpdate, Refusal, check_received
 from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.remote.push import PushRefused
 from uwf_git.commands.step.split_thread import list_leaves
+from uwf_git.commands.verify.known_heads import heads_of_refs, list_beginnings
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.objects.walk import list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.store import Store, open_store
@@ -458,3 +460,28 @@ def _count_reads(site: Site, hub: Path, threads: list[ThreadId]) -> int:
     ]
     assert check_received(open_store(str(hub))._replace(objects=counting), updates) == []
     return counting.count
+
+
+def test_a_new_branch_is_sent_without_what_its_thread_has_there(
+    site: Site, world: World, hub: Path
+) -> None:
+    """Also where the thread has gone on from the split, so that no ref is at the split."""
+    at = split(site)
+    site.push(at.thread)
+    patch_thread(world.store, world.caller, at.thread, {"more": 1})
+    site.push(at.thread)
+    list(list_leaves(world.store, at.tip))
+    first, second = at.children
+    step(site, first)
+    there = {f"refs/{name}": oid for name, oid in refs_of(hub, "threads", "archive").items()}
+    tip = site.find(f"threads/{first}")
+    assert tip is not None
+    objects = world.store.objects
+
+    beginnings = list_beginnings(objects, [tip], set(), heads_of_refs(objects, there))
+
+    assert beginnings == {at.tip.commit.parents[0]}
+    sent = list_new_objects(objects, tip, beginnings)
+    assert len(sent) < len(list_new_objects(objects, tip, set())) / 2
+    assert site.push(second, first).failure() is None
+    assert refs_of(hub) == refs(site)

@@ -12,7 +12,7 @@ from itertools import islice
 from uwf_git.commands.receive.ref_rules import Push, find_bad_join, find_bad_move, find_bad_name
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal, ours_among
 from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.known_heads import KnownHeads
+from uwf_git.commands.verify.known_heads import heads_of_store
 from uwf_git.commands.verify.puts import check_put_nodes
 from uwf_git.commands.verify.thread import Claim, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
@@ -52,7 +52,7 @@ class _Judging:
         self._push = push
         self._threads = ThreadChecks(
             TreeChecks(push.store),
-            KnownHeads(push.store),
+            heads_of_store(push.store),
             lambda joined: find_bad_join(push, joined.thread, joined.tip),
         )
 

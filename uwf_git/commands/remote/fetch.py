@@ -24,6 +24,7 @@ from uwf_git.commands.remote.refusals import (
 )
 from uwf_git.commands.verify.arrivals import Arrival, pass_arrivals
 from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.known_heads import heads_of_store, list_beginnings
 from uwf_git.errors import Conflict, StoreDamaged, UwfError
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.ancestry import is_descendant
@@ -238,9 +239,11 @@ class _Received:
     def _find_incomplete(self, incoming: Incoming) -> list[Reconciled]:
         whole: set[Needed] = set()
         incomplete = []
+        had, heads = self.had(), heads_of_store(self.store._replace(objects=incoming.objects))
+        had |= list_beginnings(incoming.objects, self.wanted.values(), had, heads)
         for (kind, name), oid in self.wanted.items():
             try:
-                whole.update(list_new_objects(incoming.objects, oid, self.had(), whole))
+                whole.update(list_new_objects(incoming.objects, oid, had, whole))
             except StoreDamaged as error:
                 ref = f"refs/{kind}/{name}"
                 finding = Finding(error.message, "see `git fsck` there", ref, oid)

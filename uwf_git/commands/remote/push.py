@@ -27,6 +27,7 @@ from uwf_git.commands.remote.push_plan import (
 )
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.hub import find_hub_gap
+from uwf_git.commands.verify.known_heads import heads_of_refs, list_beginnings
 from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
 from uwf_git.store.git.config import BadConfig
 from uwf_git.store.objects.walk import Needed, list_new_objects
@@ -254,6 +255,10 @@ class _Push:
     def _collect(self, units: Sequence[PushUnit], refs: dict[str, Oid]) -> Parcel:
         """Collect the objects that a remote with *refs* needs for *units*; skip damaged units."""
         had = set(refs.values())
+        tips = [change.after for unit in units for change in unit.changes if change.after]
+        had |= list_beginnings(
+            self.store.objects, tips, had, heads_of_refs(self.store.objects, refs)
+        )
         needed: dict[Needed, None] = {}
         changes: dict[str, Oid | None] = {}
         for unit in units:

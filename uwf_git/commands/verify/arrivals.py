@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.known_heads import KnownHeads
+from uwf_git.commands.verify.known_heads import heads_of_store
 from uwf_git.commands.verify.limited import first_finding
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
@@ -45,7 +45,7 @@ def pass_arrivals(store: Store, arrivals: Sequence[Arrival]) -> set[Arrival]:
 
 def check_arrivals(store: Store, batch: Sequence[Arrival]) -> Iterator[Finding]:
     """Check the arrivals in one run; what they share with threads that are here is trusted."""
-    checks = ThreadChecks(TreeChecks(store), KnownHeads(store))
+    checks = ThreadChecks(TreeChecks(store), heads_of_store(store))
     for each in batch:
         place: RefKind = "archive" if each.archived else "active"
         yield from checks.check(Claim(each.ref, each.thread, each.tip, place), known=each.known)

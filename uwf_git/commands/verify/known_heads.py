@@ -4,41 +4,64 @@ A branch or a fork begins on a commit of another thread: what lies before it nee
 again if that thread is here and has gone on from there.
 """
 
-from uwf_git.commands.verify.history import thread_of
+from collections.abc import Callable, Container, Iterable, Mapping
+
+from uwf_git.commands.verify.history import thread_of, walk_back
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.ancestry import is_descendant
 from uwf_git.store.objects.commit import read_commit
+from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head
 
 
 class KnownHeads:
-    """The threads of a store."""
+    """The newest commits of threads, in this store or at a remote."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, objects: ObjectStore, find: Callable[[ThreadId], Oid | None]) -> None:
+        self._objects, self.find = objects, find
         self._known: dict[Oid, bool] = {}
 
-    def find(self, thread: ThreadId) -> Oid | None:
-        """Return the newest commit of *thread*; None if it is not here, or its ref is damaged."""
-        try:
-            head = find_head(self._store, thread)
-        except StoreDamaged:
-            return None
-        return None if head is None else head.commit
-
     def has(self, oid: Oid) -> bool:
-        """Check whether the commit *oid* is in the history of a thread that is here."""
+        """Check whether the commit *oid* is in the history of one of the threads."""
         if oid not in self._known:
             self._known[oid] = self._find(oid)
         return self._known[oid]
 
     def _find(self, oid: Oid) -> bool:
         try:
-            thread = thread_of(read_commit(self._store.objects, oid))
+            thread = thread_of(read_commit(self._objects, oid))
         except StoreDamaged:
             return False
         tip = None if thread is None else self.find(thread)
-        return tip is not None and is_descendant(self._store.objects, tip, oid)
+        return tip is not None and is_descendant(self._objects, tip, oid)
+
+
+def heads_of_store(store: Store) -> KnownHeads:
+    """Return the heads of the threads of *store*; one whose ref is damaged is left out."""
+
+    def find(thread: ThreadId) -> Oid | None:
+        try:
+            head = find_head(store, thread)
+        except StoreDamaged:
+            return None
+        return None if head is None else head.commit
+
+    return KnownHeads(store.objects, find)
+
+
+def heads_of_refs(objects: ObjectStore, refs: Mapping[str, Oid]) -> KnownHeads:
+    """Return the heads of the threads in *refs*, the refs of a remote by their names."""
+    return KnownHeads(
+        objects, lambda thread: refs.get(ARCHIVE + thread) or refs.get(ACTIVE + thread)
+    )
+
+
+def list_beginnings(
+    objects: ObjectStore, tips: Iterable[Oid], had: Container[Oid], heads: KnownHeads
+) -> set[Oid]:
+    """List the commits on which the threads at *tips* began, of threads that are in *heads*."""
+    found = (walk_back(objects, tip, had, heads.has).behind for tip in tips)
+    return {oid for oid in found if oid is not None and oid not in had}
