@@ -15,7 +15,7 @@ from uwf_git.commands.split.derived import (
     draft_start,
 )
 from uwf_git.commands.split.ending import plan_ending, read_at
-from uwf_git.commands.split.plan import SplitRefused, find_container, plan_split, read_asked
+from uwf_git.commands.split.plan import Asked, SplitRefused, find_container, plan_split, read_asked
 from uwf_git.model.event_rules import RULES
 from uwf_git.model.thread import ENDED, ThreadState
 from uwf_git.model.thread_id import ThreadId
@@ -111,7 +111,10 @@ def plan_again(split: Snapshot) -> SplitPlan:
     present = split.get_present()
     children = () if present.split is None else present.split.children
     starts = [split.get_node(child.start) for child in children]
-    return plan_split(tip, container, read_asked(container, starts))
+    asked = read_asked(container, starts)
+    if container.kind == "workflow" and "input" not in container.policy:
+        asked = Asked(prompt=tip.get_start().payload["prompt"])
+    return plan_split(tip, container, asked)
 
 
 def _remake_join(tip: Snapshot, tips: list[Snapshot]) -> Derived:

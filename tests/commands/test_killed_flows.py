@@ -1,0 +1,118 @@
+"""Splits, first commits of branches and joins killed at every moment: anybody's next steps finish.
+
+Whoever makes them makes the same, so nothing of a killed engine has to be found or undone.
+"""
+
+from pathlib import Path
+
+from commands.flows import CHECKS, Split, assert_sound, plays, split_checks
+from commands.killed import kill_everywhere, make_folders
+from commands.world import World
+
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.step.step_thread import StepRequest, step_thread
+from uwf_git.commands.turn.turn import Player
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.oid import Oid
+
+WORK = """\
+echo "$UWF_ROLE" >>"$UWF_REPO/runs"
+printf '{"meta": {"words": "some"}, "content": "What was said."}'
+"""
+
+
+def step(world: World, thread: ThreadId, play: Player = plays) -> object:
+    """Take a step, one branch after the other."""
+    return step_thread(world.store, world.caller, StepRequest(thread, play, jobs=1))
+
+
+def state_of(world: World, thread: ThreadId) -> tuple[str, int]:
+    record = world.snapshot(thread).record
+    return record.status, record.depth
+
+
+def tips_of(world: World, thread: ThreadId) -> tuple[Oid, ...]:
+    return world.snapshot(thread).commit.parents
+
+
+def finish(world: World, thread: ThreadId, play: Player = plays) -> None:
+    for _ in range(20):
+        if state_of(world, thread)[0] == "completed":
+            return
+        step(world, thread, play)
+    raise AssertionError("it does not end")
+
+
+def test_a_split_killed_anywhere_is_made_once_or_not_at_all(world: World) -> None:
+    thread = world.begun(CHECKS)
+    world.step(thread, plays)
+    make_folders(world, lambda copy: step(copy, thread))
+    made: set[Oid] = set()
+
+    def again(copy: World) -> None:
+        status, depth = state_of(copy, thread)
+        assert (status, depth) in {("ready", 1), ("split", 1)}
+        if status == "ready":
+            step(copy, thread)
+        made.add(copy.snapshot(thread).commit.oid)
+        finish(copy, thread)
+        assert_sound(copy, thread)
+
+    assert kill_everywhere(world, lambda copy: step(copy, thread), again) > 10
+    assert len(made) == 1
+
+
+def test_branches_killed_anywhere_begin_once_and_take_each_step_once(world: World) -> None:
+    thread = world.begun(CHECKS)
+    world.step(thread, plays)
+    world.step(thread, plays)
+    make_folders(world, lambda copy: step(copy, thread))
+    children = Split(world, thread).children
+
+    def again(copy: World) -> None:
+        finish(copy, thread)
+        assert state_of(copy, thread) == ("completed", 3)
+        assert [state_of(copy, child) for child in children] == [("completed", 1)] * 2
+        assert_sound(copy, thread)
+
+    assert kill_everywhere(world, lambda copy: step(copy, thread), again) > 40
+
+
+def test_a_join_killed_anywhere_is_made_once_or_not_at_all(world: World) -> None:
+    split = split_checks(world)
+    split.finish_branches()
+    thread = split.thread
+    make_folders(world, lambda copy: step(copy, thread))
+    made: set[tuple[Oid, ...]] = set()
+
+    def again(copy: World) -> None:
+        status, depth = state_of(copy, thread)
+        assert (status, depth) in {("split", 1), ("ready", 2)}
+        if status == "split":
+            step(copy, thread)
+        made.add((copy.snapshot(thread).commit.oid, *tips_of(copy, thread)))
+        finish(copy, thread)
+        assert_sound(copy, thread)
+
+    assert kill_everywhere(world, lambda copy: step(copy, thread), again) > 10
+    assert len(made) == 1
+
+
+def test_branches_killed_anywhere_have_each_agent_run_once(world: World) -> None:
+    agent = world.program(WORK)
+    world.put(CHECKS)
+    thread = world.start(agent, workflow="checks")
+    play = agent_player(lambda _log: None)
+    step(world, thread, play)
+    step(world, thread, play)
+    # How long agents took is in their nodes, and so in which folder these lie.
+    for number in range(256):
+        Path(world.store.path, "objects", f"{number:02x}").mkdir(exist_ok=True)
+
+    def again(copy: World) -> None:
+        finish(copy, thread, play)
+        runs = Path(copy.store.path, "runs").read_text().split()
+        assert sorted(runs) == ["closer", "coder", "reviewer", "tester"]
+        assert_sound(copy, thread)
+
+    assert kill_everywhere(world, lambda copy: step(copy, thread, play), again, spare=6) > 80
