@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands.flows import Split, finish
 from commands.world import World, content_player, says
 
 from uwf_git.agents.run_files import EXIT, PID, STDERR, STDOUT
@@ -17,6 +18,7 @@ from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.step.left_work import find_begun_turn
+from uwf_git.commands.step.split_thread import list_leaves
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, WorkKept, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Turn
@@ -349,3 +351,55 @@ def test_run_that_is_half_gone_does_not_keep_a_thread_alive(
     kill_thread(world.store, world.caller, thread)
 
     assert world.snapshot(thread).record.status == "killed"
+
+
+FLOW = """\
+name: flow
+description: One of two.
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: coder}
+    - type: parallel
+      name: checks
+      nodes:
+        - type: conditional
+          condition: "!state.skip"
+          nodes: [{type: agent, agentId: writer}]
+          else: [{type: agent, agentId: other}]
+        - {type: agent, agentId: tester}
+    - type: conditional
+      condition: "!state.skip"
+      nodes: [{type: agent, agentId: writer}]
+      else: [{type: agent, agentId: other}]
+"""
+
+
+def test_finished_work_of_a_flow_is_recorded_at_its_place(world: World) -> None:
+    """In a branch and in its thread: a patch has changed the route meanwhile."""
+    thread = world.begun(FLOW)
+    world.step(thread, content_player)
+    world.step(thread, content_player)
+    first, second = Split(world, thread).children
+    list(list_leaves(world.store, world.snapshot(thread)))
+    leave(world, first)
+    patch(world, first, {"skip": True})
+
+    stepped = step(world, first)
+
+    assert (stepped.role, stepped.depth) == ("writer", 1)
+    assert world.snapshot(first).record.at == "0/1/0/0"
+    for child in (first, second):
+        finish(world, child)
+    world.step(thread)
+    # What its branch was patched to is merged: the thread goes another way, too.
+    assert world.snapshot(thread).get_present().state["skip"] is True
+    patch(world, thread, {"skip": None})
+    leave(world, thread)
+    patch(world, thread, {"skip": True})
+
+    assert step(world, thread).role == "writer"
+
+    assert world.snapshot(thread).record.at == "0/2/0"
+    finish(world, thread)
+    assert verify(world.store, []).troubles == ()

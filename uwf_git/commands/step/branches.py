@@ -108,6 +108,8 @@ def settle_branches(store: Store, caller: Caller, thread: ThreadId) -> bool:
     if tip.record.status != "split" or found is None:
         return False
     policy = find_container(tip, found.at).policy
+    if policy.get("join") != "any" and policy.get("onError") != "continue":
+        return False
     branches = list_branches(store, tip)
     statuses = {each.number: _read_status(store, each) for each in branches}
     if policy.get("join") == "any" and "completed" in statuses.values():
@@ -162,14 +164,29 @@ def join_branches(store: Store, caller: Caller, thread: ThreadId) -> ThreadResul
         if head is None or head.archived:
             return None
         tip = read_snapshot(store, head.commit)
-        branches = list_branches(store, tip)
-        if tip.record.status != "split" or not all(each.has_ended for each in branches):
+        heads = _find_ends(store, tip)
+        if heads is None:
             return None
-        tips = [read_snapshot(store, each.head.commit) for each in branches if each.head]
+        tips = [read_snapshot(store, each.commit) for each in heads]
         derived = draft_join(tip, tips, plan_ending(tip, tips))
         commit = derived.write(store)
         advance_head(store, head, commit)
         return build_thread_result(derived.new.record, said=derived.new.said, commit=commit)
+
+
+def _find_ends(store: Store, tip: Snapshot) -> list[Head] | None:
+    """Return the heads of the branches of *tip*; None if it has none, or one has not ended."""
+    split = tip.get_present().split
+    if tip.record.status != "split" or split is None:
+        return None
+    heads: list[Head] = []
+    # Those that have not ended are mostly the last: one look-up tells.
+    for child in reversed(split.children):
+        head = find_head(store, child.thread)
+        if head is None or not head.archived:
+            return None
+        heads.append(head)
+    return heads[::-1]
 
 
 def check_ancestors(store: Store, snapshot: Snapshot) -> None:
