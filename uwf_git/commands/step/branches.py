@@ -84,14 +84,19 @@ def begin_in(store: Store, found: ReadSplit, number: int) -> ThreadId:
     """
     derived = found.draft_start(number)
     thread = derived.new.record.thread
-    workdir = find_workdir(store, found.split.record.thread)
-    if workdir is not None and find_workdir(store, thread) is None:
-        set_workdir(store, thread, workdir)
+    share_workdir(store, found.split.record.thread, thread)
     try:
         create_head(store, thread, derived.write(store))
     except ThreadExists:
         debug("M8V5T2QZ", "branch had begun", thread=thread)
     return thread
+
+
+def share_workdir(store: Store, trunk: ThreadId, branch: ThreadId) -> None:
+    """Let the agents of *branch* run where those of *trunk* do, unless it has its own place."""
+    workdir = find_workdir(store, trunk)
+    if workdir is not None and find_workdir(store, branch) is None:
+        set_workdir(store, branch, workdir)
 
 
 def settle_branches(store: Store, caller: Caller, thread: ThreadId) -> bool:

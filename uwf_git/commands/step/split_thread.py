@@ -14,6 +14,7 @@ from uwf_git.commands.step.branches import (
     join_branches,
     list_branches,
     settle_branches,
+    share_workdir,
 )
 from uwf_git.commands.turn.decide import NextTurn
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
@@ -69,6 +70,8 @@ def list_leaves(store: Store, tip: Snapshot) -> Iterator[ThreadId]:
         for each in new:
             begin_in(store, found, each.number)
     for thread in [each.child.thread for each in branches]:
+        # It may have been fetched, and have none here.
+        share_workdir(store, tip.record.thread, thread)
         inner = read_snapshot(store, get_head(store, thread).commit)
         below = list_leaves(store, inner) if inner.record.status == "split" else ()
         is_empty = True

@@ -175,6 +175,9 @@ def _step_branches(
 ) -> ThreadResult:
     # Its lock is not held while its branches take steps.
     tip = read_active(store, thread)[1]
+    if request.workdir is not None:
+        # Its branches take it over, and so does it when they are joined.
+        choose_workdir(store, thread, caller.cwd, named=request.workdir)
 
     def step(thread: ThreadId) -> ThreadResult:
         return step_thread(store, caller, request._replace(thread=thread))

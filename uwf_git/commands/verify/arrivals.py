@@ -3,7 +3,7 @@
 A thread that does not pass must be checked alone to learn why: one finding fails its whole batch.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -38,14 +38,20 @@ def pass_arrivals(store: Store, arrivals: Sequence[Arrival]) -> set[Arrival]:
     """Return the arrivals without findings; one finding fails its whole batch."""
     passed: set[Arrival] = set()
     for batch in _batches(arrivals):
-        if first_finding(store, partial(check_arrivals, store, batch)) is None:
+        if first_finding(store, partial(check_arrivals, store, batch, passed)) is None:
             passed.update(batch)
     return passed
 
 
-def check_arrivals(store: Store, batch: Sequence[Arrival]) -> Iterator[Finding]:
-    """Check the arrivals in one run; what they share with threads that are here is trusted."""
-    checks = ThreadChecks(TreeChecks(store), heads_of_store(store))
+def check_arrivals(
+    store: Store, batch: Sequence[Arrival], passed: Collection[Arrival] = ()
+) -> Iterator[Finding]:
+    """Check the arrivals in one run.
+
+    What they share with threads that are here, and with those that have *passed*, is trusted.
+    """
+    heads = heads_of_store(store, {each.thread: each.tip for each in passed})
+    checks = ThreadChecks(TreeChecks(store), heads)
     for each in batch:
         place: RefKind = "archive" if each.archived else "active"
         yield from checks.check(Claim(each.ref, each.thread, each.tip, place), known=each.known)

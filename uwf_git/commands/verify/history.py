@@ -41,6 +41,16 @@ class History(NamedTuple):
     """The thread that the newest commit names; None if its message cannot be read."""
 
 
+class Either:
+    """The ids in one of two sets."""
+
+    def __init__(self, *sets: Container[Oid | None] | Container[Oid]) -> None:
+        self._sets = sets
+
+    def __contains__(self, oid: object) -> bool:
+        return any(oid in each for each in self._sets)
+
+
 def walk_back(
     objects: ObjectStore,
     tip: Oid,

@@ -5,8 +5,9 @@ again if that thread is here and has gone on from there.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from types import MappingProxyType
 
-from uwf_git.commands.verify.history import thread_of, walk_back
+from uwf_git.commands.verify.history import Either, thread_of, walk_back
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.ancestry import is_descendant
@@ -15,6 +16,8 @@ from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head
+
+_NOTHING: Mapping[ThreadId, Oid] = MappingProxyType({})
 
 
 class KnownHeads:
@@ -39,10 +42,12 @@ class KnownHeads:
         return tip is not None and is_descendant(self._objects, tip, oid)
 
 
-def heads_of_store(store: Store) -> KnownHeads:
-    """Return the heads of the threads of *store*; one whose ref is damaged is left out."""
+def heads_of_store(store: Store, more: Mapping[ThreadId, Oid] = _NOTHING) -> KnownHeads:
+    """Return the heads of the threads of *store*, and *more*; one whose ref is damaged is none."""
 
     def find(thread: ThreadId) -> Oid | None:
+        if thread in more:
+            return more[thread]
         try:
             head = find_head(store, thread)
         except StoreDamaged:
@@ -63,5 +68,11 @@ def list_beginnings(
     objects: ObjectStore, tips: Iterable[Oid], had: Container[Oid], heads: KnownHeads
 ) -> set[Oid]:
     """List the commits on which the threads at *tips* began, of threads that are in *heads*."""
-    found = (walk_back(objects, tip, had, heads.has).behind for tip in tips)
-    return {oid for oid in found if oid is not None and oid not in had}
+    found: set[Oid] = set()
+    seen: set[Oid] = set()
+    for tip in tips:
+        history = walk_back(objects, tip, Either(had, seen), heads.has)
+        seen.update(history.commits)
+        if history.behind is not None and history.behind not in Either(had, seen):
+            found.add(history.behind)
+    return found

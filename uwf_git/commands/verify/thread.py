@@ -4,14 +4,14 @@ One walk back collects the ids; then each commit is read once, and of its tree o
 from the one before. Nothing is written; damage is a finding.
 """
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 from uwf_git.commands.split.ending import find_split, read_at
 from uwf_git.commands.split.plan import SplitRefused
 from uwf_git.commands.verify.commit import CommitChecks, Point
 from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.history import History, walk_back
+from uwf_git.commands.verify.history import Either, History, walk_back
 from uwf_git.commands.verify.known_heads import KnownHeads
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.errors import StoreDamaged
@@ -86,6 +86,7 @@ class ThreadChecks:
         self._objects, self._trees = trees.objects, trees
         self._heads, self._judge = heads, judge
         self._seen: set[Oid] = set()
+        self._believed: tuple[Oid, Point | None] | None = None
 
     def check(self, claim: Claim, *, known: Oid | None = None) -> Iterator[Finding]:
         """Check the history of *claim* back to *known* or to the beginning.
@@ -108,13 +109,13 @@ class ThreadChecks:
         history = walk_back(
             self._objects,
             claim.tip,
-            _Either({known, here}, self._seen),
+            Either({known, here}, self._seen),
             (lambda _oid: False) if heads is None else heads.has,
         )
         yield from _check_end(self._objects, claim, history, known)
         commits = CommitChecks(self._trees, claim.ref)
         if history.behind is not None:
-            commits.believe(history.behind)
+            self._believe(commits, history.behind)
         behind = _thread_of(commits.before)
         owner = _owner(claim, history, behind)
         if owner != claim.thread:
@@ -134,6 +135,13 @@ class ThreadChecks:
             if commits.is_sound and commits.before is not None:
                 yield from self._find_joined(claim, commits.before)
         yield from _check_status(claim, commits.before)
+
+    def _believe(self, commits: CommitChecks, oid: Oid) -> None:
+        """Take *oid* as the commit before; of many branches one after the other it is the same."""
+        if self._believed is None or self._believed[0] != oid:
+            commits.believe(oid)
+            self._believed = (oid, commits.before)
+        commits.before = self._believed[1]
 
     def _find_joined(self, claim: Claim, point: Point) -> Iterator[Finding | JoinedBranch]:
         """Yield the branches that the sound commit at *point* joins, if any, and their troubles."""
@@ -159,16 +167,6 @@ class ThreadChecks:
     def finish(self) -> Iterator[Finding]:
         """Return the findings that are still due."""
         yield from self._trees.nodes.finish()
-
-
-class _Either:
-    """The ids in one of two sets."""
-
-    def __init__(self, *sets: Container[Oid | None]) -> None:
-        self._sets = sets
-
-    def __contains__(self, oid: object) -> bool:
-        return any(oid in each for each in self._sets)
 
 
 def _check_end(
