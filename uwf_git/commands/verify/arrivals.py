@@ -12,12 +12,15 @@ from uwf_git.commands.verify.known_heads import heads_of_store
 from uwf_git.commands.verify.limited import first_finding
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 
 _MOST_AT_ONCE = 100
+_PARENT = b"\nUwf-Parent-Thread: "
 
 
 class Arrival(NamedTuple):
@@ -37,7 +40,9 @@ class Arrival(NamedTuple):
 def pass_arrivals(store: Store, arrivals: Sequence[Arrival]) -> set[Arrival]:
     """Return the arrivals without findings; one finding fails its whole batch."""
     passed: set[Arrival] = set()
-    for batch in _batches(arrivals):
+    # Branches after the threads that they share most of their history with.
+    ordered = sorted(arrivals, key=lambda each: _has_parent(store, each))
+    for batch in _batches(ordered):
         if first_finding(store, partial(check_arrivals, store, batch, passed)) is None:
             passed.update(batch)
     return passed
@@ -56,6 +61,13 @@ def check_arrivals(
         place: RefKind = "archive" if each.archived else "active"
         yield from checks.check(Claim(each.ref, each.thread, each.tip, place), known=each.known)
     yield from checks.finish()
+
+
+def _has_parent(store: Store, arrival: Arrival) -> bool:
+    try:
+        return _PARENT in read_commit(store.objects, arrival.tip).message
+    except StoreDamaged:
+        return False  # reported by the check
 
 
 def _batches(arrivals: Sequence[Arrival]) -> Iterator[Sequence[Arrival]]:
