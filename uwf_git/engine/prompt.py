@@ -29,7 +29,8 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
     never cut.
     """
     task = _cut(context.start.prompt, budget // 2, context)
-    left = budget - len(task)
+    given = "" if context.input is None else _cut(_as_text(context.input), budget // 4, context)
+    left = budget - len(task) - len(given)
     state = _cut(_json(context.state), left // 4, context) if context.state else ""
     history = _build_history(context, left - len(state))
     role = context.current_role
@@ -39,6 +40,7 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
         role.system_prompt.strip(),
         "# The task",
         _mark("task", task),
+        *(["# What this turn is about", _mark("input", given)] if given else []),
         "# Where you are",
         _build_position(context),
         *history,
@@ -54,8 +56,15 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
 def _build_position(context: AgentContext) -> str:
     workflow, role = context.workflow, context.current_role.name
     turn = "your first turn" if context.visit == 1 else f"your {_ordinal(context.visit)} turn"
-    thread = f"This is step {context.depth + 1} of a thread of the workflow {workflow.name}"
+    number = max(context.depth, len(context.steps)) + 1
+    thread = f"This is step {number} of a thread of the workflow {workflow.name}"
     lines = [f"{thread}, and {turn} as {role}."]
+    if context.node is not None and context.node.label != role:
+        lines.append(f"You act as its node {context.node.label}.")
+    if context.iteration:
+        lines.append(f"It is the {_ordinal(context.iteration + 1)} pass of the loop around it.")
+    if context.start.entry is not None:
+        lines.append("You work in a branch; other agents work in others at the same time.")
     if workflow.description:
         lines.append(f"What the workflow is for: {_one_line(workflow.description)}")
     if context.workdir:
@@ -146,6 +155,10 @@ def _mark(tag: str, text: str) -> str:
         tag += "-"
     ending = "" if text.endswith("\n") else "\n"
     return f"<{tag}>\n{text}{ending}</{tag}>"
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else _json(value)
 
 
 def _json(value: Any) -> str:

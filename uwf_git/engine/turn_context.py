@@ -63,7 +63,10 @@ class Start:
     """How deep the thread is nested: 0, or one more than that of its parent thread."""
 
     parent_thread: str | None = None
-    """The thread whose agent started this one."""
+    """The thread whose agent started this one, or that split into it and other branches."""
+
+    entry: str | None = None
+    """The place of the workflow at which a branch begins and ends; None: it is no branch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +97,17 @@ class LastError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    """The node of a flow that a turn plays."""
+
+    label: str
+    """Its ``id``, ``name`` or ``agentId`` in the file."""
+
+    at: str
+    """Its place, with the passes of the loops around it: ``0.3/1``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModeratorContext:
     """What routing sees: the prompt and the steps."""
 
@@ -116,7 +130,7 @@ class AgentContext(ModeratorContext):
     """The name of the newest node."""
 
     depth: int
-    """The number of steps."""
+    """The number of steps of the thread; a branch has those before it in ``steps`` as well."""
 
     visit: int
     """Which turn of the role this is, from 1."""
@@ -131,6 +145,15 @@ class AgentContext(ModeratorContext):
 
     workdir: str | None
     """Where the agent runs; None if it is not known on this machine."""
+
+    input: Any = None
+    """What this turn is about: the node's ``input``, filled. None if it has none."""
+
+    node: NodeView | None = None
+    """The node of the flow; None in a graph."""
+
+    iteration: int | None = None
+    """The passes done of the innermost loop around it, 0 in the first; None in a graph."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +193,14 @@ def parse_context(document: Any) -> AgentContext:
         state=root.find_object("state") or {},
         hint=root.find_text("hint"),
         workdir=root.find_text("workdir"),
+        input=root.find("input"),
+        node=None if root.find("node") is None else _parse_node(root.part("node")),
+        iteration=root.find_number("iteration"),
     )
+
+
+def _parse_node(part: "_Fields") -> NodeView:
+    return NodeView(label=part.text("label"), at=part.text("at"))
 
 
 def _parse_workflow(part: "_Fields") -> WorkflowView:
@@ -197,6 +227,7 @@ def _parse_start(part: "_Fields") -> Start:
         initial_state=part.find_object("initialState") or {},
         depth=part.find_number("depth") or 0,
         parent_thread=part.find_text("parentThread"),
+        entry=part.find_text("entry"),
     )
 
 
@@ -237,6 +268,9 @@ class _Fields:
         if name not in self._value:
             raise BadContext(self._at(name), "is missing")
         return self._value[name]
+
+    def find(self, name: str) -> Any:
+        return self._value.get(name)
 
     def text(self, name: str) -> str:
         value = self.anything(name)

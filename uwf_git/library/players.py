@@ -109,7 +109,7 @@ class RolePlayer:
 
 
 def _call(function: PlayerFunction, turn: Turn, now_ms: Callable[[], int]) -> Played:
-    context = parse_context(build_context(turn.store, turn.snapshot, turn.role))
+    context = parse_context(build_context(turn.store, turn.snapshot, turn.role, at=turn.at))
     started_ms = now_ms()
     error: dict[str, Any] | None = None
     hint, trace, reply = None, "", None

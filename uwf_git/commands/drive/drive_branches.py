@@ -13,11 +13,8 @@ from typing import NamedTuple
 from uwf_git.agents.cancel import cancellable
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.drive_thread import Drive, Driven, Watcher
-from uwf_git.commands.step.branches import (
-    find_trunk,
-    join_branches,
-    settle_branches,
-)
+from uwf_git.commands.split.family import find_trunk
+from uwf_git.commands.step.branches import join_branches, settle_branches
 from uwf_git.commands.step.record_turn import TurnFailed, TurnInterrupted
 from uwf_git.commands.step.split_thread import list_leaves
 from uwf_git.commands.turn.turn import ThreadResult

@@ -5,10 +5,12 @@ Source: seed 003's AgentContext.
 
 from typing import Any
 
+from uwf_git.commands.agent_run.runs import read_begun_turn
 from uwf_git.commands.inspect.step_view import view_error, view_steps
+from uwf_git.commands.split.family import count_steps_before
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.check_meta import get_output_schema
-from uwf_git.commands.turn.decide import decide_next
+from uwf_git.commands.turn.decide import decide_next, find_turn_place
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import Refused
@@ -19,7 +21,9 @@ from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.heads import resolve_head
+from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.local_files import find_workdir
+from uwf_git.store.threads.run_dir import get_run_dir, has_runs
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
@@ -68,7 +72,19 @@ def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str
     snapshot = read_snapshot(store, head.commit)
     if head.archived:
         raise ThreadNotActive(snapshot)
-    return build_context(store, snapshot, role)
+    return build_context(store, snapshot, role, at=_find_begun_place(store, snapshot, role))
+
+
+def _find_begun_place(store: Store, snapshot: Snapshot, role: str | None) -> str | None:
+    """Return the place of the turn of *role* that has begun: what steers it meanwhile comes later.
+
+    None: none has begun, or it is the turn of a graph.
+    """
+    thread = snapshot.record.thread
+    if role is None or not has_runs(store, thread):
+        return None
+    begun = read_begun_turn(get_run_dir(store, thread, find_turn_start(store, snapshot)))
+    return begun.at if begun is not None and begun.role == role else None
 
 
 def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
@@ -88,7 +104,7 @@ def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
     # A patch that came while the agent worked was not in its context.
     while before.record.event in CONTROLS and before.commit.time_s * _MS > started_ms:
         before = read_snapshot(store, before.commit.parents[0])
-    return build_context(store, before, record.role)
+    return build_context(store, before, record.role, at=record.at)
 
 
 def _find_start_ms(taken: Snapshot) -> int:
@@ -100,17 +116,25 @@ def _find_start_ms(taken: Snapshot) -> int:
     return started_ms
 
 
-def build_context(store: Store, snapshot: Snapshot, role: str | None) -> dict[str, Any]:
+def build_context(
+    store: Store, snapshot: Snapshot, role: str | None, *, at: str | None = None
+) -> dict[str, Any]:
     """Return the context of a turn of *role* (None: the next role) at the commit of *snapshot*.
+
+    *at* is its place in a flow; None: where the thread goes next, if *role* acts there.
 
     Raises:
         NotItsTurn: no turn is left, or there is no such role.
+        ConditionFailed, LimitHit: a template of its input cannot be filled.
     """
     present = snapshot.get_present()
     workflow = get_workflow(snapshot, present.workflow)
-    role = role or decide_next(snapshot, present, workflow).role
+    if role is None or (at is None and workflow.flow is not None):
+        role, at = _find_turn(snapshot, present, workflow, role)
     _check_role(snapshot, workflow, role)
     start = snapshot.get_start()
+    place = _view_place(snapshot, present, at)
+    present = present.begin_tries(at)
     return {
         "thread": snapshot.record.thread,
         "workflow": {
@@ -125,8 +149,9 @@ def build_context(store: Store, snapshot: Snapshot, role: str | None) -> dict[st
             "timestamp": start.timestamp,
             "depth": snapshot.get_nesting(),
             "parentThread": snapshot.record.parent_thread,
+            **({"entry": start.payload["entry"]} if "entry" in start.payload else {}),
         },
-        "steps": view_steps(snapshot),
+        "steps": view_steps(snapshot, count_steps_before(store, snapshot)),
         "head": snapshot.record.node,
         "depth": snapshot.record.depth,
         "visit": present.visits.get(role, 0) + 1,
@@ -135,6 +160,41 @@ def build_context(store: Store, snapshot: Snapshot, role: str | None) -> dict[st
         "state": dict(present.state),
         "hint": present.hint or None,
         "workdir": find_workdir(store, snapshot.record.thread),
+        **place,
+    }
+
+
+def _find_turn(
+    snapshot: Snapshot, present: ThreadState, workflow: Workflow, role: str | None
+) -> tuple[str, str | None]:
+    """Return whose turn it is, and where; of *role* only where, if the turn is its."""
+    turn = decide_next(snapshot, present, workflow)
+    if role is None and turn.splits:
+        thread = snapshot.record.thread
+        problem = f"goes on in branches: {turn.role}"
+        raise NotItsTurn(thread, problem, f"`uwf thread show {thread}` lists them")
+    is_its = role in {None, turn.role} and not turn.splits
+    return role or turn.role, turn.at if is_its else None
+
+
+def _view_place(snapshot: Snapshot, present: ThreadState, at: str | None) -> dict[str, Any]:
+    """Return what a turn of a flow has besides: its node, its input, and the state as it reads it.
+
+    ``iteration`` is the number of passes done of the innermost loop around it.
+    """
+    place = find_turn_place(snapshot, at)
+    if place is None:
+        return {}
+    from uwf_git.commands.turn.flow import fill_input  # noqa: PLC0415 (flows only)
+    from uwf_git.engine.flow_move import count_passes  # noqa: PLC0415 (flows only)
+    from uwf_git.engine.flow_state import read_state  # noqa: PLC0415 (flows only)
+
+    passes = count_passes(place.flow, place.at)
+    return {
+        "state": read_state(present.state, passes),
+        "input": fill_input(snapshot, present, place),
+        "node": {"label": place.node.label, "at": str(place.at)},
+        "iteration": passes,
     }
 
 

@@ -4,7 +4,7 @@ Keys are only ever added. A document is never the stored payload, so that the fo
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from uwf_git.engine.lazy_list import LazyList, lazy_list
@@ -49,13 +49,15 @@ def _name_referred(payload: Mapping[str, Any], names: Iterable[str]) -> dict[str
     return {name: find_reference(payload[at]) for name, at in fields.items() if at in payload}
 
 
-def view_steps(snapshot: Snapshot) -> LazyList[dict[str, Any]]:
+def view_steps(snapshot: Snapshot, before: Sequence[int] = ()) -> LazyList[dict[str, Any]]:
     """Return the documents of all steps, oldest first, each read when it is accessed.
+
+    *before* adds the steps before a branch began, as ``StepChain`` does.
 
     Raises (when one of them is read):
         MissingNode, DamagedNode, DamagedCommit: the chain is broken.
     """
-    commands, chain = Commands(snapshot), StepChain(snapshot)
+    commands, chain = Commands(snapshot), StepChain(snapshot, before)
     return lazy_list(len(chain), lambda place: _view_step(snapshot, chain.get(place), commands))
 
 

@@ -117,6 +117,7 @@ def read_role(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     document = {"task": context["start"]["prompt"], **context["role"]}
     for name in ("visit", "attempt", "lastError", "state", "hint"):
         document[name] = context[name]
+    document |= {name: context[name] for name in ("input", "node", "iteration") if name in context}
     return _as_json(document)
 
 

@@ -1,11 +1,11 @@
 """Branches of a thread as its steps see them: begin them, ask what holds them, join them."""
 
 from contextlib import suppress
-from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.split.derived import draft_join
 from uwf_git.commands.split.ending import find_split, plan_ending
+from uwf_git.commands.split.family import Branch, find_trunk, list_branches
 from uwf_git.commands.split.plan import find_container
 from uwf_git.commands.split.remake import ReadSplit, read_split
 from uwf_git.commands.step.end_by_kill import end_by_kill
@@ -13,7 +13,7 @@ from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused
-from uwf_git.model.thread import ENDED, Child
+from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
@@ -41,30 +41,6 @@ class BranchHeld(Refused):
             thread=thread,
             parent=parent,
         )
-
-
-class Branch(NamedTuple):
-    """A branch as it is in this store."""
-
-    number: int
-    child: Child
-    head: Head | None
-    """None: nobody has begun it here."""
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the branch can be joined."""
-        return self.head is not None and self.head.archived
-
-
-def list_branches(store: Store, split: Snapshot) -> list[Branch]:
-    """List the branches that the thread at *split* has now; none if it has not split."""
-    found = split.get_present().split
-    children = () if found is None else found.children
-    return [
-        Branch(number, child, find_head(store, child.thread))
-        for number, child in enumerate(children)
-    ]
 
 
 def begin_branch(store: Store, tip: Snapshot, number: int) -> ThreadId:
@@ -225,12 +201,3 @@ def check_ancestors(store: Store, snapshot: Snapshot) -> None:
                 "goes on without it",
                 "`uwf thread fork {thread}` continues it in a new thread",
             )
-
-
-def find_trunk(snapshot: Snapshot) -> ThreadId | None:
-    """Return the thread of which this one is a branch; None if it is none."""
-    parent = snapshot.record.parent_thread
-    # A thread that an agent began has a parent thread as well, and no place in it.
-    if parent is None or "parent" not in snapshot.get_start().payload:
-        return None
-    return parent

@@ -6,13 +6,12 @@ from typing import NamedTuple
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.split.derived import draft_split
 from uwf_git.commands.split.ending import find_split
+from uwf_git.commands.split.family import find_trunk, list_branches
 from uwf_git.commands.split.plan import find_container, plan_split
 from uwf_git.commands.split.remake import read_split
 from uwf_git.commands.step.branches import (
     begin_in,
-    find_trunk,
     join_branches,
-    list_branches,
     settle_branches,
     share_workdir,
 )

@@ -2,12 +2,15 @@
 
 The chain leads from each step to the one before it, so the newest is read without the rest, and an
 older one with those after it. Names are remembered, 80 bytes each; nodes up to a limit in bytes.
+The chain of a branch may go on with the steps before it: those of the thread that split.
 """
 
 from collections import OrderedDict
+from collections.abc import Sequence
+from itertools import accumulate
 from threading import Lock
 
-from uwf_git.model.builtin import STEP_TYPES
+from uwf_git.model.builtin import START, STEP_TYPES
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
@@ -24,13 +27,18 @@ _NODE_BYTES = 2000
 class StepChain:
     """The StepNodes of a thread at one commit, by their place: 0 is the first step.
 
-    Several Python threads may read at once.
+    *before* has, for a branch, how many steps the thread had that split, the thread around that,
+    and so on: so many of these are the first steps. Several Python threads may read at once.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, before: Sequence[int] = ()) -> None:
         self._snapshot = snapshot
-        self._length = snapshot.record.depth
-        self._names: list[NodeHash] = [snapshot.record.node]
+        counts = (snapshot.record.depth, *before)
+        self._length = sum(counts)
+        self._starts = list(accumulate(counts[:-1]))
+        """How many steps are newer than each StartNode of a branch."""
+
+        self._names: list[NodeHash] = []
         """Newest first, as far as the chain was followed."""
 
         self._marked = snapshot.record.node
@@ -49,6 +57,8 @@ class StepChain:
         """
         back = self._length - 1 - place
         with self._lock:
+            if not self._names:
+                self._names.append(self._skip_starts(self._snapshot.record.node, newer=0))
             while len(self._names) <= back:
                 self._read(len(self._names) - 1)
             return self._read(back)
@@ -75,9 +85,23 @@ class StepChain:
         """
         if previous == self._marked:
             raise self._broken(previous)
-        self._names.append(previous)
+        self._names.append(self._skip_starts(previous, newer=len(self._names)))
         if len(self._names).bit_count() == 1:
             self._marked = previous
+
+    def _skip_starts(self, name: NodeHash, *, newer: int) -> NodeHash:
+        """Return the step that *name*, with so many *newer* steps, stands for.
+
+        The StartNode of a branch stands for the head of the thread that split.
+        """
+        for _start in range(self._starts.count(newer)):
+            node = self._snapshot.get_node(name)
+            is_start = node.type == START and isinstance(node.payload, dict)
+            parent = find_reference(node.payload.get("parent")) if is_start else None
+            if parent is None:
+                raise self._broken(name)
+            name = parent
+        return name
 
     def _keep(self, back: int, node: Node) -> None:
         weight = len(repr(node.payload)) + _NODE_BYTES

@@ -1,0 +1,91 @@
+"""Branches and the threads that they belong to, as they are in this store."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from uwf_git.commands.split.ending import read_at
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.thread import Child
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import Head, find_head
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+
+class Branch(NamedTuple):
+    """A branch as it is in this store."""
+
+    number: int
+    child: Child
+    head: Head | None
+    """None: nobody has begun it here."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the branch can be joined."""
+        return self.head is not None and self.head.archived
+
+
+def list_branches(store: Store, split: Snapshot) -> list[Branch]:
+    """List the branches that the thread at *split* has now; none if it has not split."""
+    found = split.get_present().split
+    children = () if found is None else found.children
+    return [
+        Branch(number, child, find_head(store, child.thread))
+        for number, child in enumerate(children)
+    ]
+
+
+def find_trunk(snapshot: Snapshot) -> ThreadId | None:
+    """Return the thread of which this one is a branch; None if it is none."""
+    parent = snapshot.record.parent_thread
+    # A thread that an agent began has a parent thread as well, and no place in it.
+    if parent is None or "parent" not in snapshot.get_start().payload:
+        return None
+    return parent
+
+
+def list_present_descendants(store: Store, thread: ThreadId) -> Iterator[ThreadId]:
+    """Yield the branches that *thread* has now, and theirs, as far as they have begun here.
+
+    Each comes before its own branches; one that cannot be read has none.
+    """
+    head = find_head(store, thread)
+    try:
+        branches = [] if head is None else list_branches(store, read_snapshot(store, head.commit))
+    except StoreDamaged:
+        return
+    for branch in branches:
+        if branch.head is not None:
+            yield branch.child.thread
+            yield from list_present_descendants(store, branch.child.thread)
+
+
+def count_steps_before(store: Store, snapshot: Snapshot) -> tuple[int, ...]:
+    """Count the steps before a branch began: of the thread that split, of the one around it, ….
+
+    Empty if the thread at *snapshot* is no branch, or runs a workflow of its own.
+
+    Raises:
+        StoreDamaged: a commit that it needs cannot be read.
+    """
+    counts: list[int] = []
+    while "entry" in snapshot.get_start().payload:
+        snapshot = _find_split(store, snapshot)
+        counts.append(snapshot.record.depth)
+    return tuple(counts)
+
+
+def _find_split(store: Store, snapshot: Snapshot) -> Snapshot:
+    """Return the thread that split into this branch, as deep as it was then."""
+    trunk = find_trunk(snapshot)
+    head = None if trunk is None else find_head(store, trunk)
+    if head is not None:
+        tip = read_snapshot(store, head.commit)
+        found = tip.get_present().split
+        if found and snapshot.record.thread in {child.thread for child in found.children}:
+            # It takes no step before it joins, so the walk below can be saved.
+            return tip
+    while snapshot.record.event != "start":
+        snapshot = read_at(snapshot.objects, snapshot.commit.parents[0])
+    return read_at(snapshot.objects, snapshot.commit.parents[0])
