@@ -11,7 +11,8 @@ from uwf_git.cli.output.render_text import render_text
 from uwf_git.cli.output.time_words import MOMENT, Moment
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.activity import RUNNING
-from uwf_git.commands.inspect.list import DAMAGED, ListRequest, list_thread_rows
+from uwf_git.commands.inspect.branches import DAMAGED
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.errors import BadUsage
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 
@@ -60,8 +61,9 @@ class NoTimeBetween(BadUsage):
     "--children",
     "parent",
     metavar="THREAD",
-    help="Only threads that agents of this thread started, ended ones as well.",
+    help="Only branches of this thread, and threads that its agents started; ended ones as well.",
 )
+@click.option("--branches", is_flag=True, help="The branches of threads as well, as rows.")
 @limit_option(default=_DEFAULT_LIMIT)
 @click.option(
     "--offset",
@@ -78,6 +80,9 @@ def command(session: Session, *, limit: int, offset: int, **asked: Any) -> None:
     (lastUpdateTime), be it a step, a pause or the end. Archived threads are listed with --all, or
     with a status that only they have (completed, killed). `--status waiting` lists threads that
     wait for a person, and `--status running` those with a process at work.
+
+    A thread that has split into branches is one row, with their number by status. With a status,
+    branches are rows too, so that none that waits or has failed is missed.
     """
     # One more than is shown, to know whether there are more.
     request = _request(session, asked)._replace(limit=limit + 1, offset=offset, cwd=session.cwd)
@@ -100,6 +105,7 @@ def _request(session: Session, asked: dict[str, Any]) -> ListRequest:
         None if after is None else after.at(now_ms),
         None if before is None else before.at(now_ms),
         parent=asked["parent"],
+        branches=asked["branches"],
     )
     after_ms, before_ms = request.after_ms, request.before_ms
     if after_ms is not None and before_ms is not None and after_ms >= before_ms:
@@ -116,9 +122,16 @@ def _table(rows: list[dict[str, Any]], width: int | None) -> str:
 
 
 def _status(row: dict[str, Any]) -> str:
-    """Return the status, and whether the thread has diverged from a remote."""
+    """Return the status, those of its branches, and whether it has diverged from a remote."""
     status: str = row["status"]
+    if "branches" in row:
+        status += f" ({count_by_status(row['branches'])})"
     return f"{status}, diverged" if "diverged" in row else status
+
+
+def count_by_status(counts: dict[str, int]) -> str:
+    """Return the numbers of branches in words: ``2 running, 1 failed``."""
+    return ", ".join(f"{number} {status}" for status, number in counts.items())
 
 
 def _said(row: dict[str, Any]) -> str | None:

@@ -1,5 +1,6 @@
 """`uwf thread show`."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -61,6 +62,7 @@ def _text(document: dict[str, Any], advice: str = "") -> str:
     lines = [f"{name:10}{_short(value)}" for name, value in facts.items() if value is not None]
     if "diverged" in document:
         lines.append(f"{'diverged':10}{_diverged(document)}")
+    lines += _family(document)
     if document["error"]:
         lines.append(f"{'error':10}{document['attempts']}. try: {document['error']['message']}")
     for number, step in enumerate(steps, document["depth"] - len(steps) + 1):
@@ -75,9 +77,33 @@ def _text(document: dict[str, Any], advice: str = "") -> str:
 
 
 def _parent(document: dict[str, Any]) -> str | None:
-    """Return the thread whose agent started this one."""
+    """Return the thread whose agent started this one, or that of which it is a branch."""
     parent = document["parentThread"]
-    return None if parent is None else f"{parent} (an agent of it started this thread)"
+    if parent is None:
+        return None
+    how = "this thread is a branch of it" if "branchOf" in document else ""
+    return f"{parent} ({how or 'an agent of it started this thread'})"
+
+
+def _family(document: dict[str, Any]) -> list[str]:
+    """Return a line for each branch, and for what holds the thread up."""
+    lines = [f"{'branch':10}{line}" for line in _branches(document.get("branches", []), "")]
+    for held in document.get("heldBy", []):
+        what = "its branches cannot be joined" if held["status"] == "split" else held["status"]
+        who = "" if held["thread"] == document["thread"] else f"{held['thread']}, "
+        told = f": {_short(held['error'])}" if "error" in held else ""
+        lines.append(f"{'held by':10}{who}{what}{told}")
+        if "hint" in held:
+            lines.append(f"{'':10}{held['hint']}")
+    return lines
+
+
+def _branches(rows: list[dict[str, Any]], around: str) -> Iterator[str]:
+    for row in rows:
+        number = f"{around}{row['number']}"
+        said = f": {_short(row['said'])}" if row.get("said") else ""
+        yield f"{number} {row['label']} {row['thread']} {row['status']}{said}"
+        yield from _branches(row.get("branches", []), f"{number}.")
 
 
 def describe_status(document: dict[str, Any]) -> str:

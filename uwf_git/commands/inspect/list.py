@@ -1,7 +1,7 @@
 """`uwf thread list`: the threads of a store, newest first.
 
-A row costs one commit to read; a damaged thread is one row that says so. Whether a thread is
-``running`` is checked only if it has run files or locks, its question only if it waits.
+A row costs one commit to read, and one for each branch that the thread has now. A damaged thread
+is one row that says so. Whether one is ``running`` is checked only if it has run files or locks.
 """
 
 import contextlib
@@ -10,19 +10,16 @@ from heapq import merge
 from itertools import groupby, islice
 from typing import Any, NamedTuple
 
-from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
+from uwf_git.commands.inspect.branches import DAMAGED, count_branches, find_status
+from uwf_git.commands.split.family import find_trunk
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, TASK_WORDS
 from uwf_git.model.thread_id import ThreadId, is_thread_id, parse_thread_prefix
-from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, find_head, list_threads, resolve_thread
-from uwf_git.store.threads.lock import find_driver, find_holder
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
-
-DAMAGED = "damaged"
 
 
 class ListRequest(NamedTuple):
@@ -47,7 +44,14 @@ class ListRequest(NamedTuple):
     """How many rows to skip."""
 
     parent: str | None = None
-    """Only those that agents of this thread started, ended ones as well: an id or a prefix."""
+    """Only its branches, and those that its agents started, ended ones as well: an id or a prefix.
+    """
+
+    branches: bool = False
+    """Whether to list branches beside the threads that have split into them.
+
+    With *statuses* or *parent* they are listed anyway, and so is one whose parent is not here.
+    """
 
     limit: int | None = None
 
@@ -73,8 +77,9 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
         known = parent if is_thread_id(parent) else resolve_thread(store, parent)
         request, archived = request._replace(parent=known), True
     heads = RemoteHeads(store)
+    with_branches = request.branches or bool(statuses) or request.parent is not None
     rows = (
-        _row(store, heads, thread, archived=archived)
+        _row(store, heads, thread, archived=archived, with_branches=with_branches)
         for thread in _walk_refs(store, archived=archived)
     )
     wanted = (row for row in rows if row is not None and _is_wanted(row, request))
@@ -129,19 +134,32 @@ def _walk_refs(store: Store, *, archived: bool) -> Iterator[ThreadId]:
 
 
 def _row(
-    store: Store, heads: RemoteHeads, thread: ThreadId, *, archived: bool = True
+    store: Store,
+    heads: RemoteHeads,
+    thread: ThreadId,
+    *,
+    archived: bool = True,
+    with_branches: bool = True,
 ) -> dict[str, Any] | None:
-    """Return the row of *thread*; None if it is gone, or has ended and none of *archived*."""
+    """Return the row of *thread*.
+
+    None if it is gone, has ended and none of *archived*, or is a branch and none *with_branches*.
+    """
     try:
         head = find_head(store, thread)
         if head is None or (head.archived and not archived):
             return None
         snapshot = read_snapshot(store, head.commit)
         waits = _view_wait(snapshot) if snapshot.record.status == "waiting" else {}
+        trunk = find_trunk(snapshot)
+        if trunk is not None and not with_branches and find_head(store, trunk) is not None:
+            return None
+        has_split = snapshot.record.status in {"split", "paused"}
+        counts = count_branches(store, snapshot) if has_split else {}
     except StoreDamaged as error:
         return {"thread": thread, "status": DAMAGED, "error": error.message}
     record = snapshot.record
-    status = _status(store, record)
+    status = find_status(store, record)
     return {
         "thread": thread,
         "status": status,
@@ -153,6 +171,8 @@ def _row(
         "lastUpdateTime": snapshot.commit.time_s * 1000,
         "said": snapshot.subject,
         **({} if record.parent_thread is None else {"parentThread": record.parent_thread}),
+        **({} if trunk is None else {"branchOf": trunk}),
+        **({"branches": counts} if counts else {}),
         **waits,
         **view_divergence(heads, thread, head.commit),
     }
@@ -175,20 +195,6 @@ def _view_wait(snapshot: Snapshot) -> dict[str, Any]:
     view = {"waiting": {name: each for name, each in waiting.items() if each is not None}}
     question = first_question_line(snapshot, present)
     return view if question is None else view | {"question": question}
-
-
-def _status(store: Store, record: TransitionRecord) -> str:
-    thread = record.thread
-    if record.status not in {"ready", "waiting"} or not may_be_active(store, thread):
-        return record.status
-    if record.status == "ready" and (find_holder(store, thread) or find_driver(store, thread)):
-        return RUNNING
-    from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few get here)
-        find_running,
-        show_status,
-    )
-
-    return show_status(record.status, find_running(store, thread))
 
 
 def _is_wanted(row: dict[str, Any], request: ListRequest) -> bool:

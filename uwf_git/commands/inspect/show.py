@@ -26,6 +26,7 @@ from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 
 if TYPE_CHECKING:
     from uwf_git.commands.agent_run.running import Running
+    from uwf_git.commands.split.node import NodeInFlow
 
 
 class Moment(NamedTuple):
@@ -117,7 +118,7 @@ def _view_moment(
         "parentThread": record.parent_thread,
         "threadDepth": snapshot.get_nesting(),
         "prompt": start.payload["prompt"],
-        **_view_position(present, move, running),
+        **_view_position(snapshot, move, running),
         "startTime": present.started_at,
         "lastUpdateTime": updated_at,
         "endTime": updated_at if record.status in ENDED else None,
@@ -131,6 +132,7 @@ def _view_moment(
     if store.has_remotes:
         document |= _view_divergence(store, thread, snapshot)
     document |= _view_now(store, snapshot, present, running)
+    document |= _view_family(store, snapshot, present)
     document |= _view_steps(store, snapshot, newest, full=full)
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
     return document, move
@@ -149,6 +151,25 @@ def _view_steps(store: Store, snapshot: Snapshot, newest: Node, *, full: bool) -
     return {"step": view_step(snapshot, newest) if snapshot.record.depth else None}
 
 
+def _view_family(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
+    """Return the thread's branches, that of which it is one, and what holds it up."""
+    if present.split is None and snapshot.record.parent_thread is None:
+        return {}
+    from uwf_git.commands.inspect.branches import (  # noqa: PLC0415 (few threads have branches)
+        find_held_by,
+        view_branches,
+    )
+    from uwf_git.commands.split.family import find_trunk  # noqa: PLC0415 (as above)
+
+    branches = view_branches(store, snapshot)
+    view: dict[str, Any] = {"branches": branches} if branches else {}
+    trunk = find_trunk(snapshot)
+    if trunk is not None:
+        view["branchOf"] = trunk
+    held = find_held_by(store, snapshot, branches) if branches or trunk is not None else []
+    return {**view, "heldBy": held} if held else view
+
+
 def _view_all_steps(store: Store, snapshot: Snapshot) -> list[dict[str, Any]]:
     from uwf_git.commands.inspect.failed_attempts import (  # noqa: PLC0415 (only the long form counts them)
         count_all_failed_attempts,
@@ -160,18 +181,29 @@ def _view_all_steps(store: Store, snapshot: Snapshot) -> list[dict[str, Any]]:
     ]
 
 
-def _view_position(
-    present: ThreadState, move: NextMove, running: "Running | None"
-) -> dict[str, Any]:
+def _view_position(snapshot: Snapshot, move: NextMove, running: "Running | None") -> dict[str, Any]:
     """Return who is at work, or whose turn it is, and who was before. Source: seed 004."""
+    present = snapshot.get_present()
     at_work = None if running is None else running.role
     role = at_work or move.turn_of
+    node = _find_node(snapshot, move.at) if at_work in {None, move.role} else None
+    visit = None if role is None else present.visits.get(role, 0) + 1
+    last = _find_node(snapshot, present.at)
+    last_node = None if present.role == START else present.role
     return {
-        "currentNode": role,
-        "currentIteration": None if role is None else present.visits.get(role, 0) + 1,
-        "lastNode": None if present.role == START else present.role,
+        "currentNode": role if node is None else node.label,
+        "currentIteration": visit if node is None else node.turn,
+        "lastNode": last_node if last is None else last.label,
         "next": move.role,
     }
+
+
+def _find_node(snapshot: Snapshot, at: str | None) -> "NodeInFlow | None":
+    if at is None:
+        return None
+    from uwf_git.commands.split.node import find_node  # noqa: PLC0415 (graphs have no places)
+
+    return find_node(snapshot, at)
 
 
 def _view_account(present: ThreadState) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from uwf_git.agents.run_files import RunAlive
 from uwf_git.commands.agent_run.runs import read_state
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.inspect.list import DAMAGED
+from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.errors import Conflict, Refused, StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid

@@ -31,6 +31,9 @@ class NextMove(NamedTuple):
     splits: bool = False
     """The thread goes on in branches: *role* names what splits it."""
 
+    at: str | None = None
+    """The place of that turn or split in a flow; in a graph the role that splits it, or None."""
+
     @property
     def turn_of(self) -> str | None:
         """The role whose turn it is; None if no role is left."""
@@ -66,15 +69,16 @@ def find_next_move(snapshot: Snapshot) -> NextMove:
         return NextMove()
     present = snapshot.get_present()
     if present.waiting is not None:
-        return NextMove(present.waiting.role)
+        return NextMove(present.waiting.role, at=present.waiting.at)
     if present.split is not None:
         from uwf_git.commands.split.plan import find_container  # noqa: PLC0415 (few threads split)
 
-        return NextMove(find_container(snapshot, present.split.at).label, splits=True)
+        at = present.split.at
+        return NextMove(find_container(snapshot, at).label, splits=True, at=at)
     try:
         workflow = get_workflow(snapshot, present.workflow)
         turn = decide_next(snapshot, present, workflow)
-        return NextMove(turn.role, splits=turn.splits)
+        return NextMove(turn.role, splits=turn.splits, at=turn.at)
     except UwfError as problem:
         return NextMove(None, problem)
 

@@ -1,0 +1,141 @@
+"""A split thread as people look at it: in lists, and by itself."""
+
+from typing import Any
+
+import pytest
+from commands.inspect.test_context_of_flows import NESTED, branch_of
+from commands.step.test_flows import CHECKS, LOOP, drive, script
+from commands.world import World, fails, replied
+
+from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.split.ending import MergeConflict
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.model.thread_id import ThreadId
+
+
+def split_of(world: World, source: str = CHECKS) -> ThreadId:
+    """Begin a thread, and step it until it has split."""
+    thread = world.begun(source)
+    while world.snapshot(thread).record.status != "split":
+        world.step(thread, script())
+    return thread
+
+
+def fail_reviewer(turn: Turn) -> Played:
+    return fails("no luck")(turn) if turn.role == "reviewer" else replied({})
+
+
+def listed(world: World, **asked: Any) -> list[tuple[str, str]]:
+    rows = list_thread_rows(world.store, ListRequest(**asked))
+    return [(row["thread"], row["status"]) for row in rows]
+
+
+def test_list_has_roots_with_their_branches_counted(world: World) -> None:
+    thread = split_of(world)
+    assert listed(world) == [(thread, "split")]
+    world.step(thread, fail_reviewer)
+
+    (row,) = list_thread_rows(world.store, ListRequest())
+
+    assert row["branches"] == {"failed": 1, "ready": 1}
+    assert "branchOf" not in row
+
+
+def test_list_has_branches_where_they_are_asked_for(world: World) -> None:
+    thread = split_of(world)
+    world.step(thread, fail_reviewer)
+    failed, ready = branch_of(world, thread, 0), branch_of(world, thread, 1)
+
+    assert listed(world, statuses=frozenset({"failed"})) == [(failed, "failed")]
+    assert listed(world, parent=thread) == [(ready, "ready"), (failed, "failed")]
+    assert listed(world, branches=True) == [
+        (ready, "ready"),
+        (failed, "failed"),
+        (thread, "split"),
+    ]
+
+
+def test_list_has_a_branch_whose_parent_is_elsewhere(world: World) -> None:
+    thread = split_of(world)
+    world.step(thread, script())
+    branch = branch_of(world, thread, 1)
+    tip = world.snapshot(thread).commit.oid
+    assert world.store.refs.delete(f"refs/threads/{thread}", seen=tip)
+
+    assert listed(world) == [(branch, "ready")]
+
+
+def test_show_has_what_each_branch_does(world: World) -> None:
+    thread = split_of(world)
+
+    begun = show_thread(world.store, thread)
+    assert [row["status"] for row in begun["branches"]] == ["ready", "ready"]
+    assert (begun["currentNode"], begun["currentIteration"]) == ("checks", 1)
+    world.step(thread, fail_reviewer)
+
+    document = show_thread(world.store, thread)
+    first, second = document["branches"]
+    assert (first["number"], first["label"], first["status"]) == (0, "reviewer", "failed")
+    assert (first["error"], first["thread"]) == ("no luck", branch_of(world, thread, 0))
+    assert (second["label"], second["status"], second["depth"]) == ("testing", "ready", 1)
+    assert document["heldBy"] == [
+        {"thread": first["thread"], "label": "reviewer", "status": "failed", "error": "no luck"}
+    ]
+
+
+def test_show_of_a_branch_says_where_it_belongs(world: World) -> None:
+    thread = split_of(world)
+    world.step(thread, script())
+    pause_thread(world.store, world.caller, thread)
+
+    document = show_thread(world.store, branch_of(world, thread, 1))
+
+    assert (document["branchOf"], document["parentThread"]) == (thread, thread)
+    assert document["heldBy"] == [{"thread": thread, "status": "paused"}]
+    assert (document["currentNode"], document["lastNode"]) == ("tester", "builder")
+
+
+def test_branches_of_branches_are_shown_and_counted_in_their_place(world: World) -> None:
+    thread = split_of(world, NESTED)
+    world.step(thread, script())
+    world.step(thread, script())
+
+    outer = show_thread(world.store, thread)["branches"]
+    (row,) = list_thread_rows(world.store, ListRequest())
+
+    assert [[each["label"] for each in branch["branches"]] for branch in outer] == [
+        ["one", "other"],
+        ["one", "other"],
+    ]
+    assert row["branches"] == {"ready": 4}
+
+
+def test_show_counts_passes(world: World) -> None:
+    thread = world.begun(LOOP)
+    assert show_thread(world.store, thread)["currentNode"] == "coder"
+    for _ in range(3):
+        world.step(thread, script())
+
+    document = show_thread(world.store, thread)
+
+    assert (document["currentNode"], document["currentIteration"]) == ("reviewer", 2)
+    assert (document["lastNode"], document["visits"]) == ("coder", {"coder": 2, "reviewer": 1})
+
+
+def test_branches_that_cannot_be_joined_hold_the_thread_up(world: World) -> None:
+    thread = split_of(world)
+
+    def play(turn: Turn) -> Played:
+        return replied({"verdict": turn.role})
+
+    with pytest.raises(MergeConflict):
+        drive(world, thread, play)
+
+    (held,) = show_thread(world.store, thread)["heldBy"]
+    assert (held["thread"], held["status"]) == (thread, "split")
+    assert "verdict" in held["error"]
+    patch_thread(world.store, world.caller, thread, {"verdict": "mine"})
+    assert "heldBy" not in show_thread(world.store, thread)

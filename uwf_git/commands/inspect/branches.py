@@ -1,0 +1,137 @@
+"""Branches of a thread as people look at them: what each is doing, and what holds the thread up.
+
+A branch that has not begun here is ``ready``. One that cannot be read is a row that says so.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
+from uwf_git.commands.inspect.step_view import view_error
+from uwf_git.commands.split.ending import label_branch, plan_ending
+from uwf_git.commands.split.family import Branch, find_trunk, list_branches
+from uwf_git.commands.split.plan import Container, find_container
+from uwf_git.errors import StoreDamaged, UwfError
+from uwf_git.model.thread import ENDED
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.lock import find_driver, find_holder
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+DAMAGED = "damaged"
+
+_HOLDING = frozenset({"failed", "paused", "waiting", DAMAGED})
+"""The statuses in which a branch needs somebody, so that all others wait for it."""
+
+
+def find_status(store: Store, record: TransitionRecord) -> str:
+    """Return the status to show of a thread: ``running`` while a process works on it."""
+    thread = record.thread
+    if record.status not in {"ready", "waiting"} or not may_be_active(store, thread):
+        return record.status
+    if record.status == "ready" and (find_holder(store, thread) or find_driver(store, thread)):
+        return RUNNING
+    from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few get here)
+        find_running,
+        show_status,
+    )
+
+    return show_status(record.status, find_running(store, thread))
+
+
+def view_branches(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
+    """Return the documents of the branches that the thread at *tip* has now, in order.
+
+    One that has split itself has its own ``branches``.
+    """
+    found = tip.get_present().split
+    if found is None:
+        return []
+    container = find_container(tip, found.at)
+    return [_view_branch(store, container, branch) for branch in list_branches(store, tip)]
+
+
+def _view_branch(store: Store, container: Container, branch: Branch) -> dict[str, Any]:
+    view: dict[str, Any] = {
+        "number": branch.number,
+        "label": label_branch(container, branch.number),
+        "thread": branch.child.thread,
+    }
+    if branch.head is None:
+        return {**view, "status": "ready", "depth": 0, "said": None}
+    try:
+        snapshot = read_snapshot(store, branch.head.commit)
+        record = snapshot.record
+        error = view_error(snapshot, snapshot.get_present().last_attempt)
+        inner = view_branches(store, snapshot)
+    except StoreDamaged as damage:
+        return {**view, "status": DAMAGED, "error": damage.message}
+    view |= {
+        "status": find_status(store, record),
+        "depth": record.depth,
+        "said": snapshot.subject,
+    }
+    if error is not None:
+        view["error"] = error["message"]
+    return {**view, "branches": inner} if inner else view
+
+
+def count_branches(store: Store, tip: Snapshot) -> dict[str, int]:
+    """Count the branches below *tip* by their status; of one that has split, its own instead."""
+    counts = Counter(row["status"] for row in _walk(view_branches(store, tip)))
+    return dict(counts.most_common())
+
+
+def _walk(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for row in rows:
+        yield from _walk(row["branches"]) if "branches" in row else (row,)
+
+
+def find_held_by(
+    store: Store, tip: Snapshot, branches: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return what keeps the thread at *tip* from going on: branches, a thread around it, a merge.
+
+    *branches* are those of ``view_branches``.
+    """
+    held: list[dict[str, Any]] = [
+        {name: row[name] for name in ("thread", "label", "status", "error") if name in row}
+        for row in _walk(branches)
+        if row["status"] in _HOLDING
+    ]
+    return [*_find_trunks(store, tip), *held, *_find_conflict(store, tip)]
+
+
+def _find_trunks(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:
+    """Yield the threads around a branch that let it take no step."""
+    if tip.record.status in ENDED:
+        return
+    thread = find_trunk(tip)
+    while thread is not None:
+        head = find_head(store, thread)
+        if head is None:
+            return
+        snapshot = read_snapshot(store, head.commit)
+        if snapshot.record.status in {"paused", *ENDED}:
+            yield {"thread": thread, "status": snapshot.record.status}
+        thread = find_trunk(snapshot)
+
+
+def _find_conflict(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:
+    """Yield why branches that have all ended cannot be joined."""
+    branches = list_branches(store, tip)
+    if tip.record.status != "split" or not all(branch.has_ended for branch in branches):
+        return
+    try:
+        plan_ending(
+            tip, [read_snapshot(store, branch.head.commit) for branch in branches if branch.head]
+        )
+    except StoreDamaged:
+        raise
+    except UwfError as error:
+        thread: ThreadId = tip.record.thread
+        view = {"thread": thread, "status": "split", "error": error.message}
+        yield view if error.hint is None else {**view, "hint": error.hint}

@@ -1,0 +1,75 @@
+"""The nodes of a flow as those who watch a thread know them: a name, and the pass."""
+
+from typing import NamedTuple
+
+from uwf_git.commands.split.plan import read_entry, read_flow
+from uwf_git.engine.flow_move import count_passes
+from uwf_git.model.flow import Flow
+from uwf_git.model.position import NotAPosition, Position, parse_position
+from uwf_git.model.workflow import parse_workflow
+from uwf_git.store.threads.snapshot import Snapshot
+
+
+class NodeInFlow(NamedTuple):
+    """A node of a flow, in one pass of the loops around it."""
+
+    label: str
+    """Its ``id``, ``name``, ``agentId`` or type."""
+
+    name: str
+    turn: int
+    """The pass of the innermost loop around it, from 1; 1 without a loop."""
+
+
+class NewPass(NamedTuple):
+    """A pass of a loop that has begun."""
+
+    node: NodeInFlow
+    """The loop; its turn is the pass."""
+
+    level: int
+    """How deep the loop lies: 1 at the top."""
+
+
+def find_node(snapshot: Snapshot, at: str | None) -> NodeInFlow | None:
+    """Return the node at the place *at*; None in a graph, or if the flow has no such place."""
+    flow, position = _find(snapshot, at)
+    if flow is None or position is None:
+        return None
+    return _describe(flow, position, count_passes(flow, position) + 1)
+
+
+def list_new_passes(before: Snapshot, at: str | None) -> list[NewPass]:
+    """List the passes that a turn or a split at *at*, begun after *before*, is the first of.
+
+    The outermost first; none in a graph, and none where the turn was tried before.
+    """
+    flow, position = _find(before, at)
+    present = before.get_present()
+    if flow is None or position is None or present.trying == at:
+        return []
+    last = read_entry(before) if present.at is None else parse_position(present.at)
+    found: list[NewPass] = []
+    for level in range(1, len(position.parts)):
+        around = position.parts[:level]
+        loop = Position(around)
+        is_begun = last is not None and last.parts[:level] == around
+        if flow.nodes[loop.place].kind == "loop" and not is_begun:
+            found.append(NewPass(_describe(flow, loop, loop.turn or 1), level))
+    return found
+
+
+def _find(snapshot: Snapshot, at: str | None) -> tuple[Flow | None, Position | None]:
+    if at is None:
+        return None, None
+    flow = read_flow(snapshot, parse_workflow(snapshot.get_node(snapshot.record.workflow)))
+    try:
+        position = parse_position(at)
+    except NotAPosition:
+        return None, None
+    return (None, None) if flow is None or position.place not in flow.nodes else (flow, position)
+
+
+def _describe(flow: Flow, position: Position, turn: int) -> NodeInFlow:
+    node = flow.nodes[position.place]
+    return NodeInFlow(node.label, str(node.fields.get("name") or node.label), turn)
