@@ -4,11 +4,13 @@ import pytest
 
 from uwf_git.engine.events import (
     EventId,
+    LoopPass,
+    Node,
     NotAnEventId,
     TransitionFacts,
     TurnStarted,
     build_events,
-    enter_event,
+    enter_events,
     parse_event_id,
     render_event_id,
 )
@@ -32,7 +34,8 @@ def record(event: Event = "step", status: Status = "ready") -> TransitionRecord:
     )
 
 
-TURN = TurnStarted(BASE, record("start"), "writer", "uwf-mock", 1000, iteration=2, attempt=1)
+WRITER = Node("writer", "writer", 2)
+TURN = TurnStarted(BASE, record("start"), "writer", "uwf-mock", 1000, WRITER, attempt=1)
 
 
 def told(event: Event, status: Status = "ready", **more: Any) -> list[dict[str, Any]]:
@@ -108,7 +111,7 @@ def test_event_is_reported_whole() -> None:
 
 
 def test_turn_enters_alike_while_it_is_played_and_afterwards() -> None:
-    entered = enter_event(TURN)
+    (entered,) = enter_events(TURN)
 
     assert told("step", turn=TURN)[0] == entered
     assert told("attempt", turn=TURN)[0] == entered
@@ -130,7 +133,7 @@ def test_all_events_of_a_transition_have_the_same_members() -> None:
 
 
 def test_reason_and_place_are_reported_where_there_are_any() -> None:
-    (event,) = told("pause", "paused", reason="lunch", where=("writer", 3))
+    (event,) = told("pause", "paused", reason="lunch", where=WRITER._replace(iteration=3))
 
     assert event["reason"] == "lunch"
     assert event["payload"] == {"nodeId": "writer", "nodeName": "writer", "iteration": 3}
@@ -146,3 +149,51 @@ def test_id_reads_back(event: EventId) -> None:
 def test_other_text_is_no_id(text: str) -> None:
     with pytest.raises(NotAnEventId, match="is not the id of an event"):
         parse_event_id(text)
+
+
+LOOP = LoopPass(Node("review", "Until it is good", 3), 1)
+INNER = LoopPass(Node("inner", "inner", 1), 2)
+
+
+def test_passes_begin_before_the_turn_that_is_their_first() -> None:
+    turn = TURN._replace(passes=(LOOP, INNER))
+
+    events = told("step", turn=turn)
+
+    assert types(events)[:3] == ["loop:iteration", "loop:iteration", "node:enter"]
+    assert [event["id"] for event in events[:3]] == [
+        f"{BASE}-enter1",
+        f"{BASE}-enter2",
+        f"{BASE}-enter",
+    ]
+    assert events[0]["payload"] == {
+        "nodeId": "review",
+        "nodeName": "Until it is good",
+        "iteration": 3,
+    }
+    assert enter_events(turn) == events[:3]
+
+
+def test_branches_that_run_at_once_begin_and_end_together() -> None:
+    branches = [{"taskId": "x", "nodeId": "a"}]
+    node = Node("checks", "checks", 1)
+
+    begun = told("split", "split", where=node, passes=(LOOP,), branches=branches)
+    joined = told("join", where=node, branches=branches)
+
+    assert types(begun) == ["loop:iteration", "parallel:start", "workflow:progress"]
+    assert types(joined) == ["parallel:complete", "workflow:progress"]
+    assert begun[1]["payload"]["branches"] == branches
+    assert [event["id"].partition("-")[2] for event in begun] == ["loop1", "parallel", "progress"]
+
+
+@pytest.mark.parametrize("event", ["start", "end", "kill"])
+def test_branch_begins_and_ends_as_progress_of_its_parent(event: Event) -> None:
+    assert types(told(event, is_branch=True)) == ["workflow:progress"]
+
+
+def test_events_before_one_of_a_turn_are_known() -> None:
+    assert EventId(BASE, "enter2").list_same_or_before() == {f"{BASE}-enter1", f"{BASE}-enter2"}
+    assert f"{BASE}-enter32" in EventId(BASE, "enter").list_same_or_before()
+    assert EventId(BASE, "exit").list_same_or_before() == {f"{BASE}-exit"}
+    assert parse_event_id(f"{BASE}-enter2") == EventId(BASE, "enter2")

@@ -5,20 +5,23 @@ exactly one event whose type begins with ``workflow:``, and it is the last.
 
 | transition | events |
 |---|---|
-| start, fork | workflow:start |
+| start, fork | workflow:start; of a branch workflow:progress |
 | step, answer | node:enter, node:exit, workflow:progress |
 | attempt | node:enter, node:exit with an error, workflow:progress (failed: workflow:error) |
 | wait | node:enter, workflow:progress |
-| end | workflow:complete |
-| kill | workflow:error, status ``killed`` |
+| split | parallel:start (of a parallel or map), workflow:progress |
+| join | parallel:complete (the same), workflow:progress |
+| end | workflow:complete; of a branch workflow:progress |
+| kill | workflow:error, status ``killed``; of a branch workflow:progress |
 | all others | workflow:progress |
 
 ``node:enter`` belongs to the commit after which its turn began: it can be sent while the agent
-runs, and is the same event when the turn has ended.
+runs, and is the same event when the turn has ended. In a flow ``loop:iteration`` comes before it,
+for each loop of which it begins a pass; before a split too.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -33,6 +36,9 @@ EventType = Literal[
     "workflow:error",
     "node:enter",
     "node:exit",
+    "loop:iteration",
+    "parallel:start",
+    "parallel:complete",
 ]
 
 RUNNING = "running"
@@ -40,7 +46,13 @@ RUNNING = "running"
 
 ENTER, LAST = "enter", None
 
-_ID = re.compile(r"([0-9a-f]{40})(?:-(start|progress|complete|error|enter|exit))?")
+_WORDS = "start|progress|complete|error|enter[0-9]{0,2}|exit|loop[0-9]{1,2}|parallel"
+_ID = re.compile(rf"([0-9a-f]{{40}})(?:-({_WORDS}))?")
+
+_MOST_LEVELS = 32
+"""How deep loops may lie in one another."""
+
+_LIFE = frozenset({"start", "end", "kill"})
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -64,6 +76,36 @@ class EventId(NamedTuple):
     word: str | None = LAST
     """Which of the commit's events; None: all of them, or the last."""
 
+    @property
+    def is_of_turn(self) -> bool:
+        """Whether it tells that a turn has begun after the commit, or a pass with it."""
+        return self.word is not None and self.word.startswith(ENTER)
+
+    def list_same_or_before(self) -> set[str]:
+        """Return its id, and of a turn that has begun those of the events before it."""
+        known = {render_event_id(self)}
+        if self.is_of_turn:
+            last = int((self.word or "").removeprefix(ENTER) or _MOST_LEVELS)
+            known |= {f"{self.commit}-{ENTER}{level}" for level in range(1, last + 1)}
+        return known
+
+
+class Node(NamedTuple):
+    """What an event is about: a node of a flow, or a role of a graph."""
+
+    id: str
+    name: str
+    iteration: int
+    """The pass of the innermost loop around it, from 1; in a graph which turn of the role it is."""
+
+
+class LoopPass(NamedTuple):
+    """A pass of a loop that has begun."""
+
+    node: Node
+    level: int
+    """How deep the loop lies: 1 at the top."""
+
 
 class TurnStarted(NamedTuple):
     """A turn that has begun."""
@@ -77,11 +119,15 @@ class TurnStarted(NamedTuple):
     role: str
     agent: str | None
     started_ms: int
-    iteration: int
-    """Which turn of this role this is, from 1."""
-
+    node: Node
     attempt: int
     """Which attempt at the turn this is, from 1."""
+
+    at: str | None = None
+    """Its place in a flow."""
+
+    passes: Sequence[LoopPass] = ()
+    """The passes that begin with it, the outermost first."""
 
 
 class TransitionFacts(NamedTuple):
@@ -91,8 +137,17 @@ class TransitionFacts(NamedTuple):
     record: TransitionRecord
     time_ms: int
     subject: str
-    where: tuple[str, int] | None = None
-    """The role at which the thread stands, and its number of turns; None: at the start."""
+    where: Node | None = None
+    """The node at which the thread stands; None: at the start."""
+
+    passes: Sequence[LoopPass] = ()
+    """Of a split: the passes that begin with it, the outermost first."""
+
+    branches: Sequence[Mapping[str, Any]] | None = None
+    """Of a split or join of branches that run at once: what is told of each."""
+
+    is_branch: bool = False
+    """Whether the thread is a branch of another one."""
 
     turn: TurnStarted | None = None
     """The turn that it ended, or that it began for a person."""
@@ -121,13 +176,18 @@ def build_events(happened: TransitionFacts) -> list[dict[str, Any]]:
     return list(_events(happened))
 
 
-def enter_event(turn: TurnStarted) -> dict[str, Any]:
-    """Return the event that a turn begins."""
-    document = _document(
-        EventId(turn.started_after, ENTER), "node:enter", turn.record, turn.started_ms
-    )
+def enter_events(turn: TurnStarted) -> list[dict[str, Any]]:
+    """Return the events that a turn begins: passes of loops, and the turn itself."""
+    passes = [
+        _begun(turn, f"{ENTER}{each.level}", "loop:iteration", each.node) for each in turn.passes
+    ]
+    return [*passes, _begun(turn, ENTER, "node:enter", turn.node)]
+
+
+def _begun(turn: TurnStarted, word: str, kind: EventType, node: Node) -> dict[str, Any]:
+    document = _document(EventId(turn.started_after, word), kind, turn.record, turn.started_ms)
     return document | {
-        "payload": {**_node(turn.role, turn.iteration)},
+        "payload": _node(node),
         "event": None,
         "status": RUNNING,
         "role": turn.role,
@@ -157,21 +217,30 @@ def parse_event_id(text: str) -> EventId:
 def _events(happened: TransitionFacts) -> Iterator[dict[str, Any]]:
     turn = happened.turn
     if turn is not None and happened.is_new_turn:
-        yield enter_event(turn)
+        yield from enter_events(turn)
     if turn is not None and happened.record.event != "wait":
         yield _told(happened, "exit", _exit_payload(happened, turn))
-    where = happened.where if turn is None else (turn.role, turn.iteration)
-    payload = {} if where is None else _node(*where)
+    where = happened.where if turn is None else turn.node
+    payload = {} if where is None else _node(where)
+    for each in happened.passes:
+        yield _told(happened, f"loop{each.level}", _node(each.node))
+    if happened.branches is not None:
+        branches = [dict(each) for each in happened.branches]
+        yield _told(happened, "parallel", {**payload, "branches": branches})
     yield _told(happened, _word(happened), {**payload, **_end_payload(happened)})
 
 
 def _word(happened: TransitionFacts) -> str:
-    word = RULES[happened.record.event].tells
+    event = happened.record.event
+    word = RULES[event].tells
+    if happened.is_branch and event in _LIFE:
+        # A part of the workflow begins or ends there, not the workflow.
+        return "progress"
     return "error" if word == "progress" and happened.has_failed else word
 
 
 def _told(happened: TransitionFacts, word: str, payload: dict[str, Any]) -> dict[str, Any]:
-    kind: EventType = "node:exit" if word == "exit" else f"workflow:{word}"  # type: ignore[assignment]  # the words are those of the types
+    kind = _kind(happened, word)
     event = EventId(happened.commit, word)
     document = _document(event, kind, happened.record, happened.time_ms)
     document |= {"payload": payload, "subject": happened.subject}
@@ -182,8 +251,17 @@ def _told(happened: TransitionFacts, word: str, payload: dict[str, Any]) -> dict
     return document
 
 
+def _kind(happened: TransitionFacts, word: str) -> EventType:
+    if word == "parallel":
+        return "parallel:start" if happened.record.event == "split" else "parallel:complete"
+    if word.startswith("loop"):
+        return "loop:iteration"
+    return "node:exit" if word == "exit" else f"workflow:{word}"  # type: ignore[return-value]  # the words are those of the types
+
+
 def tell_record(record: TransitionRecord) -> dict[str, Any]:
     """Return the facts of a commit as every listener gets them."""
+    parent = record.parent_thread
     return {
         "event": record.event,
         "status": record.status,
@@ -195,7 +273,8 @@ def tell_record(record: TransitionRecord) -> dict[str, Any]:
         "workflow": record.workflow,
         "workflowName": record.workflow_name,
         "forkedFrom": record.forked_from,
-        "parentThread": record.parent_thread,
+        "parentThread": parent,
+        **({} if parent is None else {"parentTaskId": parent}),
     }
 
 
@@ -215,13 +294,12 @@ def _document(
     }
 
 
-def _node(role: str, iteration: int) -> dict[str, Any]:
-    # In a graph a role is a node; it has no other name.
-    return {"nodeId": role, "nodeName": role, "iteration": iteration}
+def _node(node: Node) -> dict[str, Any]:
+    return {"nodeId": node.id, "nodeName": node.name, "iteration": node.iteration}
 
 
 def _exit_payload(happened: TransitionFacts, turn: TurnStarted) -> dict[str, Any]:
-    payload = _node(turn.role, turn.iteration)
+    payload = _node(turn.node)
     payload["durationMs"] = max(0, happened.time_ms - turn.started_ms)
     return payload | _end_payload(happened._replace(more=_NOTHING))
 

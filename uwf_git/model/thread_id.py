@@ -7,10 +7,11 @@ import re
 from typing import NewType
 
 from uwf_git.errors import BadUsage
-from uwf_git.model.crockford import fold
+from uwf_git.model.crockford import ALPHABET, fold
 
 ThreadId = NewType("ThreadId", str)
 
+_TIME_SYMBOLS = 10
 _ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _PREFIX = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{0,25}")
 
@@ -32,6 +33,14 @@ class NotAThreadId(BadUsage):
 def is_thread_id(text: str) -> bool:
     """Check that *text* is a thread id exactly as refs spell it."""
     return _ID.fullmatch(text) is not None
+
+
+def read_time_ms(thread: ThreadId) -> int:
+    """Return when a thread began, in milliseconds since 1970, by its id."""
+    time_ms = 0
+    for symbol in thread[:_TIME_SYMBOLS]:
+        time_ms = time_ms << 5 | ALPHABET.index(symbol)
+    return time_ms
 
 
 def parse_thread_prefix(text: str) -> str:

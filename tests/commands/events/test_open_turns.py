@@ -17,7 +17,7 @@ def test_turn_that_is_played_is_found(world: World) -> None:
     (turn,) = list_open_turns(world.store)
 
     assert (turn.started_after, turn.role, turn.agent) == (base, "writer", "nobody")
-    assert (turn.started_ms, turn.iteration, turn.attempt) == (5, 1, 1)
+    assert (turn.started_ms, turn.node.iteration, turn.attempt) == (5, 1, 1)
     assert turn.record.thread == thread
     assert list(list_open_turns(world.store, known={base})) == []
 

@@ -7,8 +7,19 @@ from collections.abc import Container, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from uwf_git.commands.split.ending import label_branch
+from uwf_git.commands.split.family import find_trunk
+from uwf_git.commands.split.node import find_node, list_new_passes
+from uwf_git.commands.split.plan import find_container
 from uwf_git.commands.turn.agent_words import PERSON
-from uwf_git.engine.events import TransitionFacts, TurnStarted, build_events, enter_event
+from uwf_git.engine.events import (
+    LoopPass,
+    TransitionFacts,
+    TurnStarted,
+    build_events,
+    enter_events,
+)
+from uwf_git.engine.events import Node as EventNode
 from uwf_git.engine.key_shapes import mask_keys_in
 from uwf_git.engine.masking import mask_value
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP, WORKFLOW
@@ -115,9 +126,10 @@ class EventReader:
             record=record,
             time_ms=snapshot.recorded_ms(head),
             subject=snapshot.subject,
-            where=_position(present),
+            where=_position(snapshot, present),
             state=present.state,
             has_failed="failed" in {record.status, present.paused_from},
+            is_branch=find_trunk(snapshot) is not None,
         )
         if carries(record.event, "agent"):
             return self._read_turn(snapshot, happened, head, present.last_attempt)
@@ -125,6 +137,8 @@ class EventReader:
             return happened._replace(time_ms=present.started_at)
         if record.event == "wait":
             return self._read_wait(snapshot, happened)
+        if record.event in {"split", "join"}:
+            return _read_branches(self._store, snapshot, happened)
         if record.signal is not None:
             return _read_signal(snapshot, happened, record.signal)
         reason = snapshot.body
@@ -158,7 +172,9 @@ class EventReader:
             happened = happened._replace(has_failed=False)
         base = self._read_base(snapshot)
         started_ms = node.payload.get("startedAt", happened.time_ms)
-        turn = _describe(base, role=record.role, agent=record.agent, started_ms=started_ms)
+        turn = _describe(
+            base, role=record.role, agent=record.agent, started_ms=started_ms, at=record.at
+        )
         before = base.snapshot.record
         was_waiting = before.event == "wait" and before.role == record.role
         is_answer = record.event == "answer"
@@ -173,7 +189,11 @@ class EventReader:
         if role is None or not snapshot.commit.parents:
             raise DamagedCommit(snapshot.commit.oid, "waits without a role")
         turn = _describe(
-            self._read_base(snapshot), role=role, agent=PERSON, started_ms=happened.time_ms
+            self._read_base(snapshot),
+            role=role,
+            agent=PERSON,
+            started_ms=happened.time_ms,
+            at=snapshot.record.at,
         )
         question = {"question": snapshot.body} if snapshot.body else {}
         return happened._replace(turn=turn, more=question)
@@ -185,29 +205,46 @@ class EventReader:
         return before if oid == before.snapshot.commit.oid else self._look(oid)
 
 
-def read_enter(turn: TurnStarted, options: EventOptions) -> dict[str, Any]:
-    """Return the event that *turn* has begun."""
-    return _masked(enter_event(turn), options)
+def read_enter(turn: TurnStarted, options: EventOptions) -> list[dict[str, Any]]:
+    """Return the events that *turn* has begun: passes of loops that begin with it, and it."""
+    return [_masked(event, options) for event in enter_events(turn)]
 
 
 def describe_turn(
-    snapshot: Snapshot, *, role: str, agent: str | None, started_ms: int
+    snapshot: Snapshot, *, role: str, agent: str | None, started_ms: int, at: str | None = None
 ) -> TurnStarted:
-    """Describe the turn of *role* that began after *snapshot*."""
-    return _describe(_Moment(snapshot), role=role, agent=agent, started_ms=started_ms)
+    """Describe the turn of *role*, at the place *at* of a flow, that began after *snapshot*."""
+    return _describe(_Moment(snapshot), role=role, agent=agent, started_ms=started_ms, at=at)
 
 
-def _describe(moment: _Moment, *, role: str, agent: str | None, started_ms: int) -> TurnStarted:
-    present = moment.present
+def _describe(
+    moment: _Moment, *, role: str, agent: str | None, started_ms: int, at: str | None
+) -> TurnStarted:
+    present, snapshot = moment.present, moment.snapshot
+    node = _find_node(snapshot, at) or EventNode(role, role, present.visits.get(role, 0) + 1)
     return TurnStarted(
         started_after=moment.snapshot.commit.oid,
         record=moment.snapshot.record,
         role=role,
         agent=agent,
         started_ms=started_ms,
-        iteration=present.visits.get(role, 0) + 1,
-        attempt=present.attempts + 1,
+        node=node,
+        attempt=present.begin_tries(at).attempts + 1,
+        at=at,
+        passes=_list_passes(snapshot, at),
     )
+
+
+def _find_node(snapshot: Snapshot, at: str | None) -> EventNode | None:
+    found = find_node(snapshot, at)
+    return None if found is None else EventNode(found.label, found.name, found.turn)
+
+
+def _list_passes(before: Snapshot, at: str | None) -> list[LoopPass]:
+    return [
+        LoopPass(EventNode(each.node.label, each.node.name, each.node.turn), each.level)
+        for each in list_new_passes(before, at)
+    ]
 
 
 def _masked(event: dict[str, Any], options: EventOptions) -> dict[str, Any]:
@@ -215,9 +252,37 @@ def _masked(event: dict[str, Any], options: EventOptions) -> dict[str, Any]:
     return masked
 
 
-def _position(present: ThreadState) -> tuple[str, int] | None:
+def _position(snapshot: Snapshot, present: ThreadState) -> EventNode | None:
     role = present.role
-    return None if role == START else (role, present.visits.get(role, 0))
+    visits = present.visits.get(role, 0)
+    return _find_node(snapshot, present.at) or (
+        None if role == START else EventNode(role, role, visits)
+    )
+
+
+def _read_branches(store: Store, snapshot: Snapshot, happened: TransitionFacts) -> TransitionFacts:
+    """Return the facts of a split or a join: the node that splits the thread, and its branches."""
+    at = snapshot.record.at
+    before = read_snapshot(store, snapshot.commit.parents[0])
+    is_begin = snapshot.record.event == "split"
+    split = (snapshot if is_begin else before).get_present().split
+    if split is None or at is None:
+        raise DamagedCommit(snapshot.commit.oid, "is about branches that the thread has not")
+    container = find_container(before, at)
+    node = _find_node(before, at) or EventNode(container.label, container.label, 1)
+    happened = happened._replace(where=node, has_failed=False)
+    if is_begin:
+        happened = happened._replace(passes=_list_passes(before, at))
+    if container.kind == "workflow":
+        return happened
+    branches = [
+        {"taskId": child.thread, "nodeId": label_branch(container, number)}
+        for number, child in enumerate(split.children)
+    ]
+    if not is_begin:
+        results = snapshot.get_head_node().payload["meta"]["branches"]
+        branches = [{**each, **result} for each, result in zip(branches, results, strict=True)]
+    return happened._replace(branches=branches)
 
 
 def read_base(store: Store, snapshot: Snapshot) -> Snapshot:

@@ -185,6 +185,8 @@ def _known(heads: Mapping[ThreadId, Oid]) -> list[Line]:
 
 def _enter(turn: TurnStarted) -> Line:
     played = {"role": turn.role, "agent": turn.agent, "started_ms": turn.started_ms}
+    if turn.at is not None:
+        played["at"] = turn.at
     return Line("enter", turn.record.thread, Oid(turn.started_after), json.dumps(played))
 
 

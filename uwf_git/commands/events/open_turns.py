@@ -7,7 +7,7 @@ engine dies: the next step records the outcome.
 from collections.abc import Container, Iterator
 
 from uwf_git.agents.run_files import find_run_start_ms
-from uwf_git.commands.agent_run.runs import find_player
+from uwf_git.commands.agent_run.runs import find_player, read_begun_turn
 from uwf_git.commands.events.commit_events import describe_turn
 from uwf_git.engine.events import TurnStarted
 from uwf_git.errors import StoreDamaged
@@ -43,8 +43,10 @@ def find_open_turn(
         role, agent = find_player(run)
         if started_ms is None or role is None:
             return None
+        begun = read_begun_turn(run)
+        at = None if begun is None else begun.at
         snapshot = read_snapshot(store, base)
-        return describe_turn(snapshot, role=role, agent=agent, started_ms=started_ms)
+        return describe_turn(snapshot, role=role, agent=agent, started_ms=started_ms, at=at)
     except StoreDamaged:
         # The turn has not begun yet, or has ended: then its commit has the event.
         return None

@@ -4,7 +4,7 @@ The order depends on the tips alone, so it is the same on every machine.
 """
 
 from collections.abc import Iterable, Mapping
-from heapq import merge
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from uwf_git.commands.events.commit_events import read_base
@@ -39,6 +39,9 @@ class OrderedTransition(NamedTuple):
 
     thread: ThreadId
     commit: Oid
+    after: tuple[Oid, ...] = ()
+    """Transitions of other threads that it follows: the split of a branch, the ends before a join.
+    """
 
 
 def list_new(
@@ -51,19 +54,21 @@ def list_new(
     Raises:
         StoreDamaged: a transition cannot be read.
     """
-    found: list[tuple[int, Oid]] = []
+    found: list[tuple[int, Oid, tuple[Oid, ...]]] = []
     for snapshot in walk_history(store, tip):
         if snapshot.commit.oid == known:
             break
-        found.append((snapshot.commit.time_s, snapshot.commit.oid))
+        parents = snapshot.commit.parents
+        others = parents if snapshot.record.event == "start" else parents[1:]
+        found.append((snapshot.commit.time_s, snapshot.commit.oid, tuple(others)))
     else:
         behind = set() if known is None else _list_behind(store, known)
         found = [each for each in found if each[1] not in behind]
     transitions: list[OrderedTransition] = []
     latest = 0
-    for time_s, oid in reversed(found):
+    for time_s, oid, others in reversed(found):
         latest = max(latest, time_s)
-        transitions.append(OrderedTransition(latest, thread, oid))
+        transitions.append(OrderedTransition(latest, thread, oid, others))
     return transitions
 
 
@@ -79,8 +84,33 @@ def _list_behind(store: Store, tip: Oid) -> set[Oid]:
 
 
 def merge_transitions(threads: Iterable[list[OrderedTransition]]) -> list[OrderedTransition]:
-    """Merge the transitions of several threads, each list in order."""
-    return list(merge(*threads, key=lambda each: (each.time_s, each.thread)))
+    """Merge the transitions of several threads, each list in order.
+
+    By time, then thread; but a branch begins after the split, and a join follows its branches,
+    though all of them may have the same second.
+    """
+    queues = [list(reversed(each)) for each in threads if each]
+    missing = {transition.commit for queue in queues for transition in queue}
+    ready = [(queue[-1].time_s, queue[-1].thread, number) for number, queue in enumerate(queues)]
+    heapify(ready)
+    held: dict[Oid, list[tuple[int, ThreadId, int]]] = {}
+    merged: list[OrderedTransition] = []
+    while ready:
+        place = heappop(ready)
+        number = place[-1]
+        queue = queues[number]
+        waits_for = next((each for each in queue[-1].after if each in missing), None)
+        if waits_for is not None:
+            held.setdefault(waits_for, []).append(place)
+            continue
+        transition = queue.pop()
+        merged.append(transition)
+        missing.discard(transition.commit)
+        for each in held.pop(transition.commit, []):
+            heappush(ready, each)
+        if queue:
+            heappush(ready, (queue[-1].time_s, queue[-1].thread, number))
+    return merged
 
 
 def find_turn_end(store: Store, base: Oid, heads: Mapping[ThreadId, Oid]) -> EventId | None:

@@ -22,8 +22,10 @@ from uwf_git.commands.events.order import (
     find_thread,
     find_turn_end,
     list_new,
+    merge_transitions,
 )
-from uwf_git.engine.events import ENTER, EventId, render_event_id
+from uwf_git.commands.split.family import Family, list_present_descendants
+from uwf_git.engine.events import EventId, render_event_id
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
@@ -39,7 +41,7 @@ class EventsRequest(NamedTuple):
     """Which events a reader wants."""
 
     thread: ThreadId | None = None
-    """Only those of this thread; None: of all."""
+    """Only those of this thread and of its branches; None: of all."""
 
     since: EventId | None = None
     """Only those after this event."""
@@ -48,8 +50,12 @@ class EventsRequest(NamedTuple):
     """Without *since*: only new events, after those of the turns that are being played."""
 
 
+def _by_time(transition: OrderedTransition) -> tuple[int, ThreadId]:
+    return transition.time_s, transition.thread
+
+
 class EventStream:
-    """The events of a store, or of one thread.
+    """The events of a store, or of one thread and its branches.
 
     Of all threads, a damaged one is reported to *on_damage*, once, and the others go on. Of one
     thread, damage is raised.
@@ -60,6 +66,7 @@ class EventStream:
     ) -> None:
         self._store, self._request, self._options = store, request, options
         self._on_damage = on_damage
+        self._family = None if request.thread is None else Family(store, request.thread)
         self._journal = JournalReader(store, self._report)
         self._reader = EventReader(store, options)
         self._damage: StoreDamaged | None = None
@@ -79,14 +86,14 @@ class EventStream:
         is_archived = False
         if self._request.thread is not None:
             # Before the journal is read: an archived thread has no transition after this.
-            is_archived = get_head(self._store, self._request.thread).archived
+            is_archived = self._has_ended(self._request.thread)
         lines = [line for line in self._journal.take() if self._is_wanted(line.thread)]
         if self._damage is not None:
             raise self._damage
         since = self._request.since
-        skipped = None if since is None else render_event_id(since)
+        skipped = set() if since is None else since.list_same_or_before()
         # A turn that began elsewhere before `since` is recorded here later, with the same event.
-        yield from (event for event in self._read(lines) if event["id"] != skipped)
+        yield from (event for event in self._read(lines) if event["id"] not in skipped)
         self.is_over = is_archived
 
     def _read(self, lines: list[Line]) -> Iterator[dict[str, Any]]:
@@ -102,20 +109,29 @@ class EventStream:
             yield from self._read_older(lines, None)
             yield from self._read_lines(lines)
 
+    def _has_ended(self, thread: ThreadId) -> bool:
+        """Whether *thread* has ended, and so have its branches: a kill ends them one by one."""
+        if not get_head(self._store, thread).archived:
+            return False
+        branches = list_present_descendants(self._store, thread)
+        return all(get_head(self._store, each).archived for each in branches)
+
     def _is_wanted(self, thread: ThreadId) -> bool:
-        return self._request.thread in {None, thread}
+        return self._family is None or thread in self._family
 
     def _report(self, thread: ThreadId, damage: StoreDamaged) -> None:
         if self._request.thread is None:
             self._on_damage(damage)
         elif thread == self._request.thread:
             self._damage = damage
+        elif self._is_wanted(thread):
+            self._on_damage(damage)
 
     def _report_line(self, thread: ThreadId, damage: StoreDamaged) -> None:
         """Report damage to a thread that has a ref; a removed thread has no events left."""
         if thread not in self._journal.threads:
             return
-        if self._request.thread is not None:
+        if thread == self._request.thread:
             raise damage
         self._journal.report(thread, damage)
 
@@ -124,11 +140,13 @@ class EventStream:
         if self._request.thread is None:
             turns = list(list_open_turns(self._store))
         else:
-            turn = find_open_turn(self._store, self._request.thread)
-            turns = [] if turn is None else [turn]
+            root = self._request.thread
+            threads = [root, *list_present_descendants(self._store, root)]
+            found = (find_open_turn(self._store, thread) for thread in threads)
+            turns = [turn for turn in found if turn is not None]
         for turn in turns:
             if turn.started_after in self._journal.entered:
-                yield read_enter(turn, self._options)
+                yield from read_enter(turn, self._options)
 
     def _begin_after(self, lines: list[Line], since: EventId) -> Iterator[dict[str, Any]]:
         place = self._locate(lines, since)
@@ -145,15 +163,17 @@ class EventStream:
 
     def _locate(self, lines: list[Line], since: EventId) -> int | EventId:
         """Return the line to begin at, or the event of a transition to begin after."""
-        if since.word != ENTER:
+        if not since.is_of_turn:
             return since
         for index, line in enumerate(lines):
             if line.word == "enter" and line.commit == since.commit:
-                return index + 1
-        if self._request.thread is not None:
+                # Its first events are skipped.
+                return index
+        if {line.thread for line in lines} == {self._request.thread}:
+            # What steered the thread meanwhile may not have been seen.
             return EventId(since.commit)
         end = find_turn_end(self._store, Oid(since.commit), self._journal.heads)
-        return end or EventId(since.commit)
+        return EventId(since.commit) if end is None else end._replace(word=since.word)
 
     def _read_older(self, lines: list[Line], since: EventId | None) -> Iterator[dict[str, Any]]:
         """Yield the events that are older than the journal, after *since*."""
@@ -168,7 +188,11 @@ class EventStream:
             for thread, tip in tips.items()
         )
         # Sorted, not merged: a merge of 100,000 threads takes longer than it saves.
-        older = sorted((each for thread in threads for each in thread), key=lambda each: each[:2])
+        listed = list(threads)
+        if any(each.after for thread in listed for each in thread):
+            older = merge_transitions(listed)
+        else:
+            older = sorted((each for thread in listed for each in thread), key=_by_time)
         if since is not None and least is not None:
             yield from self._read_rest(since)
             older = older[older.index(least) + 1 :]
@@ -179,7 +203,12 @@ class EventStream:
         self, tips: Mapping[ThreadId, Oid], since: EventId
     ) -> tuple[OrderedTransition, list[OrderedTransition]]:
         """Return the transition of *since*, and with it all of its thread, oldest first."""
-        thread = self._request.thread or find_thread(self._store, since)
+        try:
+            thread = find_thread(self._store, since)
+        except NoSuchEvent as error:
+            raise self._no_such_event(since) from error
+        if not self._is_wanted(thread):
+            raise self._no_such_event(since)
         tip = tips.get(thread)
         try:
             older = [] if tip is None else list_new(self._store, thread, tip, known=None)
@@ -207,7 +236,7 @@ class EventStream:
         """Yield the events that follow *since* in the same transition."""
         if since.word is None:
             return
-        entered = () if since.word == ENTER else self._journal.entered
+        entered = () if since.is_of_turn else self._journal.entered
         events = self._reader.read(Oid(since.commit), entered=entered)
         words = [event["id"].rpartition("-")[2] for event in events]
         if since.word not in words:
@@ -227,7 +256,7 @@ class EventStream:
         try:
             if line.word == "enter":
                 turn = describe_turn(read_snapshot(self._store, line.commit), **line.told)
-                events = [read_enter(turn, self._options)]
+                events = read_enter(turn, self._options)
             elif line.word == "moved":
                 events = self._reader.read(line.commit, entered=self._journal.entered)
             else:

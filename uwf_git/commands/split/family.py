@@ -6,10 +6,12 @@ from typing import NamedTuple
 from uwf_git.commands.split.ending import read_at
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread import Child
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.thread_id import ThreadId, read_time_ms
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, find_head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+_DAY_MS = 24 * 60 * 60 * 1000
 
 
 class Branch(NamedTuple):
@@ -59,6 +61,35 @@ def list_present_descendants(store: Store, thread: ThreadId) -> Iterator[ThreadI
         if branch.head is not None:
             yield branch.child.thread
             yield from list_present_descendants(store, branch.child.thread)
+
+
+class Family:
+    """Tells which threads are *root*, its branches, or branches of these, joined or not.
+
+    A branch is known by the thread that it names, so it is found before its parent's split is seen.
+    """
+
+    def __init__(self, store: Store, root: ThreadId) -> None:
+        self._store, self._root = store, root
+        self._known: dict[ThreadId, bool] = {root: True}
+        # The id of a branch has the date of its parent's newest commit; clocks differ.
+        self._oldest_ms = read_time_ms(root) - _DAY_MS
+
+    def __contains__(self, thread: ThreadId) -> bool:
+        if thread not in self._known:
+            self._known[thread] = self._find(thread)
+        return self._known[thread]
+
+    def _find(self, thread: ThreadId) -> bool:
+        # Checked first, since a store may have many threads, and most are older.
+        if read_time_ms(thread) < self._oldest_ms:
+            return False
+        try:
+            head = find_head(self._store, thread)
+            trunk = None if head is None else find_trunk(read_snapshot(self._store, head.commit))
+        except StoreDamaged:
+            return False
+        return trunk is not None and trunk in self
 
 
 def count_steps_before(store: Store, snapshot: Snapshot) -> tuple[int, ...]:

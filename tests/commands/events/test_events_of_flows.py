@@ -1,0 +1,260 @@
+"""Events of flows: passes, branches, and what a listener of the parent alone gets."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from commands.inspect.test_branches import fail_reviewer, split_of
+from commands.inspect.test_context_of_flows import NESTED, branch_of
+from commands.step.test_flows import CHECKS, ITEMS, LOOP, drive, script
+from commands.turns import begin_turn
+from commands.world import World, fails
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.events.commit_events import EventOptions
+from uwf_git.commands.events.stream import EventsRequest, EventStream
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.engine.events import parse_event_id
+from uwf_git.model.thread_id import ThreadId
+
+LOOPS = """\
+name: loops
+description: A loop in a loop, and branches in it.
+initialState: {n: 0}
+config: {stateSnapshot: true}
+root:
+  type: loop
+  name: outer
+  maxIterations: 2
+  nodes:
+    - type: loop
+      name: inner
+      maxIterations: 2
+      nodes:
+        - {type: agent, agentId: coder}
+    - type: parallel
+      name: both
+      nodes:
+        - type: loop
+          name: own
+          maxIterations: 2
+          nodes: [{type: agent, agentId: one}]
+        - {type: agent, agentId: other}
+"""
+
+
+def follow(world: World, thread: ThreadId, **asked: Any) -> EventStream:
+    def refuse(damage: Exception) -> None:
+        raise damage
+
+    return EventStream(world.store, EventsRequest(thread, **asked), EventOptions(), refuse)
+
+
+def told(event: dict[str, Any]) -> tuple[str, Any, Any]:
+    return event["type"], event["payload"].get("nodeId"), event["payload"].get("iteration")
+
+
+def containers(events: list[dict[str, Any]]) -> list[tuple[str, Any, Any]]:
+    kinds = {"loop:iteration", "parallel:start", "parallel:complete", "node:enter"}
+    return [told(event) for event in events if event["type"] in kinds]
+
+
+def test_pass_begins_before_its_first_turn(world: World) -> None:
+    thread = world.begun(LOOP.replace("type: loop", "type: loop\n  name: until"))
+    drive(world, thread, script(reviewer=[{"ok": False}, {"ok": True}]))
+
+    events = list(follow(world, thread).read())
+
+    assert containers(events) == [
+        ("loop:iteration", "until", 1),
+        ("node:enter", "coder", 1),
+        ("node:enter", "reviewer", 1),
+        ("loop:iteration", "until", 2),
+        ("node:enter", "coder", 2),
+        ("node:enter", "reviewer", 2),
+    ]
+
+
+def test_loops_in_loops_and_in_branches_each_tell_their_passes(world: World) -> None:
+    thread = world.begun(LOOPS)
+    drive(world, thread, script(one={"a": 1}, other={"b": 1}))
+
+    events = list(follow(world, thread).read())
+
+    own = [event for event in events if event["taskId"] == thread]
+    assert containers(own) == [
+        ("loop:iteration", "outer", 1),
+        ("loop:iteration", "inner", 1),
+        ("node:enter", "coder", 1),
+        ("loop:iteration", "inner", 2),
+        ("node:enter", "coder", 2),
+        ("parallel:start", "both", 1),
+        ("parallel:complete", "both", 1),
+        ("loop:iteration", "outer", 2),
+        ("loop:iteration", "inner", 1),
+        ("node:enter", "coder", 1),
+        ("loop:iteration", "inner", 2),
+        ("node:enter", "coder", 2),
+        ("parallel:start", "both", 2),
+        ("parallel:complete", "both", 2),
+    ]
+    inside = Counter(containers([event for event in events if event["taskId"] != thread]))
+    assert inside == {
+        ("loop:iteration", "own", 1): 2,
+        ("loop:iteration", "own", 2): 2,
+        ("node:enter", "one", 1): 2,
+        ("node:enter", "one", 2): 2,
+        ("node:enter", "other", 1): 1,
+        ("node:enter", "other", 2): 1,
+    }
+    exits = [event for event in events if event["type"] == "node:exit"]
+    assert all(event["payload"]["state"]["n"] == 0 for event in exits)
+
+
+def test_turn_that_is_tried_again_begins_no_pass(world: World) -> None:
+    thread = world.begun(LOOP)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    world.step(thread, script())
+
+    events = list(follow(world, thread).read())
+
+    assert Counter(event["type"] for event in events)["loop:iteration"] == 1
+    assert [each["attempt"] for each in events if each["type"] == "node:exit"] == [1, 2]
+
+
+def test_pass_that_begins_with_a_split_is_told_with_it(world: World) -> None:
+    source = NESTED.replace(
+        "type: sequential\n  nodes:", "type: loop\n  maxIterations: 1\n  nodes:"
+    )
+    source = source.replace("    - {type: agent, agentId: planner}\n", "")
+    thread = split_of(world, source.replace("    - {type: agent, agentId: coder}\n", ""))
+
+    events = list(follow(world, thread).read())
+
+    assert containers(events) == [("loop:iteration", "loop", 1), ("parallel:start", "each", 1)]
+
+
+def test_branches_begin_and_end_as_progress_of_their_parent(world: World) -> None:
+    thread = world.begun(CHECKS)
+    drive(world, thread, script())
+
+    events = list(follow(world, thread).read())
+
+    kinds = Counter(event["type"] for event in events)
+    assert (kinds["workflow:start"], kinds["workflow:complete"]) == (1, 1)
+    inside = [event for event in events if event["taskId"] != thread]
+    assert {event["parentTaskId"] for event in inside} == {thread}
+    assert {event["type"] for event in inside if event["event"] in {"start", "end"}} == {
+        "workflow:progress"
+    }
+    complete = next(event for event in events if event["type"] == "parallel:complete")
+    assert [
+        (each["nodeId"], each["status"], each["steps"]) for each in complete["payload"]["branches"]
+    ] == [("reviewer", "completed", 1), ("testing", "completed", 2)]
+
+
+def test_branches_come_between_their_split_and_their_join(world: World) -> None:
+    thread = world.begun(ITEMS)
+    drive(world, thread, script())
+
+    places = [
+        (event["event"], event["taskId"] == thread)
+        for event in follow(world, thread).read()
+        if event["event"] in {"split", "start", "end", "join"}
+        and event["type"].startswith("workflow:")
+    ]
+
+    assert places[:2] == [("start", True), ("split", True)]
+    assert places[-2:] == [("join", True), ("end", True)]
+    assert Counter(places[2:-2]) == {("start", False): 3, ("end", False): 3}
+
+
+def test_listener_of_the_parent_misses_and_doubles_nothing(world: World) -> None:
+    thread = world.begun(NESTED)
+    live = follow(world, thread)
+    seen = list(live.read())
+    other = world.begun(LOOP)
+
+    for _ in range(100):
+        world.step(other, script(reviewer={"ok": True}))
+        done = world.step(thread, script(one={"a": 1}, other={"b": 1})).status == "completed"
+        seen += live.read()
+        if done:
+            break
+        if world.snapshot(other).record.status == "completed":
+            other = world.begun(LOOP)
+
+    assert live.is_over
+    ids = [event["id"] for event in seen]
+    assert len(ids) == len(set(ids))
+    everything = EventStream(world.store, EventsRequest(), EventOptions(), list[Exception]().append)
+    inside = {event["taskId"] for event in seen}
+    assert other not in inside
+    assert len(inside) == 7
+    assert set(ids) == {event["id"] for event in everything.read() if event["taskId"] in inside}
+
+
+def test_since_each_event_yields_the_rest(world: World) -> None:
+    thread = world.begun(LOOPS)
+    live = follow(world, thread)
+    ids = [event["id"] for event in live.read()]
+    while world.snapshot(thread).record.status != "completed":
+        world.step(thread, script(one={"a": 1}, other={"b": 1}))
+        ids += [event["id"] for event in live.read()]
+
+    for place, since in enumerate(ids):
+        rest = follow(world, thread, since=parse_event_id(since)).read()
+        assert [event["id"] for event in rest] == ids[place + 1 :], since
+
+
+def test_since_a_pass_yields_the_turn_that_began_with_it(world: World) -> None:
+    thread = world.begun(LOOPS)
+    base = begin_turn(world, thread, role="coder")
+    run = world.store.local_path("run", thread, f"{base}.turn")
+    with open(run, "a", encoding="utf-8") as file:
+        file.write("\n{}\n0.1/0.1/0\n")
+    live = follow(world, thread)
+    begun = [event["id"] for event in live.read()][-3:]
+    assert begun == [f"{base}-enter1", f"{base}-enter2", f"{base}-enter"]
+
+    rest = follow(world, thread, since=parse_event_id(begun[0])).read()
+
+    assert [event["id"] for event in rest] == begun[1:]
+
+
+def test_follower_from_now_gets_branches_that_begin_later(world: World) -> None:
+    thread = split_of(world)
+    world.step(thread, script())
+    live = follow(world, thread, from_now=True)
+    assert list(live.read()) == []
+
+    world.step(thread, script())
+
+    assert {event["taskId"] for event in live.read()} >= {branch_of(world, thread, 1)}
+
+
+def test_killed_parent_is_followed_until_its_branches_have_ended(world: World) -> None:
+    thread = split_of(world)
+    world.step(thread, fail_reviewer)
+    live = follow(world, thread)
+    list(live.read())
+
+    kill_thread(world.store, world.caller, thread)
+    events = list(live.read())
+
+    assert next(told(each)[0] for each in events if each["taskId"] == thread) == "workflow:error"
+    inside = [each for each in events if each["taskId"] != thread]
+    assert {each["type"] for each in inside} <= {"workflow:progress"}
+
+
+def test_failed_branch_says_that_it_is_a_part(world: World) -> None:
+    thread = split_of(world)
+    world.step(thread, fail_reviewer)
+    retry_thread(world.store, world.caller, branch_of(world, thread, 0))
+
+    events = list(follow(world, thread).read())
+
+    (error,) = [event for event in events if event["type"] == "workflow:error"]
+    assert (error["parentTaskId"], error["payload"]["nodeId"]) == (thread, "reviewer")
