@@ -8,16 +8,20 @@ from typing import Any, NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.inspect.failed_attempts import count_failed_attempts
 from uwf_git.commands.inspect.step_view import Commands, get_text
+from uwf_git.commands.split.ending import label_branch
+from uwf_git.commands.split.family import find_trunk
+from uwf_git.commands.split.plan import find_container
 from uwf_git.engine.markdown import ThreadEntry, fence_text, inline_text, render_document
 from uwf_git.engine.subject import count_steps, first_line
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.limit import render_limit
+from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
 from uwf_git.model.time_text import render_duration, render_time
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.heads import find_head, get_head, resolve_thread
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 
@@ -106,7 +110,10 @@ def render_thread(
 
 def _name_parent(tip: Snapshot) -> tuple[str, ...]:
     parent = tip.record.parent_thread
-    return () if parent is None else (f"by an agent of thread `{parent}`",)
+    if parent is None:
+        return ()
+    how = "by an agent of" if find_trunk(tip) is None else "a branch of"
+    return (f"{how} thread `{parent}`",)
 
 
 class _Reader(NamedTuple):
@@ -120,6 +127,32 @@ class _Reader(NamedTuple):
     logs: bool
     """Whether entries of steps have their logs."""
 
+    around: str = ""
+    """Of a branch: its number and those of the branches around it, each with a dot."""
+
+
+def _branch_entries(reader: _Reader, split: Snapshot, around: str) -> Iterator[ThreadEntry]:
+    """Yield the entries of the branches that began with *split*, one branch after the other.
+
+    *around* has the numbers of the branches around them, each with a dot.
+    """
+    found = split.get_present().split
+    if found is None:
+        return
+    container = find_container(split, found.at)
+    for number, child in enumerate(found.children):
+        name = f"Branch {around}{number} {label_branch(container, number)}"
+        head = find_head(reader.store, child.thread)
+        if head is None:
+            continue
+        tip = read_snapshot(reader.store, head.commit)
+        inner = reader._replace(tip=tip, commands=Commands(tip), around=f"{around}{number}.")
+        history = walk_history(reader.store, head.commit)
+        story = [each for each in history if each.record.event not in {"start", "end"}]
+        for entry in _entries(inner, story):
+            is_inner = entry.title.startswith("Branch ")
+            yield entry if is_inner else entry._replace(title=f"{name}, {entry.title}")
+
 
 def _entries(reader: _Reader, story: list[Snapshot]) -> Iterator[ThreadEntry]:
     """Yield the entries of *story* (newest first), oldest first; *story* is emptied."""
@@ -129,6 +162,8 @@ def _entries(reader: _Reader, story: list[Snapshot]) -> Iterator[ThreadEntry]:
         entry = _entry(reader, snapshot)
         is_back = snapshot.commit.oid in taken_back
         yield entry._replace(title=f"{entry.title} (taken back)") if is_back else entry
+        if snapshot.record.event == "split":
+            yield from _branch_entries(reader, snapshot, reader.around)
 
 
 def _taken_back(story: list[Snapshot]) -> Iterator[Oid]:
@@ -152,6 +187,8 @@ def _entry(reader: _Reader, snapshot: Snapshot) -> ThreadEntry:
     if event in CONTROL_EVENTS:
         return describe_control(snapshot, reader.tip, reader.commands, facts=facts)
     said = snapshot.subject.partition(": ")[2]
+    if event == "split":
+        return ThreadEntry(title=f"Split: {said}", facts=facts[:1])
     title = _capital(f"forked {said}" if event == "fork" else said or event)
     return ThreadEntry(title=title, facts=facts, text=snapshot.body)
 
@@ -167,6 +204,8 @@ def _step(reader: _Reader, snapshot: Snapshot) -> ThreadEntry:
     log = f"Its log:\n\n{fence_text(log)}" if log else ""
     # A subject that is only the meta is left out: the meta follows.
     title = "" if not said or said.startswith("{") else f": {said}"
+    if snapshot.record.event == "join":
+        return _join(snapshot, step, content)
     return ThreadEntry(
         title=f"{snapshot.record.depth}. {payload['role']}{title}",
         facts=(
@@ -180,6 +219,18 @@ def _step(reader: _Reader, snapshot: Snapshot) -> ThreadEntry:
         ),
         meta=payload["meta"],
         text="\n\n".join(part for part in (content, note, log) if part),
+    )
+
+
+def _join(snapshot: Snapshot, step: Node, content: str) -> ThreadEntry:
+    """Describe a join: its branches have told the rest, but for the result of a whole workflow."""
+    meta = step.payload["meta"]
+    is_of_branches = isinstance(meta, dict) and set(meta) == {"branches"}
+    return ThreadEntry(
+        title=f"{snapshot.record.depth}. {snapshot.subject.partition(': ')[2]}",
+        facts=(render_time(step.timestamp), f"`{step.hash}`"),
+        meta=None if is_of_branches else meta,
+        text=content,
     )
 
 

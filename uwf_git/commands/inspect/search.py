@@ -1,7 +1,8 @@
 """`uwf search`: find a pattern in the prompts, metas and contents of threads, newest thread first.
 
 A step that forks share is searched once, and listed under the thread that took it, or, if that is
-not searched, under its newest fork. A damaged thread is one row that says so.
+not searched, under its newest fork. A step of a branch is listed under the branch alone. A damaged
+thread is one row that says so.
 """
 
 import re
@@ -115,6 +116,8 @@ class _Search:
         role = None if node.type == START else check_type(node, STEP).payload["role"]
         if self._request.role not in {None, role}:
             return
+        if _is_told_elsewhere(node):
+            return
         for field, text in _texts(node, tip):
             found = find_in(self._request.pattern, text, self._request.secrets)
             if found is not None:
@@ -126,6 +129,14 @@ class _Search:
                     "excerpt": found.excerpt,
                     "hits": found.hits,
                 }
+
+
+def _is_told_elsewhere(node: Node) -> bool:
+    """Check for a node that only repeats.
+
+    A branch has the prompt of its parent thread; a join has what the branches said last.
+    """
+    return ("entry" if node.type == START else "branches") in node.payload
 
 
 def _texts(node: Node, tip: Snapshot) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,6 @@ from uwf_git.commands.inspect.step_view import (
     view_attempt,
     view_error,
     view_step,
-    view_steps,
 )
 from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.next_move import NextMove, find_next_move, find_steered
@@ -134,6 +133,8 @@ def _view_moment(
     document |= _view_now(store, snapshot, present, running)
     document |= _view_family(store, snapshot, present)
     document |= _view_steps(store, snapshot, newest, full=full)
+    if full and "branches" in document:
+        _add_branches_steps(store, document["branches"])
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
     return document, move
 
@@ -147,8 +148,18 @@ def _view_divergence(store: Store, thread: ThreadId, snapshot: Snapshot) -> dict
 
 def _view_steps(store: Store, snapshot: Snapshot, newest: Node, *, full: bool) -> dict[str, Any]:
     if full:
-        return {"steps": _view_all_steps(store, snapshot)}
+        from uwf_git.commands.inspect.all_steps import (  # noqa: PLC0415 (only the long form)
+            view_all_steps,
+        )
+
+        return {"steps": view_all_steps(store, snapshot)}
     return {"step": view_step(snapshot, newest) if snapshot.record.depth else None}
+
+
+def _add_branches_steps(store: Store, branches: list[dict[str, Any]]) -> None:
+    from uwf_git.commands.inspect.all_steps import add_steps  # noqa: PLC0415 (only the long form)
+
+    add_steps(store, branches)
 
 
 def _view_family(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
@@ -168,17 +179,6 @@ def _view_family(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
         view["branchOf"] = trunk
     held = find_held_by(store, snapshot, branches) if branches or trunk is not None else []
     return {**view, "heldBy": held} if held else view
-
-
-def _view_all_steps(store: Store, snapshot: Snapshot) -> list[dict[str, Any]]:
-    from uwf_git.commands.inspect.failed_attempts import (  # noqa: PLC0415 (only the long form counts them)
-        count_all_failed_attempts,
-    )
-
-    failed = count_all_failed_attempts(store, snapshot.commit.oid)
-    return [
-        {**view, "failedAttempts": failed.get(view["hash"], 0)} for view in view_steps(snapshot)
-    ]
 
 
 def _view_position(snapshot: Snapshot, move: NextMove, running: "Running | None") -> dict[str, Any]:

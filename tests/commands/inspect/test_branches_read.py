@@ -1,0 +1,135 @@
+"""Threads that have split, as text, in full, and searched."""
+
+import re
+from typing import Any
+
+from commands.inspect.test_branches import fail_reviewer, split_of
+from commands.inspect.test_context_of_flows import NESTED, branch_of
+from commands.step.test_flows import CHECKS, ITEMS, drive, script
+from commands.world import World
+
+from uwf_git.commands.inspect.read import render_thread
+from uwf_git.commands.inspect.search import SearchRequest, search_threads
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.model.thread_id import ThreadId
+
+ANSWERS = {
+    "coder": "x = 1",
+    "reviewer": "fine",
+    "builder": "built",
+    "tester": "passed",
+    "closer": "bye",
+}
+
+
+def headings(world: World, thread: ThreadId) -> list[str]:
+    text = "".join(render_thread(world.store, thread))
+    return [line[3:] for line in text.splitlines() if line.startswith("## ")]
+
+
+def test_read_tells_branches_between_their_split_and_their_join(world: World) -> None:
+    thread = world.begun(CHECKS)
+    drive(world, thread, script(**ANSWERS))
+
+    assert headings(world, thread) == [
+        "1. coder: x = 1",
+        "Split: checks into 2",
+        "Branch 0 reviewer, 1. reviewer: fine",
+        "Branch 1 testing, 1. builder: built",
+        "Branch 1 testing, 2. tester: passed",
+        "2. checks: 2 completed",
+        "3. closer: bye",
+        "Completed after 3 steps",
+    ]
+    assert headings(world, branch_of_ended(world, thread, 1)) == [
+        "1. builder: built",
+        "2. tester: passed",
+        "Completed after 2 steps",
+    ]
+
+
+def branch_of_ended(world: World, thread: ThreadId, number: int) -> ThreadId:
+    row = show_thread(world.store, thread, full=True)["steps"][1]["branches"][number]
+    found: ThreadId = row["thread"]
+    return found
+
+
+def test_read_tells_branches_of_branches_and_what_failed(world: World) -> None:
+    thread = split_of(world, NESTED)
+    drive(world, thread, script(reader="read", one={"a": 1}, other={"b": 1}))
+    told = headings(world, thread)
+    assert "Branch 1 each, 1. reader: read" in told
+    assert [each.partition(",")[0] for each in told if each.startswith("Branch 1")] == [
+        "Branch 1 each",
+        "Branch 1 each",
+        "Branch 1.0 one",
+        "Branch 1.1 other",
+        "Branch 1 each",
+    ]
+
+    other = split_of(world)
+    world.step(other, fail_reviewer)
+    assert headings(world, other)[2] == "Branch 0 reviewer, reviewer: attempt 1 failed"
+
+
+def test_read_of_a_branch_says_that_it_is_one(world: World) -> None:
+    thread = split_of(world)
+    world.step(thread, script())
+
+    text = "".join(render_thread(world.store, branch_of(world, thread, 0)))
+
+    assert f"a branch of thread `{thread}`" in text
+
+
+def test_show_full_has_the_steps_of_branches_inside_the_join(world: World) -> None:
+    thread = world.begun(CHECKS)
+    drive(world, thread, script(**ANSWERS))
+
+    steps = show_thread(world.store, thread, full=True)["steps"]
+
+    assert [step["role"] for step in steps] == ["coder", "checks", "closer"]
+    inside = [
+        (row["label"], row["status"], [step["role"] for step in row["steps"]])
+        for row in steps[1]["branches"]
+    ]
+    assert inside == [
+        ("reviewer", "completed", ["reviewer"]),
+        ("testing", "completed", ["builder", "tester"]),
+    ]
+
+
+def test_show_full_has_the_steps_of_branches_that_go_on(world: World) -> None:
+    thread = split_of(world, NESTED)
+    world.step(thread, script())
+    world.step(thread, script())
+    world.step(thread, script())
+
+    document = show_thread(world.store, thread, full=True)
+
+    first = document["branches"][0]
+    assert [step["role"] for step in first["steps"]][:1] == ["reader"]
+    assert "steps" not in show_thread(world.store, thread)["branches"][0]
+
+
+def found(world: World, pattern: str) -> list[tuple[Any, Any]]:
+    rows = search_threads(world.store, SearchRequest(re.compile(pattern)))
+    return sorted((row["role"] or "", row["field"]) for row in rows)
+
+
+def test_search_tells_a_step_once_and_a_prompt_once(world: World) -> None:
+    thread = world.begun(CHECKS)
+    drive(world, thread, script(**ANSWERS))
+
+    assert found(world, "Do it") == [("", "prompt")]
+    assert found(world, "fine|passed") == [("reviewer", "content"), ("tester", "content")]
+    assert found(world, "x = 1") == [("coder", "content")]
+
+
+def test_search_tells_a_step_of_a_fork_once_too(world: World) -> None:
+    thread = world.begun(ITEMS)
+    drive(world, thread, script(reader="one item", writer="all"))
+    fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id())
+
+    assert found(world, "one item") == [("reader", "content")] * 3
+    assert found(world, "Do it") == [("", "prompt")]

@@ -1,0 +1,62 @@
+"""Every step of a thread, and inside a join those of the branches that it joined."""
+
+from typing import Any
+
+from uwf_git.commands.inspect.failed_attempts import count_all_failed_attempts
+from uwf_git.commands.inspect.step_view import view_steps
+from uwf_git.commands.split.ending import label_branch, read_at
+from uwf_git.commands.split.plan import find_container
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+
+def view_all_steps(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
+    """Return the documents of all steps of the thread at *tip*, oldest first.
+
+    Each has the number of attempts that failed before it; a join has its ``branches``.
+
+    Raises:
+        StoreDamaged: one of them cannot be read.
+    """
+    failed = count_all_failed_attempts(store, tip.commit.oid)
+    joins = _find_joins(store, tip)
+    steps: list[dict[str, Any]] = []
+    for view in view_steps(tip):
+        step = {**view, "failedAttempts": failed.get(view["hash"], 0)}
+        if view["hash"] in joins:
+            step["branches"] = _view_joined(store, joins[view["hash"]])
+        steps.append(step)
+    return steps
+
+
+def add_steps(store: Store, rows: list[dict[str, Any]]) -> None:
+    """Add to each row of ``view_branches`` the steps of that branch, and of its own branches."""
+    for row in rows:
+        head = find_head(store, row["thread"])
+        if head is not None and row["status"] != "damaged":
+            row["steps"] = view_all_steps(store, read_snapshot(store, head.commit))
+        add_steps(store, row.get("branches", []))
+
+
+def _find_joins(store: Store, tip: Snapshot) -> dict[NodeHash, Snapshot]:
+    history = walk_history(store, tip.commit.oid, through_forks=True)
+    return {each.record.node: each for each in history if each.record.event == "join"}
+
+
+def _view_joined(store: Store, join: Snapshot) -> list[dict[str, Any]]:
+    before, *tips = (read_at(join.objects, oid) for oid in join.commit.parents)
+    container = find_container(before, join.record.at or "")
+    return [
+        {
+            "number": number,
+            "label": label_branch(container, number),
+            "thread": tip.record.thread,
+            "status": tip.record.status,
+            "depth": tip.record.depth,
+            "steps": view_all_steps(store, tip),
+        }
+        for number, tip in enumerate(tips)
+    ]
