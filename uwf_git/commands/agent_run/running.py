@@ -11,6 +11,7 @@ from uwf_git.agents.run_files import find_run_start_ms
 from uwf_git.agents.stop_run import find_group
 from uwf_git.commands.agent_run.activity import RUNNING, list_possibly_active
 from uwf_git.commands.agent_run.runs import find_player
+from uwf_git.commands.split.family import Family
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.processes import read_process_start
@@ -76,15 +77,33 @@ def is_at_work(store: Store, thread: ThreadId) -> bool:
     return bool(is_locked) or _find_agent(store, thread) is not None
 
 
-def list_running(store: Store) -> list[Running]:
-    """List the threads of *store* that are being worked on, newest first."""
-    found = (find_running(store, thread) for thread in list_possibly_active(store))
+def is_any_at_work(store: Store, family: Family) -> bool:
+    """Return whether a step, driver or agent is at work on a thread or a branch of it."""
+    # The thread first, which costs least.
+    if is_at_work(store, family.root):
+        return True
+    return any(is_at_work(store, each) for each in list_possibly_active(store) if each in family)
+
+
+def list_running(store: Store, root: ThreadId | None = None) -> list[Running]:
+    """List the threads of *store* that are being worked on, newest first.
+
+    With *root* only that thread and its branches.
+    """
+    family = None if root is None else Family(store, root)
+    threads = list_possibly_active(store)
+    found = (find_running(store, each) for each in threads if family is None or each in family)
     return [running for running in found if running is not None]
 
 
-def running_rows(store: Store, *, now_ms: int) -> list[dict[str, Any]]:
-    """Return the rows of `uwf ps`, one for each thread that is being worked on."""
-    return [_row(store, running, now_ms) for running in list_running(store)]
+def running_rows(
+    store: Store, *, now_ms: int, root: ThreadId | None = None
+) -> list[dict[str, Any]]:
+    """Return the rows of `uwf ps`, one for each thread that is being worked on.
+
+    With *root* only those of that thread and its branches.
+    """
+    return [_row(store, running, now_ms) for running in list_running(store, root)]
 
 
 def show_status(status: str, running: Running | None) -> str:
@@ -133,6 +152,7 @@ def _pid(told: dict[str, Any]) -> int | None:
 def _row(store: Store, running: Running, now_ms: int) -> dict[str, Any]:
     snapshot = _find_snapshot(store, running.thread)
     record = None if snapshot is None else snapshot.record
+    parent = None if record is None else record.parent_thread
     return {
         "thread": running.thread,
         "status": None if record is None else show_status(record.status, running),
@@ -145,4 +165,5 @@ def _row(store: Store, running: Running, now_ms: int) -> dict[str, Any]:
         "since": running.since,
         "elapsedMs": None if running.since is None else max(0, now_ms - running.since),
         "driven": running.is_driven,
+        **({} if parent is None else {"parentThread": parent}),
     }

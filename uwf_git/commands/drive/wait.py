@@ -1,6 +1,7 @@
 """`uwf thread wait`: return when no process is at work on a thread any more.
 
-A look takes no lock, creates no file, and reads no object unless the thread is at rest.
+A look takes no lock, creates no file, and reads no object unless the thread is at rest, or another
+one is at work that may be a branch of it.
 """
 
 import time
@@ -8,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from uwf_git.commands.agent_run.inside import refuse_inside
-from uwf_git.commands.agent_run.running import is_at_work
+from uwf_git.commands.agent_run.running import is_any_at_work
+from uwf_git.commands.split.family import Family
 from uwf_git.errors import Conflict
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import Status, Waiting
@@ -72,7 +74,8 @@ def wait_for_threads(
     """Wait until no process is at work on any of the threads; pass each to *on_rest* as it rests.
 
     A driver is at work also while it sleeps until a limit ends, a paused thread while its last
-    step runs, and a thread whose engine was killed while its agent runs.
+    step runs, and a thread whose engine was killed while its agent runs. A process at work on a
+    branch is at work on the threads around it.
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: no thread is meant.
@@ -99,7 +102,7 @@ def wait_for_threads(
 
 def _tell_rest(store: Store, thread: ThreadId, on_rest: Callable[[AtRest], None]) -> bool:
     # The locks first: once they are free, the record read below is final.
-    is_busy = is_at_work(store, thread)
+    is_busy = is_any_at_work(store, Family(store, thread))
     head = get_head(store, thread)
     if is_busy and not head.archived:
         return False

@@ -14,12 +14,14 @@ from typing import NamedTuple
 
 from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.run_files import STDERR
+from uwf_git.commands.agent_run.activity import list_possibly_active
 from uwf_git.commands.agent_run.mask import Secrets, read_secrets
-from uwf_git.commands.agent_run.running import is_at_work
+from uwf_git.commands.agent_run.running import is_any_at_work
 from uwf_git.commands.agent_run.runs import find_player
 from uwf_git.commands.inspect.growing_file import GrowingFile
 from uwf_git.commands.inspect.log_lines import CONTEXT_BYTES, LogLines
 from uwf_git.commands.inspect.step_view import get_text, view_attempt
+from uwf_git.commands.split.family import Family, list_present_descendants
 from uwf_git.engine.masking import find_secrets
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
@@ -28,7 +30,7 @@ from uwf_git.store.threads.history import find_turn_start, walk_history
 from uwf_git.store.threads.local_files import log_path
 from uwf_git.store.threads.lock import find_driver
 from uwf_git.store.threads.run_dir import RunDir, get_run_dir, has_runs
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 DRIVER = "background driver"
 
@@ -87,7 +89,7 @@ def follow_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
         busy_at = time.monotonic()
         while True:
             # Checked first: lines from before the check are read below.
-            is_over = not is_at_work(store, thread)
+            is_over = not is_any_at_work(store, tails.family)
             yield from tails.look()
             yield from tails.read_new()
             if not is_over:
@@ -110,7 +112,7 @@ class _Tail:
     def __init__(self, source: str, path: str, secrets: Secrets) -> None:
         self._source = source
         # An agent that writes more is stopped; one without an engine may go on without end.
-        most_bytes = None if source == DRIVER else DEFAULT_MAX_OUTPUT_BYTES
+        most_bytes = None if source.startswith(DRIVER) else DEFAULT_MAX_OUTPUT_BYTES
         self._file = GrowingFile(path, most_bytes=most_bytes)
         self._secrets = secrets
         self._lines = LogLines(secrets)
@@ -135,8 +137,9 @@ class _Tails:
     """The logs that a thread has."""
 
     def __init__(self, store: Store, thread: ThreadId, request: LogRequest) -> None:
-        self._store, self._thread, self._environ = store, thread, request.environ
-        sources = _find_sources(store, thread)
+        self._store, self._environ = store, request.environ
+        self.family = Family(store, thread)
+        sources = _find_sources(store, self.family)
         self._tails = {path: self._open(path, *source) for path, source in sources.items()}
         left = request.last
         if left is not None:
@@ -151,7 +154,7 @@ class _Tails:
 
     def look(self) -> Iterator[LogPiece]:
         """Open new logs; yield the last lines of removed ones."""
-        sources = _find_sources(self._store, self._thread)
+        sources = _find_sources(self._store, self.family)
         for path in [path for path in self._tails if path not in sources]:
             tail = self._tails.pop(path)
             # It was removed, but is still open.
@@ -180,14 +183,32 @@ class _Tails:
             tail.close()
 
 
-def _find_sources(store: Store, thread: ThreadId) -> dict[str, tuple[str, RunDir | None]]:
-    """Return the name of each existing log, and the run that it is of, by path."""
+def _find_sources(store: Store, family: Family) -> dict[str, tuple[str, RunDir | None]]:
+    """Return the name of each existing log, and the run that it is of, by path.
+
+    The logs of branches are named after their threads.
+    """
+    log = log_path(store, family.root)
+    sources = _find_own_sources(store, family.root, log)
+    branches = (each for each in list_possibly_active(store) if each in family)
+    for branch in sorted(branches):
+        if branch == family.root:
+            continue
+        for path, (name, run) in _find_own_sources(store, branch, log).items():
+            sources[path] = (f"{name}, branch {branch}", run)
+    return sources
+
+
+def _find_own_sources(
+    store: Store, thread: ThreadId, log_of_root: str
+) -> dict[str, tuple[str, RunDir | None]]:
     sources: dict[str, tuple[str, RunDir | None]] = {}
     log = log_path(store, thread)
     if os.path.exists(log):
         sources[log] = (DRIVER, None)
     run = find_run_dir(store, thread)
-    if run is not None and not _is_logged(store, thread, log):
+    is_logged = any(_is_logged(store, thread, each) for each in {log, log_of_root})
+    if run is not None and not is_logged:
         role, agent = find_player(run)
         sources[os.path.join(run.path, STDERR)] = (f"{role} ({agent})", run)
     return sources
@@ -217,12 +238,23 @@ def _is_logged(store: Store, thread: ThreadId, log: str) -> bool:
 
 
 def _patience_s(store: Store, thread: ThreadId) -> float:
-    return _PATIENCE_S if find_status(store, thread) == "ready" else 0
+    return _PATIENCE_S if find_status(store, thread) in {"ready", "split"} else 0
 
 
 def _read_last_log(store: Store, thread: ThreadId, request: LogRequest) -> Iterator[LogPiece]:
-    """Yield the newest log that a failed attempt or a step keeps."""
-    for snapshot in walk_history(store, get_head(store, thread).commit):
+    """Yield the newest log that a failed attempt or a step keeps, also one of a branch."""
+    threads = [thread, *list_present_descendants(store, thread)]
+    tips = [read_snapshot(store, get_head(store, each).commit) for each in threads]
+    for tip in sorted(tips, key=lambda each: each.commit.time_s, reverse=True):
+        where = "" if tip.record.thread == thread else f", branch {tip.record.thread}"
+        piece = _find_last_log(store, tip, request, where)
+        if piece is not None:
+            yield piece
+            return
+
+
+def _find_last_log(store: Store, tip: Snapshot, request: LogRequest, where: str) -> LogPiece | None:
+    for snapshot in walk_history(store, tip.commit.oid):
         record = snapshot.record
         if record.event == "attempt":
             view = view_attempt(snapshot, snapshot.get_present().last_attempt) or {}
@@ -238,5 +270,5 @@ def _read_last_log(store: Store, thread: ThreadId, request: LogRequest) -> Itera
         lines = LogLines(Secrets(find_secrets(request.environ)))
         shown = [*lines.add(log.encode()), *lines.end()]
         first = 0 if request.last is None else max(0, len(shown) - request.last)
-        yield LogPiece(source, shown[first:])
-        return
+        return LogPiece(source + where, shown[first:])
+    return None

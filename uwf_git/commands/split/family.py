@@ -70,7 +70,7 @@ class Family:
     """
 
     def __init__(self, store: Store, root: ThreadId) -> None:
-        self._store, self._root = store, root
+        self._store, self.root = store, root
         self._known: dict[ThreadId, bool] = {root: True}
         # The id of a branch has the date of its parent's newest commit; clocks differ.
         self._oldest_ms = read_time_ms(root) - _DAY_MS

@@ -1,0 +1,79 @@
+"""Who works on branches: `ps`, `wait` and `logs` of their parent."""
+
+from pathlib import Path
+
+import pytest
+from commands.drive.test_wait import Waits
+from commands.inspect.test_branches import split_of
+from commands.inspect.test_context_of_flows import branch_of
+from commands.step.test_flows import script
+from commands.turns import begin_turn
+from commands.world import World, fails
+
+from uwf_git.commands.agent_run.running import list_running, running_rows
+from uwf_git.commands.inspect.logs import LogRequest, read_logs
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.lock import lock_drive, lock_thread
+
+
+@pytest.fixture
+def thread(world: World) -> ThreadId:
+    thread = split_of(world)
+    world.step(thread, script())
+    return thread
+
+
+def test_ps_of_a_parent_has_its_branches(world: World, thread: ThreadId) -> None:
+    branch, other = branch_of(world, thread, 0), world.begun()
+
+    with lock_thread(world.store, branch, since_ms=0), lock_drive(world.store, other, since_ms=0):
+        rows = {row["thread"]: row for row in running_rows(world.store, now_ms=1)}
+        inside = [each.thread for each in list_running(world.store, thread)]
+
+    assert set(rows) == {branch, other}
+    assert rows[branch]["parentThread"] == thread
+    assert "parentThread" not in rows[other]
+    assert inside == [branch]
+
+
+def test_parent_is_waited_for_while_a_branch_is_at_work(world: World, thread: ThreadId) -> None:
+    wait = Waits(world)
+    held = lock_thread(world.store, branch_of(world, thread, 1), since_ms=0)
+    held.__enter__()
+
+    def end() -> None:
+        if len(wait.slept) == 3:
+            held.__exit__(None, None, None)
+
+    wait.while_asleep = end
+
+    assert [each.status for each in wait(thread)] == ["split"]
+    assert len(wait.slept) == 3
+
+
+def test_logs_of_a_parent_have_those_of_agents_in_its_branches(
+    world: World, thread: ThreadId
+) -> None:
+    branch = branch_of(world, thread, 1)
+    base = begin_turn(world, branch, role="tester")
+    Path(world.store.local_path("run", branch, base), "stderr").write_text("testing\n")
+
+    pieces = [piece for piece in read_logs(world.store, LogRequest(thread)) if piece.lines]
+
+    assert [(piece.source, piece.lines) for piece in pieces] == [
+        (f"tester (nobody), branch {branch}", ["testing"])
+    ]
+
+
+def test_logs_of_a_parent_at_rest_are_those_of_the_branch_that_failed(
+    world: World, thread: ThreadId
+) -> None:
+    world.step(thread, fails(stderr=b"out of luck\n"))
+    branch = branch_of(world, thread, 1)
+
+    (piece,) = read_logs(world.store, LogRequest(thread))
+
+    assert (piece.source, piece.lines) == (
+        f"tester, attempt 1, failed, branch {branch}",
+        ["out of luck"],
+    )
