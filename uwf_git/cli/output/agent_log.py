@@ -1,13 +1,14 @@
 """Forward what an agent prints to standard error while it runs.
 
 Nothing in it can move the cursor: colours are removed, other controls are escaped. Lines of its two
-outputs do not mix, and later output begins on a line of its own.
+outputs do not mix, nor those of agents that work at once; later output begins on a line of its own.
 """
 
 import codecs
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import NamedTuple
 
 from uwf_git.cli.output.visible import visible_block
@@ -35,26 +36,36 @@ def forwarded_log() -> Iterator[Forward]:
 
 
 @contextmanager
-def forwarded_output() -> Iterator[Forwarded]:
-    """Return functions that print an agent's log, and its reply."""
-    lines = _Lines()
-    stderr, stdout = _Stream(lines), _Stream(lines)
+def forwarded_output(lines: "Lines | None" = None, *, name: str = "") -> Iterator[Forwarded]:
+    """Return functions that print an agent's log, and its reply.
+
+    Agents that work at once share *lines*; each of their lines begins with the *name* of its agent.
+    """
+    lines = lines or Lines()
+    stderr, stdout = _Stream(lines, name), _Stream(lines, name)
     try:
         yield Forwarded(stderr.forward, stdout.forward)
     finally:
         stderr.end()
         stdout.end()
-        lines.begin(None)
+        lines.end(stderr, stdout)
 
 
-class _Lines:
-    """Standard error, where lines of two streams must not mix."""
+class Lines:
+    """Standard error, where lines of several streams must not mix."""
 
     def __init__(self) -> None:
         self.writer: _Stream | None = None
         self.is_open = False
+        self._lock = Lock()
 
-    def begin(self, writer: "_Stream | None") -> None:
+    def end(self, *writers: "_Stream") -> None:
+        """End an unfinished line of *writers*; without any, of whoever writes."""
+        with self._lock:
+            if not writers or self.writer in writers:
+                self._begin(None)
+
+    def _begin(self, writer: "_Stream | None") -> None:
         """Switch to *writer*; end an unfinished line of another one."""
         if self.is_open and self.writer is not writer:
             write_stderr("\n")
@@ -63,17 +74,19 @@ class _Lines:
 
     def write(self, writer: "_Stream", text: str) -> None:
         """Write *text* for *writer*."""
-        if text:
-            self.begin(writer)
-            write_stderr(text)
+        if not text:
+            return
+        with self._lock:
+            self._begin(writer)
+            write_stderr(writer.named(text, is_begun=self.is_open))
             self.is_open = not text.endswith("\n")
 
 
 class _Stream:
     """One output of an agent, as text that is safe to show."""
 
-    def __init__(self, lines: _Lines) -> None:
-        self.lines = lines
+    def __init__(self, lines: Lines, name: str) -> None:
+        self.lines, self.name = lines, name
         self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.held = ""
 
@@ -84,6 +97,14 @@ class _Stream:
         end = begun.start() if begun else len(text) - text.endswith("\r")
         self.held = text[end:]
         self.lines.write(self, _plain(text[:end]))
+
+    def named(self, text: str, *, is_begun: bool) -> str:
+        """Return *text* with the name before each line that begins in it."""
+        if not self.name:
+            return text
+        lines = text.splitlines(keepends=True)
+        first = 1 if is_begun else 0
+        return "".join([*lines[:first], *(f"{self.name}: {line}" for line in lines[first:])])
 
     def end(self) -> None:
         """Print what was held back."""

@@ -4,6 +4,7 @@ It is redrawn only if it changed, never wraps, and is cleared before other outpu
 """
 
 import os
+from collections.abc import Sequence
 
 from uwf_git.cli.output.text_width import shorten
 from uwf_git.cli.output.visible import visible_line
@@ -28,6 +29,11 @@ class StatusLine:
         if line != self._shown:
             write_stderr(_CLEAR + line)
             self._shown = line
+
+    def show_all(self, texts: Sequence[str], *, gap: str) -> None:
+        """Show *texts* beside each other, each cut to its share of the width."""
+        width = max(1, (_columns() - 1 - len(gap) * (len(texts) - 1)) // len(texts))
+        self.show(gap.join(shorten(visible_line(text), width) for text in texts))
 
     def clear(self) -> None:
         """Clear the line; the next output begins at its start."""

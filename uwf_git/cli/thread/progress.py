@@ -1,7 +1,8 @@
 """Progress of a drive on standard error.
 
 A terminal gets a status line. Elsewhere only whole lines are written: one per step, and for a long
-step now and then one that shows it is still running.
+step now and then one that shows it is still running. Branches are stepped at once, in threads of
+Python; lines about one begin with its name.
 """
 
 import codecs
@@ -10,10 +11,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from threading import RLock
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.cli.app.follow_up import follow_up_noted
-from uwf_git.cli.output.agent_log import COLOUR, forwarded_output
+from uwf_git.cli.output.agent_log import COLOUR, Lines, forwarded_output
 from uwf_git.cli.output.render import note
 from uwf_git.cli.output.status_line import StatusLine
 from uwf_git.cli.output.text_width import shorten
@@ -21,9 +23,11 @@ from uwf_git.cli.output.visible import visible_line
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.drive.drive_thread import Watcher
+from uwf_git.commands.split.family import name_branch
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.model.thread import Waiting
+from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.time_text import render_duration, render_time
 from uwf_git.store.store import Store
 
@@ -42,8 +46,12 @@ _LONGEST_SILENCE_S = 600.0
 _LONGEST_SIGN = 200
 
 
+# Between those who are at work at once.
+_GAP = " | "
+
+
 class Progress:
-    """Prints the progress of a drive."""
+    """Prints the progress of a drive; several turns may be played at once."""
 
     def __init__(
         self, session: Session, store: Store, *, stream: bool = False, timestamps: bool = False
@@ -54,18 +62,35 @@ class Progress:
             session.stderr_is_tty and not stream and session.environ.get("TERM") != "dumb"
         )
         self._line = StatusLine()
-        self._since_ms = 0
+        self._lines = Lines()
+        self._lock = RLock()
+        self._names: dict[ThreadId, str] = {}
+        self._since_ms: dict[ThreadId, int] = {}
+        self._at_work: dict[ThreadId, Callable[[], str]] = {}
+        """What the status line says of each thread that an agent works on."""
 
     def tell(self, line: str) -> None:
         """Print a line."""
-        self._line.clear()
-        note(f"{self._time()} {line}" if self._timestamps else line)
+        with self._lock:
+            self._line.clear()
+            self._lines.end()
+            note(f"{self._time()} {line}" if self._timestamps else line)
+
+    def _name(self, thread: ThreadId) -> str:
+        """Return the name of a branch; "" of the thread that is driven."""
+        if thread not in self._names:
+            self._names[thread] = name_branch(self._store, thread)
+        return self._names[thread]
+
+    def _about(self, thread: ThreadId, line: str) -> str:
+        name = self._name(thread)
+        return f"{name}: {line}" if name else line
 
     def play(self, turn: Turn) -> Played:
         """Run the agent of a turn, and show its progress."""
-        self._since_ms = self._session.now_ms()
+        self._since_ms[turn.thread] = self._session.now_ms()
         if self._stream:
-            with forwarded_output() as output:
+            with forwarded_output(self._lines, name=self._name(turn.thread)) as output:
                 return agent_player(output.stderr, on_stdout=output.stdout)(turn)
         if agent_name(turn.agent.payload["command"]) == _ASKS_HERE:
             # The agent uses the terminal where the status line would be.
@@ -84,10 +109,11 @@ class Progress:
 
         def describe(seconds: int) -> str:
             said = f": {log.text}" if log.text else ""
-            return f"{turn.role}, {_elapsed(seconds)}, attempt {turn.attempt}{said}"
+            line = f"{turn.role}, {_elapsed(seconds)}, attempt {turn.attempt}{said}"
+            return self._about(turn.thread, line)
 
-        def draw() -> None:
-            self._line.show(describe((self._session.now_ms() - self._since_ms) // _MS))
+        def describe_now() -> str:
+            return describe((self._session.now_ms() - self._since_ms[turn.thread]) // _MS)
 
         def give_sign() -> None:
             seconds = signs.find_due()
@@ -97,22 +123,41 @@ class Progress:
         if not self._is_live:
             yield log.add, give_sign
             return
-        draw()
+        self._at_work[turn.thread] = describe_now
+        self._draw()
         try:
-            yield log.add, draw
+            yield log.add, self._draw
         finally:
-            self._line.clear()
+            with self._lock:
+                del self._at_work[turn.thread]
+                self._line.clear()
+
+    def _draw(self) -> None:
+        """Show all that are at work on one line, each as short as it has to be."""
+        with self._lock:
+            told = [describe() for describe in self._at_work.values()]
+            if len(told) == 1:
+                self._line.show(told[0])
+            elif told:
+                self._line.show_all(told, gap=_GAP)
 
     def _on_step(self, stepped: ThreadResult) -> None:
+        thread = stepped.thread
         if stepped.status == "waiting":
-            self.tell(f"{stepped.role} {stepped.said}")
+            self.tell(self._about(thread, f"{stepped.role} {stepped.said}"))
         elif stepped.role is not None:
-            seconds = (self._session.now_ms() - self._since_ms) / _MS
-            self.tell(f"step {stepped.depth} {stepped.role}: {stepped.said} ({seconds:.1f} s)")
+            seconds = (self._session.now_ms() - self._since_ms.get(thread, 0)) / _MS
+            step = f"step {stepped.depth} {stepped.role}: {stepped.said} ({seconds:.1f} s)"
+            self.tell(self._about(thread, step))
+        elif stepped.status == "split":
+            self.tell(self._about(thread, f"split: {stepped.said}"))
+        elif stepped.status == "ready":
+            self.tell(self._about(thread, f"step {stepped.depth} {stepped.said}"))
         follow_up_noted(self._store, self._session.environ)
 
     def _on_retry(self, failure: TurnFailed, seconds: float) -> None:
-        self.tell(f"{failure.message}; trying again in {seconds:g} s")
+        line = f"{failure.message}; trying again in {seconds:g} s"
+        self.tell(self._about(failure.facts["thread"], line))
         follow_up_noted(self._store, self._session.environ)
 
     def _on_wait(self, waiting: Waiting) -> None:

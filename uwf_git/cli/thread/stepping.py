@@ -7,17 +7,18 @@ from typing import Any, NamedTuple
 import click
 
 from uwf_git.cli.app.agent_option import agents_option
-from uwf_git.cli.output.agent_log import forwarded_log
+from uwf_git.cli.output.agent_log import Lines, forwarded_output
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.caller import terminal_caller
 from uwf_git.cli.session.interrupt_signals import sigterm_as_interrupt
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import stop_after, tell_stop
 from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.split.family import name_branch
 from uwf_git.commands.step.split_thread import BranchStep
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.store.store import Store
 
@@ -79,9 +80,16 @@ def step_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def take_step(session: Session, store: Store, thread: str, stepping: Stepping) -> None:
     """Take the next step of *thread*, and print its result."""
-    with sigterm_as_interrupt(), forwarded_log() as forward:
+    lines = Lines()
+
+    def play(turn: Turn) -> Played:
+        # Branches are stepped at once; each line of their agents begins with the branch.
+        name = name_branch(store, turn.thread)
+        with forwarded_output(lines, name=name) as forward:
+            return agent_player(forward.stderr)(turn)
+
+    with sigterm_as_interrupt():
         choice = Choice(stepping.agents, session.agent, stepping.trust)
-        play = agent_player(forward)
         request = StepRequest(thread, play, choice, stepping.workdir, stepping.jobs)
         stepped = step_thread(store, terminal_caller(session), request)
     emit_step(session, store, stepped, is_called=True)

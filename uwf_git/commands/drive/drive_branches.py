@@ -47,12 +47,18 @@ Returns ``Driven.stopped``.
 """
 
 
+OnJoin = Callable[[ThreadResult], None]
+"""Called when branches were joined, with the thread that had split."""
+
+
 class BranchDriver:
     """Drives the branches below one thread."""
 
-    def __init__(self, store: Store, caller: Caller, work: Work, *, jobs: int) -> None:
+    def __init__(
+        self, store: Store, caller: Caller, work: Work, *, jobs: int, on_join: OnJoin
+    ) -> None:
         self._store, self._caller, self._work = store, caller, work
-        self._jobs = jobs
+        self._jobs, self._on_join = jobs, on_join
         self._cancelled = threading.Event()
         self._is_closing = threading.Event()
         self._pending: dict[Future[str], ThreadId] = {}
@@ -133,7 +139,11 @@ class BranchDriver:
     def _try_join(self, pool: ThreadPoolExecutor, root: ThreadId, trunk: ThreadId) -> None:
         """Join the branches of *trunk* if all have ended, and let it go on."""
         with suppress(ThreadBusy):
-            if join_branches(self._store, self._caller, trunk) is not None and trunk != root:
+            joined = join_branches(self._store, self._caller, trunk)
+            if joined is None:
+                return
+            self._on_join(joined)
+            if trunk != root:
                 self._submit(pool, trunk)
 
     def _read(self, thread: ThreadId) -> Snapshot:
@@ -164,7 +174,11 @@ class _TreeDrive:
     def run(self) -> Driven | None:
         drive = self._drive
         driver = BranchDriver(
-            drive.store, drive.caller, self._drive_branch, jobs=drive.request.step.jobs
+            drive.store,
+            drive.caller,
+            self._drive_branch,
+            jobs=drive.request.step.jobs,
+            on_join=self._watcher().on_step,
         )
         stops = driver.run(drive.thread)
         if stops:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from uwf_git.commands.split.ending import read_at
+from uwf_git.commands.split.ending import label_branch, read_at
+from uwf_git.commands.split.plan import find_container
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread import Child
 from uwf_git.model.thread_id import ThreadId, read_time_ms
@@ -45,6 +46,32 @@ def find_trunk(snapshot: Snapshot) -> ThreadId | None:
     if parent is None or "parent" not in snapshot.get_start().payload:
         return None
     return parent
+
+
+def name_branch(store: Store, thread: ThreadId) -> str:
+    """Return the name of a branch for people, below the outermost thread: ``1.0 tester``.
+
+    The numbers of the branches around it come first; "" for a thread that is no branch of one that
+    is here and has split.
+    """
+    numbers: list[str] = []
+    label = ""
+    head = find_head(store, thread)
+    while head is not None:
+        trunk = find_trunk(read_snapshot(store, head.commit))
+        head = None if trunk is None else find_head(store, trunk)
+        if trunk is None or head is None:
+            break
+        tip = read_snapshot(store, head.commit)
+        places = {each.child.thread: each.number for each in list_branches(store, tip)}
+        if thread not in places:
+            break
+        numbers.append(str(places[thread]))
+        found = tip.get_present().split
+        if not label and found is not None:
+            label = label_branch(find_container(tip, found.at), places[thread])
+        thread = trunk
+    return f"{'.'.join(reversed(numbers))} {label}".strip()
 
 
 def list_present_descendants(store: Store, thread: ThreadId) -> Iterator[ThreadId]:

@@ -1,0 +1,93 @@
+"""Progress lines while several branches are at work."""
+
+import re
+import threading
+from pathlib import Path
+
+import pytest
+from cli.program import Uwf
+from cli.thread.test_progress import terminal
+
+from uwf_git.cli.output.agent_log import Lines, forwarded_output
+
+__all__ = ["terminal"]
+
+FLOW = """\
+name: both
+description: Two at once.
+root:
+  type: parallel
+  name: checks
+  nodes:
+    - {type: agent, agentId: reviewer}
+    - {type: agent, agentId: tester}
+"""
+
+# Each waits until the other has begun, so that both are at work at once.
+AGENT = """
+touch "begun.$UWF_ROLE"
+until [ -e begun.reviewer ] && [ -e begun.tester ]; do sleep 0.01; done
+echo "thinking" >&2
+sleep 0.3
+echo "{\\"meta\\": {\\"$UWF_ROLE\\": 1}, \\"content\\": \\"$UWF_ROLE is content\\"}"
+"""
+
+
+def run(uwf: Uwf, *words: str) -> str:
+    Path(uwf.place, "both.yaml").write_text(FLOW)
+    agent = uwf.agent(AGENT)
+    ran = uwf("run", str(Path(uwf.place, "both.yaml")), "-p", "x", "--agent", agent, *words)
+    assert ran.status == 0, ran.err
+    return ran.err
+
+
+def test_lines_say_which_branch_a_step_is_of(uwf: Uwf) -> None:
+    told = run(uwf)
+
+    lines = [re.sub(r" \(\d+\.\d s\)", "", line) for line in told.splitlines()]
+    assert lines[1] == "split: checks into 2"
+    assert sorted(lines[2:4]) == [
+        "0 reviewer: step 1 reviewer: reviewer is content",
+        "1 tester: step 1 tester: tester is content",
+    ]
+    assert lines[4] == "step 1 checks: 2 completed"
+
+
+def test_streamed_lines_say_which_branch_they_are_of(uwf: Uwf) -> None:
+    told = run(uwf, "--stream").splitlines()
+
+    assert "0 reviewer: thinking" in told
+    assert "1 tester: thinking" in told
+
+
+def test_status_line_has_all_that_are_at_work(terminal: Uwf) -> None:
+    told = run(terminal)
+
+    both = re.findall(r"\x1b\[2K([^\r\n]* \| [^\r\n]*)", told)
+    assert any(
+        {part.partition(":")[0] for part in line.split(" | ")} == {"0 reviewer", "1 tester"}
+        for line in both
+    )
+    assert all(len(line) < 80 for line in both)
+    # Nothing is left of it below the lines that stay.
+    assert re.search(r"\r\x1b\[2K[01] \w+: step 1 ", told)
+
+
+def test_lines_of_agents_at_once_do_not_mix(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Lines()
+
+    def write(name: str) -> None:
+        with forwarded_output(lines, name=name) as output:
+            for _count in range(200):
+                output.stderr(b"one ")
+                output.stderr(b"line\n")
+
+    writers = [threading.Thread(target=write, args=(name,)) for name in "ab"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+    told = capsys.readouterr().err.splitlines()
+    assert {line.partition(": ")[0] for line in told} == {"a", "b"}
+    assert {line.partition(": ")[2] for line in told} <= {"one line", "one ", "line"}
