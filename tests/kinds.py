@@ -33,6 +33,7 @@ FILES = {
         "*/test_hub_races.py",
         "*/test_unite_races.py",
         "*/test_background_crowd.py",
+        "*/test_branches_crowd.py",
         "*/test_stop_agent.py",
         "*/test_max_running.py",
         "interop/test_hostile_*",

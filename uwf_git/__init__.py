@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from uwf_git.library.outcomes import BackgroundRun, TaskRun, TaskStep
     from uwf_git.library.players import PlayerResult
     from uwf_git.library.runtime import TaskFilter, TaskRuntime
-    from uwf_git.library.status import TaskStatus, TaskWaiting
+    from uwf_git.library.status import TaskBranch, TaskStatus, TaskWaiting
 
 __all__ = [
     "AgentContext",
@@ -50,6 +50,7 @@ __all__ = [
     "Refused",
     "StoreDamaged",
     "StoreFailed",
+    "TaskBranch",
     "TaskEvent",
     "TaskFilter",
     "TaskHandle",
@@ -78,7 +79,7 @@ _HOMES = {
     "uwf_git.library.outcomes": ("BackgroundRun", "TaskRun", "TaskStep"),
     "uwf_git.library.players": ("PlayerResult",),
     "uwf_git.library.runtime": ("TaskFilter", "TaskRuntime"),
-    "uwf_git.library.status": ("TaskStatus", "TaskWaiting"),
+    "uwf_git.library.status": ("TaskBranch", "TaskStatus", "TaskWaiting"),
 }
 
 

@@ -28,11 +28,14 @@ class TaskEvent:
 
     type: EventType
     task_id: str
+    parent_task_id: str | None
+    """The task whose agent started this one, or of which it is a branch."""
+
     timestamp: int
     """Milliseconds since 1970."""
 
     payload: Mapping[str, Any]
-    """``nodeId``, ``nodeName``, ``iteration``, ``error``, ``state``: those that apply."""
+    """``nodeId``, ``nodeName``, ``iteration``, ``error``, ``state``, ``branches``: what applies."""
 
     document: Mapping[str, Any]
     """The whole event, as `uwf events` prints it."""
@@ -87,6 +90,7 @@ def _build_event(event: dict[str, Any]) -> TaskEvent:
         id=event["id"],
         type=event["type"],
         task_id=event["taskId"],
+        parent_task_id=event.get("parentTaskId"),
         timestamp=event["timestamp"],
         payload=event["payload"],
         document=MappingProxyType(event),

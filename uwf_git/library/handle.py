@@ -19,7 +19,12 @@ from uwf_git.commands.control.retry import retry_thread
 from uwf_git.commands.drive.drive_thread import DriveRequest, drive_thread
 from uwf_git.commands.drive.wait import WaitRequest, wait_for_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.step.step_thread import StepRequest, TurnInterrupted, step_thread
+from uwf_git.commands.step.step_thread import (
+    DEFAULT_JOBS,
+    StepRequest,
+    TurnInterrupted,
+    step_thread,
+)
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.library.arguments import check_arguments, check_number
 from uwf_git.library.background import start_background
@@ -86,17 +91,17 @@ class TaskHandle:
 
     @property
     def current_node(self) -> str | None:
-        """The role at work, or whose turn it is; None if no role is left."""
+        """The role or node at work, or whose turn it is; None if none is left."""
         return self.query().current_node
 
     @property
     def current_iteration(self) -> int | None:
-        """Which turn of that role this is, from 1."""
+        """Which turn of that role this is, or which pass of the loop around the node, from 1."""
         return self.query().current_iteration
 
     @property
     def last_node(self) -> str | None:
-        """The role that took the newest step; None before the first."""
+        """The role or node of the newest step; None before the first."""
         return self.query().last_node
 
     @property
@@ -135,8 +140,9 @@ class TaskHandle:
         agent: AgentsByRole | str | None = None,
         workdir: str | os.PathLike[str] | None = None,
         trust: bool = False,
+        jobs: int = DEFAULT_JOBS,
     ) -> TaskStep:
-        """Take the next step.
+        """Take the next step; of a task that has split, one of each branch, *jobs* at a time.
 
         *agent* plays this step: a command, or as the *agents* of ``start`` for the role whose turn
         it is. *workdir* is where agents run from now
@@ -150,9 +156,11 @@ class TaskHandle:
             Conflict: another process works on the task.
             KeyboardInterrupt: Ctrl-C; the attempt is recorded.
         """
+        check_number("TaskHandle.step(jobs=…)", jobs, least=1)
+        where = None if workdir is None else os.fspath(workdir)
         with self._stepping() as (store, player):
-            request = StepRequest(self.task_id, player.play, self._choice(agent, trust=trust))
-            request = request._replace(workdir=None if workdir is None else os.fspath(workdir))
+            choice = self._choice(agent, trust=trust)
+            request = StepRequest(self.task_id, player.play, choice, where, jobs)
             return build_task_step(store, step_thread(store, self._place.caller, request))
 
     def run(  # noqa: PLR0913 (the options of `uwf thread run`; all are keyword-only)
@@ -164,14 +172,18 @@ class TaskHandle:
         agent: AgentsByRole | str | None = None,
         trust: bool = False,
         on_step: OnStep | None = None,
+        jobs: int = DEFAULT_JOBS,
     ) -> TaskRun:
         """Take steps until there is a reason to stop, and return it.
 
         The run stops at the end, at a person's turn, when the task is paused or cancelled, when an
         agent has used up its retries, at a limit, after *max_steps*, and after a step of the role
         *until*. With *wait* it sleeps until the usage limits that agents hit are over. *on_step*
-        is called after each step, in this Python thread; an exception from it ends the run.
+        is called after each step, one call at a time; an exception from it ends the run.
         *agent* plays this run: a command, or as the *agents* of ``start``.
+
+        At most *jobs* branches are at work at once, each in a Python thread of its own, in which
+        its players and *on_step* are called.
 
         Raises:
             Refused: no step can be taken, or there is no role *until*.
@@ -179,8 +191,10 @@ class TaskHandle:
             KeyboardInterrupt: Ctrl-C; the attempt is recorded, and another run continues.
         """
         check_number("TaskHandle.run(max_steps=…)", max_steps, least=1)
+        check_number("TaskHandle.run(jobs=…)", jobs, least=1)
         with self._stepping() as (store, player):
-            request = StepRequest(self.task_id, player.play, self._choice(agent, trust=trust))
+            choice = self._choice(agent, trust=trust)
+            request = StepRequest(self.task_id, player.play, choice, jobs=jobs)
             driven = drive_thread(
                 store,
                 self._place.caller,
@@ -216,7 +230,7 @@ class TaskHandle:
         return self.query()
 
     def events(self, *, since: str | None = None, follow: bool = False) -> Iterator[TaskEvent]:
-        """Yield the events of the task after the event *since*, oldest first.
+        """Yield the events of the task and its branches after the event *since*, oldest first.
 
         With *follow*, wait for more until the task ends; without *since*, skip older events.
 

@@ -85,7 +85,7 @@ class RolePlayer:
         self._players, self._now_ms = players, now_ms
         self._play_command = agent_player(None)
         self.was_interrupted = False
-        """Whether Ctrl-C ended the newest turn, rather than a pause or a kill."""
+        """Whether Ctrl-C ended a turn, rather than a pause or a kill."""
 
     def play(self, turn: Turn) -> Played:
         """Play *turn*.
@@ -95,7 +95,8 @@ class RolePlayer:
         """
         played = self._play(turn)
         kind = (played.error or {}).get("kind")
-        self.was_interrupted = kind == "interrupted" and not played.is_stopped
+        # Never back to False: branches are played at once.
+        self.was_interrupted |= kind == "interrupted" and not played.is_stopped
         return played
 
     def _play(self, turn: Turn) -> Played:

@@ -13,6 +13,7 @@ from uwf_git.commands.admin.init import init_store
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.step.step_thread import DEFAULT_JOBS
 from uwf_git.library.arguments import WrongArgument, check_arguments, check_fields, check_number
 from uwf_git.library.events import EventQuery, TaskEvent, walk_events
 from uwf_git.library.handle import TaskHandle
@@ -66,7 +67,13 @@ class TaskFilter:
     """Only those that last changed before this time."""
 
     parent: str | None = None
-    """Only those that agents of this task started, ended ones as well."""
+    """Only its branches, and those that its agents started, ended ones as well."""
+
+    branches: bool = False
+    """Whether to list branches beside the tasks that have split into them.
+
+    With *statuses* or *parent* they are listed anyway.
+    """
 
     offset: int = 0
     limit: int | None = None
@@ -208,9 +215,11 @@ class TaskRuntime:
         until: str | None = None,
         max_steps: int | None = None,
         on_step: OnStep | None = None,
+        jobs: int = DEFAULT_JOBS,
     ) -> TaskRun:
         """Take steps of a task until there is a reason to stop; see ``TaskHandle.run``."""
-        return self.task(task_id).run(until=until, max_steps=max_steps, on_step=on_step)
+        task = self.task(task_id)
+        return task.run(until=until, max_steps=max_steps, on_step=on_step, jobs=jobs)
 
     def wait(self, task_id: str, timeout_s: float | None = None) -> TaskStatus:
         """Wait until no process works on a task; see ``TaskHandle.wait``."""
@@ -265,5 +274,6 @@ def build_list_request(wanted: TaskFilter) -> ListRequest:
         # More than any store has; islice takes no larger numbers.
         offset=min(wanted.offset, _MOST_ROWS),
         parent=wanted.parent,
+        branches=wanted.branches,
         limit=None if wanted.limit is None else min(wanted.limit, _MOST_ROWS),
     )

@@ -38,6 +38,30 @@ class _Later:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskBranch:
+    """A branch of a task: a task of its own, which ``TaskRuntime.task`` returns."""
+
+    task_id: str
+    number: int
+    """Its place among the branches, from 0."""
+
+    label: str
+    """The name of its node; of an item, that of the map."""
+
+    status: str
+    """As ``TaskStatus.status``; ``damaged`` if it cannot be read."""
+
+    depth: int
+    """How many steps it has taken."""
+
+    error: str | None
+    """Why its newest attempt failed, if no step has been taken since."""
+
+    branches: tuple["TaskBranch", ...]
+    """Its own, if it has split itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskStatus:
     """The status and state of a task at one moment.
 
@@ -55,14 +79,11 @@ class TaskStatus:
     task_status: str
     """The status in the words of seed 004: ``pending`` for ready, ``cancelled`` for killed."""
 
-    last_node: str | None
-    """The role that took the newest step; None before the first."""
-
     depth: int
     """How many steps there are."""
 
     parent_task_id: str | None
-    """The task whose agent started this one."""
+    """The task whose agent started this one, or of which this one is a branch."""
 
     head: str
     """The hash of the newest step."""
@@ -73,6 +94,8 @@ class TaskStatus:
     usage: Mapping[str, Any]
     """The usage that its agents reported, summed."""
 
+    _last_role: str | None = field(repr=False)
+    _has_place: bool = field(repr=False)
     _has_ended: bool = field(repr=False)
     _has_failed: bool = field(repr=False)
     _later: _Later = field(repr=False, compare=False)
@@ -88,13 +111,36 @@ class TaskStatus:
         return cast("str", self.document["prompt"])
 
     @property
+    def last_node(self) -> str | None:
+        """The role, or node, of the newest step; None before the first."""
+        return cast("str | None", self.document["lastNode"]) if self._has_place else self._last_role
+
+    @property
+    def is_branch(self) -> bool:
+        """Whether this is a branch of ``parent_task_id``."""
+        return self.parent_task_id is not None and "branchOf" in self.document
+
+    @property
+    def branches(self) -> tuple[TaskBranch, ...]:
+        """The branches that it has now; empty if it has none, or has joined them."""
+        return _read_branches(self.document.get("branches", []))
+
+    @property
+    def held_by(self) -> tuple[str, ...]:
+        """What keeps it from going on: failed or waiting branches, a task around it, a conflict."""
+        return tuple(map(_describe_held, self.document.get("heldBy", [])))
+
+    @property
     def current_node(self) -> str | None:
-        """The role at work, or whose turn it is; None if no role is left, or it is undecidable."""
+        """The role at work, or whose turn it is; None if no role is left, or it is undecidable.
+
+        In a workflow of containers the node: an agent's, or one that runs branches.
+        """
         return cast("str | None", self.document["currentNode"])
 
     @property
     def current_iteration(self) -> int | None:
-        """Which turn of that role this is, from 1."""
+        """Which turn of that role this is, from 1; in containers the pass of the loop around it."""
         return cast("int | None", self.document["currentIteration"])
 
     @property
@@ -149,7 +195,6 @@ def _build_status(place: Place, moment: Moment) -> TaskStatus:
         workflow=record.workflow,
         status=cast("TaskState", moment.status),
         task_status=TASK_WORDS.get(moment.status, moment.status),
-        last_node=None if present.role == START else present.role,
         depth=record.depth,
         parent_task_id=record.parent_thread,
         head=record.node,
@@ -157,7 +202,29 @@ def _build_status(place: Place, moment: Moment) -> TaskStatus:
         start_time=present.started_at,
         waiting=None if waiting is None else TaskWaiting(role=waiting.role, until=waiting.until),
         usage=present.usage,
+        _last_role=None if present.role == START else present.role,
+        _has_place=present.at is not None,
         _has_ended=record.status in ENDED,
         _has_failed=present.last_attempt is not None,
         _later=_Later(lambda: view_moment(place.open(), moment)),
     )
+
+
+def _read_branches(rows: list[dict[str, Any]]) -> tuple[TaskBranch, ...]:
+    return tuple(
+        TaskBranch(
+            task_id=row["thread"],
+            number=row["number"],
+            label=row["label"],
+            status=row["status"],
+            depth=row.get("depth", 0),
+            error=row.get("error"),
+            branches=_read_branches(row.get("branches", [])),
+        )
+        for row in rows
+    )
+
+
+def _describe_held(held: dict[str, Any]) -> str:
+    error = f": {held['error']}" if "error" in held else ""
+    return f"{held['thread']} {held['status']}{error}"
