@@ -199,3 +199,27 @@ def test_printed_reply_is_read_back(meta: dict[str, Any], content: str) -> None:
     reply = positional(json.dumps({"meta": meta, "content": content}))
 
     assert (reply.meta, reply.content) == (meta, content)
+
+
+@pytest.mark.parametrize(
+    ("stdout", "meta", "content"),
+    [
+        ("done\n", {}, "done"),
+        ('["a", "b"]\n', {}, '["a", "b"]'),
+        ("{no json}\n", {}, "{no json}"),
+        ("---\nnever closed", {}, "---\nnever closed"),
+        ('{"ok": true}\n', META, '{"ok": true}\n'),
+        ('{"meta": {"ok": true}, "content": "said"}', META, "said"),
+        ("---\nok: true\n---\nsaid", META, "said"),
+    ],
+)
+def test_a_free_agent_may_print_anything(stdout: str, meta: Any, content: str) -> None:
+    reply = parse_reply(stdout.encode(), protocol="positional", is_free=True)
+
+    assert (reply.meta, reply.content) == (meta, content)
+
+
+@pytest.mark.parametrize("stdout", ["", " \n", '{"meta": {}, "content": 7}'])
+def test_a_free_agent_prints_something_and_keeps_the_types(stdout: str) -> None:
+    with pytest.raises(BadReply):
+        parse_reply(stdout.encode(), protocol="positional", is_free=True)

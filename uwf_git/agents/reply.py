@@ -1,5 +1,7 @@
 """An agent's output read as its reply: an object, front matter with a text, or the bare meta.
 
+An agent of a flow that no role describes may print any text as well.
+
 The same bytes give the same reply, and what was parsed can stand in a node. The role's schema is
 checked elsewhere.
 """
@@ -14,7 +16,7 @@ from uwf_git.errors import AgentFailed
 from uwf_git.model.canonical import NotCanonical, canonical
 from uwf_git.model.yaml.plain import read_plain
 
-Form = Literal["object", "front-matter", "bare"]
+Form = Literal["object", "front-matter", "bare", "text"]
 BadReplyKind = Literal[
     "empty", "no-json", "bad-json", "not-an-object", "no-meta", "wrong-type", "bad-front-matter"
 ]
@@ -64,13 +66,16 @@ class AgentReply(NamedTuple):
     """How the agent kit found the meta."""
 
 
-def parse_reply(stdout: bytes, *, protocol: Protocol) -> AgentReply:
+def parse_reply(stdout: bytes, *, protocol: Protocol, is_free: bool = False) -> AgentReply:
     """Return an agent's output as its reply.
 
     In this order: one JSON object with a ``meta``; YAML front matter and a text; with the protocol
     ``flags``, an object that is the meta itself. There an object is of the first form only if it
     has no other keys than that form's, since a role's own field may be called meta. Elsewhere
     unknown keys are ignored: later agents may print more.
+
+    If the agent *is_free*, an object without a ``meta`` is the meta itself, and any other output
+    is a text, with an empty meta.
 
     Raises:
         BadReply
@@ -82,8 +87,19 @@ def parse_reply(stdout: bytes, *, protocol: Protocol) -> AgentReply:
     bare = text.strip(_AROUND)
     if not bare:
         raise BadReply("empty", "the agent printed nothing on stdout", "")
+    try:
+        return _read_any(bare, text, raw=raw, protocol=protocol, is_free=is_free)
+    except BadReply as error:
+        if not is_free or error.kind == "wrong-type":
+            raise
+    return AgentReply(meta={}, content=bare, form="text", raw=raw)
+
+
+def _read_any(
+    bare: str, text: str, *, raw: bytes | None, protocol: Protocol, is_free: bool
+) -> AgentReply:
     if bare.startswith("{"):
-        return _read_object(bare, text, raw=raw, protocol=protocol)
+        return _read_object(bare, text, raw=raw, protocol=protocol, is_free=is_free)
     try:
         front = split_front_matter(text)
     except FrontMatterUnclosed as error:
@@ -93,12 +109,15 @@ def parse_reply(stdout: bytes, *, protocol: Protocol) -> AgentReply:
     raise _bad_reply(bare)
 
 
-def _read_object(bare: str, text: str, *, raw: bytes | None, protocol: Protocol) -> AgentReply:
+def _read_object(
+    bare: str, text: str, *, raw: bytes | None, protocol: Protocol, is_free: bool
+) -> AgentReply:
     try:
         fields = parse_strict_json(bare)
     except BadJson as error:
         raise BadReply("bad-json", f"the agent's output is {error.message}", text) from error
-    if protocol == "flags" and not ("meta" in fields and fields.keys() <= _FIELDS):
+    is_bare = is_free and "meta" not in fields
+    if is_bare or (protocol == "flags" and not ("meta" in fields and fields.keys() <= _FIELDS)):
         return AgentReply(meta=fields, content=text, form="bare", raw=raw)
     if "meta" not in fields:
         keys = ", ".join(sorted(fields)) or "nothing"

@@ -131,7 +131,7 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
     except (ProgramMissing, SpawnFailed) as error:
         return _failed_to_start(turn, error)
     secrets = read_secrets(turn.run_dir, environ)
-    played = _read_run(run, turn.agent.payload.get("protocol", "positional"), secrets)
+    played = _read_run(run, turn, secrets)
     played = played._replace(left=read_step_dir(turn.run_dir.step_dir), env=_read_env(turn))
     return mask_played(_explain(turn, run, played), secrets)
 
@@ -266,13 +266,14 @@ def _timeout_s(turn: Turn) -> float | None:
     return min((each for each in limits if each is not None), default=None)
 
 
-def _read_run(run: AgentRun, protocol: Protocol, secrets: Secrets) -> Played:
+def _read_run(run: AgentRun, turn: Turn, secrets: Secrets) -> Played:
+    protocol: Protocol = turn.agent.payload.get("protocol", "positional")
     if run.outcome != "exited" or run.exit_code != 0:
         # A message may quote half of a secret, which could not be masked any more.
         masked = mask_run(run, secrets)
         return _failed(masked, run.outcome, _describe_end(masked), _last_hint(masked.stderr))
     try:
-        reply = parse_reply(run.stdout, protocol=protocol)
+        reply = parse_reply(run.stdout, protocol=protocol, is_free=turn.is_free)
     except BadReply as error:
         masked = mask_run(run, secrets)
         if masked.stdout != run.stdout:

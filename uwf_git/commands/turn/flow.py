@@ -14,7 +14,7 @@ from uwf_git.engine.flow_words import FlowWords
 from uwf_git.model.flow import Flow, FlowNode, parent
 from uwf_git.model.position import NotAPosition, Position, parse_position
 from uwf_git.model.thread import ThreadState
-from uwf_git.store.threads.definitions import get_workflow
+from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.snapshot import Snapshot
 
 _JSONATA = "jsonata"
@@ -44,6 +44,12 @@ class FlowPlace(NamedTuple):
             output=self.node.output,
             patch=step.get("state"),
         )
+
+    def takes_anything(self, snapshot: Snapshot) -> bool:
+        """Return whether the role of this agent asks for nothing, as one that no file describes."""
+        workflow = get_workflow(snapshot, snapshot.record.workflow)
+        role = get_role(snapshot, workflow.roles[self.node.agent])
+        return snapshot.get_node(role.output_schema).payload is True
 
     @property
     def retries(self) -> int | None:

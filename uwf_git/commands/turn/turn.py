@@ -51,6 +51,11 @@ class Turn(NamedTuple):
         return None if self.place is None else str(self.place.at)
 
     @property
+    def is_free(self) -> bool:
+        """Whether the agent may print any text: in a flow, where no schema says what."""
+        return self.place is not None and self.place.takes_anything(self.snapshot)
+
+    @property
     def timeout_s(self) -> float | None:
         """How long the agent may take, by its place or its own settings; None: no limit."""
         timeout_s = None if self.place is None else self.place.timeout_s

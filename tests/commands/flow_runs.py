@@ -1,0 +1,56 @@
+"""Run threads of flows in tests: scripted agents, drives, and which agent took which step."""
+
+from typing import Any
+
+from commands.world import World, replied
+
+from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
+from uwf_git.commands.step.step_thread import StepRequest
+from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
+from uwf_git.commands.verify.thread import check_thread
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.heads import get_head
+
+
+def script(**answers: Any) -> Player:
+    """Return a player that says for each role its answer, or the next of a list of answers.
+
+    A dash in a role's name is an underscore here. A text is content without a meta.
+    """
+
+    def play(turn: Turn) -> Played:
+        answer = answers.get(turn.role.replace("-", "_"), {})
+        if isinstance(answer, list):
+            answer = answer.pop(0)
+        return replied({}, answer) if isinstance(answer, str) else replied(answer)
+
+    return play
+
+
+def drive(
+    world: World, thread: ThreadId, play: Player, *, jobs: int = 1, **options: Any
+) -> tuple[Driven, list[str]]:
+    """Drive a thread until it stops.
+
+    Return why, and what was done in it and in its branches: the role of a step, and what a join
+    came to. A split is not listed.
+    """
+    roles: list[str] = []
+
+    def on_step(stepped: ThreadResult) -> None:
+        if stepped.role is not None or stepped.status == "ready":
+            roles.append(stepped.role or stepped.said)
+
+    def ignore(*_args: object) -> None:
+        return
+
+    request = DriveRequest(StepRequest(thread, play, jobs=jobs), **options)
+    watcher = Watcher(on_step, ignore, ignore)
+    return drive_thread(world.store, world.caller, request, watcher=watcher), roles
+
+
+def assert_sound(world: World, thread: ThreadId) -> None:
+    """Check that verify finds nothing in a thread and its branches."""
+    head = get_head(world.store, thread)
+    found = list(check_thread(world.store, thread, head.commit, archived=head.archived))
+    assert [each.message for each in found] == []

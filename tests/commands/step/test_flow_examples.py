@@ -1,0 +1,175 @@
+"""The six flows of seed 004, unchanged: which agents act, in which order, with which input."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from commands.flow_runs import assert_sound, drive, script
+from commands.world import World, replied
+
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.workflow.put import put_workflow
+from uwf_git.model.thread_id import ThreadId
+
+FLOWS = Path(__file__).parents[2] / "flows"
+
+
+def begin(world: World, name: str, **state: object) -> ThreadId:
+    """Put the file as it is, and start a thread without a prompt."""
+    path = FLOWS / f"{name}.yaml"
+    put_workflow(world.store, world.caller, path.read_bytes(), path=str(path))
+    request = StartRequest(name, None, ("nobody",), state=state or None)
+    return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+
+
+def test_level_1_is_a_loop_of_one_agent(world: World) -> None:
+    thread = begin(world, "level-1")
+
+    driven, roles = drive(world, thread, script(worker=[{}, {}, {"done": True}]))
+
+    assert driven.stopped == "end"
+    assert roles == ["worker"] * 3
+    assert_sound(world, thread)
+
+
+def test_level_1_goes_on_after_its_bound(world: World) -> None:
+    thread = begin(world, "level-1")
+
+    driven, roles = drive(world, thread, script())
+
+    assert (driven.stopped, roles) == ("end", ["worker"] * 5)
+
+
+def test_level_2_has_a_sequence_in_the_loop(world: World) -> None:
+    thread = begin(world, "level-2")
+    reviews = [{"reviewStatus": "NEEDS_REVISION"}, {"reviewStatus": "APPROVED"}]
+
+    driven, roles = drive(world, thread, script(reviewer=reviews))
+
+    assert driven.stopped == "end"
+    assert roles == ["coder", "reviewer"] * 2
+    assert_sound(world, thread)
+
+
+def test_level_3_reviews_and_tests_at_once(world: World) -> None:
+    thread = begin(world, "level-3")
+    passed = [{"allChecksPassed": False}, {"allChecksPassed": True}]
+
+    driven, roles = drive(world, thread, script(tester=passed))
+
+    assert driven.stopped == "end"
+    assert roles == ["coder", "reviewer", "tester", "parallel: 2 completed"] * 2
+    assert world.snapshot(thread).get_present().at == "0.2/0/1"
+    assert_sound(world, thread)
+
+
+def test_level_4_has_a_loop_in_a_loop(world: World) -> None:
+    """The end of the inner loop does not end the outer one, as it did in other engines."""
+    thread = begin(world, "level-4")
+    statuses = iter(["BAD", "DONE", "DONE"])
+    left = iter([1, 0])
+
+    def play(turn: Turn) -> Played:
+        match turn.role:
+            case "planner":
+                return replied({"featuresRemaining": 2})
+            case "feature-picker":
+                return replied({"featuresRemaining": next(left), "currentFeatureStatus": "NEW"})
+            case "reviewer":
+                return replied({"currentFeatureStatus": next(statuses)})
+        return replied({})
+
+    driven, roles = drive(world, thread, play)
+
+    pass_1 = ["feature-picker", "coder", "reviewer", "coder", "reviewer"]
+    assert driven.stopped == "end"
+    assert roles == ["planner", *pass_1, "feature-picker", "coder", "reviewer"]
+    assert world.snapshot(thread).get_present().at == "0/1.2/1.1/0/1"
+    assert_sound(world, thread)
+
+
+def test_the_coder_review_loop_runs_until_the_reviewer_approves(world: World) -> None:
+    thread = begin(world, "coder-review-loop")
+    told: list[tuple[str, object]] = []
+    statuses = iter(["NEEDS_REVISION", "APPROVED"])
+
+    def play(turn: Turn) -> Played:
+        state = turn.present.state
+        told.append((turn.role, turn.timeout_s))
+        match turn.role:
+            case "coder":
+                return replied({}, f"code {turn.present.visits.get('coder', 0) + 1}")
+            case "reviewer":
+                return replied({}, f"read {state['codeChanges']}")
+            case "tester":
+                return replied({}, f"ran {state['codeChanges']}")
+            case "decision-maker":
+                return replied({}, f"{state['reviewResult']}, {state['testResult']}")
+        return replied({"reviewStatus": next(statuses), "reviewFeedback": "handle errors"})
+
+    driven, roles = drive(world, thread, play)
+
+    rest = ["quality-checks: 2 completed", "decision-maker", "state-updater"]
+    assert driven.stopped == "end"
+    assert roles == ["coder", "reviewer", "tester", *rest] * 2
+    assert told[0] == ("coder", 120.0)
+    snapshot = world.snapshot(thread)
+    present = snapshot.get_present()
+    assert present.state["finalDecision"] == "read code 2, ran code 2"
+    assert present.state["parallel_1"] == {"testResult": "ran code 2"}
+    assert present.limits == {"maxExecutionTime": 600000}
+    assert snapshot.get_start().payload["prompt"].startswith("后台循环")
+    assert_sound(world, thread)
+
+
+def test_for_each_feature_tests_and_documents_what_was_approved(world: World) -> None:
+    thread = begin(world, "for-each-feature")
+
+    def play(turn: Turn) -> Played:
+        match turn.role:
+            case "planner":
+                return replied({}, '["login", "logout"]', state={"currentFeatureIndex": 0})
+            case "reviewer":
+                return replied({"currentFeatureStatus": "APPROVED"})
+            case "doc-writer":
+                index = turn.present.state["currentFeatureIndex"]
+                return replied(
+                    {"currentFeatureIndex": index + 1, "currentFeatureStatus": "NEW"},
+                )
+        return replied({})
+
+    driven, roles = drive(world, thread, play)
+
+    feature = ["coder", "reviewer", "tester", "doc-writer", "parallel: 2 completed"]
+    assert driven.stopped == "end"
+    assert roles == ["planner", *feature, *feature]
+    state = world.snapshot(thread).get_present().state
+    assert (state["featureList"], state["currentFeatureIndex"]) == (["login", "logout"], 2)
+    assert_sound(world, thread)
+
+
+def test_level_3_runs_from_the_shell(world: World, git: Callable[..., str]) -> None:
+    agent = world.program(
+        """
+case "$UWF_ROLE" in
+  tester) printf '%s\\n' '{"allChecksPassed": true}' ;;
+  *) echo "$UWF_ROLE was here" ;;
+esac"""
+    )
+    path = world.place / "level-3.yaml"
+    path.write_bytes((FLOWS / "level-3.yaml").read_bytes())
+
+    ran = world.process("run", "./level-3.yaml", "--agent", agent)
+    out, err = ran.communicate(timeout=60)
+
+    assert (ran.returncode, b"completed" in out + err) == (0, True), err.decode()
+    refs = git("for-each-ref", "--format=%(refname)", "refs/archive", cwd=world.store.path)
+    root = min(refs.split())
+    log = git("log", "--reverse", "--first-parent", "--format=%s", root, cwd=world.store.path)
+    assert log.splitlines() == [
+        "start: level-3",
+        "coder: coder was here",
+        "split: parallel into 2",
+        "join: parallel: 2 completed",
+        "end: completed after 2 steps",
+    ]
