@@ -1,5 +1,6 @@
 """The six flows of seed 004, unchanged: which agents act, in which order, with which input."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -163,8 +164,7 @@ esac"""
     out, err = ran.communicate(timeout=60)
 
     assert (ran.returncode, b"completed" in out + err) == (0, True), err.decode()
-    refs = git("for-each-ref", "--format=%(refname)", "refs/archive", cwd=world.store.path)
-    root = min(refs.split())
+    root = f"refs/archive/{json.loads(out)['thread']}"
     log = git("log", "--reverse", "--first-parent", "--format=%s", root, cwd=world.store.path)
     assert log.splitlines() == [
         "start: level-3",

@@ -52,7 +52,7 @@ class Turn(NamedTuple):
 
     @property
     def is_free(self) -> bool:
-        """Whether the agent may print any text: in a flow, where no schema says what."""
+        """Whether the agent may print any text: it plays a role of a flow that asks for nothing."""
         return self.place is not None and self.place.takes_anything(self.snapshot)
 
     @property
