@@ -2,17 +2,23 @@
 
 No step can begin meanwhile. What a stopped agent printed is recorded first, and so is what the
 agent of a dead engine has finished. An agent may kill its own thread.
+
+The branches of the thread end after it. If a crash comes in between, another kill of the thread
+ends them, or the next step of one of them.
 """
 
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.step.branches import sweep_branches
 from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.active_thread import read_active
-from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.snapshot import read_snapshot
 
 
 def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") -> ThreadResult:
-    """End a thread and archive it; stop its agent first.
+    """End a thread and archive it, then its branches; stop their agents first.
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
@@ -22,4 +28,11 @@ def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") ->
             user or machine runs it, or its pid is unknown.
         HeadMoved: other processes moved the head at every try.
     """
-    return end_by_kill(store, caller, read_active(store, text)[0].thread, reason=reason)
+    thread = resolve_thread(store, text)
+    tip = read_snapshot(store, get_head(store, thread).commit)
+    if tip.record.status == "killed" and sweep_branches(store, caller, tip, reason=tip.body):
+        return build_thread_result(tip.record, said=tip.subject.partition(": ")[2])
+    killed = end_by_kill(store, caller, read_active(store, thread)[0].thread, reason=reason)
+    tip = read_snapshot(store, get_head(store, thread).commit)
+    sweep_branches(store, caller, tip, reason=reason)
+    return killed

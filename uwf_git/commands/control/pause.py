@@ -1,16 +1,19 @@
 """`uwf thread pause`: stop a thread before its next step, or with --now at once.
 
 The pause is committed before an agent is stopped, so nothing starts in between; the stopped
-attempt is recorded after it. Source: seeds 003 and 004 (pause, interrupt).
+attempt is recorded after it. It is one commit, of the thread: its branches look at it before each
+step, and --now stops their agents too. Source: seeds 003 and 004 (pause, interrupt).
 """
 
 from uwf_git.commands.agent_run.stop_agent import stop_agents
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import build_signalled, steer_thread
+from uwf_git.commands.step.branches import walk_descendants
 from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.signal import build_signal
+from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.record import NewCommit, read_standing
@@ -36,13 +39,20 @@ def pause_thread(
         steer_thread(store, caller, thread, lambda at: _build(caller, at, reason))
     except WrongStatus as error:
         paused_before = error
-    stopped = now and stop_agents(store, thread, reason=reason or "the thread was paused")
+    stopped = now and _stop_all(store, thread, reason=reason or "the thread was paused")
     if paused_before is not None and not stopped:
         raise paused_before
     # The stopped attempt may have been recorded after the pause.
     tip = read_snapshot(store, get_head(store, thread).commit)
     said = tip.subject.partition(": ")[2]
     return build_thread_result(tip.record, said=said, commit=tip.commit.oid)
+
+
+def _stop_all(store: Store, thread: ThreadId, *, reason: str) -> bool:
+    """Stop the agents of *thread* and of its branches; return whether there were any."""
+    tip = read_snapshot(store, get_head(store, thread).commit)
+    threads = [thread, *(head.thread for head, _ in walk_descendants(store, tip))]
+    return any([stop_agents(store, each, reason=reason) for each in threads])
 
 
 def _build(caller: Caller, snapshot: Snapshot, reason: str) -> NewCommit:

@@ -7,7 +7,6 @@ comes next. Workers are threads of Python: what they wait for is agents.
 import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.agents.cancel import cancellable
@@ -16,13 +15,13 @@ from uwf_git.commands.drive.drive_thread import Drive, Driven, Watcher
 from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.step.branches import join_branches, settle_branches
 from uwf_git.commands.step.record_turn import TurnFailed, TurnInterrupted
-from uwf_git.commands.step.split_thread import list_leaves
+from uwf_git.commands.step.split_thread import list_leaves, list_trunks
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import UwfError
-from uwf_git.model.thread import Waiting
+from uwf_git.model.thread import ENDED, Waiting
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.heads import find_head, get_head
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
@@ -51,6 +50,10 @@ OnJoin = Callable[[ThreadResult], None]
 """Called when branches were joined, with the thread that had split."""
 
 
+class Closing(Exception):
+    """A drive begins no more steps, and wakes the branches that sleep."""
+
+
 class BranchDriver:
     """Drives the branches below one thread."""
 
@@ -63,21 +66,23 @@ class BranchDriver:
         self._is_closing = threading.Event()
         self._pending: dict[Future[str], ThreadId] = {}
         self._stops: list[BranchStop] = []
+        self.is_idle = True
+        """Nothing could be done: other processes have all of it."""
 
     def run(self, root: ThreadId) -> list[BranchStop]:
         """Drive until *root* has joined its branches, or none of them can go on.
 
         Returns:
-            Why branches stopped; empty if all were joined.
+            Why branches stopped, and why threads could not join theirs; empty if all were joined.
 
         Raises:
             KeyboardInterrupt: Ctrl-C; all agents were stopped and their attempts recorded.
-            MergeConflict: the branches cannot be joined.
         """
         with ThreadPoolExecutor(max_workers=self._jobs) as pool:
             try:
+                for trunk in list(list_trunks(self._store, self._read(root))):
+                    self._settle(pool, root, trunk)
                 self._go_on_with(pool, root)
-                self._try_join(pool, root, root)
                 while self._pending:
                     done, _ = wait(self._pending, return_when=FIRST_COMPLETED)
                     for future in done:
@@ -90,6 +95,18 @@ class BranchDriver:
                 raise
         return self._stops
 
+    def check_open(self) -> None:
+        """Check that a branch may go on sleeping.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C.
+            Closing: no more steps begin.
+        """
+        if self._cancelled.is_set():
+            raise KeyboardInterrupt
+        if self._is_closing.is_set():
+            raise Closing
+
     def _raise_interrupted(self) -> None:
         """Raise what tells of an agent that was interrupted, if one was: it has more to say."""
         for future in self._pending:
@@ -99,16 +116,24 @@ class BranchDriver:
 
     def _go_on_with(self, pool: ThreadPoolExecutor, thread: ThreadId) -> None:
         """Drive every branch below *thread* that has not ended."""
-        for leaf in list_leaves(self._store, self._read(thread)):
+        for leaf in list(list_leaves(self._store, self._read(thread))):
             self._submit(pool, leaf)
 
     def _submit(self, pool: ThreadPoolExecutor, thread: ThreadId) -> None:
         if not self._is_closing.is_set() and thread not in self._pending.values():
+            self.is_idle = False
             self._pending[pool.submit(self._drive, thread)] = thread
 
     def _drive(self, thread: ThreadId) -> str:
+        head = find_head(self._store, thread)
+        if head is None or head.archived:
+            # It was ended while it waited for its turn.
+            return "killed"
         with cancellable(self._cancelled):
-            return self._work(thread, self._is_closing.is_set)
+            try:
+                return self._work(thread, self._is_closing.is_set)
+            except Closing:
+                return "max-steps"
 
     def _after(
         self, pool: ThreadPoolExecutor, root: ThreadId, thread: ThreadId, future: Future[str]
@@ -120,31 +145,43 @@ class BranchDriver:
             self._stops.append(BranchStop(thread, "refused", error))
             return
         if stopped == "split":
+            self._settle(pool, root, thread)
             self._go_on_with(pool, thread)
-            self._try_join(pool, root, thread)
             return
         trunk = find_trunk(self._read(thread))
         if trunk is None:
             return
-        if settle_branches(self._store, self._caller, trunk):
-            stopped = "end"
-        if stopped in {"end", "killed"}:
-            self._try_join(pool, root, trunk)
+        if self._settle(pool, root, trunk) and stopped == "failed":
+            # It was given up.
             return
-        self._stops.append(BranchStop(thread, stopped))
+        if stopped not in {"end", "killed"}:
+            self._stops.append(BranchStop(thread, stopped))
         if stopped in {"failed", "until", "limit"}:
             # What is under way finishes its step.
             self._is_closing.set()
 
-    def _try_join(self, pool: ThreadPoolExecutor, root: ThreadId, trunk: ThreadId) -> None:
-        """Join the branches of *trunk* if all have ended, and let it go on."""
-        with suppress(ThreadBusy):
+    def _settle(self, pool: ThreadPoolExecutor, root: ThreadId, trunk: ThreadId) -> bool:
+        """End the branches of *trunk* that are given up, and join them if all have ended.
+
+        Return whether any was given up. Why it cannot be joined is kept for the end: the work of
+        other branches goes on.
+        """
+        has_ended = False
+        try:
+            has_ended = settle_branches(self._store, self._caller, trunk)
             joined = join_branches(self._store, self._caller, trunk)
-            if joined is None:
-                return
+        except ThreadBusy:
+            # Another process joins them.
+            return has_ended
+        except UwfError as error:
+            self._stops.append(BranchStop(trunk, "refused", error))
+            return has_ended
+        if joined is not None:
+            self.is_idle = False
             self._on_join(joined)
             if trunk != root:
                 self._submit(pool, trunk)
+        return has_ended
 
     def _read(self, thread: ThreadId) -> Snapshot:
         return read_snapshot(self._store, get_head(self._store, thread).commit)
@@ -157,6 +194,7 @@ def drive_branches(drive: Drive) -> Driven | None:
         Why the drive ends, if none of them can go on.
 
     Raises:
+        MergeConflict, StateTooLarge: the branches cannot be joined.
         ThreadBusy: another process works on the last of them.
         What ``BranchDriver.run`` and steps of branches raise.
     """
@@ -170,22 +208,27 @@ class _TreeDrive:
         self._drive = drive
         self._stopped: dict[ThreadId, Driven] = {}
         self._one_at_a_time = threading.Lock()
-
-    def run(self) -> Driven | None:
-        drive = self._drive
-        driver = BranchDriver(
+        self._at_work: set[ThreadId] = set()
+        self._driver = BranchDriver(
             drive.store,
             drive.caller,
             self._drive_branch,
+            on_join=self._watcher(None).on_step,
             jobs=drive.request.step.jobs,
-            on_join=self._watcher().on_step,
         )
-        stops = driver.run(drive.thread)
-        if stops:
+
+    def run(self) -> Driven | None:
+        drive = self._drive
+        stops = self._driver.run(drive.thread)
+        if drive.read_status() in {"paused", *ENDED}:
+            # It was steered meanwhile, which stopped its branches: the drive finds that.
+            return None
+        if any(each.stopped != "max-steps" for each in stops):
             return self._tell(stops)
-        now = read_snapshot(drive.store, get_head(drive.store, drive.thread).commit)
-        if now.record.status == "split":
-            return drive.stop("max-steps") if drive.is_at_max_steps() else None
+        if drive.is_at_max_steps():
+            return drive.stop("max-steps")
+        if self._driver.is_idle:
+            drive.pause_for_others()
         return None
 
     def _drive_branch(self, thread: ThreadId, is_closing: Callable[[], bool]) -> str:
@@ -193,26 +236,51 @@ class _TreeDrive:
         outer = self._drive
 
         def is_over() -> bool:
-            return is_closing() or outer.is_at_max_steps()
+            return is_closing() or not self._may_begin(thread)
 
         request = outer.request._replace(
             step=outer.request.step._replace(thread=thread, is_driven=True),
             max_steps=None,
+            sleep=self._sleep,
             is_branch=True,
             is_over=is_over,
         )
-        with lock_drive(outer.store, thread, since_ms=outer.caller.now_ms()) as lock:
-            inner = Drive(outer.store, outer.caller, request, self._watcher(), lock)
-            driven = inner.run()
+        try:
+            with lock_drive(outer.store, thread, since_ms=outer.caller.now_ms()) as lock:
+                driven = Drive(
+                    outer.store, outer.caller, request, self._watcher(thread), lock
+                ).run()
+        finally:
+            with self._one_at_a_time:
+                self._at_work.discard(thread)
         self._stopped[thread] = driven
         return driven.stopped
 
-    def _watcher(self) -> Watcher:
+    def _may_begin(self, thread: ThreadId) -> bool:
+        """Return whether *thread* may take a step: those under way count for the most steps."""
+        drive, most = self._drive, self._drive.request.max_steps
+        with self._one_at_a_time:
+            under_way = len(self._at_work - {thread})
+            if most is not None and drive.steps + drive.stopped_turns + under_way >= most:
+                return False
+            self._at_work.add(thread)
+            return True
+
+    def _sleep(self, seconds: float) -> None:
+        """Sleep, unless the drive is to end or the thread was steered."""
+        self._driver.check_open()
+        if self._drive.read_status() != "split":
+            raise Closing
+        self._drive.request.sleep(seconds)
+
+    def _watcher(self, thread: ThreadId | None) -> Watcher:
         """Return the watcher of a branch: one call at a time, and its steps count."""
         outer = self._drive
 
         def on_step(stepped: ThreadResult) -> None:
             with self._one_at_a_time:
+                if thread is not None:
+                    self._at_work.discard(thread)
                 outer.steps += stepped.role is not None and stepped.status != "waiting"
                 outer.watcher.on_step(stepped)
 

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.wait_in_status import wait_in_status
+from uwf_git.commands.step.branches import BranchHeld
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, TurnInterrupted, step_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
 from uwf_git.commands.turn.limits import LimitReached
@@ -210,8 +211,10 @@ class Drive:
             return self._stopped_unless_first("limit", reached)
         except ThreadNotReady as error:
             return self._not_ready(error)
+        except BranchHeld as held:
+            return self._held(held)
         except ThreadNotActive:
-            return self._ended()
+            return self.ended()
         except (ThreadBusy, HeadMoved) as error:
             self._let_pass(error)
             return None
@@ -343,7 +346,7 @@ class Drive:
         self.stopped_turns += 1
         record = self._snapshot().record
         if record.status in {"completed", "killed"}:
-            return self._ended()
+            return self.ended()
         if record.status == "paused":
             return self.stop("paused")
         if self.is_at_max_steps():
@@ -355,7 +358,15 @@ class Drive:
             return self.stop("failed", failure=failure)
         return None
 
-    def _ended(self) -> Driven:
+    def _held(self, held: BranchHeld) -> Driven:
+        """Stop as the thread has stopped of which this one is a branch."""
+        is_paused = held.facts["status"] == "paused"
+        if not (self.request.is_branch or self.has_begun):
+            raise held
+        return self.stop("paused" if is_paused else "killed")
+
+    def ended(self) -> Driven:
+        """Return the end of the drive of a thread that has ended."""
         return self.stop("end" if self._snapshot().record.status == "completed" else "killed")
 
     def _stopped_unless_first(
@@ -380,6 +391,14 @@ class Drive:
         return Driven(
             last, self.steps, stopped, waiting, failure, find_steered(self.store, snapshot)
         )
+
+    def read_status(self) -> Status:
+        """Return the thread's status now."""
+        return self._snapshot().record.status
+
+    def pause_for_others(self) -> None:
+        """Sleep a moment: other processes do what is left to do."""
+        self.request.sleep(_COLLISION_S)
 
     def _snapshot(self) -> Snapshot:
         return read_snapshot(self.store, get_head(self.store, self.thread).commit)

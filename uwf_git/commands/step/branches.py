@@ -1,5 +1,6 @@
 """Branches of a thread as its steps see them: begin them, ask what holds them, join them."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 
 from uwf_git.commands.caller import Caller
@@ -12,12 +13,14 @@ from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.debug_log import debug
+from uwf_git.engine.flow_state import find_state_problem
 from uwf_git.errors import Refused
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     Head,
+    HeadMoved,
     ThreadExists,
     advance_head,
     create_head,
@@ -28,19 +31,61 @@ from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.lock import is_being_stopped, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
+_MOST_TRIES = 1000
+
 
 class BranchHeld(Refused):
     """The thread is a branch, and the thread that it belongs to keeps it from going on."""
 
     code = "branch-held"
 
-    def __init__(self, thread: ThreadId, parent: ThreadId, problem: str, hint: str) -> None:
+    def __init__(
+        self, thread: ThreadId, parent: ThreadId, status: str, *, problem: str, hint: str
+    ) -> None:
         super().__init__(
             f"thread {thread} is a branch of {parent}, which {problem}",
             hint=hint.format(thread=thread, parent=parent),
             thread=thread,
             parent=parent,
+            status=status,
         )
+
+
+class StateTooLarge(Refused):
+    """The branches cannot be joined: the state would be too large, or holds too much."""
+
+    code = "state-too-large"
+
+    def __init__(self, thread: ThreadId, label: str, problem: str) -> None:
+        super().__init__(
+            f"the branches of {label} cannot be joined: {problem}",
+            hint=f"""`uwf thread patch {thread} '{{"KEY": null}}'` leaves out what branches made of """
+            "a key",
+            thread=thread,
+        )
+
+
+def walk_descendants(store: Store, tip: Snapshot) -> Iterator[tuple[Head, Snapshot]]:
+    """Yield the branches below *tip* that have begun here and are not joined, parents first."""
+    for branch in list_branches(store, tip):
+        if branch.head is not None:
+            inner = read_snapshot(store, branch.head.commit)
+            yield branch.head, inner
+            yield from walk_descendants(store, inner)
+
+
+def sweep_branches(store: Store, caller: Caller, tip: Snapshot, *, reason: str) -> bool:
+    """End the branches below the thread at *tip*, which was killed; return whether there were any.
+
+    Raises:
+        What ``end_by_kill`` raises.
+    """
+    found = [head.thread for head, _ in walk_descendants(store, tip) if not head.archived]
+    for thread in found:
+        # It may end by itself meanwhile.
+        with suppress(ThreadNotActive):
+            end_by_kill(store, caller, thread, reason=reason)
+    return bool(found)
 
 
 def begin_branch(store: Store, tip: Snapshot, number: int) -> ThreadId:
@@ -137,22 +182,35 @@ def join_branches(store: Store, caller: Caller, thread: ThreadId) -> ThreadResul
 
     Raises:
         MergeConflict: they changed the same part of the state.
+        StateTooLarge: the state would have more than 1 MiB.
         ThreadBusy: another process joins them.
         HeadMoved: the thread was steered meanwhile.
     """
     with lock_thread(store, thread, since_ms=caller.now_ms()):
-        head = find_head(store, thread)
-        if head is None or head.archived:
-            return None
-        tip = read_snapshot(store, head.commit)
-        heads = _find_ends(store, tip)
-        if heads is None:
-            return None
-        tips = [read_snapshot(store, each.commit) for each in heads]
-        derived = draft_join(tip, tips, plan_ending(tip, tips))
-        commit = derived.write(store)
-        advance_head(store, head, commit)
-        return build_thread_result(derived.new.record, said=derived.new.said, commit=commit)
+        for _ in range(_MOST_TRIES):
+            # A pause or a patch takes no lock and may come in between.
+            with suppress(HeadMoved):
+                return _join(store, thread)
+        raise HeadMoved(thread)
+
+
+def _join(store: Store, thread: ThreadId) -> ThreadResult | None:
+    head = find_head(store, thread)
+    if head is None or head.archived:
+        return None
+    tip = read_snapshot(store, head.commit)
+    heads = _find_ends(store, tip)
+    if heads is None:
+        return None
+    tips = [read_snapshot(store, each.commit) for each in heads]
+    ending = plan_ending(tip, tips)
+    problem = find_state_problem(ending.state)
+    if problem is not None:
+        raise StateTooLarge(thread, ending.label, problem)
+    derived = draft_join(tip, tips, ending)
+    commit = derived.write(store)
+    advance_head(store, head, commit)
+    return build_thread_result(derived.new.record, said=derived.new.said, commit=commit)
 
 
 def _find_ends(store: Store, tip: Snapshot) -> list[Head] | None:
@@ -183,21 +241,15 @@ def check_ancestors(store: Store, snapshot: Snapshot) -> None:
             # The branch alone was fetched.
             return
         snapshot = read_snapshot(store, head.commit)
-        status = snapshot.record.status
+        status = str(snapshot.record.status)
         if status in ENDED or is_being_stopped(store, parent):
             told = status if status in ENDED else "being ended"
-            raise BranchHeld(
-                thread, parent, f"is {told}", "`uwf thread show {parent}` tells by whom"
-            )
+            hint = "`uwf thread show {parent}` tells by whom"
+            raise BranchHeld(thread, parent, "killed", problem=f"is {told}", hint=hint)
         if status == "paused":
-            raise BranchHeld(
-                thread, parent, "is paused", "`uwf thread resume {parent}` lets its branches go on"
-            )
+            hint = "`uwf thread resume {parent}` lets its branches go on"
+            raise BranchHeld(thread, parent, status, problem="is paused", hint=hint)
         found = snapshot.get_present().split
         if found is None or thread not in {child.thread for child in found.children}:
-            raise BranchHeld(
-                thread,
-                parent,
-                "goes on without it",
-                "`uwf thread fork {thread}` continues it in a new thread",
-            )
+            hint = "`uwf thread fork {thread}` continues it in a new thread"
+            raise BranchHeld(thread, parent, "joined", problem="goes on without it", hint=hint)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.split.derived import draft_split
 from uwf_git.commands.split.ending import find_split
-from uwf_git.commands.split.family import find_trunk, list_branches
+from uwf_git.commands.split.family import list_branches
 from uwf_git.commands.split.plan import find_container, plan_split
 from uwf_git.commands.split.remake import read_split
 from uwf_git.commands.step.branches import (
@@ -17,7 +17,7 @@ from uwf_git.commands.step.branches import (
 )
 from uwf_git.commands.turn.decide import NextTurn
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
-from uwf_git.errors import UwfError
+from uwf_git.errors import Conflict, Refused, UwfError
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, advance_head, get_head
@@ -87,10 +87,9 @@ def step_branches(
     """Step each branch below *tip* once, at most *jobs* at a time, and join what has ended.
 
     Returns:
-        The thread, and in ``branches`` what each of them did.
+        The thread, and in ``branches`` what each of them did, and what kept threads from joining.
 
     Raises:
-        MergeConflict: the branches cannot be joined.
         KeyboardInterrupt: Ctrl-C; the agents were stopped.
     """
     from uwf_git.commands.step.at_once import run_at_once  # noqa: PLC0415 (most steps have no branches)
@@ -104,10 +103,14 @@ def step_branches(
     told = run_at_once(take, list(list_leaves(store, tip)), jobs=jobs)
     thread = tip.record.thread
     joined: ThreadResult | None = None
-    for trunk in _list_trunks(store, [each.thread for each in told], thread):
-        settle_branches(store, caller, trunk)
-        found = join_branches(store, caller, trunk)
-        joined = found if trunk == thread else joined
+    now = read_snapshot(store, get_head(store, thread).commit)
+    for trunk in list(list_trunks(store, now)):
+        try:
+            settle_branches(store, caller, trunk)
+            found = join_branches(store, caller, trunk)
+            joined = found if trunk == thread else joined
+        except (Refused, Conflict) as error:
+            told.append(BranchStep(trunk, None, error))
     if joined is None:
         now = read_snapshot(store, get_head(store, thread).commit)
         said = now.subject.partition(": ")[2]
@@ -115,15 +118,11 @@ def step_branches(
     return joined._replace(branches=tuple(told))
 
 
-def _list_trunks(store: Store, leaves: list[ThreadId], root: ThreadId) -> list[ThreadId]:
-    """List the threads that have split between *leaves* and *root*, the deepest first."""
-    depths: dict[ThreadId, int] = {root: 0}
-    for leaf in leaves:
-        way: list[ThreadId] = []
-        trunk: ThreadId | None = leaf
-        while trunk is not None and trunk != root:
-            trunk = find_trunk(read_snapshot(store, get_head(store, trunk).commit))
-            if trunk is not None:
-                way.append(trunk)
-        depths |= {each: len(way) - number - 1 for number, each in enumerate(way)}
-    return sorted(depths, key=lambda each: -depths[each])
+def list_trunks(store: Store, tip: Snapshot) -> Iterator[ThreadId]:
+    """List the threads from *tip* down that have split and not joined, the deepest first."""
+    if tip.record.status != "split":
+        return
+    for branch in list_branches(store, tip):
+        if branch.head is not None and not branch.has_ended:
+            yield from list_trunks(store, read_snapshot(store, branch.head.commit))
+    yield tip.record.thread

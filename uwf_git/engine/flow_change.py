@@ -1,0 +1,37 @@
+"""Whether a thread that stands in one flow can go on in another one.
+
+It can if every place on its way is of the same kind there. Conditions, bounds and what comes later
+may differ: that is what a change is for. Rules: FORMAT.md, "What events do".
+"""
+
+from uwf_git.model.flow import Flow
+from uwf_git.model.position import NotAPosition, Position, parse_position
+from uwf_git.model.thread import ThreadState
+
+
+def find_lost_place(old: Flow | None, new: Flow | None, present: ThreadState) -> str | None:
+    """Return the place where the thread stands or waits, if *new* lacks it or has another there.
+
+    None for *old* or *new* is a graph; a thread that has taken no step may go from one to the other.
+    """
+    waiting = None if present.waiting is None else present.waiting.at
+    for at in (present.at, waiting, None if present.split is None else present.split.at):
+        if at is None or old is None:
+            continue
+        if new is None or not _has_way(old, new, at):
+            return at
+    return None
+
+
+def _has_way(old: Flow, new: Flow, at: str) -> bool:
+    try:
+        parts = parse_position(at).parts
+    except NotAPosition:
+        return False
+    for count in range(1, len(parts) + 1):
+        place = Position(parts[:count]).place
+        if place not in old.nodes or place not in new.nodes:
+            return False
+        if old.nodes[place].kind != new.nodes[place].kind:
+            return False
+    return True
