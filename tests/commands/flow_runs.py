@@ -10,6 +10,7 @@ from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.history import walk_history
 
 
 def script(**answers: Any) -> Player:
@@ -54,3 +55,27 @@ def assert_sound(world: World, thread: ThreadId) -> None:
     head = get_head(world.store, thread)
     found = list(check_thread(world.store, thread, head.commit, archived=head.archived))
     assert [each.message for each in found] == []
+
+
+def log(world: World, thread: ThreadId) -> list[str]:
+    """List the commits of a thread, oldest first: event, status, and the place if it has one.
+
+    A branch's begin with its start.
+    """
+    told: list[str] = []
+    for each in walk_history(world.store, world.snapshot(thread).commit.oid):
+        record = each.record
+        at = "" if record.at is None else f" {record.at}"
+        told.append(f"{record.event}{at} {record.status}")
+        if record.event == "start":
+            break
+    return told[::-1]
+
+
+def branches(world: World, thread: ThreadId) -> list[ThreadId]:
+    """List the branches that a thread has, or had at its newest split."""
+    for each in walk_history(world.store, world.snapshot(thread).commit.oid):
+        found = each.get_present().split
+        if found is not None:
+            return [child.thread for child in found.children]
+    return []

@@ -12,7 +12,7 @@ from uwf_git.model.thread import ThreadState
 def find_lost_place(old: Flow | None, new: Flow | None, present: ThreadState) -> str | None:
     """Return the place where the thread stands or waits, if *new* lacks it or has another there.
 
-    None for *old* or *new* is a graph; a thread that has taken no step may go from one to the other.
+    None for *old* or *new* is a graph; before its first step a thread may go from one to the other.
     """
     waiting = None if present.waiting is None else present.waiting.at
     for at in (present.at, waiting, None if present.split is None else present.split.at):

@@ -262,7 +262,7 @@ def _environment(turn: Turn, environ: dict[str, str]) -> dict[str, str]:
 
 def _timeout_s(turn: Turn) -> float | None:
     """Return how long the agent may take: its own limit, or what the thread has left."""
-    limits = (turn.timeout_s, find_time_left_s(turn.present))
+    limits = (turn.timeout_s, find_time_left_s(turn.limited.present))
     return min((each for each in limits if each is not None), default=None)
 
 
@@ -331,7 +331,8 @@ def _explain(turn: Turn, run: AgentRun, played: Played) -> Played:
 
 def _name_limit(turn: Turn, played: Played) -> Played:
     """Name the thread's limit if that, and not the agent's own, ended the agent."""
-    told = tell_cut_short(turn.thread, turn.present, own_s=turn.timeout_s)
+    limited = turn.limited
+    told = tell_cut_short(limited.thread, limited.present, own_s=turn.timeout_s)
     if told is None:
         return played
     message, hint = told

@@ -18,6 +18,8 @@ from uwf_git.commands.control.change_rules import (
     steer_between_steps,
 )
 from uwf_git.commands.control.steer import steer_thread
+from uwf_git.commands.split.family import find_trunk
+from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.commands.turn.bind_roles import Bound, bind_typed
 from uwf_git.commands.turn.limits import check_asked
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
@@ -31,6 +33,8 @@ from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.record import NewCommit
 from uwf_git.store.threads.snapshot import Snapshot, get_typed
 from uwf_git.store.trust import is_trusted, trust_agents
+
+_OF_PARENT = "`uwf thread show {thread}` names its parent: amend that one"
 
 
 class NothingToAmend(BadUsage):
@@ -117,6 +121,8 @@ def _build(
     request: AmendRequest,
     found: FoundWorkflow | None,
 ) -> tuple[NewCommit, Amended]:
+    if request.limits and find_trunk(snapshot) is not None:
+        raise WrongStatus(snapshot, "is a branch, and has the limits of its parent", _OF_PARENT)
     change = _rules_now(snapshot) if found is None else _moved(store, snapshot, request, found)
     workdir = find_workdir(store, snapshot.record.thread) or caller.cwd
 
@@ -183,7 +189,6 @@ def _moved(
     store: Store, snapshot: Snapshot, request: AmendRequest, found: FoundWorkflow
 ) -> RuleChange:
     workflow = found.workflow
-    workflow.get_moderator()
     bound = bind_new_roles(store, snapshot, workflow, default=request.default_agent)
     return RuleChange(
         "amend",

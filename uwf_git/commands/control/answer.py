@@ -16,10 +16,11 @@ from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.step.transitions import build_answer, wait_for_person
 from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.agent_words import PERSON
-from uwf_git.commands.turn.check_meta import find_problem, get_output_schema
+from uwf_git.commands.turn.check_meta import find_problem, find_state_problem, get_output_schema
 from uwf_git.commands.turn.choose_agent import Choice, NoAgent, build_agent, choose_agent, is_person
 from uwf_git.commands.turn.decide import NextTurn, decide_next, find_turn_place
 from uwf_git.commands.turn.limits import check_limits
+from uwf_git.commands.turn.spending import read_spending
 from uwf_git.commands.turn.turn import ThreadResult, Turn, build_thread_result
 from uwf_git.engine.form import list_questions
 from uwf_git.errors import Refused
@@ -194,7 +195,8 @@ def _find_question(store: Store, snapshot: Snapshot, default: str | None) -> Per
         problem = f"waits for {role}, which its workflow no longer has"
         hint = "`uwf thread amend {thread}` gives it a workflow with that role"
         raise WrongStatus(snapshot, problem, hint)
-    check_limits(snapshot.record.thread, present)
+    spending = read_spending(store, snapshot, present)
+    check_limits(spending.thread, spending.present)
     agent = (
         _find_person(snapshot, present, role)
         if is_put
@@ -283,6 +285,9 @@ def _record(
         usage=None if answer.usage is None else dict(answer.usage),
         state=None if answer.state is None else dict(answer.state),
     )
+    problem = find_state_problem(turn, reply)
+    if problem is not None:
+        raise AnswerRefused(question, problem)
     now = caller.now_ms()
     # Another machine, whose clock is ahead, may have recorded the wait.
     since = min(find_since(store, snapshot), now)

@@ -13,11 +13,14 @@ from uwf_git.commands.agent_run.check_idle import check_nothing_runs
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import BuildCommit, build_signalled, record_built
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.turn.active_thread import read_active
+from uwf_git.commands.split.family import find_trunk
+from uwf_git.commands.split.plan import read_flow
+from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.bind_roles import Bound, bind_roles
 from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.engine.flow_change import find_lost_place
 from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.node import Node
@@ -25,7 +28,7 @@ from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.signal import Action, build_signal
 from uwf_git.model.thread import Amendment, Status
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.workflow import Workflow
+from uwf_git.model.workflow import Workflow, parse_flow_node, parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.lock import lock_thread
@@ -50,6 +53,30 @@ class PositionGone(Refused):
             role=role,
             workflow=workflow.hash,
         )
+
+
+class PlaceGone(Refused):
+    """The new workflow has another container or agent where the thread stands."""
+
+    code = "place-gone"
+
+    def __init__(self, thread: ThreadId, at: str, workflow: Workflow) -> None:
+        super().__init__(
+            f"thread {thread} stands at {at}, and workflow {workflow.name} {workflow.hash} has "
+            "something else on the way there",
+            hint=f"conditions, bounds and what comes later may change; `uwf thread fork {thread} "
+            "--at STEP` begins a thread that can move",
+            thread=thread,
+            position=at,
+            workflow=workflow.hash,
+        )
+
+
+_OF_BRANCH = "`uwf thread show {thread}` names its parent; change that one when it has joined"
+_OF_SPLIT = (
+    "`uwf thread run {thread}` joins them; `uwf thread fork {thread}` begins a thread before the "
+    "split, which can change"
+)
 
 
 class RuleChange(NamedTuple):
@@ -105,9 +132,8 @@ def build_rule_change(
     """
     before, workflow = read_standing(snapshot), change.workflow
     old, now = before.state, caller.now_ms()
-    gone = old.find_gone_role(workflow.roles)
-    if gone is not None and workflow.hash != old.workflow:
-        raise PositionGone(before.record.thread, gone, workflow)
+    if workflow.hash != old.workflow:
+        _check_position(snapshot, change)
     agents = {
         role: build_agent(dict(agent), timestamp=now) for role, agent in change.agents.items()
     }
@@ -137,6 +163,34 @@ def build_rule_change(
         settings=settings_by_role({role: agent.payload for role, agent in agents.items()}),
     )
     return new, amended
+
+
+def _check_position(snapshot: Snapshot, change: RuleChange) -> None:
+    """Check that the thread can go on from where it stands in another workflow."""
+    thread, present = snapshot.record.thread, snapshot.get_present()
+    if find_trunk(snapshot) is not None:
+        raise WrongStatus(snapshot, "is a branch, and runs what its split said", _OF_BRANCH)
+    if present.split is not None and change.action != "append":
+        raise WrongStatus(snapshot, "has split, and its branches run its workflow", _OF_SPLIT)
+    old = read_flow(snapshot, parse_workflow(snapshot.get_node(present.workflow)))
+    made = {node.hash: node for node in change.nodes}
+    target = change.workflow.flow
+    node = None if target is None else made.get(target) or snapshot.get_node(target)
+    new = None if node is None else parse_flow_node(node)
+    roles = change.workflow.roles
+    gone = None
+    if old is None and new is None:
+        gone = present.find_gone_role(roles)
+    elif old is None:
+        gone = present.find_gone_role(())
+    else:
+        lost = find_lost_place(old, new, present)
+        if lost is not None:
+            raise PlaceGone(thread, lost, change.workflow)
+        waiting = None if present.waiting is None else present.waiting.role
+        gone = waiting if waiting is not None and waiting not in roles else None
+    if gone is not None:
+        raise PositionGone(thread, gone, change.workflow)
 
 
 def bind_new_roles(

@@ -31,7 +31,8 @@ def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") ->
     thread = resolve_thread(store, text)
     tip = read_snapshot(store, get_head(store, thread).commit)
     if tip.record.status == "killed" and sweep_branches(store, caller, tip, reason=tip.body):
-        return build_thread_result(tip.record, said=tip.subject.partition(": ")[2])
+        said = tip.subject.partition(": ")[2]
+        return build_thread_result(tip.record, said=said, commit=tip.commit.oid)
     killed = end_by_kill(store, caller, read_active(store, thread)[0].thread, reason=reason)
     tip = read_snapshot(store, get_head(store, thread).commit)
     sweep_branches(store, caller, tip, reason=reason)

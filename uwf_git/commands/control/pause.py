@@ -8,7 +8,7 @@ step, and --now stops their agents too. Source: seeds 003 and 004 (pause, interr
 from uwf_git.commands.agent_run.stop_agent import stop_agents
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import build_signalled, steer_thread
-from uwf_git.commands.step.branches import walk_descendants
+from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.model.event_folds import Cause
@@ -52,7 +52,8 @@ def _stop_all(store: Store, thread: ThreadId, *, reason: str) -> bool:
     """Stop the agents of *thread* and of its branches; return whether there were any."""
     tip = read_snapshot(store, get_head(store, thread).commit)
     threads = [thread, *(head.thread for head, _ in walk_descendants(store, tip))]
-    return any([stop_agents(store, each, reason=reason) for each in threads])
+    stopped = [stop_agents(store, each, reason=reason) for each in threads]
+    return any(stopped)
 
 
 def _build(caller: Caller, snapshot: Snapshot, reason: str) -> NewCommit:

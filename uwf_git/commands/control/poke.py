@@ -20,6 +20,7 @@ from uwf_git.store.threads.lock import ThreadBusy, find_driver
 from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
+_ANEW = "`uwf thread fork {thread} --at STEP` begins a thread before the split, which splits anew"
 _AGAIN = "`uwf thread step {thread}` takes it again"
 
 
@@ -57,6 +58,8 @@ def _build(store: Store, caller: Caller, snapshot: Snapshot, hint: str) -> NewCo
     record = snapshot.record
     if record.status == "paused":
         raise WrongStatus(snapshot, "is paused", "`uwf thread resume {thread}` lets it go on")
+    if record.status == "split":
+        raise WrongStatus(snapshot, "has split: its branches take the steps", _ANEW)
     if record.depth == 0:
         raise WrongStatus(
             snapshot, "has no step to take again", "`uwf thread step {thread}` takes the first"
@@ -73,7 +76,7 @@ def _build(store: Store, caller: Caller, snapshot: Snapshot, hint: str) -> NewCo
     )
     workflow = parse_workflow(snapshot.get_node(record.workflow))
     gone = new.present.find_gone_role(workflow.roles)
-    if gone is not None:
+    if gone is not None and workflow.flow is None:
         # An amend since moved the thread to a workflow without that role.
         raise PositionGone(record.thread, gone, workflow)
     return new
@@ -84,6 +87,10 @@ def _before_newest_step(store: Store, snapshot: Snapshot) -> Snapshot:
     for each in walk_history(store, snapshot.commit.oid, through_forks=True):
         if each.record.event == "poke":
             raise WrongStatus(snapshot, "has taken its newest step back already", _AGAIN)
+        if each.record.event == "join" and each.record.node == node:
+            raise WrongStatus(
+                snapshot, "has joined its branches, and no agent took that step", _ANEW
+            )
         if each.record.event in STEPS and each.record.node == node:
             return read_snapshot(store, each.commit.parents[0])
     raise WrongStatus(

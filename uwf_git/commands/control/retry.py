@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import build_signalled, steer_thread
-from uwf_git.commands.step.branches import walk_descendants
+from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.turn.active_thread import ThreadNotActive, WrongStatus, read_active
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
@@ -63,4 +63,5 @@ def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> 
         # It may go on by itself meanwhile.
         with suppress(WrongStatus, ThreadNotActive):
             steer_thread(store, caller, thread, build)
-    return build_thread_result(tip.record, said=f"{len(failed)} branches may try again")
+    said = f"{len(failed)} branches may try again"
+    return build_thread_result(tip.record, said=said, commit=tip.commit.oid)

@@ -25,6 +25,8 @@ from uwf_git.store.threads.heads import find_head, get_head
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
+_TICK_S = 0.05
+
 # Why a drive ends, if branches stop for several reasons.
 _GRAVEST = ("failed", "refused", "limit", "until", "paused", "waiting", "killed")
 
@@ -228,7 +230,7 @@ class _TreeDrive:
         if drive.is_at_max_steps():
             return drive.stop("max-steps")
         if self._driver.is_idle:
-            drive.pause_for_others()
+            drive.request.sleep(_TICK_S)
         return None
 
     def _drive_branch(self, thread: ThreadId, is_closing: Callable[[], bool]) -> str:

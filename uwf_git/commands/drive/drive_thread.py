@@ -360,10 +360,9 @@ class Drive:
 
     def _held(self, held: BranchHeld) -> Driven:
         """Stop as the thread has stopped of which this one is a branch."""
-        is_paused = held.facts["status"] == "paused"
         if not (self.request.is_branch or self.has_begun):
             raise held
-        return self.stop("paused" if is_paused else "killed")
+        return self.stop("paused" if held.facts["status"] == "paused" else "killed")
 
     def ended(self) -> Driven:
         """Return the end of the drive of a thread that has ended."""
@@ -395,10 +394,6 @@ class Drive:
     def read_status(self) -> Status:
         """Return the thread's status now."""
         return self._snapshot().record.status
-
-    def pause_for_others(self) -> None:
-        """Sleep a moment: other processes do what is left to do."""
-        self.request.sleep(_COLLISION_S)
 
     def _snapshot(self) -> Snapshot:
         return read_snapshot(self.store, get_head(self.store, self.thread).commit)

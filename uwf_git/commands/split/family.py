@@ -39,6 +39,15 @@ def list_branches(store: Store, split: Snapshot) -> list[Branch]:
     ]
 
 
+def walk_descendants(store: Store, tip: Snapshot) -> Iterator[tuple[Head, Snapshot]]:
+    """Yield the branches below *tip* that have begun here and are not joined, parents first."""
+    for branch in list_branches(store, tip):
+        if branch.head is not None:
+            inner = read_snapshot(store, branch.head.commit)
+            yield branch.head, inner
+            yield from walk_descendants(store, inner)
+
+
 def find_trunk(snapshot: Snapshot) -> ThreadId | None:
     """Return the thread of which this one is a branch; None if it is none."""
     parent = snapshot.record.parent_thread

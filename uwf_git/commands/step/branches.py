@@ -1,12 +1,11 @@
 """Branches of a thread as its steps see them: begin them, ask what holds them, join them."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.split.derived import draft_join
 from uwf_git.commands.split.ending import find_split, plan_ending
-from uwf_git.commands.split.family import Branch, find_trunk, list_branches
+from uwf_git.commands.split.family import Branch, find_trunk, list_branches, walk_descendants
 from uwf_git.commands.split.plan import find_container
 from uwf_git.commands.split.remake import ReadSplit, read_split
 from uwf_git.commands.step.end_by_kill import end_by_kill
@@ -28,7 +27,7 @@ from uwf_git.store.threads.heads import (
     get_head,
 )
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
-from uwf_git.store.threads.lock import is_being_stopped, lock_thread
+from uwf_git.store.threads.lock import ThreadBusy, is_being_stopped, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 _MOST_TRIES = 1000
@@ -59,19 +58,9 @@ class StateTooLarge(Refused):
     def __init__(self, thread: ThreadId, label: str, problem: str) -> None:
         super().__init__(
             f"the branches of {label} cannot be joined: {problem}",
-            hint=f"""`uwf thread patch {thread} '{{"KEY": null}}'` leaves out what branches made of """
-            "a key",
+            hint=f"""`uwf thread patch {thread} '{{"KEY": null}}'` leaves out their KEY""",
             thread=thread,
         )
-
-
-def walk_descendants(store: Store, tip: Snapshot) -> Iterator[tuple[Head, Snapshot]]:
-    """Yield the branches below *tip* that have begun here and are not joined, parents first."""
-    for branch in list_branches(store, tip):
-        if branch.head is not None:
-            inner = read_snapshot(store, branch.head.commit)
-            yield branch.head, inner
-            yield from walk_descendants(store, inner)
 
 
 def sweep_branches(store: Store, caller: Caller, tip: Snapshot, *, reason: str) -> bool:
@@ -82,10 +71,30 @@ def sweep_branches(store: Store, caller: Caller, tip: Snapshot, *, reason: str) 
     """
     found = [head.thread for head, _ in walk_descendants(store, tip) if not head.archived]
     for thread in found:
-        # It may end by itself meanwhile.
-        with suppress(ThreadNotActive):
+        try:
             end_by_kill(store, caller, thread, reason=reason)
+        except (ThreadNotActive, ThreadBusy):
+            # It has ended by itself, or another process ends it.
+            if not get_head(store, thread).archived and not is_being_stopped(store, thread):
+                raise
     return bool(found)
+
+
+def sweep_held(store: Store, caller: Caller, held: BranchHeld) -> None:
+    """End what a killed thread left of its branches, if that *held* a branch of it.
+
+    Raises:
+        What ``end_by_kill`` raises.
+    """
+    tip: Snapshot | None = None
+    parent: ThreadId | None = held.facts["parent"]
+    while parent is not None and (head := find_head(store, parent)) is not None:
+        snapshot = read_snapshot(store, head.commit)
+        if snapshot.record.status == "killed":
+            tip = snapshot
+        parent = find_trunk(snapshot)
+    if tip is not None:
+        sweep_branches(store, caller, tip, reason=tip.body)
 
 
 def begin_branch(store: Store, tip: Snapshot, number: int) -> ThreadId:

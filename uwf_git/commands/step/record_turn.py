@@ -10,6 +10,7 @@ from uwf_git.agents.command_line import ProgramMissing, agent_name
 from uwf_git.commands.agent_run.runs import forget_run
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.step.transitions import build_attempt, build_step
+from uwf_git.commands.turn.check_meta import check_state
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn, build_thread_result
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.event_rules import CONTROLS
@@ -126,6 +127,8 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
                     raise
                 raise WorkKept(turn.thread, turn.role, commit) from moved
             head, turn = steered
+            # A patch may have made the state larger.
+            played = check_state(turn, played)
     forget_run(turn.store, turn.thread, turn.started_after)
     if played.reply is None:
         is_interrupted = (played.error or {}).get("kind") == "interrupted"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.step.branches import check_ancestors
+from uwf_git.commands.step.branches import BranchHeld, check_ancestors, sweep_held
 from uwf_git.commands.step.end_by_kill import finish_kill
 from uwf_git.commands.step.end_thread import end_thread
 from uwf_git.commands.step.left_work import find_begun_turn, keep_overtaken_work, play_begun
@@ -28,6 +28,7 @@ from uwf_git.commands.turn.decide import NextTurn, decide_next, find_turn_place
 from uwf_git.commands.turn.keep import read_keep_rules
 from uwf_git.commands.turn.limits import check_limits
 from uwf_git.commands.turn.retries import read_retry
+from uwf_git.commands.turn.spending import read_spending
 from uwf_git.commands.turn.turn import Player, ThreadResult, Turn
 from uwf_git.commands.turn.typed_agents import check_next
 from uwf_git.commands.turn.workdir import choose_workdir, expected_workdir
@@ -109,6 +110,10 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
         read_active(store, thread)
     try:
         taken = _take_step(store, caller, request, thread)
+    except BranchHeld as held:
+        if not request.is_driven:
+            sweep_held(store, caller, held)
+        raise
     finally:
         # The agent may have killed its own thread, and the killer with it. If that cannot be
         # finished now, the next step tells why.
@@ -157,7 +162,8 @@ def _take_step(
             return end_thread(store, caller, seen, event="end")._replace(said="completed")
         if now.turn.splits:
             return split_thread(store, seen, now.turn)
-        check_limits(thread, now.present)
+        spending = read_spending(store, snapshot, now.present)
+        check_limits(spending.thread, spending.present)
         agent, where = _choose_agent(store, caller, request, now)
         if is_person(agent):
             return wait_for_person(store, caller, seen, turn=now.turn, agent=agent)
@@ -167,7 +173,7 @@ def _take_step(
         workdir = choose_workdir(store, thread, caller.cwd, named=request.workdir)
         caller.check_signing(store)
         # Reads settings: a bad one must fail before the agent runs.
-        turn = _begin_turn(store, caller, now, agent, workdir)
+        turn = _begin_turn(store, caller, now, agent, workdir)._replace(spending=spending)
         lock.say(turn.role, agent_name(agent.payload["command"]))
         played = check_reply(turn, now.workflow, request.play(turn))
         debug("9KYP4NAD", "turn played", thread=thread, role=turn.role, error=played.error)

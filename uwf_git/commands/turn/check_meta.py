@@ -6,7 +6,9 @@ The check runs in a limited fork: a pattern in a fetched schema can run for ever
 from collections.abc import Mapping
 from typing import Any
 
+from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.engine import flow_state
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import UwfError
 from uwf_git.model.canonical import NotCanonical, canonical
@@ -33,12 +35,31 @@ def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:
     schema = get_output_schema(turn.snapshot, workflow, turn.role)
     problem = find_reply_problem(schema, {name: getattr(reply, name) for name in _STORED})
     if problem is None:
-        return played
+        return check_state(turn, played)
     log = first_line(played.stderr.decode(errors="replace").strip().rpartition("\n")[2])
     told = f"{problem}; its log ends: {log[:200]}" if log else problem
-    broken = {"kind": "schema", "message": told}
+    return _fail(played, reply, {"kind": "schema", "message": told})
+
+
+def check_state(turn: Turn, played: Played) -> Played:
+    """Return *played* if the state after it can be stored, else a failed turn."""
+    problem = None if played.reply is None else find_state_problem(turn, played.reply)
+    if problem is None or played.reply is None:
+        return played
+    return _fail(played, played.reply, {"kind": "state", "message": problem})
+
+
+def find_state_problem(turn: Turn, reply: AgentReply) -> str | None:
+    """Return why the state after *reply* cannot be stored; None if it can, and in a graph."""
+    if turn.place is None:
+        return None
+    step = {"meta": reply.meta, "state": reply.state}
+    return flow_state.find_state_problem(turn.place.fold(turn.present.state, step, reply.content))
+
+
+def _fail(played: Played, reply: AgentReply, error: dict[str, str]) -> Played:
     output = played.stdout or reply.content.encode(errors="replace")
-    return played._replace(reply=None, error=broken, stdout=output)
+    return played._replace(reply=None, error=error, stdout=output)
 
 
 def find_reply_problem(schema: Any, fields: Mapping[str, Any]) -> str | None:

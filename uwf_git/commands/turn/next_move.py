@@ -6,6 +6,7 @@ from typing import NamedTuple
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.commands.turn.spending import read_spending
 from uwf_git.engine.limits import find_spent
 from uwf_git.errors import UwfError
 from uwf_git.model.builtin import AGENT_CONFIG
@@ -133,6 +134,11 @@ def advise(
             f"`uwf thread step {thread}` steps each once",
             is_usual=True,
         )
+    spending = read_spending(store, snapshot, present)
+    spent = find_spent(spending.present)
+    if spent is not None and move.problem is None and move.turn_of is not None:
+        error = LimitReached(spending.thread, spent)
+        return Advice(f"{error.message}; {error.hint}")
     return _when_ready(snapshot, present, move, default or store.config.get(CONFIG_NAME))
 
 
@@ -176,10 +182,6 @@ def _when_ready(
     role = move.turn_of
     if role is None:
         return Advice(f"no role is left: `uwf thread step {thread}` ends it", is_usual=True)
-    spent = find_spent(present)
-    if spent is not None:
-        error = LimitReached(thread, spent)
-        return Advice(f"{error.message}; {error.hint}")
     if move.splits:
         return Advice(
             f"{role} comes next, in branches: `uwf thread run {thread}` continues, "

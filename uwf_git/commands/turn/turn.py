@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.turn.keep import KeepRules
 from uwf_git.commands.turn.retries import RetryRules
+from uwf_git.commands.turn.spending import Spending
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import Status, ThreadState
@@ -39,6 +40,14 @@ class Turn(NamedTuple):
     keep: KeepRules = KeepRules()
     place: "FlowPlace | None" = None
     """The place of a flow that it plays; *present* has the attempts at this place."""
+
+    spending: Spending | None = None
+    """The limits that hold for it; None: the thread's own."""
+
+    @property
+    def limited(self) -> Spending:
+        """Whose limits hold for it, and what was spent of them."""
+        return self.spending or Spending(self.thread, self.present)
 
     @property
     def thread(self) -> ThreadId:

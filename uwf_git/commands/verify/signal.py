@@ -7,14 +7,18 @@ from collections.abc import Generator, Iterator
 
 from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.nodes import NodeChecks
+from uwf_git.engine.flow_change import find_lost_place
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import WORKFLOW
 from uwf_git.model.event_folds import Standing
 from uwf_git.model.event_rules import STEPS
+from uwf_git.model.flow import Flow
 from uwf_git.model.limit import find_limit_problem
 from uwf_git.model.node import Node
+from uwf_git.model.references import find_reference
 from uwf_git.model.thread import NotAPresent, ThreadState
 from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.workflow import parse_flow_node
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.objects.commit import read_commit, read_commit_file
 from uwf_git.store.objects.message import BadMessage
@@ -57,7 +61,7 @@ def check_amend(
         return
     yield from _check_workflow(site, record, workflow)
     if workflow.hash != before.state.workflow:
-        yield from _check_position(site, after.state, workflow)
+        yield from _check_position(nodes, site, before.state, workflow)
 
 
 def _check_workflow(site: Location, record: TransitionRecord, workflow: Node) -> Iterator[Finding]:
@@ -67,11 +71,29 @@ def _check_workflow(site: Location, record: TransitionRecord, workflow: Node) ->
         yield site.finding(message, node=workflow.hash)
 
 
-def _check_position(site: Location, present: ThreadState, workflow: Node) -> Iterator[Finding]:
-    gone = present.find_gone_role(workflow.payload["roles"])
+def _check_position(
+    nodes: NodeChecks, site: Location, present: ThreadState, workflow: Node
+) -> Iterator[Finding]:
+    try:
+        old = _read_flow(nodes, site, nodes.get(site, present.workflow))
+        new = _read_flow(nodes, site, workflow)
+    except StoreDamaged:
+        return  # reported for the commit that added it
+    lost = find_lost_place(old, new, present)
+    if lost is not None:
+        message = f"the thread stands at {lost}, and workflow {workflow.hash} differs on the way"
+        yield site.finding(message, node=workflow.hash)
+    gone = None
+    if old is None:
+        gone = present.find_gone_role(workflow.payload["roles"] if new is None else ())
     if gone is not None:
         message = f"the thread stands at {gone!r}, which is no role of workflow {workflow.hash}"
         yield site.finding(message, node=workflow.hash)
+
+
+def _read_flow(nodes: NodeChecks, site: Location, workflow: Node) -> Flow | None:
+    target = find_reference(workflow.payload.get("flow"))
+    return None if target is None else parse_flow_node(nodes.get(site, target))
 
 
 def find_poked(

@@ -85,7 +85,7 @@ def read_definition(
         graph=graph,
         default_agent=None if default is None else read_agent(findings, ("defaultAgent",), default),
         agent_overrides=read_overrides(findings, fields.get("agentOverrides"), roles=role_names),
-        initial_state=_read_state(findings, fields.get("initialState")),
+        initial_state=_read_state(findings, fields.get("initialState"), is_flow=is_flow),
         config=read_config(findings, fields.get("config")),
         flow=flow,
         warnings=findings.warnings,
@@ -163,7 +163,10 @@ def _read_name(findings: Findings, fields: dict[str, Any], default: str | None) 
     return name
 
 
-def _read_state(findings: Findings, value: Any) -> dict[str, Any] | None:
+def _read_state(findings: Findings, value: Any, *, is_flow: bool) -> dict[str, Any] | None:
+    if isinstance(value, dict) and is_flow:
+        # The passes are counted by uwf (seed 004 begins with 0 of them).
+        return {key: item for key, item in value.items() if key != "iteration"}
     if value is None or isinstance(value, dict):
         return value
     findings.add(("initialState",), f"must be a mapping, not {yaml_kind(value)}")

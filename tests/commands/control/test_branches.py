@@ -1,0 +1,409 @@
+"""Steering threads that have split: a pause, a kill and limits reach all branches below."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from commands.flow_runs import assert_sound, branches, drive, log, script
+from commands.world import World, fails, replied, says
+
+from uwf_git.agents.stop_run import find_group
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.control.amend import AmendRequest, amend_thread
+from uwf_git.commands.control.change_rules import PlaceGone
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.step.branches import BranchHeld
+from uwf_git.commands.step.end_by_kill import end_by_kill
+from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, WrongStatus
+from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.run_dir import list_run_dirs
+
+TREE = """\
+name: tree
+description: Branches of branches.
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: first}
+    - type: parallel
+      name: outer
+      nodes:
+        - type: sequential
+          nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]
+        - type: parallel
+          name: inner
+          nodes: [{type: agent, agentId: three}, {type: agent, agentId: four}]
+    - {type: agent, agentId: last}
+"""
+
+
+def grown(world: World, **limits: Any) -> tuple[ThreadId, list[ThreadId]]:
+    """Return a thread of TREE whose three leaves have begun, and these."""
+    source = TREE + (f"config: {limits}\n" if limits else "")
+    thread = world.begun(source)
+    for _ in range(2):
+        world.step(thread, script())
+    for _ in range(2):
+        # The first step begins the inner thread, the second one its branches.
+        world.step(thread, fails(kind="lost"))
+    one, inner = branches(world, thread)
+    return thread, [one, *branches(world, inner)]
+
+
+def test_a_pause_is_one_commit_and_holds_every_branch(world: World) -> None:
+    thread, leaves = grown(world)
+    before = [world.snapshot(each).commit.oid for each in leaves]
+
+    pause_thread(world.store, world.caller, thread)
+
+    assert [world.snapshot(each).commit.oid for each in leaves] == before
+    for leaf in leaves:
+        with pytest.raises(BranchHeld, match="is paused"):
+            world.step(leaf, script())
+    with pytest.raises(ThreadNotReady):
+        drive(world, thread, script())
+    resume_thread(world.store, world.caller, thread)
+    assert world.snapshot(thread).record.status == "split"
+    assert drive(world, thread, script())[0].stopped == "end"
+    assert_sound(world, thread)
+
+
+def test_a_drive_stops_when_its_thread_is_paused_and_goes_on_after(world: World) -> None:
+    thread, _ = grown(world)
+
+    def play(turn: Turn) -> Played:
+        if turn.role == "one":
+            pause_thread(world.store, world.caller, thread)
+        return replied({})
+
+    driven, done = drive(world, thread, play)
+
+    # What was under way is recorded, nothing else begins.
+    assert (driven.stopped, driven.last.status, done) == ("paused", "paused", ["one"])
+    resume_thread(world.store, world.caller, thread)
+    driven, done = drive(world, thread, script())
+    joins = ["inner: 2 completed", "last", "outer: 2 completed"]
+    assert (driven.stopped, sorted(done)) == ("end", ["four", *joins, "three", "two"])
+
+
+def test_a_kill_ends_the_thread_first_and_then_all_below(world: World) -> None:
+    thread, leaves = grown(world)
+
+    kill_thread(world.store, world.caller, thread, reason="enough")
+
+    inner = branches(world, thread)[1]
+    for each in (thread, inner, *leaves):
+        assert log(world, each)[-1] == "kill killed"
+        assert world.snapshot(each).body == "enough"
+    assert world.store.refs.find(f"refs/threads/{thread}") is None
+    assert_sound(world, thread)
+    for leaf in leaves:
+        assert_sound(world, leaf)
+    with pytest.raises(ThreadNotActive):
+        kill_thread(world.store, world.caller, thread)
+
+
+def test_a_second_kill_ends_what_a_crash_left(world: World) -> None:
+    thread, leaves = grown(world)
+    end_by_kill(world.store, world.caller, thread, reason="crashed after this")
+
+    kill_thread(world.store, world.caller, thread)
+
+    assert [world.snapshot(each).record.status for each in leaves] == ["killed"] * 3
+    assert world.snapshot(leaves[0]).body == "crashed after this"
+
+
+def test_a_step_of_a_branch_ends_what_a_crash_left(world: World) -> None:
+    thread, leaves = grown(world)
+    end_by_kill(world.store, world.caller, thread, reason="crashed after this")
+
+    with pytest.raises(BranchHeld, match="is killed"):
+        world.step(leaves[0], script())
+
+    assert [world.snapshot(each).record.status for each in leaves] == ["killed"] * 3
+
+
+def at_work(world: World, threads: list[ThreadId]) -> list[int]:
+    """Wait until an agent works in each of *threads*, and return their process groups."""
+    pause = threading.Event()
+    for _ in range(500):
+        runs = [run for each in threads for run in list_run_dirs(world.store, each)]
+        groups = [find_group(run.path, run.alive) for run in runs]
+        found = [each for each in groups if each is not None]
+        if len(found) == len(threads):
+            return found
+        pause.wait(0.02)
+    raise AssertionError("no agents")
+
+
+class Background:
+    """A drive in a thread of Python."""
+
+    def __init__(self, world: World, thread: ThreadId, agent: str) -> None:
+        self.stopped = ""
+        amend_thread(world.store, world.caller, AmendRequest(thread, agents=(agent,)))
+        self._thread = threading.Thread(target=self._run, args=(world, thread))
+        self._thread.start()
+
+    def _run(self, world: World, thread: ThreadId) -> None:
+        self.stopped = drive(world, thread, agent_player(None), jobs=8)[0].stopped
+
+    def wait(self) -> str:
+        self._thread.join(60)
+        return self.stopped
+
+
+@pytest.fixture
+def sleeping(world: World) -> tuple[ThreadId, list[ThreadId], Background]:
+    """Return a thread, its leaves, and a drive of it in which an agent works in each leaf."""
+    thread, leaves = grown(world)
+    agent = world.program("exec sleep 60")
+    for leaf in leaves:
+        amend_thread(world.store, world.caller, AmendRequest(leaf, agents=(agent,)))
+    background = Background(world, thread, agent)
+    at_work(world, leaves)
+    return thread, leaves, background
+
+
+def test_pause_now_stops_the_agents_of_all_branches(
+    world: World, sleeping: tuple[ThreadId, list[ThreadId], Background]
+) -> None:
+    thread, leaves, background = sleeping
+
+    pause_thread(world.store, world.caller, thread, now=True, reason="look first")
+
+    assert background.wait() == "paused"
+    assert [log(world, each)[-1] for each in leaves] == [
+        "attempt 0/1/0/0 ready",
+        "attempt 0/1/1/0 ready",
+        "attempt 0/1/1/1 ready",
+    ]
+    assert log(world, thread)[-1] == "pause paused"
+    resume_thread(world.store, world.caller, thread)
+    assert drive(world, thread, script())[0].stopped == "end"
+    assert_sound(world, thread)
+
+
+def test_kill_stops_the_agents_of_all_branches(
+    world: World, sleeping: tuple[ThreadId, list[ThreadId], Background]
+) -> None:
+    thread, leaves, background = sleeping
+
+    kill_thread(world.store, world.caller, thread, reason="wrong way")
+
+    assert background.wait() == "killed"
+    assert [log(world, each)[-2:] for each in leaves] == [
+        [f"attempt {at} ready", "kill killed"] for at in ("0/1/0/0", "0/1/1/0", "0/1/1/1")
+    ]
+    assert_sound(world, thread)
+
+
+def test_any_ends_the_process_groups_of_the_losers(world: World) -> None:
+    thread = world.begun("""\
+name: race
+description: The first counts.
+root:
+  type: parallel
+  join: any
+  nodes: [{type: agent, agentId: quick}, {type: agent, agentId: slow}]
+""")
+    agent = world.program('[ "$UWF_ROLE" = quick ] && echo done && exit; sleep 60 & wait')
+    amend_thread(world.store, world.caller, AmendRequest(thread, agents=(agent,)))
+
+    driven, done = drive(world, thread, agent_player(None), jobs=2)
+
+    assert (driven.stopped, done) == ("end", ["quick", "parallel: 1 completed, 1 killed"])
+    loser = branches(world, thread)[1]
+    assert log(world, loser)[-2:] == ["attempt 0/1 ready", "kill killed"]
+    assert list_run_dirs(world.store, loser) == []
+    assert_sound(world, thread)
+
+
+def test_limits_count_what_all_branches_spent(world: World) -> None:
+    thread, leaves = grown(world, maxSteps=3)
+    world.step(leaves[0], script())
+    world.step(leaves[1], script())
+
+    with pytest.raises(LimitReached, match="3 of 3 steps") as caught:
+        world.step(leaves[2], script())
+
+    assert caught.value.facts["thread"] == thread
+    driven, done = drive(world, thread, script())
+    assert (driven.stopped, done) == ("limit", [])
+    amend_thread(world.store, world.caller, AmendRequest(thread, limits={"maxSteps": 6}))
+    assert drive(world, thread, script())[0].stopped == "end"
+    assert_sound(world, thread)
+
+
+def test_a_limit_of_time_and_tokens_is_that_of_the_root(world: World) -> None:
+    _thread, leaves = grown(world, maxTokens=100)
+    world.step(leaves[0], says({}, usage={"inputTokens": 60, "outputTokens": 50}))
+
+    with pytest.raises(LimitReached, match="110 of 100 tokens"):
+        world.step(leaves[2], script())
+
+
+def test_a_branch_gets_no_limits_of_its_own(world: World) -> None:
+    _thread, leaves = grown(world)
+
+    with pytest.raises(WrongStatus, match="limits of its parent"):
+        amend_thread(world.store, world.caller, AmendRequest(leaves[0], limits={"maxSteps": 6}))
+
+
+def test_a_poke_is_refused_where_branches_took_the_steps(world: World) -> None:
+    thread, leaves = grown(world)
+    with pytest.raises(WrongStatus, match="has split"):
+        poke_thread(world.store, world.caller, thread)
+    with pytest.raises(WrongStatus, match="no step"):
+        poke_thread(world.store, world.caller, leaves[0])
+    drive(world, thread, script(), until="four")
+    while world.snapshot(thread).record.status == "split":
+        world.step(thread, script())
+
+    with pytest.raises(WrongStatus, match="has joined"):
+        poke_thread(world.store, world.caller, thread)
+    world.step(thread, script())
+    poke_thread(world.store, world.caller, thread)
+
+    assert world.snapshot(thread).get_present().at == "0/1"
+    assert drive(world, thread, script())[0].stopped == "end"
+    assert_sound(world, thread)
+
+
+def test_a_fork_of_a_split_thread_splits_anew(world: World) -> None:
+    thread, _ = grown(world)
+
+    fork = fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id()).thread
+
+    assert log(world, fork)[-1] == "fork ready"
+    driven, done = drive(world, fork, script())
+    assert driven.stopped == "end"
+    assert sorted(done)[-3:] == ["outer: 2 completed", "three", "two"]
+    assert set(branches(world, fork)).isdisjoint(branches(world, thread))
+    assert drive(world, thread, script())[0].stopped == "end"
+    for each in (thread, fork):
+        assert_sound(world, each)
+
+
+def test_a_fork_restores_state_and_position_of_its_commit(world: World) -> None:
+    thread = world.begun(TREE)
+    drive(world, thread, script(first={"a": 1}, last={"a": 2}))
+
+    first = fork_thread(
+        world.store, world.caller, ForkRequest(thread, at="1"), thread=world.new_id()
+    ).thread
+    joined = fork_thread(
+        world.store, world.caller, ForkRequest(thread, at="2"), thread=world.new_id()
+    ).thread
+
+    present = world.snapshot(first).get_present()
+    assert (present.at, present.state["a"], present.role) == ("0/0", 1, "first")
+    present = world.snapshot(joined).get_present()
+    assert (present.at, present.state["a"]) == ("0/1", 1)
+    assert drive(world, joined, script())[1] == ["last"]
+    assert len(drive(world, first, script())[1]) == 7
+    for each in (first, joined):
+        assert_sound(world, each)
+
+
+def test_a_fork_of_a_branch_is_no_branch(world: World) -> None:
+    thread, leaves = grown(world)
+
+    fork = fork_thread(
+        world.store, world.caller, ForkRequest(leaves[0]), thread=world.new_id()
+    ).thread
+
+    assert drive(world, fork, script())[1] == ["one", "two"]
+    assert drive(world, thread, script())[0].stopped == "end"
+    assert_sound(world, fork)
+
+
+OTHER = TREE.replace("agentId: last", "agentId: closer")
+
+
+def amend(world: World, thread: ThreadId, source: str) -> None:
+    workflow = world.put(source).workflow
+    amend_thread(
+        world.store, world.caller, AmendRequest(thread, workflow=workflow, default_agent="nobody")
+    )
+
+
+def test_a_workflow_changes_neither_while_split_nor_in_a_branch(world: World) -> None:
+    thread, leaves = grown(world)
+    for each, problem in ((thread, "has split"), (leaves[0], "is a branch")):
+        with pytest.raises(WrongStatus, match=problem):
+            amend(world, each, OTHER)
+
+
+def test_a_workflow_changes_where_the_way_stays_the_same(world: World) -> None:
+    thread = world.begun(TREE)
+    world.step(thread, script())
+
+    amend(world, thread, OTHER)
+
+    driven, done = drive(world, thread, script())
+    assert (driven.stopped, done[-1]) == ("end", "closer")
+    assert_sound(world, thread)
+
+
+def test_a_workflow_with_another_way_is_refused(world: World) -> None:
+    thread = world.begun(TREE)
+    world.step(thread, script())
+
+    for other in (TREE.replace("type: sequential\n  nodes:", "type: loop\n  nodes:", 1),):
+        with pytest.raises(PlaceGone, match="0/0"):
+            amend(world, thread, other)
+
+
+def test_the_condition_of_a_loop_is_mended_by_amend(world: World) -> None:
+    source = """\
+name: loop
+description: A loop.
+root:
+  type: loop
+  condition: state.missing.name === 'x'
+  nodes: [{type: agent, agentId: one}]
+"""
+    thread = world.begun(source)
+    world.step(thread, script())
+
+    amend(world, thread, source.replace("state.missing.name === 'x'", "iteration < 3"))
+
+    assert drive(world, thread, script())[1] == ["one", "one"]
+    assert_sound(world, thread)
+
+
+def test_a_retry_of_a_thread_without_failed_branches_is_refused(world: World) -> None:
+    thread, _ = grown(world)
+
+    with pytest.raises(WrongStatus, match="none of its branches has failed"):
+        retry_thread(world.store, world.caller, thread)
+
+
+def test_ctrl_c_stops_every_agent_and_records_each_attempt(
+    world: World, git: Callable[..., str]
+) -> None:
+    thread, leaves = grown(world)
+    agent = world.program("exec sleep 60")
+    for each in (thread, *leaves):
+        amend_thread(world.store, world.caller, AmendRequest(each, agents=(agent,)))
+    running = world.process("thread", "run", thread)
+    at_work(world, leaves)
+
+    running.send_signal(2)
+    _, err = running.communicate(timeout=60)
+
+    assert running.returncode == 130, err.decode()
+    assert [log(world, each)[-1].split()[0] for each in leaves] == ["attempt"] * 3
+    assert [world.snapshot(each).get_present().failures for each in leaves] == [0, 0, 0]
+    assert drive(world, thread, script())[0].stopped == "end"
+    assert_sound(world, thread)
+    assert git("fsck", "--strict", "--no-dangling", cwd=world.store.path) == ""

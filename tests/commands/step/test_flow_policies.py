@@ -1,0 +1,476 @@
+"""What flows do when agents fail, by their policies, and the log that each case leaves."""
+
+import shlex
+from typing import Any
+
+import pytest
+from commands.flow_runs import assert_sound, branches, drive, log, script
+from commands.world import World, fails, replied
+
+from uwf_git.cli.thread import patch as patch_verb
+from uwf_git.commands.control.answer import (
+    AnswerRefused,
+    PersonAnswer,
+    answer_thread,
+    read_question,
+)
+from uwf_git.commands.control.patch import BadPatch, patch_thread
+from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.step.branches import StateTooLarge
+from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.engine.flow_merge import MergeConflict
+from uwf_git.engine.flow_move import LoopExhausted
+from uwf_git.model.thread_id import ThreadId
+
+__all__ = ["patch_verb"]
+
+
+def flow(root: str) -> str:
+    """Return a workflow file with *root*, which is indented by two spaces."""
+    return f"name: policies\ndescription: Tries policies.\nroot:\n{root}"
+
+
+def failing(*roles: str, times: int = 1000) -> Player:
+    """Return a player whose *roles* fail so often, each with its name as the error."""
+    left = dict.fromkeys(roles, times)
+
+    def play(turn: Turn) -> Played:
+        if left.get(turn.role, 0) > 0:
+            left[turn.role] -= 1
+            return fails(f"{turn.role} broke")(turn)
+        return replied({})
+
+    return play
+
+
+SEQUENCE = """\
+  type: sequential
+  %s
+  nodes:
+    - {type: agent, agentId: one, output: one %s}
+    - {type: agent, agentId: two, output: two}
+"""
+
+CASES = {
+    "an agent fails, and stops the thread": (
+        SEQUENCE % ("", ""),
+        failing("one"),
+        ("failed", ["attempt 0/0 failed"]),
+    ),
+    "an agent is tried again": (
+        SEQUENCE % ("", ", retries: 2"),
+        failing("one", times=2),
+        ("end", ["attempt 0/0 ready"] * 2 + ["step 0/0 ready", "step 0/1 ready", "end completed"]),
+    ),
+    "retries of the container are those of its agents": (
+        SEQUENCE % ("retries: 1", ""),
+        failing("one", times=1),
+        ("end", ["attempt 0/0 ready", "step 0/0 ready", "step 0/1 ready", "end completed"]),
+    ),
+    "those of the agent come first": (
+        SEQUENCE % ("retries: 5", ", retries: 0"),
+        failing("one"),
+        ("failed", ["attempt 0/0 failed"]),
+    ),
+    "retry is stop with one retry": (
+        SEQUENCE % ("", ", onError: retry"),
+        failing("one"),
+        ("failed", ["attempt 0/0 ready", "attempt 0/0 failed"]),
+    ),
+    "an agent is given up": (
+        SEQUENCE % ("", ", onError: continue"),
+        failing("one"),
+        ("end", ["attempt 0/0 ready", "step 0/1 ready", "end completed"]),
+    ),
+    "an agent is given up after its retries": (
+        SEQUENCE % ("", ", onError: continue, retries: 1"),
+        failing("one"),
+        ("end", ["attempt 0/0 ready"] * 2 + ["step 0/1 ready", "end completed"]),
+    ),
+    "the container is given up, with what is left of it": (
+        SEQUENCE % ("onError: continue", ""),
+        failing("one"),
+        ("end", ["attempt 0/0 ready", "end completed"]),
+    ),
+    "a loop is given up, and what follows goes on": (
+        """\
+  type: sequential
+  nodes:
+    - type: loop
+      maxIterations: 3
+      onError: continue
+      nodes: [{type: agent, agentId: one}]
+    - {type: agent, agentId: two}
+""",
+        failing("one"),
+        ("end", ["attempt 0/0.1/0 ready", "step 0/1 ready", "end completed"]),
+    ),
+    "a pass of a loop is given up, and the next one comes": (
+        """\
+  type: loop
+  maxIterations: 2
+  nodes: [{type: agent, agentId: one, onError: continue}]
+""",
+        failing("one", times=1),
+        ("end", ["attempt 0.1/0 ready", "step 0.2/0 ready", "end completed"]),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_thread(world: World, case: str) -> None:
+    root, play, (stopped, expected) = CASES[case]
+    thread = world.begun(flow(root))
+
+    driven, _ = drive(world, thread, play, sleep=lambda _s: None)
+
+    assert driven.stopped == stopped
+    assert log(world, thread) == ["start ready", *expected]
+    assert_sound(world, thread)
+
+
+def test_what_was_given_up_leaves_its_error_and_the_next_place_its_own_tries(world: World) -> None:
+    thread = world.begun(flow(SEQUENCE % ("", ", onError: continue")))
+
+    drive(world, thread, failing("one"))
+
+    present = world.snapshot(thread).get_present()
+    assert (present.state["error"], "one" in present.state) == ("one broke", False)
+    assert (present.attempts, present.failures, present.trying) == (0, 0, None)
+
+
+def test_waits_between_tries_grow_as_in_graphs(world: World) -> None:
+    thread = world.begun(flow(SEQUENCE % ("", ", retries: 3")))
+    slept: list[float] = []
+
+    drive(world, thread, failing("one", times=3), sleep=slept.append)
+
+    assert sum(slept) == pytest.approx(1 + 2 + 3)
+
+
+PARALLEL = """\
+  type: parallel
+  name: checks
+  %s
+  nodes:
+    - {type: agent, agentId: one, output: one}
+    - {type: agent, agentId: two, output: two}
+    - {type: agent, agentId: three, output: three}
+"""
+
+
+def test_one_of_three_fails_and_a_retry_of_the_parent_finishes(world: World) -> None:
+    thread = world.begun(flow(PARALLEL % ""))
+
+    driven, done = drive(world, thread, failing("two"), jobs=4)
+
+    assert (driven.stopped, driven.last.status) == ("failed", "split")
+    kept = sorted(done)
+    statuses = [world.snapshot(each).record.status for each in branches(world, thread)]
+    assert statuses[1] == "failed"
+    retry_thread(world.store, world.caller, thread)
+    driven, again = drive(world, thread, script())
+    assert driven.stopped == "end"
+    assert sorted([*kept, *again]) == ["checks: 3 completed", "one", "three", "two"]
+    assert_sound(world, thread)
+
+
+def test_a_retry_of_the_parent_reaches_branches_of_branches(world: World) -> None:
+    thread = world.begun(
+        flow("""\
+  type: parallel
+  nodes:
+    - type: parallel
+      nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]
+    - {type: agent, agentId: three}
+""")
+    )
+    for _ in range(4):
+        world.step(thread, failing("one", "three"))
+
+    retry_thread(world.store, world.caller, thread, hint="once more")
+
+    inner, third = branches(world, thread)
+    failed = [branches(world, inner)[0], third]
+    assert [log(world, each)[-1] for each in failed] == ["retry ready"] * 2
+    assert drive(world, thread, script())[0].stopped == "end"
+    assert_sound(world, thread)
+
+
+def test_a_branch_that_failed_is_given_up(world: World) -> None:
+    thread = world.begun(flow(PARALLEL % "onError: continue"))
+
+    driven, done = drive(world, thread, failing("two"))
+
+    assert (driven.stopped, done) == ("end", ["one", "three", "checks: 2 completed, 1 killed"])
+    state = world.snapshot(thread).get_present().state
+    assert (state["errors"], "two" in state) == (["two broke"], False)
+    second = branches(world, thread)[1]
+    assert log(world, second)[1:] == ["attempt 0/1 failed", "kill killed"]
+    assert_sound(world, thread)
+
+
+def test_more_failures_than_are_tolerated_stop_the_thread(world: World) -> None:
+    thread = world.begun(flow(PARALLEL % "onError: continue\n  tolerate: 1"))
+
+    driven, _ = drive(world, thread, failing("one", "two"))
+
+    assert (driven.stopped, driven.last.status) == ("failed", "split")
+    assert [log(world, each)[-1] for each in branches(world, thread)[:2]] == [
+        "kill killed",
+        "attempt 0/1 failed",
+    ]
+    assert_sound(world, thread)
+
+
+def test_the_first_branch_to_complete_is_enough(world: World) -> None:
+    thread = world.begun(flow(PARALLEL % "join: any"))
+
+    driven, _ = drive(world, thread, script(one="a", two="b", three="c"))
+
+    assert driven.stopped == "end"
+    state = world.snapshot(thread).get_present().state
+    assert (state["one"], "two" in state, "errors" in state) == ("a", False, False)
+    statuses = [world.snapshot(each).record.status for each in branches(world, thread)]
+    assert statuses == ["completed", "killed", "killed"]
+    assert_sound(world, thread)
+
+
+def test_an_item_that_failed_is_null_and_the_others_are_kept(world: World) -> None:
+    thread = world.begun(
+        "initialState: {list: [1, 2, 3]}\n"
+        + flow("""\
+  type: map
+  name: each
+  over: state.list
+  output: results
+  onError: continue
+  nodes: [{type: agent, agentId: one}]
+""")
+    )
+
+    def play(turn: Turn) -> Played:
+        item = turn.present.state["item"]
+        return fails("odd")(turn) if item == 2 else replied({"half": item / 2})
+
+    driven, _ = drive(world, thread, play)
+
+    assert driven.stopped == "end"
+    state = world.snapshot(thread).get_present().state
+    assert state["results"] == [{"half": 0.5}, None, {"half": 1.5}]
+    assert state["errors"] == ["odd"]
+    assert_sound(world, thread)
+
+
+def test_only_the_failed_item_runs_again(world: World) -> None:
+    """As asked for in argo-workflows#16938."""
+    thread = world.begun(
+        "initialState: {list: [1, 2, 3]}\n"
+        + flow("""\
+  type: map
+  over: state.list
+  output: results
+  nodes: [{type: agent, agentId: one, input: "${item}"}]
+""")
+    )
+    played: list[int] = []
+
+    def play(turn: Turn) -> Played:
+        item = turn.present.state["item"]
+        played.append(item)
+        return fails()(turn) if played.count(2) == 1 and item == 2 else replied({"done": item})
+
+    drive(world, thread, play)
+    retry_thread(world.store, world.caller, thread)
+    drive(world, thread, play)
+
+    assert (sorted(played), played.count(2)) == ([1, 2, 2, 3], 2)
+    assert len(world.snapshot(thread).get_present().state["results"]) == 3
+
+
+def conflict(world: World) -> tuple[ThreadId, MergeConflict]:
+    thread = world.begun(flow(PARALLEL % ""))
+    with pytest.raises(MergeConflict) as caught:
+        drive(world, thread, script(one={"it's": 1}, two={"it's": "2"}, three={}))
+    return thread, caught.value
+
+
+def test_the_patch_that_a_conflict_prints_settles_it(world: World) -> None:
+    thread, error = conflict(world)
+    before = world.snapshot(thread).commit.oid
+
+    typed = (error.hint or "").split("`")[1]
+    ran = world.process(*shlex.split(typed)[1:])
+    _, err = ran.communicate(timeout=60)
+
+    assert (ran.returncode, before) == (0, world.snapshot(thread).commit.parents[0]), err
+    driven, done = drive(world, thread, script())
+    assert (driven.stopped, done) == ("end", ["checks: 3 completed"])
+    assert world.snapshot(thread).get_present().state["it's"] == 1
+    assert_sound(world, thread)
+
+
+def test_a_step_tells_the_conflict_and_records_nothing(world: World) -> None:
+    thread, _ = conflict(world)
+    before = world.snapshot(thread).commit.oid
+
+    told = world.step(thread, script())
+
+    assert [type(each.error) for each in told.branches] == [MergeConflict]
+    assert world.snapshot(thread).commit.oid == before
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [("first", 1), ("last", 3), ("collect", [1, 2, 3]), ("{v: last}", 3), ("{'*': first}", 1)],
+)
+def test_a_policy_settles_it_before(world: World, policy: str, expected: Any) -> None:
+    thread = world.begun(flow(PARALLEL % f"merge: {policy}"))
+
+    drive(world, thread, script(one={"v": 1}, two={"v": 2}, three={"v": 3}))
+
+    assert world.snapshot(thread).get_present().state["v"] == expected
+    assert_sound(world, thread)
+
+
+def test_a_loop_that_may_not_be_left_stops_at_its_bound(world: World) -> None:
+    thread = world.begun(
+        flow("""\
+  type: loop
+  condition: state.ok !== true
+  maxIterations: 2
+  onExhausted: stop
+  nodes: [{type: agent, agentId: one}]
+""")
+    )
+
+    with pytest.raises(LoopExhausted):
+        drive(world, thread, script())
+
+    assert log(world, thread) == ["start ready", "step 0.1/0 ready", "step 0.2/0 ready"]
+    patch_thread(world.store, world.caller, thread, {"ok": True})
+    assert drive(world, thread, script())[0].stopped == "end"
+    assert_sound(world, thread)
+
+
+LARGE = "x" * 600_000
+
+
+def test_a_state_of_more_than_a_mebibyte_is_a_failed_try(world: World) -> None:
+    thread = world.begun(flow(SEQUENCE % ("", ", retries: 1")))
+
+    driven, _ = drive(
+        world,
+        thread,
+        script(one=[{"a": LARGE}, {"a": "small"}], two=LARGE),
+        sleep=lambda _s: None,
+    )
+
+    assert driven.stopped == "end"
+    assert log(world, thread)[1:3] == ["attempt 0/0 ready", "step 0/0 ready"]
+    attempts = [
+        each.get_node(found).payload["error"]
+        for each in [world.snapshot(thread)]
+        if (found := each.get_present().last_attempt)
+    ]
+    assert attempts == []
+    assert_sound(world, thread)
+
+
+def test_the_failed_try_is_of_the_kind_state(world: World) -> None:
+    thread = world.begun(flow(SEQUENCE % ("", "")))
+
+    driven, _ = drive(world, thread, script(one={"a": LARGE}))
+
+    assert driven.failure is not None
+    assert (driven.stopped, driven.failure.facts["kind"]) == ("failed", "state")
+    assert "1,048,576" in driven.failure.message
+
+
+def test_a_person_whose_answer_makes_the_state_too_large_is_told(world: World) -> None:
+    thread = world.begun(flow(SEQUENCE % ("", "")))
+    world.step(thread, command="human")
+    question = read_question(world.store, world.caller, thread)
+
+    with pytest.raises(AnswerRefused, match="1,048,576"):
+        answer_thread(world.store, world.caller, question, PersonAnswer({"a": LARGE}))
+
+    answer_thread(world.store, world.caller, question, PersonAnswer({"a": 1}))
+    assert_sound(world, thread)
+
+
+def test_branches_whose_states_are_too_large_together_are_not_joined(world: World) -> None:
+    thread = world.begun(flow(PARALLEL % ""))
+
+    with pytest.raises(StateTooLarge) as caught:
+        drive(world, thread, script(one=LARGE, two=LARGE))
+
+    assert thread in (caught.value.hint or "")
+    assert world.snapshot(thread).record.status == "split"
+
+
+@pytest.mark.parametrize("patch", [{"iteration": 3}, {"iteration": None}, {"a": LARGE, "b": LARGE}])
+def test_a_patch_cannot_count_passes_or_be_too_large(world: World, patch: dict[str, Any]) -> None:
+    thread = world.begun(flow(SEQUENCE % ("", "")))
+
+    with pytest.raises(BadPatch):
+        patch_thread(world.store, world.caller, thread, patch)
+
+    assert log(world, thread) == ["start ready"]
+
+
+def test_iteration_is_dropped_from_results(world: World) -> None:
+    thread = world.begun("initialState: {iteration: 7}\n" + flow(SEQUENCE % ("", "")))
+
+    def play(turn: Turn) -> Played:
+        assert "iteration" not in turn.present.state
+        return replied({"iteration": 9, "a": 1}, state={"iteration": 8})
+
+    drive(world, thread, play)
+
+    assert "iteration" not in world.snapshot(thread).get_present().state
+    assert_sound(world, thread)
+
+
+def test_the_timeout_of_a_place_comes_before_its_agents(world: World) -> None:
+    thread = world.begun(
+        flow("""\
+  type: sequential
+  timeout: 90000
+  nodes:
+    - {type: agent, agentId: one, timeout: 1500}
+    - {type: agent, agentId: two}
+""")
+    )
+    told: list[float | None] = []
+
+    def play(turn: Turn) -> Played:
+        told.append(turn.timeout_s)
+        return replied({})
+
+    drive(world, thread, play)
+
+    assert told == [1.5, 90.0]
+
+
+def test_the_limits_of_a_flow_are_those_of_its_config(world: World) -> None:
+    thread = world.begun(
+        "config: {maxExecutionTime: 2000, maxSteps: 10}\n" + flow(SEQUENCE % ("", ""))
+    )
+    assert world.snapshot(thread).get_present().limits == {
+        "maxExecutionTime": 2000,
+        "maxSteps": 10,
+    }
+
+    driven, done = drive(world, thread, script())
+
+    # Each step takes 1.5 s.
+    assert (driven.stopped, done) == ("end", ["one", "two"])
+
+
+def test_a_limit_stops_a_flow_before_the_step_beyond(world: World) -> None:
+    thread = world.begun("config: {maxExecutionTime: 1000}\n" + flow(SEQUENCE % ("", "")))
+
+    driven, done = drive(world, thread, script())
+
+    assert (driven.stopped, done) == ("limit", ["one"])

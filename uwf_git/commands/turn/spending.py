@@ -1,0 +1,60 @@
+"""What a thread and its branches spent: the limits of a thread are for all of them together."""
+
+from typing import Any, NamedTuple
+
+from uwf_git.commands.split.family import find_trunk, list_branches
+from uwf_git.model.thread import ThreadState
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.usage import add_usage
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+
+class Spending(NamedTuple):
+    """The limits that hold for a thread, and what was spent of them."""
+
+    thread: ThreadId
+    """Whose limits they are: the thread's own, or those of the one that it is a branch of."""
+
+    present: ThreadState
+    """That thread's state, with what its branches spent; ``depth`` counts all steps."""
+
+
+def read_spending(store: Store, snapshot: Snapshot, present: ThreadState) -> Spending:
+    """Return the limits for the thread at *snapshot*, and what was spent of them here.
+
+    Branches that were joined count in the thread itself; those that only another clone has do not.
+    """
+    root, at_root = snapshot, present
+    while (parent := find_trunk(root)) is not None:
+        head = find_head(store, parent)
+        if head is None:
+            # The branch alone was fetched.
+            break
+        root = read_snapshot(store, head.commit)
+        at_root = root.get_present()
+    steps = sum(at_root.visits.values())
+    spent = at_root._replace(depth=steps or at_root.depth)
+    if at_root.limits and at_root.split is not None:
+        spent = _add_branches(store, root, spent)
+    return Spending(root.record.thread, spent)
+
+
+def _add_branches(store: Store, at: Snapshot, spent: ThreadState) -> ThreadState:
+    inherited = sum(at.get_present().visits.values())
+    for branch in list_branches(store, at):
+        if branch.head is None:
+            continue
+        inner = read_snapshot(store, branch.head.commit)
+        present = inner.get_present()
+        known = inherited if "entry" in inner.get_start().payload else 0
+        usage: dict[str, Any] = add_usage(dict(spent.usage), dict(present.usage))
+        spent = spent._replace(
+            depth=spent.depth + sum(present.visits.values()) - known,
+            usage=usage,
+            execution_ms=spent.execution_ms + present.execution_ms,
+        )
+        if present.split is not None:
+            spent = _add_branches(store, inner, spent)
+    return spent
