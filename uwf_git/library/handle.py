@@ -41,7 +41,7 @@ from uwf_git.library.outcomes import (
 )
 from uwf_git.library.place import Place
 from uwf_git.library.players import RolePlayer
-from uwf_git.library.sources import WorkflowSource, read_source
+from uwf_git.library.sources import AppendedSource, WorkflowSource, read_source
 from uwf_git.library.starting import AgentsByRole, new_task_id, put_if_source, to_agent_words
 from uwf_git.library.status import TaskState, TaskStatus, query_task
 from uwf_git.store.store import Store
@@ -321,8 +321,12 @@ class TaskHandle:
             answer = PersonAnswer(meta, content, state, note=note)
             return build_task_step(store, answer_thread(store, caller, question, answer))
 
-    def append_nodes(self, addition: WorkflowSource, reason: str = "") -> None:
-        """Add roles and transitions to the workflow of this task alone.
+    def append_nodes(
+        self, addition: AppendedSource, reason: str = "", *, to: str | None = None
+    ) -> None:
+        """Add to the workflow of this task alone: roles and transitions, or nodes of a flow.
+
+        Nodes run after the root, or at the end of the container *to*, by its id or name.
 
         Raises:
             Refused: the addition is invalid; the message lists every problem.
@@ -334,7 +338,7 @@ class TaskHandle:
         )
 
         text, path = read_source(addition, self._place.cwd)
-        request = AppendRequest(self.task_id, text, path, reason, self._place.agent)
+        request = AppendRequest(self.task_id, text, path, reason, to, self._place.agent)
         with self._place.writing() as store:
             append_to_thread(store, self._place.caller, request)
 

@@ -27,7 +27,7 @@ from uwf_git.library.place import (
     read_system_clock_ms,
 )
 from uwf_git.library.players import PlayerFunction
-from uwf_git.library.sources import WorkflowSource
+from uwf_git.library.sources import AppendedSource, WorkflowSource
 from uwf_git.library.starting import AgentsByRole, TaskRequest, put_source, start_task
 from uwf_git.library.status import TaskStatus
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
@@ -152,8 +152,9 @@ class TaskRuntime:
     def start(  # noqa: PLR0913 (keyword-only, and each has a default)
         self,
         workflow: WorkflowSource,
-        prompt: str,
+        prompt: str | None = None,
         *,
+        state: Mapping[str, Any] | None = None,
         agents: AgentsByRole | str | None = None,
         limits: Limits | None = None,
         workdir: str | os.PathLike[str] | None = None,
@@ -162,6 +163,8 @@ class TaskRuntime:
         """Start a task; nothing runs before it is stepped or run.
 
         *workflow* is a name or a hash, or anything that ``put`` accepts, which is put first.
+        *prompt* says what is to be done; a flow may go without one. *state* has members of the
+        state that the task begins with, over those of the workflow.
         *agents* is a command for every role; or, by role, commands or settings such as
         ``{"command": "uwf-claude", "timeout": 60, "env": {"LANG": "C"}}``. *workdir* is where the
         agents run, by default the runtime's directory. *parent* is the task whose agent starts it,
@@ -171,7 +174,7 @@ class TaskRuntime:
             Refused: there is no such workflow, role, limit or directory, or the prompt is empty.
         """
         where = None if workdir is None else os.fspath(workdir)
-        request = TaskRequest(workflow, prompt, agents, limits, where, parent)
+        request = TaskRequest(workflow, prompt, agents, limits, where, parent, state)
         return TaskHandle(self._place, start_task(self._place, request))
 
     def task(self, task_id: str) -> TaskHandle:
@@ -241,9 +244,16 @@ class TaskRuntime:
         """End the agent of a task and pause; see ``TaskHandle.interrupt``."""
         self.task(task_id).interrupt(reason)
 
-    def append(self, task_id: str, addition: WorkflowSource, reason: str = "") -> None:
-        """Add roles and transitions to a task; see ``TaskHandle.append_nodes``."""
-        self.task(task_id).append_nodes(addition, reason)
+    def append(
+        self,
+        task_id: str,
+        addition: AppendedSource,
+        reason: str = "",
+        *,
+        to: str | None = None,
+    ) -> None:
+        """Add to the workflow of a task; see ``TaskHandle.append_nodes``."""
+        self.task(task_id).append_nodes(addition, reason, to=to)
 
     def patch_state(self, task_id: str, patch: Mapping[str, Any], reason: str = "") -> None:
         """Change the state of a task by a JSON merge patch; see ``TaskHandle.update_state``."""

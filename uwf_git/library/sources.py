@@ -1,7 +1,7 @@
 """Workflow sources: tell a workflow's name from a file, YAML text or a definition in Python."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from uwf_git.errors import BadUsage, Refused
@@ -13,6 +13,9 @@ WorkflowSource = str | bytes | os.PathLike[str] | Mapping[str, Any]
 
 A text of one line is a path if it holds a slash or ends in .yaml or .yml, as on the command line.
 """
+
+AppendedSource = WorkflowSource | Sequence[Mapping[str, Any]]
+"""What can be appended: the same, or a list of the nodes of a flow."""
 
 _SUFFIXES = (".yaml", ".yml")
 
@@ -53,7 +56,7 @@ class SourceText(NamedTuple):
     """The path of its file, for its includes; None: it can include nothing."""
 
 
-def find_source(given: WorkflowSource, cwd: str) -> SourceText | None:
+def find_source(given: AppendedSource, cwd: str) -> SourceText | None:
     """Read the workflow *given*; None if it is a name or a hash.
 
     Raises:
@@ -64,6 +67,8 @@ def find_source(given: WorkflowSource, cwd: str) -> SourceText | None:
         return SourceText(given, None)
     if isinstance(given, Mapping):
         return SourceText(render_yaml(canonical(dict(given))).encode(), None)
+    if not isinstance(given, str | os.PathLike):
+        return SourceText(render_yaml(canonical({"nodes": list(given)})).encode(), None)
     text = os.fspath(given)
     if isinstance(given, str):
         if "\n" in text:
@@ -78,7 +83,7 @@ def find_source(given: WorkflowSource, cwd: str) -> SourceText | None:
         raise UnreadableSource(path, error.strerror or str(error)) from error
 
 
-def read_source(given: WorkflowSource, cwd: str) -> SourceText:
+def read_source(given: AppendedSource, cwd: str) -> SourceText:
     """Read the workflow *given*, as ``find_source``.
 
     Raises:

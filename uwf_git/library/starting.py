@@ -42,12 +42,14 @@ class TaskRequest(NamedTuple):
     """The arguments of a new task."""
 
     workflow: WorkflowSource
-    prompt: str
+    prompt: str | None
     agents: AgentsByRole | str | None
     limits: Limits | None
     workdir: str | None
     parent: str | None = None
     """The task whose agent starts it."""
+
+    state: Mapping[str, Any] | None = None
 
 
 def start_task(place: Place, request: TaskRequest) -> ThreadId:
@@ -62,6 +64,7 @@ def start_task(place: Place, request: TaskRequest) -> ThreadId:
         request.workdir,
         limits=to_limit_names(request.limits),
         parent=request.parent,
+        state=request.state,
     )
     with place.writing() as store:
         return start_thread(store, place.caller, start, thread=new_task_id(place)).thread

@@ -15,13 +15,23 @@ from uwf_git.commands.control.change_rules import (
     describe_agents,
     steer_between_steps,
 )
-from uwf_git.commands.workflow.build import read_appended
+from uwf_git.commands.split.plan import read_flow
+from uwf_git.commands.workflow.build import outside_of, read_appended, read_appended_nodes
 from uwf_git.commands.workflow.files import includes_beside
+from uwf_git.commands.workflow.find import find_used
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import BUILTIN_NODES
 from uwf_git.model.definition.append import Addition, append_addition
+from uwf_git.model.definition.append_flow import (
+    FlowAddition,
+    NoSuchContainer,
+    Target,
+    append_flow_addition,
+    find_target,
+)
+from uwf_git.model.node import Node
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.workflow import parse_graph, parse_workflow
+from uwf_git.model.workflow import Workflow, parse_graph, parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.record import NewCommit
@@ -47,18 +57,24 @@ class AppendRequest(NamedTuple):
 
     thread: str
     source: bytes
-    """YAML with ``roles``, ``moderator`` and ``agentOverrides``."""
+    """YAML with ``roles``, ``moderator`` and ``agentOverrides``; of a flow a list of nodes, or
+    ``nodes``, ``roles`` and ``agentOverrides``."""
 
     path: str | None = None
     """Where the file lies, to find its includes; None: it can include nothing."""
 
     reason: str = ""
+    to: str | None = None
+    """Of a flow: the id or name of a container, at whose end the nodes go; None: after the root."""
+
     default_agent: str | None = None
     """$UWF_AGENT: the agent of a new role that the file binds to none."""
 
 
 def append_to_thread(store: Store, caller: Caller, request: AppendRequest) -> Amended:
-    """Add roles and transitions to the workflow of a thread, for this thread alone.
+    """Add to the workflow of a thread, for this thread alone.
+
+    A graph gets roles and transitions, a flow gets nodes.
 
     The agents that the file names may run in this store from now on, since the file was given
     here. They play the roles that it names; other roles keep their agents.
@@ -67,6 +83,7 @@ def append_to_thread(store: Store, caller: Caller, request: AppendRequest) -> Am
         BadYaml: the file is not YAML.
         BadIncludes: files cannot be included.
         InvalidWorkflow: the file or the joined workflow has problems; all are listed.
+        NoSuchContainer: the request names no container.
         NothingToAppend: the thread has all that the file adds.
         What ``steer_between_steps`` raises.
     """
@@ -86,11 +103,7 @@ def _build(
 ) -> tuple[NewCommit, Amended]:
     node = snapshot.get_node(snapshot.record.workflow)
     before = parse_workflow(node)
-    graph = parse_graph(snapshot.get_node(before.get_moderator()))
-    addition = read_appended(
-        request.source, includes_beside(request.path), to=(tuple(before.roles), graph)
-    )
-    made, nodes = append_addition(node, addition, timestamp=caller.now_ms())
+    made, nodes, addition = _read(store, caller, snapshot, before, request)
     written = {role: agent.as_payload() for role, agent in addition.agent_overrides.items()}
     if made.hash == node.hash:
         raise NothingToAppend(snapshot.record.thread)
@@ -110,7 +123,28 @@ def _build(
     return new, amended
 
 
-def _describe(addition: Addition) -> str:
+def _read(
+    store: Store, caller: Caller, snapshot: Snapshot, before: Workflow, request: AppendRequest
+) -> tuple[Node, list[Node], Addition | FlowAddition]:
+    """Return the new Workflow node, the other new nodes, and what the file adds."""
+    node, now = snapshot.get_node(before.hash), caller.now_ms()
+    includes = includes_beside(request.path)
+    flow = read_flow(snapshot, before)
+    if flow is None:
+        if request.to is not None:
+            raise NoSuchContainer(request.to, "is no container: the workflow is a graph", ())
+        graph = parse_graph(snapshot.get_node(before.get_moderator()))
+        addition = read_appended(request.source, includes, to=(tuple(before.roles), graph))
+        return (*append_addition(node, addition, timestamp=now), addition)
+    target = find_target(Target(before.name, tuple(before.roles), flow), request.to)
+    outside = outside_of(request.path, find_used(store, caller.cwd))
+    added = read_appended_nodes(request.source, includes, to=target, outside=outside)
+    return (*append_flow_addition(node, added, timestamp=now), added)
+
+
+def _describe(addition: Addition | FlowAddition) -> str:
+    if isinstance(addition, FlowAddition):
+        return f"adds {', '.join(addition.added)}"
     parts = [f"adds {', '.join(addition.roles)}"] if addition.roles else []
     if addition.sources:
         parts.append(f"new ways from {', '.join(addition.sources)}")

@@ -12,6 +12,7 @@ from uwf_git.commands.workflow.checked_parts import read_with_checks
 from uwf_git.commands.workflow.files import includes_beside
 from uwf_git.model.canonical import NotCanonical
 from uwf_git.model.definition.append import Addition, read_addition
+from uwf_git.model.definition.append_flow import FlowAddition, Target, read_flow_addition
 from uwf_git.model.definition.definition import Definition
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.definition.source import read_definition
@@ -80,6 +81,24 @@ def read_appended(
     return read_with_checks(
         lambda check_condition, check_schema: read_addition(
             document, to=to, check_condition=check_condition, check_schema=check_schema
+        )
+    )
+
+
+def read_appended_nodes(
+    source: bytes, includes: Includes, *, to: Target, outside: Surroundings
+) -> FlowAddition:
+    """Read the YAML file *source*, which adds nodes to a flow.
+
+    It raises as ``read_workflow_source``.
+    """
+    document = parse_yaml(source, includes=includes)
+    return read_with_checks(
+        lambda check_text, check_schema: read_flow_addition(
+            document,
+            to=to,
+            check_schema=check_schema,
+            surroundings=outside._replace(check_text=check_text),
         )
     )
 

@@ -4,7 +4,7 @@ A role of the same name is replaced whole; appended transitions are tried before
 position, and one without a condition hides those. The result must be as sound as a workflow file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from uwf_git.model.definition.agents import read_overrides
@@ -59,7 +59,7 @@ def read_addition(
     """
     findings = Findings(document)
     names, graph = to
-    fields = _read_top(findings, document.value)
+    fields = read_appended_top(findings, document.value, _KEYS)
     named = fields.get("roles")
     roles = {} if named is None else read_roles(findings, named, check_schema=check_schema)
     added = list(named) if isinstance(named, dict) else []
@@ -106,18 +106,17 @@ def append_addition(
     return build_node(workflow.type, payload, timestamp=timestamp), list(nodes.values())
 
 
-def _read_top(findings: Findings, value: Any) -> dict[str, Any]:
+def read_appended_top(findings: Findings, value: Any, keys: Sequence[str]) -> dict[str, Any]:
     """Return the fields of the file; if it has no readable ones, raise at once."""
     if not isinstance(value, dict):
-        findings.add(
-            (), f"an appended file is a mapping with roles and moderator, not {yaml_kind(value)}"
-        )
+        told = " and ".join(key for key in keys if key in {"nodes", "roles", "moderator"})
+        findings.add((), f"an appended file is a mapping with {told}, not {yaml_kind(value)}")
         findings.raise_if_any()
     for key in _WHOLE:
         if key in value:
             findings.add((key,), f"{key!r} cannot be appended: it belongs to the whole workflow")
     known = {key: item for key, item in value.items() if key not in _WHOLE}
-    return findings.read_fields((), known, _KEYS) or {}
+    return findings.read_fields((), known, keys) or {}
 
 
 def _read_graph(

@@ -3,7 +3,7 @@
 What a field may hold stands in flow_fields.py, what is only suspicious in flow_warnings.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from uwf_git.model.definition.definition import FlowDefinition, RoleDefinition
@@ -28,6 +28,7 @@ from uwf_git.model.flow import (
     FlowNode,
     level,
 )
+from uwf_git.model.node import Node
 from uwf_git.model.references import reference
 
 LANGUAGES = ("javascript", "jsonata")
@@ -87,6 +88,53 @@ def read_flow(
     return FlowDefinition(reader.nodes, language, list(closure.values())), added
 
 
+class AddedNodes(NamedTuple):
+    """What a file adds to a flow."""
+
+    nodes: Mapping[str, Mapping[str, Any]]
+    """The whole table."""
+
+    used: Sequence[Node]
+    """The workflows that the new nodes run, each with all nodes that it reaches."""
+
+    roles: Mapping[str, RoleDefinition]
+    """A role for each new agent that has none."""
+
+
+def read_added_nodes(
+    findings: Findings, path: DocumentPath, value: Any, *, file: FlowFile, to: tuple[Flow, str]
+) -> AddedNodes:
+    """Read the list of nodes *value* at *path*, which go after the last of a list of a flow.
+
+    *to* is the flow, and the place of a container in it; "" is the top, after the root. *file* has
+    the roles that are known.
+    """
+    flow, container = to
+    reader = _FlowReader(findings, file.name, flow.language, file.surroundings)
+    reader.know(flow)
+    if not isinstance(value, list) or not value:
+        told = "an empty list" if isinstance(value, list) else yaml_kind(value)
+        findings.add(path, f"must be a list of containers and agents, not {told}")
+        return AddedNodes({}, (), {})
+    first = len(flow.children(container)) if container else len(list(flow.list_from(ROOT)))
+    around = reader.find_around(container)
+    for index, item in enumerate(value):
+        place = f"{container}/{first + index}".removeprefix("/")
+        reader.read((*path, index), item, place, around)
+    agents = [
+        str(fields["agentId"])
+        for place, fields in reader.nodes.items()
+        if place not in flow.nodes and "agentId" in fields
+    ]
+    added = {
+        agent: RoleDefinition(agent, "", "", None, output_schema=True)
+        for agent in agents
+        if agent not in file.roles
+    }
+    closure = {node.hash: node for used in reader.used.values() for node in used.nodes}
+    return AddedNodes(reader.nodes, list(closure.values()), added)
+
+
 class _FlowReader:
     """Reads the nodes of one file into a table."""
 
@@ -101,6 +149,25 @@ class _FlowReader:
         self._find_used = surroundings.find_used
         self._fields = FieldReader(findings, language, surroundings.check_text)
         self._ids: dict[str, str] = {}
+
+    def know(self, flow: Flow) -> None:
+        """Begin with the nodes of *flow*."""
+        for place, node in flow.nodes.items():
+            self.nodes[place] = {"type": node.kind, **node.fields}
+            if "id" in node.fields:
+                self._ids[str(node.fields["id"])] = place
+
+    def find_around(self, place: str) -> _Around:
+        """Return what the known container at *place* and those around it mean for a node in it."""
+        names: tuple[str, ...] = ()
+        nesting = 0
+        parts = place.split("/") if place else []
+        for count in range(1, len(parts) + 1):
+            fields = self.nodes["/".join(parts[:count])]
+            if fields["type"] == "map":
+                names = (*names, str(fields.get("as", "item")))
+            nesting += fields["type"] in SPLITTING
+        return _Around(names, nesting)
 
     def read(self, path: DocumentPath, value: Any, place: str, around: _Around) -> None:
         """Read the node *value* into *place*, then those below it."""

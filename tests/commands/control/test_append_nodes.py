@@ -1,0 +1,198 @@
+"""`uwf thread append` to flows: nodes after the root or in a container, for one thread alone."""
+
+import json
+from typing import Any
+
+import pytest
+from commands.flow_runs import assert_sound, branches, drive, log, script
+from commands.world import World
+
+from uwf_git.commands.control.append import AppendRequest, append_to_thread
+from uwf_git.commands.turn.active_thread import WrongStatus
+from uwf_git.model.definition.append_flow import NoSuchContainer
+from uwf_git.model.definition.findings import InvalidWorkflow
+from uwf_git.model.thread_id import ThreadId
+
+FLOW = """\
+name: flow
+description: A loop, and what is done at once.
+root:
+  type: sequential
+  id: all
+  nodes:
+    - type: loop
+      name: passes
+      maxIterations: 2
+      nodes: [{type: agent, agentId: one}]
+    - type: parallel
+      id: checks
+      nodes: [{type: agent, agentId: two}, {type: agent, agentId: three}]
+"""
+
+DOCS = [{"type": "agent", "agentId": "doc-writer", "input": "${state.code}"}]
+
+
+def append(world: World, thread: ThreadId, addition: Any, **options: Any) -> None:
+    source = addition if isinstance(addition, str) else json.dumps(addition)
+    request = AppendRequest(thread, source.encode(), default_agent="nobody", **options)
+    append_to_thread(world.store, world.caller, request)
+
+
+def done(world: World, thread: ThreadId) -> list[str]:
+    driven, roles = drive(world, thread, script())
+    assert driven.stopped == "end"
+    assert_sound(world, thread)
+    return roles
+
+
+def test_nodes_run_after_the_root(world: World) -> None:
+    thread = world.begun(FLOW)
+    world.step(thread, script(one={"code": "x"}))
+
+    append(world, thread, DOCS)
+    append(world, thread, [{"type": "parallel", "nodes": DOCS * 2}])
+
+    assert done(world, thread)[-4:] == [
+        "doc-writer",
+        "doc-writer",
+        "doc-writer",
+        "parallel: 2 completed",
+    ]
+    assert log(world, thread)[-5:] == [
+        "join 0/1 ready",
+        "step 1 ready",
+        "split 2 split",
+        "join 2 ready",
+        "end completed",
+    ]
+
+
+def test_nodes_go_to_the_end_of_a_container(world: World) -> None:
+    thread = world.begun(FLOW)
+    world.step(thread, script())
+
+    append(world, thread, [{"type": "agent", "agentId": "checker"}], to="passes")
+
+    assert done(world, thread)[:3] == ["checker", "one", "checker"]
+
+
+def test_a_parallel_gets_one_more_branch(world: World) -> None:
+    thread = world.begun(FLOW)
+
+    append(world, thread, [{"type": "agent", "agentId": "four"}], to="checks")
+
+    assert done(world, thread)[-1] == "checks: 3 completed"
+
+
+def test_a_thread_that_has_split_gets_more_for_later(world: World) -> None:
+    thread = world.begun(FLOW)
+    for _ in range(4):
+        world.step(thread, script())
+    assert world.snapshot(thread).record.status == "split"
+
+    append(world, thread, DOCS)
+    append(world, thread, [{"type": "agent", "agentId": "four"}], to="checks")
+
+    assert done(world, thread) == ["checks: 2 completed", "doc-writer"]
+    for each in branches(world, thread):
+        assert_sound(world, each)
+
+
+def test_a_file_may_have_roles_and_agents(world: World) -> None:
+    thread = world.begun(FLOW)
+
+    append(
+        world,
+        thread,
+        """\
+nodes:
+  - {type: agent, agentId: judge}
+roles:
+  judge:
+    description: Judges.
+    outputSchema: {type: object, properties: {good: {type: boolean}}, required: [good]}
+agentOverrides: {judge: judging}
+""",
+    )
+
+    present = world.snapshot(thread).get_present()
+    assert world.snapshot(thread).get_node(present.binding["judge"]).payload["command"] == "judging"
+    driven, _ = drive(world, thread, script())
+    assert driven.failure is not None
+    assert (driven.stopped, driven.failure.facts["role"]) == ("failed", "judge")
+
+
+def test_a_thread_that_stands_at_its_end_goes_on(world: World) -> None:
+    thread = world.begun(FLOW.partition("    - type: parallel")[0])
+    world.step(thread, script())
+    world.step(thread, script())
+
+    append(world, thread, DOCS)
+
+    assert done(world, thread) == ["doc-writer"]
+
+
+def test_the_item_of_a_map_has_its_name(world: World) -> None:
+    thread = world.begun("""\
+name: items
+description: One for each.
+initialState: {list: [a]}
+root:
+  type: map
+  id: each
+  over: state.list
+  as: file
+  nodes: [{type: agent, agentId: one}]
+""")
+
+    append(world, thread, [{"type": "agent", "agentId": "two", "input": "${file}"}], to="each")
+
+    assert done(world, thread) == ["one", "two", "each: 1 completed"]
+
+
+@pytest.mark.parametrize(
+    ("addition", "to", "error", "told"),
+    [
+        (DOCS, "nowhere", NoSuchContainer, "is no id or name"),
+        ([], None, InvalidWorkflow, "an empty list"),
+        ({"roles": {"one": {}}}, None, InvalidWorkflow, "must be a list"),
+        ({"nodes": DOCS, "name": "x"}, None, InvalidWorkflow, "belongs to the whole workflow"),
+        ([{"type": "agent"}], None, InvalidWorkflow, "'agentId' is missing"),
+        ([{"type": "loop", "id": "checks", "nodes": DOCS}], None, InvalidWorkflow, "second node"),
+    ],
+)
+def test_what_cannot_be_appended_is_told(
+    world: World, addition: Any, to: str | None, error: type[Exception], told: str
+) -> None:
+    thread = world.begun(FLOW)
+
+    with pytest.raises(error, match=told):
+        append(world, thread, addition, to=to)
+
+    assert log(world, thread) == ["start ready"]
+
+
+def test_an_agent_and_a_graph_have_no_place_for_nodes(world: World) -> None:
+    thread = world.begun(FLOW.replace("agentId: one", "agentId: one, id: first"))
+    with pytest.raises(NoSuchContainer, match="holds no nodes"):
+        append(world, thread, DOCS, to="first")
+    with pytest.raises(NoSuchContainer, match="is a graph"):
+        append(world, world.begun(), DOCS, to="first")
+    with pytest.raises(InvalidWorkflow, match="roles and moderator"):
+        append(world, world.begun(), DOCS)
+
+
+def test_a_branch_gets_nothing(world: World) -> None:
+    thread = world.begun(FLOW)
+    for _ in range(4):
+        world.step(thread, script())
+    with pytest.raises(WrongStatus, match="is a branch"):
+        append(world, branches(world, thread)[0], DOCS)
+
+
+def test_the_same_again_is_another_node(world: World) -> None:
+    thread = world.begun(FLOW)
+    append(world, thread, DOCS)
+    append(world, thread, DOCS)
+
+    assert done(world, thread)[-2:] == ["doc-writer"] * 2
