@@ -44,6 +44,9 @@ class Joined(NamedTuple):
     visits: Mapping[str, int] = _NOTHING
     """How many steps each role took in them."""
 
+    is_role: bool = False
+    """They played a role of a graph, which has no places."""
+
 
 class Cause(NamedTuple):
     """What an event brings in; which parts it needs follows from its rule."""
@@ -259,7 +262,7 @@ def after_join(before: Standing, cause: Cause) -> After:
         usage=add_usage(dict(state.usage), dict(joined.usage)),
         execution_ms=state.execution_ms + joined.execution_ms,
         split=None,
-        at=cause.at,
+        at=None if joined.is_role else cause.at,
     )
 
 

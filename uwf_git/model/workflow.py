@@ -107,6 +107,7 @@ def build_workflow(definition: "Definition", *, timestamp: int) -> tuple[Node, l
     for name, role in definition.roles.items():
         node, schema = build_role(role, timestamp=timestamp)
         closure[schema.hash], closure[node.hash] = schema, node
+        closure |= {each.hash: each for each in role.used}
         roles[name] = reference(node.hash)
     moves = _build_moves(definition, timestamp=timestamp)
     closure[moves.hash] = moves
@@ -266,6 +267,8 @@ def _role_payload(role: "RoleDefinition", schema: Node) -> dict[str, Any]:
     if role.extract_prompt is not None:
         payload["extractPrompt"] = role.extract_prompt
     payload["outputSchema"] = reference(schema.hash)
+    if role.workflow is not None:
+        payload["workflow"] = reference(role.workflow)
     return payload
 
 

@@ -65,7 +65,7 @@ def test_schema_may_point_into_itself() -> None:
         ("    schema: {$ref: 5gwkr8tn1v3ja}", 6, ".schema.$ref", "cannot refer to the store"),
         ("    schema: {$ref: '#/x'}", 6, ".schema", "'#/x' leads nowhere"),
         ("    $ref: 3FXJM7QS2A9PB", 6, ".$ref", "cannot refer to the store; write the role out"),
-        ("    workflow: develop", 6, ".workflow", "is not supported yet"),
+        ("    workflow: develop", 6, ".workflow", "no other workflow is known here"),
         ("    prompt: x", 6, ".prompt", "did you mean 'systemPrompt'?"),
     ],
 )

@@ -29,6 +29,7 @@ from uwf_git.model.definition.append_flow import (
     append_flow_addition,
     find_target,
 )
+from uwf_git.model.definition.roles import RolesFile
 from uwf_git.model.node import Node
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import Workflow, parse_graph, parse_workflow
@@ -134,7 +135,9 @@ def _read(
         if request.to is not None:
             raise NoSuchContainer(request.to, "is no container: the workflow is a graph", ())
         graph = parse_graph(snapshot.get_node(before.get_moderator()))
-        addition = read_appended(request.source, includes, to=(tuple(before.roles), graph))
+        file = RolesFile(before.name, find_used(store, caller.cwd))
+        to = (tuple(before.roles), graph)
+        addition = read_appended(request.source, includes, to=to, file=file)
         return (*append_addition(node, addition, timestamp=now), addition)
     target = find_target(Target(before.name, tuple(before.roles), flow), request.to)
     outside = outside_of(request.path, find_used(store, caller.cwd))

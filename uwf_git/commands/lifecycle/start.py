@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.agent_run.inside import THREAD_VARIABLE
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.turn.bind_roles import Bound, bind_roles
+from uwf_git.commands.turn.bind_roles import Bound, bind_roles, find_played
 from uwf_git.commands.turn.choose_agent import NoAgent, build_agent, may_run
 from uwf_git.commands.turn.find_programs import (
     AgentMissing,
@@ -132,20 +132,26 @@ def start_thread(
     workdir = existing_directory(request.workdir or caller.cwd, caller.cwd)
     now = caller.now_ms()
     limits = choose_limits(request.limits, found.workflow.config)
+    played = find_played(found.workflow, found.closure)
     bound = bind_roles(
         store,
-        found.workflow,
+        played,
         typed=request.agents,
         default=request.default_agent,
         directory=workdir,
     )
-    unbound = tuple(role for role in found.workflow.roles if role not in bound.agents)
+    unbound = tuple(role for role in played.roles if role not in bound.agents)
     if unbound and request.needs_agents:
         raise NoAgent(", ".join(unbound))
     missing = _find_missing(store, caller, bound, workdir, workflow=found.workflow.name)
     if missing and request.needs_agents:
         raise AgentMissing(missing[0])
-    agents = {role: build_agent(agent, timestamp=now) for role, agent in bound.agents.items()}
+    agents = {
+        role: build_agent(agent, timestamp=now)
+        for role, agent in bound.agents.items()
+        # A workflow that this one runs keeps its own agents, unless others were given.
+        if role in found.workflow.roles or agent != played.agent_overrides.get(role)
+    }
     parent = _find_parent(store, caller, request.parent)
     more = limits if parent is None else {**limits, "depth": parent.nesting + 1}
     if request.state is not None:

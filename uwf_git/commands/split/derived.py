@@ -150,6 +150,9 @@ class Ending(NamedTuple):
     state: Mapping[str, Any]
     """The thread's state after the merge."""
 
+    is_role: bool = False
+    """The container is a role of a graph, which took its step so."""
+
 
 def draft_join(tip: Snapshot, tips: Sequence[Snapshot], ending: Ending) -> Derived:
     """Draft the commit that joins the branches that ended at *tips*, in order."""
@@ -177,10 +180,11 @@ def draft_join(tip: Snapshot, tips: Sequence[Snapshot], ending: Ending) -> Deriv
         for status in ("completed", "killed")
         if statuses.count(status)
     )
+    joined = _add_up(tip, tips, ending)
     new = build_next(
         read_standing(tip),
         "join",
-        Cause(node=step, role=ending.label, at=at, joined=_add_up(tip, tips, ending.state)),
+        Cause(node=step, role=ending.label, at=at, joined=joined),
         said=f"{ending.label}: {counts or 'no branch'}",
         nodes=(step, text, agent),
     )
@@ -217,11 +221,11 @@ def _child_id(tip: Snapshot, at: str, number: int, date_ms: int) -> ThreadId:
     return ThreadId("".join(ALPHABET[(value >> shift) & 31] for shift in shifts))
 
 
-def _add_up(tip: Snapshot, tips: Sequence[Snapshot], state: Mapping[str, Any]) -> Joined:
+def _add_up(tip: Snapshot, tips: Sequence[Snapshot], ending: Ending) -> Joined:
     """Return what the branches spent, and the steps that each role took in them."""
     usage: dict[str, Any] = {}
     execution_ms = 0
-    visits: dict[str, int] = {}
+    visits: dict[str, int] = {ending.label: 1} if ending.is_role else {}
     at_start = tip.get_present().visits
     for each in tips:
         present = each.get_present()
@@ -232,4 +236,4 @@ def _add_up(tip: Snapshot, tips: Sequence[Snapshot], state: Mapping[str, Any]) -
             more = count - inherited.get(role, 0)
             if more:
                 visits[role] = visits.get(role, 0) + more
-    return Joined(state, usage, execution_ms, visits)
+    return Joined(ending.state, usage, execution_ms, visits, ending.is_role)

@@ -46,7 +46,7 @@ def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
     meta: Any = {"branches": branches}
     if container.kind == "workflow" and counting:
         meta = _read_result(tips[0])[0]
-    return Ending(container.label, said, meta, state)
+    return Ending(container.label, said, meta, state, is_role=container.flow is None)
 
 
 def label_branch(container: Container, number: int) -> str:

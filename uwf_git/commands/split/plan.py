@@ -168,6 +168,9 @@ def _plan_workflow(snapshot: Snapshot, container: Container, asked: Asked) -> Sp
         if payload is not None:
             agents.append(build_node(AGENT_CONFIG, payload, timestamp=date_ms))
             binding[role] = agents[-1].hash
+    # Those that are none of the thread's own roles are for workflows further inside.
+    inner = [role for role in sorted(present.binding) if role not in container.workflow.roles]
+    binding = {role: present.binding[role] for role in inner} | binding
     branch = Branch(
         container.label,
         workflow.hash,

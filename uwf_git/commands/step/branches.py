@@ -10,6 +10,7 @@ from uwf_git.commands.split.plan import find_container
 from uwf_git.commands.split.remake import ReadSplit, read_split
 from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.check_meta import find_role_problem
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.debug_log import debug
 from uwf_git.engine.flow_state import find_state_problem
@@ -47,6 +48,20 @@ class BranchHeld(Refused):
             thread=thread,
             parent=parent,
             status=status,
+        )
+
+
+class MetaUnfit(Refused):
+    """A workflow plays a role of a graph, and its result does not fit the role."""
+
+    code = "meta-unfit"
+
+    def __init__(self, thread: ThreadId, parent: ThreadId, problem: str, hint: str) -> None:
+        super().__init__(
+            f"the result of thread {thread} does not fit its role in {parent}: {problem}",
+            hint=hint.format(thread=thread, parent=parent),
+            thread=thread,
+            parent=parent,
         )
 
 
@@ -216,6 +231,10 @@ def _join(store: Store, thread: ThreadId) -> ThreadResult | None:
     problem = find_state_problem(ending.state)
     if problem is not None:
         raise StateTooLarge(thread, ending.label, problem)
+    unfit = find_role_problem(tip, ending.meta)
+    if unfit is not None:
+        hint = "`uwf thread fork {parent}` begins a thread in which the role is played anew"
+        raise MetaUnfit(tips[0].record.thread, thread, unfit, hint)
     derived = draft_join(tip, tips, ending)
     commit = derived.write(store)
     advance_head(store, head, commit)
@@ -235,6 +254,23 @@ def _find_ends(store: Store, tip: Snapshot) -> list[Head] | None:
             return None
         heads.append(head)
     return heads[::-1]
+
+
+def check_result(store: Store, snapshot: Snapshot) -> None:
+    """Check that a thread that is at its end has the result that its role asks for.
+
+    Raises:
+        MetaUnfit: a role of a graph asks for another.
+    """
+    parent = find_trunk(snapshot)
+    head = None if parent is None else find_head(store, parent)
+    if parent is None or head is None:
+        return
+    meta = snapshot.get_head_node().payload.get("meta") if snapshot.record.depth else None
+    problem = find_role_problem(read_snapshot(store, head.commit), meta)
+    if problem is not None:
+        hint = "`uwf thread poke {thread} -m '…'` has the last step taken again"
+        raise MetaUnfit(snapshot.record.thread, parent, problem, hint)
 
 
 def check_ancestors(store: Store, snapshot: Snapshot) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.step.branches import BranchHeld, check_ancestors, sweep_held
+from uwf_git.commands.step.branches import BranchHeld, check_ancestors, check_result, sweep_held
 from uwf_git.commands.step.end_by_kill import finish_kill
 from uwf_git.commands.step.end_thread import end_thread
 from uwf_git.commands.step.left_work import find_begun_turn, keep_overtaken_work, play_begun
@@ -104,6 +104,8 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
         CannotSign, UnfitSetting: the settings ask for a signature that cannot be made; work that
             an agent has finished is recorded by the next step.
         TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded.
+        BranchHeld: it is a branch, and its parent keeps it from going on.
+        MetaUnfit: it is at its end, and plays a role that asks for another result.
     """
     thread = _find_thread(store, request.thread)
     if finish_kill(store, caller, thread):
@@ -159,6 +161,7 @@ def _take_step(
         if not request.is_driven:
             check_next(thread, now.workflow, request.choice.agents, role=now.role)
         if now.role == END:
+            check_result(store, snapshot)
             return end_thread(store, caller, seen, event="end")._replace(said="completed")
         if now.turn.splits:
             return split_thread(store, seen, now.turn)

@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 from uwf_git.agents.command_line import split_command
 from uwf_git.commands.turn.agent_words import CONFIG_NAME
 from uwf_git.commands.turn.typed_agents import lay_over, read_typed
-from uwf_git.model.workflow import Workflow
+from uwf_git.model.builtin import WORKFLOW
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.workflow import Workflow, parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.trust import is_set_by_store, is_trusted
 
@@ -60,6 +63,32 @@ def bind_roles(
         if is_own:
             said.typed.append(configured)
     return Bound({role: agents[role] for role in workflow.roles if role in agents}, said.typed)
+
+
+def find_played(workflow: Workflow, closure: Iterable[Node]) -> Workflow:
+    """Return *workflow* with the roles that need agents: its own, and those of workflows in it.
+
+    *closure* has all nodes that it reaches. A role that a whole workflow plays needs no agent.
+    """
+    nodes = {node.hash: node for node in closure}
+    inner = [
+        parse_workflow(node)
+        for node in nodes.values()
+        if node.type == WORKFLOW and node.hash != workflow.hash
+    ]
+    if not inner:
+        return workflow
+    roles: dict[str, NodeHash] = {}
+    overrides: dict[str, dict[str, Any]] = {}
+    for each in (workflow, *inner):
+        for role, name in each.roles.items():
+            if role in roles or (name in nodes and "workflow" in nodes[name].payload):
+                continue
+            roles[role] = name
+            own = each.agent_overrides.get(role, each.default_agent)
+            if own is not None:
+                overrides[role] = own
+    return workflow._replace(roles=roles, agent_overrides=overrides)
 
 
 def bind_typed(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from uwf_git.agents.reply import AgentReply
+from uwf_git.commands.split.plan import SplitRefused, find_container
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.engine import flow_state
 from uwf_git.engine.subject import first_line
@@ -25,6 +26,24 @@ _STORED = ("meta", "content", "usage", "state", "session")
 def get_output_schema(snapshot: Snapshot, workflow: Workflow, role: str) -> Any:
     """Return the JSON Schema of the role's meta."""
     return get_schema(snapshot, get_role(snapshot, workflow.roles[role]).output_schema)
+
+
+def find_role_problem(tip: Snapshot, meta: Any) -> str | None:
+    """Return why *meta* cannot be that of the role of a graph that the branch of *tip* plays.
+
+    None if it can, and where no role is played.
+    """
+    split = tip.get_present().split
+    if split is None:
+        return None
+    try:
+        container = find_container(tip, split.at)
+    except SplitRefused:
+        # The join will tell.
+        return None
+    if container.flow is not None:
+        return None
+    return find_problem(get_output_schema(tip, container.workflow, container.at), meta)
 
 
 def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:

@@ -21,7 +21,13 @@ from uwf_git.commands.verify.transition import (
     check_status,
 )
 from uwf_git.commands.verify.tree import NODES, AllowedChange, TreeChecks
-from uwf_git.commands.verify.turn import check_attempt, check_signal, check_step, check_wait
+from uwf_git.commands.verify.turn import (
+    check_attempt,
+    check_joined,
+    check_signal,
+    check_step,
+    check_wait,
+)
 from uwf_git.commands.verify.wording import check_wording
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN, START, WORKFLOW
@@ -115,6 +121,8 @@ class CommitChecks:
         site = Location(self._ref, oid, point.files.get(NODES, b""))
         if made is not None and follows:
             yield from self._check_derived(site, thread, before, made)
+            if made.record.event == "join":
+                yield from check_joined(self._nodes, site, made.record)
             return
         yield from self._check_files(site, before, point)
         yield from self._check_parents(site, before, point)

@@ -43,6 +43,18 @@ def check_step(
     return step
 
 
+def check_joined(nodes: NodeChecks, site: Location, record: TransitionRecord) -> Iterator[Finding]:
+    """Check the meta of a join against the role of the graph that its branch played."""
+    workflow = _get_if_there(nodes, site, {"$ref": record.workflow}, WORKFLOW)
+    if workflow is None or "moderator" not in workflow.payload:
+        return
+    try:
+        step = nodes.get(site, record.node)
+    except StoreDamaged:
+        return  # reported for the join
+    yield from _check_meta(nodes, site, record, step)
+
+
 def check_attempt(
     nodes: NodeChecks, site: Location, record: TransitionRecord, present: ThreadState
 ) -> Generator[Finding, None, Node | None]:

@@ -15,6 +15,7 @@ from uwf_git.model.definition.append import Addition, read_addition
 from uwf_git.model.definition.append_flow import FlowAddition, Target, read_flow_addition
 from uwf_git.model.definition.definition import Definition
 from uwf_git.model.definition.findings import InvalidWorkflow
+from uwf_git.model.definition.roles import RolesFile
 from uwf_git.model.definition.source import read_definition
 from uwf_git.model.definition.surroundings import FindUsed, Surroundings
 from uwf_git.model.node import Node
@@ -71,16 +72,22 @@ def read_workflow_source(
 
 
 def read_appended(
-    source: bytes, includes: Includes, *, to: tuple[tuple[str, ...], Graph]
+    source: bytes, includes: Includes, *, to: tuple[tuple[str, ...], Graph], file: RolesFile
 ) -> Addition:
     """Read the YAML file *source*, which adds to a workflow; *to* is its roles and its graph.
+
+    *file* is the workflow's name, and the workflows that may play roles.
 
     It raises as ``read_workflow_source``, also for problems of the combined workflow.
     """
     document = parse_yaml(source, includes=includes)
     return read_with_checks(
         lambda check_condition, check_schema: read_addition(
-            document, to=to, check_condition=check_condition, check_schema=check_schema
+            document,
+            to=to,
+            check_condition=check_condition,
+            check_schema=check_schema,
+            file=file,
         )
     )
 

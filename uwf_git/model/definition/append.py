@@ -11,8 +11,9 @@ from uwf_git.model.definition.agents import read_overrides
 from uwf_git.model.definition.definition import AgentSpec, RoleDefinition
 from uwf_git.model.definition.findings import Findings, InvalidWorkflow, yaml_kind
 from uwf_git.model.definition.graph import CheckCondition, GraphReading, read_graph
-from uwf_git.model.definition.roles import CheckSchema, read_roles
+from uwf_git.model.definition.roles import CheckSchema, RolesFile, read_roles
 from uwf_git.model.definition.routes import check_routes
+from uwf_git.model.definition.surroundings import Surroundings
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
@@ -48,11 +49,12 @@ def read_addition(
     to: tuple[tuple[str, ...], Graph],
     check_condition: CheckCondition,
     check_schema: CheckSchema,
+    file: RolesFile | None = None,
 ) -> Addition:
     """Read a file that adds roles and transitions to a workflow.
 
-    *to* is the workflow: the names of its roles, and its graph. The checks are as for
-    ``read_definition``.
+    *to* is the workflow: the names of its roles, and its graph; *file* is its name, and the
+    workflows that may play roles. The checks are as for ``read_definition``.
 
     Raises:
         InvalidWorkflow: with every problem of the file and of the result, with its line.
@@ -61,7 +63,10 @@ def read_addition(
     names, graph = to
     fields = read_appended_top(findings, document.value, _KEYS)
     named = fields.get("roles")
-    roles = {} if named is None else read_roles(findings, named, check_schema=check_schema)
+    roles: dict[str, RoleDefinition] = {}
+    if named is not None:
+        around = file or RolesFile("", Surroundings().find_used)
+        roles = read_roles(findings, named, check_schema=check_schema, file=around)
     added = list(named) if isinstance(named, dict) else []
     known = [*names, *(name for name in added if name not in names)]
     appended = _read_graph(findings, fields, known, check_condition)
@@ -94,6 +99,7 @@ def append_addition(
     for name, role in addition.roles.items():
         node, schema = build_role(role, timestamp=timestamp)
         nodes |= {schema.hash: schema, node.hash: node}
+        nodes |= {each.hash: each for each in role.used}
         payload["roles"][name] = reference(node.hash)
     moderator = build_moderator(addition.graph, timestamp=timestamp)
     nodes[moderator.hash] = moderator

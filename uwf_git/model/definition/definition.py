@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.problem import Problem
 from uwf_git.model.transition import Graph
 
@@ -54,6 +55,12 @@ class RoleDefinition(NamedTuple):
 
     output_schema: dict[str, Any] | bool
     """The JSON Schema of the role's meta."""
+
+    workflow: NodeHash | None = None
+    """The workflow that plays it; None: an agent does."""
+
+    used: Sequence[Node] = ()
+    """All nodes that this workflow reaches, itself among them."""
 
 
 class FlowDefinition(NamedTuple):

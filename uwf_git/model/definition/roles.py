@@ -1,11 +1,13 @@
 """Roles in a workflow file: what is under ``roles``, and the defaults."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from uwf_git.model.crockford import fold
 from uwf_git.model.definition.definition import RoleDefinition
 from uwf_git.model.definition.findings import DocumentPath, Findings, shown, yaml_kind
+from uwf_git.model.definition.surroundings import FindUsed, UsedWorkflow
+from uwf_git.model.flow import MAX_NESTING
 from uwf_git.model.node_hash import is_node_hash
 from uwf_git.model.problem import Problem
 from uwf_git.model.transition import END, START
@@ -23,11 +25,29 @@ SENTINELS = {
 }
 """Every spelling of the two ends of a graph (seeds 000, 001, 003), and the one that is stored."""
 
-_KEYS = ("name", "description", "systemPrompt", "extractPrompt", "outputSchema", "schema")
+_OF_AGENT = ("systemPrompt", "extractPrompt")
+_KEYS = ("name", "description", *_OF_AGENT, "outputSchema", "schema", "workflow")
+
+
+class RolesFile(NamedTuple):
+    """What else is known of the file of roles."""
+
+    name: str = ""
+    """The name of its workflow."""
+
+    find_used: FindUsed | None = None
+    """Finds a workflow that plays a role; None: in a flow, a node does that."""
+
+
+_FLOW_FILE = RolesFile()
 
 
 def read_roles(
-    findings: Findings, value: Any, *, check_schema: CheckSchema
+    findings: Findings,
+    value: Any,
+    *,
+    check_schema: CheckSchema,
+    file: RolesFile = _FLOW_FILE,
 ) -> dict[str, RoleDefinition]:
     """Read what is under ``roles``; a role with a problem is left out and reported."""
     path = ("roles",)
@@ -40,7 +60,7 @@ def read_roles(
     roles: dict[str, RoleDefinition] = {}
     for name, content in value.items():
         _check_role_name(findings, (*path, name), name)
-        role = _read_role(findings, name, content, check_schema=check_schema)
+        role = _read_role(findings, name, content, check_schema=check_schema, file=file)
         if role:
             roles[name] = role
     return roles
@@ -56,11 +76,11 @@ def _check_role_name(findings: Findings, path: DocumentPath, name: str) -> None:
 
 
 def _read_role(
-    findings: Findings, name: str, content: Any, *, check_schema: CheckSchema
+    findings: Findings, name: str, content: Any, *, check_schema: CheckSchema, file: RolesFile
 ) -> RoleDefinition | None:
     path = ("roles", name)
-    if isinstance(content, dict) and set(content) & {"$ref", "workflow"}:
-        _refuse_reference(findings, path, content)
+    if isinstance(content, dict) and "$ref" in content:
+        findings.add((*path, "$ref"), "a file cannot refer to the store; write the role out here")
         return None
     # A role may be only its name: all of its fields have a default.
     fields = findings.read_fields(path, {} if content is None else content, _KEYS)
@@ -69,20 +89,44 @@ def _read_role(
     given = findings.read_optional_text(path, fields, "name")
     if given is not None and given != name:
         findings.add((*path, "name"), f"the role is called {shown(name)} here, not {shown(given)}")
+    used = _find_used(findings, path, fields, file)
     return RoleDefinition(
         name=name,
         description=findings.read_optional_text(path, fields, "description") or "",
         system_prompt=findings.read_optional_text(path, fields, "systemPrompt") or "",
         extract_prompt=findings.read_optional_text(path, fields, "extractPrompt"),
         output_schema=_read_schema(findings, path, content or {}, check_schema=check_schema),
+        workflow=None if used is None else used.hash,
+        used=() if used is None else used.nodes,
     )
 
 
-def _refuse_reference(findings: Findings, path: DocumentPath, content: dict[str, Any]) -> None:
-    if "$ref" in content:
-        findings.add((*path, "$ref"), "a file cannot refer to the store; write the role out here")
-    else:
-        findings.add((*path, "workflow"), "a role played by a workflow is not supported yet")
+def _find_used(
+    findings: Findings, path: DocumentPath, fields: dict[str, Any], file: RolesFile
+) -> UsedWorkflow | None:
+    """Return the workflow that plays a role; None if an agent does, or if there is a problem."""
+    named = findings.read_optional_text(path, fields, "workflow")
+    if named is None:
+        return None
+    for key in _OF_AGENT:
+        if key in fields:
+            findings.add((*path, key), "is for an agent, and a workflow plays this role")
+    path = (*path, "workflow")
+    if file.find_used is None:
+        findings.add(path, "in a flow a node of type workflow runs another workflow")
+        return None
+    found = file.find_used(named)
+    problem = found if isinstance(found, str) else None
+    if named == file.name:
+        problem = f"workflow {named} cannot contain itself"
+    elif not isinstance(found, str) and file.name in found.list_names():
+        problem = f"workflow {file.name} cannot contain itself: {named} contains it"
+    elif not isinstance(found, str) and found.nesting() >= MAX_NESTING:
+        problem = f"more than {MAX_NESTING} threads would lie in one another"
+    if problem is not None or isinstance(found, str):
+        findings.add(path, problem or "")
+        return None
+    return found
 
 
 def _read_schema(

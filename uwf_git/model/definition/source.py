@@ -15,7 +15,7 @@ from uwf_git.model.definition.findings import (
 )
 from uwf_git.model.definition.flow import FlowFile, read_flow, read_language
 from uwf_git.model.definition.graph import CheckCondition, read_graph
-from uwf_git.model.definition.roles import CheckSchema, read_roles
+from uwf_git.model.definition.roles import CheckSchema, RolesFile, read_roles
 from uwf_git.model.definition.routes import check_routes
 from uwf_git.model.definition.surroundings import Surroundings
 from uwf_git.model.transition import Graph
@@ -66,7 +66,8 @@ def read_definition(
     roles: dict[str, RoleDefinition] = {}
     named = fields.get("roles")
     if not is_flow or named:
-        roles = read_roles(findings, named, check_schema=check_schema)
+        file_of_roles = RolesFile(name, None if is_flow else outside.find_used)
+        roles = read_roles(findings, named, check_schema=check_schema, file=file_of_roles)
     role_names = list(named) if isinstance(named, dict) else []
     graph: Graph = {}
     flow: FlowDefinition | None = None

@@ -1,0 +1,178 @@
+"""Roles of graphs that whole workflows play."""
+
+import pytest
+from commands.flow_runs import assert_sound, branches, drive, log, script
+from commands.world import World
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.step.branches import MetaUnfit
+from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.model.definition.findings import InvalidWorkflow
+from uwf_git.model.thread_id import ThreadId
+
+INNER = """\
+name: inner
+description: A graph.
+roles:
+  digger:
+    description: Digs.
+    outputSchema: {type: object, properties: {depth: {type: number}}, required: [depth]}
+moderator:
+  graph:
+    - from: $START
+      transitions: [{to: digger}]
+    - from: digger
+      transitions: [{to: digger, condition: meta.depth < 2}, {to: $END}]
+"""
+
+MIDDLE = """\
+name: middle
+description: A flow with a graph inside.
+initialState: {own: true}
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: planner, output: plan}
+    - {type: workflow, use: inner, input: "dig ${state.plan}", output: hole}
+    - {type: agent, agentId: closer}
+"""
+
+OUTER = """\
+name: outer
+description: A graph with a flow inside.
+roles:
+  asker: {description: Asks.}
+  builder:
+    description: Builds.
+    workflow: middle
+    outputSchema: {type: object, properties: {good: {type: boolean}}, required: [good]}
+moderator:
+  graph:
+    - from: $START
+      transitions: [{to: asker}]
+    - from: asker
+      transitions: [{to: builder}]
+    - from: builder
+      transitions: [{to: builder, condition: meta.good = false and iteration < 3}, {to: $END}]
+"""
+
+ROLES = ["planner", "digger", "digger"]
+
+
+def begun(world: World) -> ThreadId:
+    for source in (INNER, MIDDLE):
+        world.put(source)
+    return world.begun(OUTER)
+
+
+def test_a_graph_runs_inside_a_flow_inside_a_graph(world: World) -> None:
+    thread = begun(world)
+    play = script(
+        planner="deep",
+        digger=[{"depth": 1}, {"depth": 2}, {"depth": 3}],
+        closer=[{"good": False}, {"good": True}],
+    )
+
+    driven, done = drive(world, thread, play)
+
+    inner = "workflow: 1 completed"
+    assert driven.stopped == "end"
+    assert done == [
+        "asker",
+        *["planner", "digger", "digger", inner, "closer", "builder: 1 completed"],
+        *["planner", "digger", inner, "closer", "builder: 1 completed"],
+    ]
+    assert log(world, thread)[1:] == [
+        "step ready",
+        "split builder split",
+        "join builder ready",
+        "split builder split",
+        "join builder ready",
+        "end completed",
+    ]
+    snapshot = world.snapshot(thread)
+    head = snapshot.get_head_node().payload
+    assert (head["role"], head["meta"]) == ("builder", {"good": True})
+    assert snapshot.get_present().visits["builder"] == 2
+    middle = branches(world, thread)[0]
+    assert world.snapshot(middle).get_present().state["hole"] == {"depth": 3}
+    assert world.snapshot(middle).get_present().state["own"] is True
+    assert world.snapshot(branches(world, middle)[0]).get_start().payload["prompt"] == "dig deep"
+    assert_sound(world, thread)
+
+
+def test_a_result_that_does_not_fit_the_role_is_refused_and_taken_again(world: World) -> None:
+    thread = begun(world)
+    play = script(digger={"depth": 2}, closer={"good": "very"})
+
+    with pytest.raises(MetaUnfit, match="good") as caught:
+        drive(world, thread, play)
+
+    middle = caught.value.facts["thread"]
+    assert (caught.value.hint or "").startswith(f"`uwf thread poke {middle}")
+    poke_thread(world.store, world.caller, middle, hint="a boolean")
+    driven, done = drive(world, thread, script(closer={"good": True}))
+    assert (driven.stopped, done) == ("end", ["closer", "builder: 1 completed"])
+    assert_sound(world, thread)
+
+
+def test_a_killed_branch_is_no_result(world: World) -> None:
+    thread = begun(world)
+    for _ in range(3):
+        world.step(thread, script())
+
+    kill_thread(world.store, world.caller, branches(world, thread)[0])
+    told = world.step(thread, script())
+
+    assert [type(each.error) for each in told.branches] == [MetaUnfit]
+    assert world.snapshot(thread).record.status == "split"
+
+
+def test_agents_are_given_for_the_roles_of_inner_workflows_too(world: World) -> None:
+    world.put(INNER + "defaultAgent: digs\n")
+    world.put(MIDDLE)
+    world.put(OUTER)
+
+    def binding(*agents: str) -> dict[str, str]:
+        request = StartRequest("outer", "Do it.", agents)
+        started = start_thread(world.store, world.caller, request, thread=world.new_id())
+        snapshot = world.snapshot(started.thread)
+        assert AGENT_CONFIG
+        return {
+            role: snapshot.get_node(agent).payload["command"]
+            for role, agent in snapshot.get_present().binding.items()
+        }
+
+    assert binding("all") == dict.fromkeys(["asker", "planner", "closer", "digger"], "all")
+    assert binding("planner=plans") == {"planner": "plans"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "told"),
+    [
+        ("workflow: middle", "workflow: nowhere", 7, "nowhere"),
+        ("workflow: middle", "workflow: outer", 7, "cannot contain itself"),
+        ("workflow: middle", "workflow: middle\n    systemPrompt: x", 8, "is for an agent"),
+        ("workflow: middle", "workflow: [1]", 7, "must be text"),
+    ],
+)
+def test_a_workflow_that_cannot_play_is_told_with_its_line(
+    world: World, old: str, new: str, line: int, told: str
+) -> None:
+    for source in (INNER, MIDDLE):
+        world.put(source)
+
+    with pytest.raises(InvalidWorkflow) as caught:
+        world.put(OUTER.replace(old, new))
+
+    problems = [(each.line, each.message) for each in caught.value.problems]
+    assert any(where == line and told in message for where, message in problems), problems
+
+
+def test_a_workflow_does_not_contain_itself_through_another(world: World) -> None:
+    begun(world)
+
+    with pytest.raises(InvalidWorkflow, match="cannot contain itself: outer contains it"):
+        world.put(INNER.replace("    description: Digs.", "    workflow: outer"))
