@@ -17,7 +17,6 @@ from uwf_git.cli.output.counts import limit_option
 from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.output.text_width import shorten
-from uwf_git.cli.output.visible import visible_line
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import ReaderGone, stdout_is_utf8, write_stdout
 from uwf_git.commands.events.commit_events import EventOptions
@@ -26,6 +25,7 @@ from uwf_git.engine.events import parse_event_id
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.time_text import render_time
+from uwf_git.model.visible import visible_line
 from uwf_git.store.threads.heads import resolve_thread
 
 _PAUSE_S = 0.2

@@ -9,7 +9,6 @@ import click
 
 from uwf_git.cli.app.parameters import Input
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.visible import one_line
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stderr
 from uwf_git.commands.receive.ref_update import (
@@ -19,6 +18,7 @@ from uwf_git.commands.receive.ref_update import (
     ours_among,
     parse_updates,
 )
+from uwf_git.model.visible import one_line
 
 _MOST_TOLD = 50
 _MOST_HINTS = 5

@@ -12,13 +12,13 @@ from uwf_git.cli.output.counts import limit_option
 from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.output.text_width import shorten
-from uwf_git.cli.output.visible import visible_line
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import stdout_is_utf8, write_stdout
 from uwf_git.commands.inspect.list import check_workflow_known
 from uwf_git.commands.inspect.search import SearchRequest, search_threads
 from uwf_git.engine.masking import find_secrets
 from uwf_git.engine.text_search import compile_pattern
+from uwf_git.model.visible import visible_line
 
 _DEFAULT_LIMIT = 100
 

@@ -7,13 +7,13 @@ import click
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.output.signature_rows import note_problems, render_signatures, signature_row
-from uwf_git.cli.output.visible import one_line
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.verify.changed_settings import note_changed_settings
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.signatures import SignedCommit, verify_signatures
 from uwf_git.commands.verify.verify import MOST_TOLD, VerifyResult, verify
 from uwf_git.errors import StoreDamaged
+from uwf_git.model.visible import one_line
 
 _WHERE = ("commit", "node", "path")
 

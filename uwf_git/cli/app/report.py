@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from uwf_git.cli.app.failure import Failure
-from uwf_git.cli.output.visible import one_line, visible_line
 from uwf_git.cli.session.streams import write_stderr
 from uwf_git.model.problem import Problem
+from uwf_git.model.visible import one_line, visible_line
 
 # The last lines of an agent's output or of a trace say most.
 _MOST_LINES = 20

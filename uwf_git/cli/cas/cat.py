@@ -9,10 +9,10 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.cas.node_lines import payload_text
 from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.render import emit
-from uwf_git.cli.output.visible import visible_block
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import stdout_is_utf8, write_stdout
 from uwf_git.commands.cas.read import cat_node
+from uwf_git.model.visible import visible_block
 
 
 @verb("json-cas cat 8FWKR3TN5V1QA", "json-cas cat 8FWKR3TN5V1QA > reply.md")

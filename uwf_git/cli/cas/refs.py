@@ -8,10 +8,10 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.cas.node_lines import row_document, row_words
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.output.text_width import shorten
-from uwf_git.cli.output.visible import visible_line
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.cas.read import list_references
 from uwf_git.errors import StoreDamaged
+from uwf_git.model.visible import visible_line
 
 
 @verb("json-cas refs 8FWKR3TN5V1QA", exits={5: "a node among them is missing or damaged"})

@@ -9,9 +9,9 @@ from uwf_git.cli.app.parameters import INPUT, Input
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.cas.node_lines import problem_document
 from uwf_git.cli.output.render import emit
-from uwf_git.cli.output.visible import one_line
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.cas.schema import validate_node
+from uwf_git.model.visible import one_line
 
 
 @verb(

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import NamedTuple
 
-from uwf_git.cli.output.visible import visible_block
 from uwf_git.cli.session.streams import write_stderr
+from uwf_git.model.visible import visible_block
 
 Forward = Callable[[bytes], None]
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from uwf_git.cli.output.visible import one_line, visible_block
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import stdout_is_utf8, write_stderr, write_stdout
+from uwf_git.model.visible import one_line, visible_block
 
 
 def emit(session: Session, document: Any, *, text: Callable[[Any], str] | None = None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.text_width import display_width, shorten
-from uwf_git.cli.output.visible import visible_block, visible_line
+from uwf_git.model.visible import visible_block, visible_line
 
 NOTHING = "-"
 

@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 
 from uwf_git.cli.output.text_width import shorten
-from uwf_git.cli.output.visible import visible_line
 from uwf_git.cli.session.streams import write_stderr
+from uwf_git.model.visible import visible_line
 
 # ECMA-48: to the beginning of the line, then erase all of it.
 _CLEAR = "\r\x1b[2K"

@@ -9,7 +9,6 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.agent_log import COLOUR
 from uwf_git.cli.output.counts import Count
 from uwf_git.cli.output.render import note
-from uwf_git.cli.output.visible import visible_block
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stdout
 from uwf_git.commands.agent_run.inside import refuse_inside
@@ -20,6 +19,7 @@ from uwf_git.commands.inspect.logs import (
     follow_logs,
     read_logs,
 )
+from uwf_git.model.visible import visible_block
 from uwf_git.store.threads.heads import resolve_thread
 
 

@@ -19,7 +19,6 @@ from uwf_git.cli.output.agent_log import COLOUR, Lines, forwarded_output
 from uwf_git.cli.output.render import note
 from uwf_git.cli.output.status_line import StatusLine
 from uwf_git.cli.output.text_width import shorten
-from uwf_git.cli.output.visible import visible_line
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.drive.drive_thread import Watcher
@@ -29,6 +28,7 @@ from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.model.thread import Waiting
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.time_text import render_duration, render_time
+from uwf_git.model.visible import visible_line
 from uwf_git.store.store import Store
 
 _MS = 1000

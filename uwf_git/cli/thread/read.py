@@ -4,10 +4,10 @@ import click
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.counts import Count
-from uwf_git.cli.output.visible import visible_block
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stdout
 from uwf_git.commands.inspect.read import render_thread
+from uwf_git.model.visible import visible_block
 
 _AT_ONCE = 64 * 1024
 """Characters per write: a long thread is written while it is read."""

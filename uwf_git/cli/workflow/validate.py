@@ -10,7 +10,6 @@ import click
 from uwf_git.cli.app.parameters import INPUT, Input
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit
-from uwf_git.cli.output.visible import one_line
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.workflow.put import MOST_BYTES, note_warnings
 from uwf_git.commands.workflow.build import WorkflowValidation, validate_workflow
@@ -18,6 +17,7 @@ from uwf_git.commands.workflow.find import find_used
 from uwf_git.errors import Refused
 from uwf_git.model.definition.surroundings import FindUsed, UsedWorkflow
 from uwf_git.model.problem import Problem
+from uwf_git.model.visible import one_line
 
 
 class InvalidFile(Refused):

@@ -1,4 +1,4 @@
-"""Escape the characters in foreign text that a terminal would obey instead of showing.
+"""Escape the characters in foreign text that a terminal or a page would obey instead of showing.
 
 JSON on standard output does not pass here: json_text.py escapes without changing its values.
 """
@@ -6,8 +6,12 @@ JSON on standard output does not pass here: json_text.py escapes without changin
 import re
 
 # C0 and C1 controls (ESC begins every terminal command), DEL, marks that change the direction of
-# writing (https://trojansource.codes), line ends other than newline, lone surrogates.
-_CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+# writing (https://trojansource.codes), line ends other than newline, lone surrogates, and the two
+# codes that no XML document may hold.
+_CONTROL = (
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+    r"\ud800-\udfff\ufffe\uffff"
+)
 _IN_BLOCK = re.compile(f"[{_CONTROL}]")
 _IN_LINE = re.compile(f"[{_CONTROL}\t\n]")
 _BREAKS = re.compile(r"\s*\n\s*")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.cli.output.visible import one_line, visible_block, visible_line
+from uwf_git.model.visible import one_line, visible_block, visible_line
 
 ANY_TEXT = st.text(st.characters())
 
@@ -19,6 +19,7 @@ ANY_TEXT = st.text(st.characters())
         ("a\tb\nc\rd", "a\\tb\\nc\\rd"),
         ("\u202etxt.exe\u2066", "\\u202etxt.exe\\u2066"),
         ("\udcff", "\\udcff"),
+        ("\ufffe\uffff", "\\ufffe\\uffff"),
         ("a\u2028b\x85c", "a\\u2028b\\x85c"),
     ],
 )
