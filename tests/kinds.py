@@ -47,8 +47,9 @@ FILES = {
         "*/test_damaged_stores.py",
         "*/test_hostile_keys.py",
         "engine/javascript/test_fuzz_node.py",
+        "engine/picture/test_many_places.py",
     ),
-    "browser": ("browser/*", "web/browser/*", "*/test_browser*"),
+    "browser": ("browser/*",),
     "crash": (
         "*/test_killed_*",
         "*/test_failed_writes.py",
@@ -76,6 +77,7 @@ FILES = {
         "engine/javascript/test_budget.py",
         "engine/javascript/test_fuzz_node.py",
         "engine/javascript/test_node.py",
+        "engine/picture/test_dot_program.py",
         "interop/*",
         "library/*",
         "store/disk/test_slots.py",

@@ -1,0 +1,130 @@
+"""The bytes of pictures, and that foreign text has no power in any form."""
+
+import re
+from collections.abc import Callable
+from xml.etree import ElementTree as ET
+
+import pytest
+from engine.picture.subjects import HOSTILE, every_kind, known_subjects
+
+from uwf_git.engine.picture.draw import FORMS, draw, lay_out, make_plan
+from uwf_git.engine.picture.nested import lay_out_flow
+from uwf_git.engine.picture.plan import FlowPlan, GraphPlan, Subject
+from uwf_git.engine.picture.spine import lay_out_graph
+from uwf_git.engine.picture.style_sheet import STYLE_SHEET
+from uwf_git.engine.picture.svg import render_svg
+from uwf_git.engine.picture.words import tell, tell_flow, tell_graph
+from uwf_git.model.flow import Flow, FlowNode
+from uwf_git.model.transition import END, START, Transition
+
+KNOWN = known_subjects()
+PLAIN = [subject for subject in KNOWN if subject.thread is None]
+THREADS = [subject for subject in KNOWN if subject.thread is not None]
+CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe]")
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.mark.parametrize("subject", PLAIN, ids=lambda each: each.name)
+def test_workflows_are_drawn_byte_for_byte(
+    subject: Subject, golden: Callable[[str, str | bytes], None]
+) -> None:
+    golden(f"pictures/{subject.name}.txt", draw(subject, "text"))
+    golden(f"pictures/{subject.name}.svg", render_svg(lay_out(make_plan(subject))))
+    golden(f"pictures/{subject.name}.mmd", draw(subject, "mermaid"))
+    golden(f"pictures/{subject.name}.dot", draw(subject, "dot"))
+
+
+def test_threads_are_drawn_byte_for_byte(golden: Callable[[str, str | bytes], None]) -> None:
+    drawn = [
+        *(draw(subject, "text") for subject in THREADS),
+        *(render_svg(lay_out(make_plan(each)), stands_alone=False) for each in THREADS),
+        *(draw(subject, "mermaid") for subject in THREADS[:4]),
+        *(draw(subject, "dot") for subject in THREADS[:4]),
+    ]
+    golden("pictures/threads", "\n".join(drawn))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_gives_the_same(form: str) -> None:
+    again = {subject.name: subject for subject in known_subjects() if subject.thread is None}
+    for subject in PLAIN:
+        assert draw(subject, form) == draw(again[subject.name], form)
+
+
+def hostile(text: str) -> list[Subject]:
+    """Return a graph and a flow that say *text* wherever they can."""
+    ways = (Transition(text, text), Transition(END, text))
+    agent = {"agentId": text, "output": text}
+    nodes = {
+        "0": FlowNode("0", "conditional", {"id": text, "condition": text}),
+        "0/0": FlowNode("0/0", "agent", agent),
+    }
+    return [
+        Subject(text, text, {text: text}, {START: ways, text: ways}),
+        Subject(text, text, {}, Flow(nodes)),
+    ]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_an_svg_has_only_the_elements_of_a_picture(text: str) -> None:
+    for subject in hostile(text):
+        root = ET.fromstring(draw(subject, "svg"))
+        names = {element.tag.removeprefix(_SVG) for element in root.iter()}
+        assert names <= {"svg", "title", "desc", "style", "rect", "path", "text"}
+        assert not any("style" in element.attrib for element in root.iter())
+        assert [element.tag.removeprefix(_SVG) for element in root][:3] == [
+            "title",
+            "desc",
+            "style",
+        ]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_controls_are_spelled_out_and_keys_masked(form: str, text: str) -> None:
+    for subject in hostile(text):
+        drawn = draw(subject, form)
+        assert (
+            re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe]", drawn)
+            is None
+        )
+        assert "sk-ant-REDACTED" not in drawn
+        drawn.encode()
+
+
+def test_a_picture_within_a_page_has_no_style() -> None:
+    drawing = lay_out(make_plan(KNOWN[0]))
+    assert "<style" not in render_svg(drawing, stands_alone=False)
+    assert STYLE_SHEET in render_svg(drawing)
+
+
+def test_a_picture_says_all_of_it_in_words() -> None:
+    for subject in KNOWN:
+        plan = make_plan(subject)
+        assert isinstance(plan, GraphPlan | FlowPlan)
+        drawing = lay_out_graph(plan) if isinstance(plan, GraphPlan) else lay_out_flow(plan)
+        assert drawing.about == tell(plan)
+    develop = make_plan(next(subject for subject in PLAIN if subject.name == "develop"))
+    assert isinstance(develop, GraphPlan)
+    assert (
+        "From reviewer to 1. meta.approved = true or 3. otherwise: end; "
+        '2. $count(history[role = "developer"]) < 4: developer.'
+    ) in tell_graph(develop)
+    every = make_plan(every_kind())
+    assert isinstance(every, FlowPlan)
+    assert "[one beside loop · at most 3 of [two] beside three]" in tell_flow(every)
+
+
+def test_a_label_that_is_cut_can_be_read_whole() -> None:
+    condition = " and ".join(f"meta.field{number} = true" for number in range(20))
+    graph = {
+        START: (Transition("a", None),),
+        "a": (Transition("a", condition), Transition(END, None)),
+    }
+    subject = Subject("x", "", {"a": "word " * 30}, graph)
+    root = ET.fromstring(draw(subject, "svg"))
+    titles = [
+        title.text for text in root.iter(f"{_SVG}text") for title in text.iter(f"{_SVG}title")
+    ]
+    assert f"1. {condition}" in titles
+    assert ("word " * 30).strip() in titles

@@ -1,0 +1,48 @@
+"""From what is to be drawn to the text of a picture, in one of four forms."""
+
+from collections.abc import Callable, Mapping
+
+from uwf_git.engine.picture.dot import render_dot
+from uwf_git.engine.picture.drawing import Drawing
+from uwf_git.engine.picture.flow_plan import plan_flow
+from uwf_git.engine.picture.graph_plan import plan_graph
+from uwf_git.engine.picture.mermaid import render_mermaid
+from uwf_git.engine.picture.nested import lay_out_flow
+from uwf_git.engine.picture.outline import render_outline
+from uwf_git.engine.picture.plan import GraphPlan, Plan, Subject
+from uwf_git.engine.picture.spine import lay_out_graph
+from uwf_git.engine.picture.svg import render_svg
+from uwf_git.model.flow import Flow
+
+DEFAULT_WIDTH = 80
+
+
+def make_plan(subject: Subject) -> Plan:
+    """Return what the picture of *subject* shows."""
+    if isinstance(subject.moves, Flow):
+        return plan_flow(subject, subject.moves)
+    return plan_graph(subject, subject.moves)
+
+
+def lay_out(plan: Plan) -> Drawing:
+    """Return the drawing of *plan*."""
+    return lay_out_graph(plan) if isinstance(plan, GraphPlan) else lay_out_flow(plan)
+
+
+def draw(subject: Subject, form: str, *, width: int = DEFAULT_WIDTH) -> str:
+    """Return the picture of *subject*, which ends with a newline.
+
+    *form* is one of ``FORMS``; *width* counts for text only, in columns.
+    """
+    plan = make_plan(subject)
+    return render_outline(plan, width) if form == "text" else _RENDERERS[form](plan)
+
+
+_RENDERERS: Mapping[str, Callable[[Plan], str]] = {
+    "svg": lambda plan: render_svg(lay_out(plan)),
+    "mermaid": render_mermaid,
+    "dot": render_dot,
+}
+
+FORMS: tuple[str, ...] = ("text", *_RENDERERS)
+"""The forms of a picture."""

@@ -1,0 +1,166 @@
+"""The marks of a thread: where it is, how often each role ran, what failed, who waits."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from uwf_git.engine.picture.plan import Mark, MarkState
+from uwf_git.model.flow import Flow
+from uwf_git.model.position import Position
+from uwf_git.model.transition import END, START
+
+_STANDS: Mapping[str, tuple[MarkState, str, str]] = {
+    "waiting": ("waits", "? person", "waits for a person"),
+    "failed": ("failed", "✗ failed", "failed"),
+    "paused": ("paused", "‖ paused", "is next, and the thread is paused"),
+    "split": ("now", "▶ branches", "has split into branches"),
+    "killed": ("stopped", "✗ killed", "was here when the thread was killed"),
+    "completed": ("done", "✓", "is the last"),
+}
+
+
+_BY_WEIGHT: tuple[MarkState, ...] = ("failed", "stopped", "waits", "now", "paused", "done")
+
+
+class Progress(NamedTuple):
+    """How a thread stands."""
+
+    status: str
+    visits: Mapping[str, int]
+    """Role → number of its steps."""
+
+    turn: str | None = None
+    """The role at work, or whose turn it is, or ``$END``; None: the thread has ended, or it cannot
+    be decided."""
+
+    attempts: int = 0
+    """Failed tries since the newest step."""
+
+    is_at_work: bool = False
+    waits_for_limit: bool = False
+    """It waits for the end of a limit, not for a person."""
+
+    last: str = START
+    """The role of the newest step."""
+
+
+def mark_roles(progress: Progress) -> dict[str, Mark]:
+    """Return the marks of a graph's roles, and of its end."""
+    marks = {
+        role: Mark("done", f"✓ {number}", f"ran {_times(number)}")
+        for role, number in progress.visits.items()
+        if number
+    }
+    if progress.status == "completed":
+        marks[END] = Mark("done", "✓ completed", "the thread is completed")
+    elif progress.turn is not None:
+        marks[progress.turn] = _mark_here(progress, marks.get(progress.turn))
+    elif progress.status != "ready":
+        marks[progress.last] = _mark_here(progress, marks.get(progress.last))
+    return marks
+
+
+def mark_places(
+    flow: Flow, progress: Progress, position: Position | None, *, within: str | None = None
+) -> dict[str, Mark]:
+    """Return the marks of a flow's places; *position* is where the thread stands.
+
+    A branch marks no place but those *within* the one where it begins. The steps of a role that
+    plays at several places are counted at none of them. The loops around the position tell their
+    pass.
+    """
+    by_role: dict[str, list[str]] = {}
+    for place, node in flow.nodes.items():
+        if node.kind == "agent" and _is_within(place, within):
+            by_role.setdefault(node.agent, []).append(place)
+    marks = {
+        places[0]: Mark("done", f"✓ {number}", f"ran {_times(number)}")
+        for role, number in progress.visits.items()
+        if number and len(places := by_role.get(role, [])) == 1
+    }
+    if progress.status == "completed":
+        marks[END] = Mark("done", "✓ completed", "the thread is completed")
+    elif progress.turn == END:
+        marks[END] = _mark_here(progress, None)
+    elif position is not None:
+        marks |= _mark_passes(flow, position)
+        marks[position.place] = _mark_here(progress, marks.get(position.place))
+    return {place: mark for place, mark in marks.items() if _is_within(place, within)}
+
+
+def mark_split(place: str, ended: int, branches: Sequence[Mapping[str, Mark]]) -> dict[str, Mark]:
+    """Return the marks of a thread that has split at *place*, with those of its *branches*.
+
+    *ended* is how many of them are completed or killed.
+    """
+    found: dict[str, list[Mark]] = {}
+    for marks in branches:
+        for inner, mark in marks.items():
+            found.setdefault(inner, []).append(mark)
+    told = f"{ended} of {len(branches)}"
+    here = Mark("now", f"▶ {told} ended", f"has split, and {told} branches have ended")
+    return {inner: _merge(marks) for inner, marks in found.items()} | {place: here}
+
+
+def _is_within(place: str, within: str | None) -> bool:
+    return within is None or place == within or place.startswith(f"{within}/")
+
+
+def _merge(marks: Sequence[Mark]) -> Mark:
+    """Return one mark for the same place in several branches: how many are in which state."""
+    if len(marks) == 1:
+        return marks[0]
+    states = [state for state in _BY_WEIGHT if any(mark.state == state for mark in marks)]
+    groups = [[mark for mark in marks if mark.state == state] for state in states]
+    badge = " · ".join(f"{group[0].badge[0]} {len(group)}" for group in groups)
+    words = "; ".join(f"{len(group)} of its branches: {group[0].words}" for group in groups)
+    return Mark(states[0], badge, words)
+
+
+def _mark_passes(flow: Flow, position: Position) -> dict[str, Mark]:
+    marks = {}
+    around = position.up
+    for part in reversed(position.parts[:-1]):
+        if around is None:
+            break
+        if part.turn is not None:
+            word = "item" if flow.nodes[around.place].kind == "map" else "pass"
+            number = part.turn + (word == "item")
+            marks[around.place] = Mark(
+                "now", f"▶ {word} {number}", f"the thread is in {word} {number}"
+            )
+        around = around.up
+    return marks
+
+
+def _mark_here(progress: Progress, done: Mark | None) -> Mark:
+    """Return the mark of the place where the thread is, which has the mark *done* so far."""
+    state, badge, words = _stand(progress)
+    if done is None:
+        return Mark(state, badge, words)
+    return Mark(state, f"{badge} · {done.badge}", f"{words}; it {done.words}")
+
+
+def _stand(progress: Progress) -> tuple[MarkState, str, str]:
+    tries = progress.attempts
+    failed = f" after {_tries(tries)}" if tries else ""
+    if progress.is_at_work:
+        told = f"▶ try {tries + 1}" if tries else "▶ at work"
+        return "now", told, f"is at work{failed}"
+    if progress.status == "ready":
+        if tries:
+            return "failed", f"▶ try {tries + 1}", f"is next{failed}"
+        return "now", "▶ next", "is next"
+    state, badge, words = _STANDS[progress.status]
+    if progress.waits_for_limit and progress.status == "waiting":
+        badge, words = "? limit", "waits until a limit ends"
+    if progress.status == "failed" and tries:
+        badge = f"✗ {_tries(tries)}"
+    return state, badge, words + failed
+
+
+def _tries(number: int) -> str:
+    return "1 try" if number == 1 else f"{number} tries"
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")

@@ -1,0 +1,261 @@
+"""The layout of flows: boxes in boxes.
+
+Each block knows its width, its height and the axis of its line; a container asks those in it.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from uwf_git.engine.picture.drawing import (
+    HEADING,
+    LABEL,
+    NAME,
+    NOTE,
+    Box,
+    Drawing,
+    Line,
+    Text,
+    fit,
+    width_of,
+)
+from uwf_git.engine.picture.labels import (
+    END_HEIGHT,
+    MARGIN,
+    end_text,
+    end_width,
+    make_badge,
+    make_label,
+    make_line,
+    mark_classes,
+    room_for_badge,
+)
+from uwf_git.engine.picture.plan import Block, Branch, FlowPlan, Mark
+from uwf_git.engine.picture.words import tell_flow
+
+_NARROWEST, _WIDEST = 150, 240
+_WIDEST_HEADING = 480
+_GAP = 28
+_PAD = 14
+_COLUMN_GAP = 18
+_STUB = 12
+_WAY_BACK = 20
+"""The room that a loop's way back takes, on the left and at the bottom."""
+
+_SHADOW = 5
+_EMPTY = 90
+"""The width of a branch without blocks: it has only a label."""
+
+
+class Piece(NamedTuple):
+    """A part of a drawing from (0, 0) on; a way enters and leaves it at *axis*."""
+
+    width: int
+    height: int
+    axis: int
+    boxes: tuple[Box, ...] = ()
+    lines: tuple[Line, ...] = ()
+    texts: tuple[Text, ...] = ()
+    badges: tuple[tuple[Box, Text], ...] = ()
+
+    def moved(self, x: int, y: int) -> "Piece":
+        """Return it with everything in it moved."""
+        return self._replace(
+            boxes=tuple(_moved(each, x, y) for each in self.boxes),
+            lines=tuple(
+                line._replace(
+                    parts=tuple(tuple((px + x, py + y) for px, py in part) for part in line.parts)
+                )
+                for line in self.lines
+            ),
+            texts=tuple(_moved_text(each, x, y) for each in self.texts),
+            badges=tuple((_moved(box, x, y), _moved_text(text, x, y)) for box, text in self.badges),
+        )
+
+    def holding(self, *inner: "Piece") -> "Piece":
+        """Return it with the parts of *inner*, which have their place already, on top."""
+        return self._replace(
+            boxes=self.boxes + tuple(each for piece in inner for each in piece.boxes),
+            lines=self.lines + tuple(each for piece in inner for each in piece.lines),
+            texts=self.texts + tuple(each for piece in inner for each in piece.texts),
+            badges=self.badges + tuple(each for piece in inner for each in piece.badges),
+        )
+
+
+class _Stack(NamedTuple):
+    """Blocks below one another."""
+
+    piece: Piece
+    first_left: int
+    """The left edge of the first block; it begins at y = 0."""
+
+    first_height: int
+
+
+def lay_out_flow(plan: FlowPlan) -> Drawing:
+    """Return the drawing of *plan*."""
+    start, end = plan.marks
+    pieces = [_end("start", start), *map(_block, plan.blocks), _end("end", end)]
+    piece = _stack(pieces).piece.moved(MARGIN, MARGIN)
+    # A badge may stick out on the right, by less than the margin.
+    return Drawing(
+        title=plan.title,
+        about=tell_flow(plan),
+        width=piece.width + 2 * MARGIN,
+        height=piece.height + 2 * MARGIN,
+        boxes=piece.boxes,
+        lines=piece.lines,
+        texts=tuple(text for text in piece.texts if text.text),
+        badges=piece.badges,
+    )
+
+
+def _end(name: str, mark: Mark | None) -> Piece:
+    text = end_text(name, mark)
+    width = end_width(text)
+    box = Box(0, 0, width, END_HEIGHT, mark_classes("end", mark), name, END_HEIGHT // 2)
+    line = make_line(box, text, NAME, END_HEIGHT // 2 + 5)._replace(kind=box.kind)
+    return Piece(width, END_HEIGHT, width // 2, (box,), texts=(line,))
+
+
+def _block(block: Block) -> Piece:
+    if not block.branches:
+        return _agent(block)
+    if block.kind == "loop":
+        return _loop(block)
+    if block.kind in {"parallel", "conditional"}:
+        return _fork(block)
+    stack = _stack([_block(each) for each in block.branches[0].blocks])
+    return _frame(block, stack.piece, bottom=_PAD)
+
+
+def _agent(block: Block) -> Piece:
+    wanted = max(width_of(block.name, NAME), width_of(block.note, NOTE)) + 28
+    width = min(max(wanted, _NARROWEST, room_for_badge(block.mark)), _WIDEST)
+    width += width % 2
+    height = 42 if block.note else 32
+    box = Box(0, 0, width, height, mark_classes(block.kind, block.mark), block.place)
+    boxes = [box]
+    if block.kind == "workflow":
+        boxes.append(Box(5, 0, width - 10, height, box.kind, block.place, 0))
+    texts = [make_line(box, block.name, NAME, height // 2 + (-3 if block.note else 5))]
+    if block.note:
+        texts.append(make_line(box, block.note, NOTE, height // 2 + 13))
+    return Piece(
+        width,
+        height,
+        width // 2,
+        tuple(boxes),
+        texts=tuple(text._replace(kind=box.kind) for text in texts),
+        badges=() if block.mark is None else (make_badge(block.mark, box, width // 2),),
+    )
+
+
+def _stack(pieces: Sequence[Piece]) -> _Stack:
+    """Put *pieces* below one another, with an arrow from each to the next."""
+    axis = max(piece.axis for piece in pieces)
+    beyond = max(piece.width - piece.axis for piece in pieces)
+    y, placed, lines = 0, [], []
+    for number, piece in enumerate(pieces):
+        if number:
+            lines.append(Line((((axis, y), (axis, y + _GAP)),), "way"))
+            y += _GAP
+        placed.append(piece.moved(axis - piece.axis, y))
+        y += piece.height
+    whole = Piece(axis + beyond, y, axis, lines=tuple(lines)).holding(*placed)
+    return _Stack(whole, axis - pieces[0].axis, pieces[0].height)
+
+
+def _frame(block: Block, inner: Piece, *, bottom: int, left: int = _PAD) -> Piece:
+    """Draw the container *block* around *inner*."""
+    shown = fit(block.name, _WIDEST_HEADING, HEADING)
+    condition = make_label([block.note] if block.note else [], hanging=False)
+    # The badge of the first block stands below the last line.
+    top = 36 + condition.height + (2 if condition.lines else 0)
+    needed = max(width_of(shown, HEADING), condition.width) + 2 * _PAD
+    content = left + inner.width + _PAD
+    width = max(needed, content, min(room_for_badge(block.mark), _WIDEST))
+    offset = left + (width - content) // 2
+    axis, height = offset + inner.axis, top + inner.height + bottom
+    kind = mark_classes(block.kind, block.mark)
+    box = Box(0, 0, width, height, kind, block.place, 8)
+    # The items of a map, one behind the other.
+    boxes = (Box(_SHADOW, _SHADOW, width, height, kind, block.place, 8), box)
+    shadow = _SHADOW if block.kind == "map" else 0
+    whole = "" if shown == block.name else block.name
+    heading = Text(_PAD, 20, shown, HEADING, block.place, "start", whole, block.kind)
+    return Piece(
+        width + shadow,
+        height + shadow,
+        axis,
+        boxes if shadow else (box,),
+        texts=(heading, *condition.place(_PAD, 26, block.place)),
+        badges=() if block.mark is None else (make_badge(block.mark, box, axis),),
+    ).holding(inner.moved(offset, top))
+
+
+def _loop(block: Block) -> Piece:
+    """Draw a loop: from below its last block a way leads back to its first."""
+    stack = _stack([_block(each) for each in block.branches[0].blocks])
+    piece = stack.piece
+    low, high = piece.height + _WAY_BACK // 2, min(18, stack.first_height // 2)
+    back = (
+        (piece.axis, piece.height),
+        (piece.axis, low),
+        (-_WAY_BACK, low),
+        (-_WAY_BACK, high),
+        (stack.first_left, high),
+    )
+    inner = piece.holding(Piece(0, 0, 0, lines=(Line((back,), "way back"),)))
+    return _frame(block, inner, bottom=_WAY_BACK + 4, left=_PAD + _WAY_BACK)
+
+
+def _fork(block: Block) -> Piece:
+    """Draw branches beside each other, between two bars."""
+    # All branches run, or one of them.
+    bar, over, gap = (4, 10, 20) if block.kind == "parallel" else (2, 1, 30)
+    columns = [_column(branch) for branch in block.branches]
+    tallest = max(column.height for column in columns)
+    top = _STUB + bar + gap
+    x, placed, axes = 0, [], []
+    for column in columns:
+        placed.append(column.moved(x, top))
+        axes.append(x + column.axis)
+        x += column.width + _COLUMN_GAP
+    width = x - _COLUMN_GAP
+    low = top + tallest + (_STUB + 4)
+    axis = (axes[0] + axes[-1]) // 2
+    lines = [Line((((axis, 0), (axis, _STUB)),), "way", has_arrow=False)]
+    texts = []
+    for branch, column, at in zip(block.branches, columns, axes, strict=True):
+        if branch.blocks:
+            lines.append(Line((((at, top - gap), (at, top)),), "way"))
+            lines.append(Line((((at, top + column.height), (at, low)),), "way", has_arrow=False))
+        else:
+            lines.append(Line((((at, top - gap), (at, low)),), "way", has_arrow=False))
+        texts.append(Text(at + 8, _STUB + bar + 13, branch.label, LABEL, block.place))
+    lines.append(Line((((axis, low + bar), (axis, low + bar + _PAD)),), "way", has_arrow=False))
+    wide = axes[-1] - axes[0] + 2 * over
+    bars = [Box(axes[0] - over, y, wide, bar, "bar", block.place, 0) for y in (_STUB, low)]
+    inner = Piece(
+        width,
+        low + bar + _PAD,
+        axis,
+        tuple(bars),
+        tuple(lines),
+        tuple(text for text in texts if text.text),
+    ).holding(*placed)
+    return _frame(block, inner, bottom=0)
+
+
+def _column(branch: Branch) -> Piece:
+    if not branch.blocks:
+        return Piece(_EMPTY, 0, _EMPTY // 2)
+    return _stack([_block(each) for each in branch.blocks]).piece
+
+
+def _moved(box: Box, x: int, y: int) -> Box:
+    return box._replace(x=box.x + x, y=box.y + y)
+
+
+def _moved_text(text: Text, x: int, y: int) -> Text:
+    return text._replace(x=text.x + x, y=text.y + y)
