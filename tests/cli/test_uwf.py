@@ -19,11 +19,13 @@ def test_command_is_what_its_table_says_and_has_a_whole_help_page(path: str) -> 
 def test_groups_have_the_verbs_of_the_design() -> None:
     assert [path.removeprefix("uwf ") for path in ENTRIES] == [
         "init",
-        *("workflow", "workflow put", "workflow show", "workflow list"),
+        *("workflow", "workflow put", "workflow show", "workflow graph"),
+        "workflow list",
         *("workflow history", "workflow rollback", "workflow remove", "workflow validate"),
         "thread",
         *("thread start", "thread step", "thread run", "thread wait"),
-        *("thread show", "thread list", "thread read", "thread logs", "thread diff"),
+        *("thread show", "thread graph", "thread list", "thread read", "thread logs"),
+        "thread diff",
         *("thread context", "thread answer", "thread pause", "thread resume", "thread retry"),
         *("thread poke", "thread patch", "thread amend", "thread append", "thread fork"),
         *("thread kill", "thread rm"),

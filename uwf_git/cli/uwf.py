@@ -23,6 +23,10 @@ THREAD = LazyGroup(
             "uwf_git.cli.thread.wait:command", "Wait until no process works on the threads"
         ),
         "show": LazyCommand("uwf_git.cli.thread.show:command", "Show the state of a thread"),
+        "graph": LazyCommand(
+            "uwf_git.cli.thread.graph:command",
+            "Draw the workflow of a thread, and where the thread is in it",
+        ),
         "list": LazyCommand("uwf_git.cli.thread.list:command", "List the threads"),
         "read": LazyCommand("uwf_git.cli.thread.read:command", "Print a thread as readable text"),
         "logs": LazyCommand(
@@ -77,6 +81,7 @@ WORKFLOW = LazyGroup(
             "uwf_git.cli.workflow.put:command", "Register a workflow from a YAML file"
         ),
         "show": LazyCommand("uwf_git.cli.workflow.show:command", "Show a workflow"),
+        "graph": LazyCommand("uwf_git.cli.workflow.graph:command", "Draw a workflow"),
         "list": LazyCommand(
             "uwf_git.cli.workflow.list:command", "List the workflows that can be started here"
         ),

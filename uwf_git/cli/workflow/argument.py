@@ -11,7 +11,7 @@ def name_workflow(session: Session, workflow: str, *, workdir: str | None = None
 
     *workdir* is where its agents are to run.
     """
-    if not _is_file(workflow):
+    if not is_file(workflow):
         return workflow
     # Reading YAML costs 70 ms of start-up, which a name does not need.
     from uwf_git.cli.workflow.put import put_file  # noqa: PLC0415 (see above)
@@ -19,7 +19,7 @@ def name_workflow(session: Session, workflow: str, *, workdir: str | None = None
     return put_file(session, Input(workflow), workdir=workdir).workflow
 
 
-def _is_file(workflow: str) -> bool:
+def is_file(workflow: str) -> bool:
     """Check for a file: names have no slash, and workflow files end in .yaml."""
     if workflow == "-" or os.sep in workflow:
         return True

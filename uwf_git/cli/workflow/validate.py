@@ -44,7 +44,9 @@ def command(session: Session, file: Input) -> None:
     """
     source = file.read_bytes(limit_bytes=MOST_BYTES)
     path = None if file.path == "-" else os.path.join(session.cwd, file.path)
-    validated = validate_workflow(source, path=path, shown=file.name, find_used=_finder(session))
+    validated = validate_workflow(
+        source, path=path, shown=file.name, find_used=find_used_here(session)
+    )
     note_warnings(validated.warnings)
     emit(session, _document(file.name, validated), text=_text)
     if validated.problems:
@@ -71,7 +73,7 @@ def _rows(problems: Iterable[Problem]) -> list[dict[str, Any]]:
     ]
 
 
-def _finder(session: Session) -> FindUsed:
+def find_used_here(session: Session) -> FindUsed:
     """Return how a file finds the workflows that it uses; the store is opened for the first."""
 
     @functools.cache

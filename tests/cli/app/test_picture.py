@@ -1,0 +1,65 @@
+"""Where a picture goes: a file is written whole or not at all."""
+
+import os
+
+import pytest
+from cli.program import Uwf
+
+OUTLINE = """\
+demo
+Write until somebody is content.
+
+start
+│
+writer  Writes.
+│
+checker  Checks.
+├─ 1. meta.ok = false ↺ writer
+├─ 2. otherwise ↓ end
+│
+end
+"""
+
+
+def test_output_goes_to_a_file(uwf: Uwf) -> None:
+    path = uwf.file()
+    printed = uwf("workflow", "graph", path, "--as", "svg").out
+
+    ran = uwf("workflow", "graph", path, "--as", "svg", "-o", "demo.svg")
+
+    assert (ran.status, ran.out) == (0, "")
+    assert (uwf.place / "demo.svg").read_text() == printed
+    assert uwf("workflow", "graph", path, "--as", "svg", "-o", "-").out == printed
+
+
+def test_a_link_stays_and_its_file_is_replaced(uwf: Uwf) -> None:
+    (uwf.place / "old.txt").write_text("old")
+    (uwf.place / "link.txt").symlink_to("old.txt")
+    assert uwf("workflow", "graph", uwf.file(), "-o", "link.txt").status == 0
+    assert (uwf.place / "link.txt").is_symlink()
+    assert (uwf.place / "old.txt").read_text() == OUTLINE
+
+
+def test_a_pipe_is_written_to(uwf: Uwf) -> None:
+    path = str(uwf.place / "pipe")
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert uwf("workflow", "graph", uwf.file(), "-o", "pipe").status == 0
+        assert os.read(reader, 10_000).decode() == OUTLINE
+    finally:
+        os.close(reader)
+
+
+@pytest.mark.parametrize("path", ["missing/demo.svg", "folder", "demo.yaml/demo.svg"])
+def test_what_cannot_be_written_is_an_error_and_changes_nothing(uwf: Uwf, path: str) -> None:
+    source = uwf.file()
+    (uwf.place / "folder").mkdir()
+    before = sorted(each.name for each in uwf.place.rglob("*"))
+
+    ran = uwf("workflow", "graph", source, "-o", path)
+
+    assert ran.status == 1
+    assert f"{uwf.place / path} cannot be written: " in ran.err
+    assert "hint: name a file in a folder that exists" in ran.err
+    assert sorted(each.name for each in uwf.place.rglob("*")) == before

@@ -1,0 +1,27 @@
+from cli.program import Uwf
+
+
+def test_a_picture_says_where_a_thread_is(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "step", thread)
+
+    shown = uwf("thread", "graph", thread).out
+
+    assert shown.startswith(f"demo: thread {thread}, ready, 1 step\n")
+    assert "\nwriter  [✓ 1]  Writes.\n" in shown
+    assert "\nchecker  [▶ next]  Checks.\n" in shown
+
+
+def test_it_is_written_to_a_file(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    ran = uwf("thread", "graph", thread, "--as", "svg", "-o", "thread.svg")
+    assert (ran.status, ran.out) == (0, "")
+    drawn = (uwf.place / "thread.svg").read_text()
+    assert "<title>demo: thread" in drawn
+    assert 'class="role is-now"' in drawn
+    assert "writer: is next." in drawn
+
+
+def test_a_thread_that_is_not_there_is_an_error(uwf: Uwf) -> None:
+    ran = uwf("thread", "graph", "01J00000000000000000000009")
+    assert (ran.status, ran.out) == (1, "")

@@ -1,0 +1,89 @@
+"""What the picture of a thread says of it, in each of its states."""
+
+import pytest
+from commands.world import World, fails, says
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.inspect.graph import picture_thread
+from uwf_git.commands.step.step_thread import TurnFailed
+
+FLOW = """\
+name: work
+roles: {}
+root:
+  type: sequential
+  nodes:
+    - type: loop
+      condition: state.ok !== true
+      maxIterations: 3
+      nodes:
+        - {type: agent, agentId: writer}
+    - type: parallel
+      nodes:
+        - {type: agent, agentId: left}
+        - {type: agent, agentId: right}
+"""
+
+
+def badges(world: World, thread: str) -> dict[str, str]:
+    """Return the badges by place."""
+    subject = picture_thread(world.store, thread)
+    assert subject.thread is not None
+    return {place: mark.badge for place, mark in subject.thread.marks.items()}
+
+
+def test_a_graph_says_where_its_thread_is(world: World) -> None:
+    thread = world.begun()
+    assert badges(world, thread) == {"writer": "▶ next"}
+    world.step(thread, says({"text": "x"}))
+    assert badges(world, thread) == {"writer": "✓ 1", "checker": "▶ next"}
+    world.step(thread, says({"ok": False}))
+    assert badges(world, thread) == {"writer": "▶ next · ✓ 1", "checker": "✓ 1"}
+
+
+def test_what_failed_is_told(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    assert badges(world, thread)["writer"] in {"▶ try 2", "✗ 1 try"}
+
+
+def test_paused_killed_and_completed_threads_say_so(world: World) -> None:
+    thread = world.begun()
+    pause_thread(world.store, world.caller, thread, reason="")
+    assert badges(world, thread) == {"writer": "‖ paused"}
+    kill_thread(world.store, world.caller, thread, reason="")
+    assert badges(world, thread) == {"$START": "✗ killed"}
+    other = world.start()
+    world.step(other, says({"text": "x"}))
+    world.step(other, says({"ok": True}))
+    assert badges(world, other) == {"writer": "✓ 1", "checker": "✓ 1", "$END": "▶ next"}
+    world.step(other)
+    assert badges(world, other) == {"writer": "✓ 1", "checker": "✓ 1", "$END": "✓ completed"}
+
+
+def test_a_flow_says_in_which_pass_its_thread_is(world: World) -> None:
+    thread = world.begun(FLOW)
+    assert badges(world, thread) == {"0/0": "▶ pass 1", "0/0/0": "▶ next"}
+    world.step(thread, says({"ok": False}))
+    assert badges(world, thread) == {"0/0": "▶ pass 2", "0/0/0": "▶ next · ✓ 1"}
+    world.step(thread, says({"ok": True}))
+    assert badges(world, thread) == {"0/0/0": "✓ 2", "0/1": "▶ next"}
+
+
+def test_branches_stand_in_the_picture_of_their_thread(world: World) -> None:
+    thread = world.begun(FLOW)
+    world.step(thread, says({"ok": True}))
+    world.step(thread, says({}))
+    before = badges(world, thread)
+    world.step(thread, says({"said": 1}))
+    split = world.snapshot(thread).get_present().split
+    assert split is not None
+    left = split.children[0].thread
+
+    assert before == {"0/0/0": "✓ 1", "0/1": "▶ 0 of 2 ended"}
+    shown = badges(world, thread)
+    assert {place: shown[place] for place in ("0/0/0", "0/1")} == before
+    assert (shown["0/1/0"], shown["0/1/1"]) == ("✓ 1", "✓ 1")
+    assert set(badges(world, left)) == {"0/1/0"}

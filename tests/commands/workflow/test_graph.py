@@ -1,0 +1,25 @@
+from commands.world import DEMO, World
+
+from uwf_git.commands.workflow.graph import picture_source, picture_workflow
+from uwf_git.model.transition import END, START, Transition
+
+GRAPH = {
+    START: (Transition("writer", None),),
+    "writer": (Transition("checker", None),),
+    "checker": (Transition("writer", "meta.ok = false"), Transition(END, None)),
+}
+
+
+def test_a_picture_shows_the_roles_and_transitions_of_a_workflow(world: World) -> None:
+    world.put()
+    picture = picture_workflow(world.store, "demo", cwd=str(world.place))
+    assert picture.subject.name == "demo"
+    assert picture.subject.roles == {"writer": "Writes.", "checker": "Checks."}
+    assert picture.subject.moves == GRAPH
+    assert picture.found.file is None
+
+
+def test_a_file_gives_the_same_and_stores_nothing(world: World) -> None:
+    subject = picture_source(DEMO.encode(), path=None)
+    world.put()
+    assert subject == picture_workflow(world.store, "demo", cwd=str(world.place)).subject

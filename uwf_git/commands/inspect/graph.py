@@ -1,0 +1,91 @@
+"""`uwf thread graph`: what the picture of a thread shows."""
+
+from uwf_git.commands.inspect.show import ShownThread, view_thread
+from uwf_git.commands.split.plan import read_entry
+from uwf_git.commands.workflow.graph import view_moves
+from uwf_git.engine.picture.marks import Progress, mark_places, mark_roles, mark_split
+from uwf_git.engine.picture.plan import Mark, Subject, ThreadMarks
+from uwf_git.engine.subject import count_steps
+from uwf_git.errors import UwfError
+from uwf_git.model.flow import Flow
+from uwf_git.model.position import NotAPosition, Position, parse_position
+from uwf_git.model.thread import ENDED, Split
+from uwf_git.model.transition import END, START, Graph
+from uwf_git.model.workflow import parse_workflow
+from uwf_git.store.store import Store
+
+
+def picture_thread(store: Store, text: str) -> Subject:
+    """Return what the picture of the thread *text* shows: its workflow, and where it stands.
+
+    Branches that are not joined yet are shown in it; one that cannot be read is left out. The
+    errors are those of ``view_thread``.
+    """
+    shown = view_thread(store, text)
+    document, snapshot = shown.document, shown.snapshot
+    steps = count_steps(document["depth"])
+    headline = f"thread {document['thread']}, {document['status']}, {steps}"
+    workflow = parse_workflow(snapshot.get_node(snapshot.get_present().workflow))
+    return view_moves(
+        workflow,
+        snapshot.get_node,
+        lambda moves: ThreadMarks(headline, _mark(store, shown, moves)),
+    )
+
+
+def read_progress(shown: ShownThread) -> Progress:
+    """Return how a thread stands."""
+    document, move = shown.document, shown.move
+    running = document.get("running") or {}
+    return Progress(
+        status=shown.snapshot.record.status,
+        visits=document["visits"],
+        turn=END if move.role == END else document["currentNode"],
+        attempts=document["attempts"],
+        is_at_work=running.get("role") is not None,
+        waits_for_limit="until" in (document.get("waiting") or {}),
+        last=document["lastNode"] or START,
+    )
+
+
+def _mark(store: Store, shown: ShownThread, moves: Graph | Flow) -> dict[str, Mark]:
+    progress, split = read_progress(shown), shown.snapshot.get_present().split
+    if not isinstance(moves, Flow):
+        marks = mark_roles(progress)
+        return marks if split is None else marks | _mark_branches(store, shown, split, None)
+    entry = read_entry(shown.snapshot)
+    within = None if entry is None else entry.place
+    marks = mark_places(moves, progress, _find_position(shown, progress), within=within)
+    return marks if split is None else marks | _mark_branches(store, shown, split, moves)
+
+
+def _find_position(shown: ShownThread, progress: Progress) -> Position | None:
+    """Return where the thread stands in its flow; None if that is unknown, or it is at its end."""
+    present = shown.snapshot.get_present()
+    at = shown.move.at or present.trying
+    if at is None and progress.status != "ready":
+        at = present.at
+    try:
+        return None if at is None else parse_position(at)
+    except NotAPosition:
+        return None
+
+
+def _mark_branches(
+    store: Store, shown: ShownThread, split: Split, flow: Flow | None
+) -> dict[str, Mark]:
+    """Return the marks of the branches of a thread; of those with a workflow of their own, none."""
+    own = shown.snapshot.record.workflow
+    branches: list[dict[str, Mark]] = []
+    ended = 0
+    for child in split.children:
+        try:
+            branch = view_thread(store, child.thread)
+        except UwfError:
+            branches.append({})
+            continue
+        ended += branch.snapshot.record.status in ENDED
+        is_own = flow is not None and branch.snapshot.record.workflow == own
+        branches.append(_mark(store, branch, flow) if flow is not None and is_own else {})
+    place = split.at if flow is None else parse_position(split.at).place
+    return mark_split(place, ended, branches)
