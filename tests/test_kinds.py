@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 FILES = [path.relative_to(HERE).as_posix() for path in sorted(HERE.rglob("test_*.py"))]
 
 # Kinds of which there may be none yet.
-EMPTY = {"browser"}
+EMPTY: set[str] = set()
 
 
 @pytest.mark.parametrize(

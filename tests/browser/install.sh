@@ -1,18 +1,44 @@
-#!/bin/sh
-# Get what the tests marked `browser` need: Playwright for the Python that is given (or the one on the
-# PATH), and, as root on Debian, chromium. Nothing is downloaded by Playwright itself.
+#!/usr/bin/env bash
+# Get what the tests of pictures need besides `.[test]`: Playwright for the Python that is named (by
+# default .venv/bin/python); as root on Debian, chromium and Graphviz; with npm, Mermaid.
 #
-#     tests/browser/install.sh .venv/bin/python
-set -eu
-python=${1:-python3}
-"$python" -m pip install --quiet "playwright>=1.50"
-if command -v chromium >/dev/null 2>&1; then
-    exit 0
+#   tests/browser/install.sh .venv/bin/python
+#
+# Playwright downloads no browser. Mermaid goes below build/browser of this checkout. What cannot be
+# had is named, and its tests are skipped.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+python=${1:-$root/.venv/bin/python}
+into=$root/build/browser
+mermaid=mermaid@11.12.0
+
+missing() {
+    echo "tests/browser/install.sh: no $1, so its tests are skipped" >&2
+}
+
+"$python" -m pip install --quiet --disable-pip-version-check 'playwright>=1.50' || missing Playwright
+
+wanted=()
+command -v chromium >/dev/null || wanted+=(chromium fonts-dejavu-core)
+command -v dot >/dev/null || wanted+=(graphviz)
+if [[ ${#wanted[@]} -gt 0 ]]; then
+    if [[ $(id -u) = 0 && -e /etc/debian_version ]]; then
+        apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+            "${wanted[@]}" >/dev/null || missing "${wanted[*]}"
+    else
+        missing "${wanted[*]}"
+    fi
 fi
-if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
-    echo "tests/browser/install.sh: no chromium; install it (Debian: apt-get install chromium)" >&2
-    exit 0
+
+# One file of the package is all that a page needs.
+if [[ ! -e $into/mermaid.min.js ]]; then
+    mkdir -p "$into"
+    if command -v npm >/dev/null && (cd "$into" && npm pack --silent "$mermaid" >/dev/null); then
+        tar -xzf "$into"/mermaid-*.tgz -C "$into" --strip-components=2 package/dist/mermaid.min.js
+        rm -f "$into"/mermaid-*.tgz
+    else
+        missing Mermaid
+    fi
 fi
-apt-get update -qq
-DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-    chromium fonts-dejavu-core >/dev/null
