@@ -231,7 +231,7 @@ def _describe(
         node=node,
         attempt=present.begin_tries(at).attempts + 1,
         at=at,
-        passes=_list_passes(snapshot, at),
+        passes=_list_passes(snapshot, present, at),
     )
 
 
@@ -240,10 +240,10 @@ def _find_node(snapshot: Snapshot, at: str | None) -> EventNode | None:
     return None if found is None else EventNode(found.label, found.name, found.turn)
 
 
-def _list_passes(before: Snapshot, at: str | None) -> list[LoopPass]:
+def _list_passes(before: Snapshot, present: ThreadState, at: str | None) -> list[LoopPass]:
     return [
         LoopPass(EventNode(each.node.label, each.node.name, each.node.turn), each.level)
-        for each in list_new_passes(before, at)
+        for each in list_new_passes(before, present, at)
     ]
 
 
@@ -272,7 +272,7 @@ def _read_branches(store: Store, snapshot: Snapshot, happened: TransitionFacts) 
     node = _find_node(before, at) or EventNode(container.label, container.label, 1)
     happened = happened._replace(where=node, has_failed=False)
     if is_begin:
-        happened = happened._replace(passes=_list_passes(before, at))
+        happened = happened._replace(passes=_list_passes(before, before.get_present(), at))
     if container.kind == "workflow":
         return happened
     branches = [

@@ -6,7 +6,8 @@ from uwf_git.commands.split.plan import read_entry, read_flow
 from uwf_git.engine.flow_move import count_passes
 from uwf_git.model.flow import Flow
 from uwf_git.model.position import NotAPosition, Position, parse_position
-from uwf_git.model.workflow import parse_workflow
+from uwf_git.model.thread import ThreadState
+from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.snapshot import Snapshot
 
 
@@ -39,13 +40,12 @@ def find_node(snapshot: Snapshot, at: str | None) -> NodeInFlow | None:
     return _describe(flow, position, count_passes(flow, position) + 1)
 
 
-def list_new_passes(before: Snapshot, at: str | None) -> list[NewPass]:
+def list_new_passes(before: Snapshot, present: ThreadState, at: str | None) -> list[NewPass]:
     """List the passes that a turn or a split at *at*, begun after *before*, is the first of.
 
-    The outermost first; none in a graph, and none where the turn was tried before.
+    *present* is the thread's state there. The outermost first; none in a graph, and none where the turn was tried before.
     """
     flow, position = _find(before, at)
-    present = before.get_present()
     if flow is None or position is None or present.trying == at:
         return []
     last = read_entry(before) if present.at is None else parse_position(present.at)
@@ -62,7 +62,7 @@ def list_new_passes(before: Snapshot, at: str | None) -> list[NewPass]:
 def _find(snapshot: Snapshot, at: str | None) -> tuple[Flow | None, Position | None]:
     if at is None:
         return None, None
-    flow = read_flow(snapshot, parse_workflow(snapshot.get_node(snapshot.record.workflow)))
+    flow = read_flow(snapshot, get_workflow(snapshot, snapshot.record.workflow))
     try:
         position = parse_position(at)
     except NotAPosition:
