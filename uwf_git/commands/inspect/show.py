@@ -278,8 +278,8 @@ def _view_running(running: "Running") -> dict[str, Any]:
 
 def _find_reason(snapshot: Snapshot, present: ThreadState) -> str:
     """Return the reason that was given for the newest event: of a failure, its error."""
-    if snapshot.record.event == "wait":
-        # The body is the question, which the document has in full.
+    if snapshot.record.event in {"wait", "split"}:
+        # The body is the question, or lists the branches: the document has these in full.
         return ""
     error = view_error(snapshot, present.last_attempt)
     if snapshot.record.event == "attempt" and error is not None:
