@@ -46,12 +46,14 @@ def command(session: Session, thread: str | None, **asked: Any) -> None:
     """Print the events of threads, one JSON object per line.
 
     The oldest comes first. The types are workflow:start, workflow:progress, workflow:complete,
-    workflow:error, node:enter and node:exit. Without THREAD the events of all threads are printed,
-    in the order in which this machine has seen them. An event's id is the same everywhere; --since
+    workflow:error, node:enter and node:exit; of a workflow of containers also loop:iteration,
+    parallel:start and parallel:complete. Without THREAD the events of all threads are printed, in
+    the order in which this machine has seen them; with it, those of the thread and its branches,
+    whose parentTaskId names the thread that split. An event's id is the same everywhere; --since
     prints what comes after it, without gaps or duplicates.
 
     --follow alone begins with the turns that are under way, and with a THREAD it stops when the
-    thread has ended. What looks like a key is masked.
+    thread and its branches have ended. What looks like a key is masked.
 
     `uwf config set onEvent CMD` makes CMD run for each later event that is recorded here, with the
     event on its standard input. No shell reads CMD; `sh -c '…'` is one.

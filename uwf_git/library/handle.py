@@ -19,12 +19,7 @@ from uwf_git.commands.control.retry import retry_thread
 from uwf_git.commands.drive.drive_thread import DriveRequest, drive_thread
 from uwf_git.commands.drive.wait import WaitRequest, wait_for_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.step.step_thread import (
-    DEFAULT_JOBS,
-    StepRequest,
-    TurnInterrupted,
-    step_thread,
-)
+from uwf_git.commands.step.step_thread import StepRequest, TurnInterrupted, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.library.arguments import check_arguments, check_number
 from uwf_git.library.background import start_background
@@ -96,7 +91,7 @@ class TaskHandle:
 
     @property
     def current_iteration(self) -> int | None:
-        """Which turn of that role this is, or which pass of the loop around the node, from 1."""
+        """Which turn of that role, or pass of the loop around the node, this is, from 1."""
         return self.query().current_iteration
 
     @property
@@ -140,14 +135,13 @@ class TaskHandle:
         agent: AgentsByRole | str | None = None,
         workdir: str | os.PathLike[str] | None = None,
         trust: bool = False,
-        jobs: int = DEFAULT_JOBS,
+        jobs: int = 4,
     ) -> TaskStep:
         """Take the next step; of a task that has split, one of each branch, *jobs* at a time.
 
         *agent* plays this step: a command, or as the *agents* of ``start`` for the role whose turn
-        it is. *workdir* is where agents run from now
-        on; a task from another store needs it once. *trust* lets the task's own agent commands run
-        here.
+        it is. *workdir* is where agents run from now on; a task from another store needs it once.
+        *trust* lets the task's own agent commands run here.
 
         Raises:
             AgentFailed: the agent failed; the attempt is recorded with its output.
@@ -158,10 +152,9 @@ class TaskHandle:
         """
         check_number("TaskHandle.step(jobs=…)", jobs, least=1)
         where = None if workdir is None else os.fspath(workdir)
-        with self._stepping() as (store, player):
-            choice = self._choice(agent, trust=trust)
-            request = StepRequest(self.task_id, player.play, choice, where, jobs)
-            return build_task_step(store, step_thread(store, self._place.caller, request))
+        with self._stepping(agent, jobs, trust=trust) as (store, request):
+            step = request._replace(workdir=where)
+            return build_task_step(store, step_thread(store, self._place.caller, step))
 
     def run(  # noqa: PLR0913 (the options of `uwf thread run`; all are keyword-only)
         self,
@@ -172,7 +165,7 @@ class TaskHandle:
         agent: AgentsByRole | str | None = None,
         trust: bool = False,
         on_step: OnStep | None = None,
-        jobs: int = DEFAULT_JOBS,
+        jobs: int = 4,
     ) -> TaskRun:
         """Take steps until there is a reason to stop, and return it.
 
@@ -180,10 +173,8 @@ class TaskHandle:
         agent has used up its retries, at a limit, after *max_steps*, and after a step of the role
         *until*. With *wait* it sleeps until the usage limits that agents hit are over. *on_step*
         is called after each step, one call at a time; an exception from it ends the run.
-        *agent* plays this run: a command, or as the *agents* of ``start``.
-
-        At most *jobs* branches are at work at once, each in a Python thread of its own, in which
-        its players and *on_step* are called.
+        *agent* plays this run: a command, or as the *agents* of ``start``. At most *jobs* branches
+        are at work at once; each calls its players and *on_step* in a Python thread of its own.
 
         Raises:
             Refused: no step can be taken, or there is no role *until*.
@@ -192,9 +183,7 @@ class TaskHandle:
         """
         check_number("TaskHandle.run(max_steps=…)", max_steps, least=1)
         check_number("TaskHandle.run(jobs=…)", jobs, least=1)
-        with self._stepping() as (store, player):
-            choice = self._choice(agent, trust=trust)
-            request = StepRequest(self.task_id, player.play, choice, jobs=jobs)
+        with self._stepping(agent, jobs, trust=trust) as (store, request):
             driven = drive_thread(
                 store,
                 self._place.caller,
@@ -400,16 +389,16 @@ class TaskHandle:
         return TaskHandle(self._place, thread)
 
     @contextmanager
-    def _stepping(self) -> Iterator[tuple[Store, RolePlayer]]:
+    def _stepping(
+        self, agent: AgentsByRole | str | None, jobs: int, *, trust: bool
+    ) -> Iterator[tuple[Store, StepRequest]]:
+        choice = Choice(to_agent_words(agent), self._place.agent, trust)
         player = RolePlayer(self._place.players, self._place.now_ms)
         with self._place.writing() as store:
             try:
-                yield store, player
+                yield store, StepRequest(self.task_id, player.play, choice, jobs=jobs)
             except TurnInterrupted as error:
                 if player.was_interrupted:
                     # A program that uses the library expects Ctrl-C as KeyboardInterrupt.
                     raise KeyboardInterrupt(error.message) from error
                 raise
-
-    def _choice(self, agent: AgentsByRole | str | None, *, trust: bool) -> Choice:
-        return Choice(to_agent_words(agent), self._place.agent, trust)

@@ -13,7 +13,6 @@ from uwf_git.commands.admin.init import init_store
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
-from uwf_git.commands.step.step_thread import DEFAULT_JOBS
 from uwf_git.library.arguments import WrongArgument, check_arguments, check_fields, check_number
 from uwf_git.library.events import EventQuery, TaskEvent, walk_events
 from uwf_git.library.handle import TaskHandle
@@ -218,7 +217,7 @@ class TaskRuntime:
         until: str | None = None,
         max_steps: int | None = None,
         on_step: OnStep | None = None,
-        jobs: int = DEFAULT_JOBS,
+        jobs: int = 4,
     ) -> TaskRun:
         """Take steps of a task until there is a reason to stop; see ``TaskHandle.run``."""
         task = self.task(task_id)

@@ -8,6 +8,7 @@ from commands.inspect.test_context_of_flows import NESTED, branch_of
 from commands.step.test_flows import CHECKS, ITEMS, drive, script
 from commands.world import World
 
+from uwf_git.commands.inspect.all_steps import view_all_steps
 from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.inspect.search import SearchRequest, search_threads
 from uwf_git.commands.inspect.show import show_thread
@@ -87,6 +88,7 @@ def test_show_full_has_the_steps_of_branches_inside_the_join(world: World) -> No
     drive(world, thread, script(**ANSWERS))
 
     steps = show_thread(world.store, thread, full=True)["steps"]
+    assert steps == view_all_steps(world.store, world.snapshot(thread))
 
     assert [step["role"] for step in steps] == ["coder", "checks", "closer"]
     inside = [

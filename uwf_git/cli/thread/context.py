@@ -49,8 +49,9 @@ def command(  # noqa: PLR0913, PLR0917 (click passes each option)
     """Print the context of the agent whose turn it is, or was.
 
     The task, the role and the schema of its output, the steps so far with their text, and why the
-    last attempt failed. An agent that is not written in Python starts from this. Inside an agent
-    the role is $UWF_ROLE.
+    last attempt failed; in a workflow of containers also the node, its input, the pass of the loop
+    around it, and for a branch the steps before its split. An agent that is not written in Python
+    starts from this. Inside an agent the role is $UWF_ROLE.
     """
     if at is not None:
         if role is not None:

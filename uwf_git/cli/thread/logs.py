@@ -47,7 +47,8 @@ def command(session: Session, thread: str, last: int | None, follow: bool) -> No
 
     The output of its driver in the background, and the log (standard error) of the running agent.
     Without either, the newest log that a failed attempt or a step keeps; `uwf thread read --logs`
-    has all of them. `uwf.keepLogs` says how much of a step's log is kept.
+    has all of them. `uwf.keepLogs` says how much of a step's log is kept. Logs of branches are
+    shown with those of the thread that has split into them.
 
     A header on standard error names each source. Keys are masked; terminal controls are escaped.
     """

@@ -36,7 +36,8 @@ def command(session: Session, threads: tuple[str, ...], timeout: float | None) -
     """Wait until no process works on the threads.
 
     That is when a thread has ended, waits for a person, is paused or has failed, or when it is
-    ready and not being driven or stepped. An agent whose engine was killed is a process at work.
+    ready and not being driven or stepped. An agent whose engine was killed is a process at work,
+    and so is whatever works on a branch of the thread.
     The result has a row for each, in the order in which they stopped; on a timeout, for those that
     did.
     """

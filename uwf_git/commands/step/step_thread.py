@@ -56,10 +56,6 @@ from uwf_git.store.trust import trust_agents
 __all__ = ["StepRequest", "TurnFailed", "TurnInterrupted", "WorkKept", "step_thread"]
 
 
-DEFAULT_JOBS = 4
-"""How many branches are at work at once, unless told."""
-
-
 class StepRequest(NamedTuple):
     """The options of a step."""
 
@@ -71,7 +67,7 @@ class StepRequest(NamedTuple):
     workdir: str | None = None
     """Where agents run from now on; needed once for a thread that came from elsewhere."""
 
-    jobs: int = DEFAULT_JOBS
+    jobs: int = 4
     """How many branches of a thread that has split are stepped at once."""
 
     is_driven: bool = False
