@@ -165,3 +165,26 @@ def test_deep_thread_shows_its_newest_fifty_steps_and_reads_no_more() -> None:
     build_prompt(parse_context(document), budget=1_000)
 
     assert len(read) < 30
+
+
+def test_prompt_says_what_the_turn_is_about(context: MakeContext) -> None:
+    prompt = build_prompt(context(input={"file": "a.py"}, iteration=0))
+    assert '# What this turn is about\n\n<input>\n{"file": "a.py"}\n</input>' in prompt
+    assert prompt.index("<task>") < prompt.index("<input>") < prompt.index("# Where you are")
+    assert "pass of the loop" not in prompt
+
+    long = build_prompt(context(input="word " * 50_000))
+    assert "characters left out; `uwf thread context" in long
+    assert len(long) < 140_000
+    assert "What this turn is about" not in build_prompt(context())
+
+
+def test_prompt_says_where_in_the_flow_the_turn_is(context: MakeContext) -> None:
+    node = {"label": "second look", "at": "0.3/1"}
+    start = DOCUMENT["start"] | {"entry": "0/1"}
+
+    prompt = build_prompt(context(node=node, iteration=2, start=start))
+
+    assert "You act as its node second look." in prompt
+    assert "It is the 3rd pass of the loop around it." in prompt
+    assert "You work in a branch" in prompt
