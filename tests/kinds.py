@@ -35,6 +35,7 @@ FILES = {
         "*/test_background_crowd.py",
         "*/test_branches_crowd.py",
         "*/test_stop_agent.py",
+        "*/test_many_branches.py",
         "*/test_max_running.py",
         "interop/test_hostile_*",
         "interop/test_receive.py",

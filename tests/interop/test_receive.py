@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands.flows import copy_commit, plays, put, split_files
+from commands.forging import says as says_words
 from commands.world import DEMO, World, says
 from interop.hub import Hub, make_hub, push
 
@@ -463,3 +465,29 @@ def test_push_and_verify_tell_of_a_hub_whose_rules_a_pusher_can_switch_off(
     assert told.hint == f"its owner mends it: `uwf init --shared {hub.path}`"
     assert told in verify(open_store(str(hub.path)), []).notes
     assert verify(open_store(world.store.path), []).notes == ()
+
+
+def test_branches_are_judged_by_the_hooks_whatever_is_pushed_alone(
+    world: World, hub: Hub, git: Git
+) -> None:
+    at = split_files(world, 3)
+    first, second, third = at.children
+    world.step(first, plays)
+    assert push(world, active(first)).accepted
+    assert push(world, active(at.thread)).accepted
+    at.finish_branches()
+    assert push(world, archive(first)).accepted
+    assert at.step() == "ready"
+    join = at.tip.commit.oid
+    forged = copy_commit(world.store, join)
+    says_words("3 completed", "4 completed")(forged)
+
+    refused = push(world, f"{put(world.store, forged)}:{active(at.thread)}")
+
+    assert not refused.accepted
+    assert f"the join is not the one that follows, which is {join}" in refused.told
+    # With the join come the branches that the hub has no refs of.
+    assert push(world, active(at.thread)).accepted
+    assert push(world, archive(second), archive(third)).accepted
+    assert git("fsck", "--strict", "--no-dangling", cwd=hub.path) == ""
+    assert verify(open_store(str(hub.path)), []).troubles == ()
