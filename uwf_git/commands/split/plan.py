@@ -190,13 +190,14 @@ def _own_branches(
     flow, at = container.flow, container.at
     if flow is None:
         return
+    prompt = snapshot.get_start().payload["prompt"]
 
     def branch(label: str, entry: str, state: Mapping[str, Any] | None) -> Branch:
         return Branch(
             label,
             present.workflow,
             snapshot.record.workflow_name,
-            snapshot.get_start().payload["prompt"],
+            prompt,
             present.binding,
             state,
             entry,

@@ -115,7 +115,7 @@ class CommitChecks:
         self.is_sound = False
         if point is None:
             return
-        made = point.snapshot(self._trees.objects)
+        made = point.snapshot(self._trees.recent)
         follows = made is not None and is_derived(made.record, made.commit)
         self._trees.count(point.commit, is_derived=follows)
         site = Location(self._ref, oid, point.files.get(NODES, b""))
@@ -165,7 +165,7 @@ class CommitChecks:
     def _read(self, oid: Oid) -> Generator[Finding, None, Point | None]:
         site = Location(self._ref, oid)
         try:
-            commit = read_strict_commit(self._trees.objects, oid)
+            commit = read_strict_commit(self._trees.recent, oid)
         except StoreDamaged as error:
             yield site.finding(error.message, hint=error.hint)
             return None
@@ -183,7 +183,7 @@ class CommitChecks:
         now: NowFile | None = None
         if NOW_FILE in files:
             try:
-                content = get_blob(self._trees.objects, object_id(files[NOW_FILE]))
+                content = get_blob(self._trees.recent, object_id(files[NOW_FILE]))
                 now = parse_now(content)
             except StoreDamaged as error:
                 yield site.finding(error.message, hint=error.hint)
@@ -281,7 +281,7 @@ class CommitChecks:
         self, site: Location, before: Point, cause: Cause, point: Point
     ) -> Generator[Finding, None, Cause | None]:
         """Return *cause* with what the history and the flow add to it; None if they are wrong."""
-        made, standing = point.snapshot(self._trees.objects), before.standing
+        made, standing = point.snapshot(self._trees.recent), before.standing
         if made is None or standing is None:
             return None
         event = made.record.event

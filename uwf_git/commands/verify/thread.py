@@ -47,6 +47,8 @@ class Claim(NamedTuple):
     thread: ThreadId
     tip: Oid
     place: RefKind
+    split: Oid | None = None
+    """Of a branch that another thread joins: where it must have begun."""
 
 
 def check_thread(
@@ -68,6 +70,8 @@ class JoinedBranch(NamedTuple):
 
     thread: ThreadId
     tip: Oid
+    split: Oid
+    """Where the thread had split."""
 
 
 class ThreadChecks:
@@ -83,7 +87,7 @@ class ThreadChecks:
         heads: KnownHeads | None = None,
         judge: Callable[[JoinedBranch], str | None] = lambda _branch: None,
     ) -> None:
-        self._objects, self._trees = trees.objects, trees
+        self._objects, self._trees = trees.recent, trees
         self._heads, self._judge = heads, judge
         self._seen: set[Oid] = set()
         self._believed: tuple[Oid, Point | None] | None = None
@@ -100,7 +104,8 @@ class ThreadChecks:
                 if isinstance(joined, Finding):
                     yield joined
                 else:
-                    waiting.append((Claim(claim.ref, joined.thread, joined.tip, "kept"), None))
+                    branch = Claim(claim.ref, joined.thread, joined.tip, "kept", joined.split)
+                    waiting.append((branch, None))
 
     def _check_one(self, claim: Claim, known: Oid | None) -> Iterator[Finding | JoinedBranch]:
         """Check one thread; yield the branches that it joins as well."""
@@ -113,6 +118,8 @@ class ThreadChecks:
             (lambda _oid: False) if heads is None else heads.has,
         )
         yield from _check_end(self._objects, claim, history, known)
+        if claim.split not in {None, history.behind}:
+            yield from _check_split(self._objects, claim)
         commits = CommitChecks(self._trees, claim.ref)
         if history.behind is not None:
             self._believe(commits, history.behind)
@@ -155,13 +162,10 @@ class ThreadChecks:
         # It comes before the join, so it was checked, or is trusted.
         self._seen.add(split)
         for oid in point.view.parents[1:]:
-            joined = JoinedBranch(read_at(self._objects, oid).record.thread, oid)
+            joined = JoinedBranch(read_at(self._objects, oid).record.thread, oid, split)
             problem = self._judge(joined)
-            if not is_descendant(self._objects, oid, split):
-                problem = f"it did not begin at {split}, where the thread split"
             if problem is not None:
-                message = f"the join of branch {joined.thread} at {oid} cannot be: {problem}"
-                yield _trouble(claim, message, _FORGED_JOIN, commit=point.view.oid)
+                yield _bad_join(claim, joined.thread, oid, problem)
             yield joined
 
     def finish(self) -> Iterator[Finding]:
@@ -184,6 +188,18 @@ def _check_end(
 
 def _goes_on(objects: ObjectStore, tip: Oid, known: Oid | None) -> bool:
     return known is not None and is_descendant(objects, tip, known)
+
+
+def _check_split(objects: ObjectStore, claim: Claim) -> Iterator[Finding]:
+    """Check that a branch that was joined has begun at the split."""
+    if not _goes_on(objects, claim.tip, claim.split):
+        problem = f"it did not begin at {claim.split}, where the thread split"
+        yield _bad_join(claim, claim.thread, claim.tip, problem)
+
+
+def _bad_join(claim: Claim, branch: ThreadId, tip: Oid, problem: str) -> Finding:
+    message = f"the join of branch {branch} at {tip} cannot be: {problem}"
+    return _trouble(claim, message, _FORGED_JOIN, commit=tip)
 
 
 def _check_status(claim: Claim, last: Point | None) -> Iterator[Finding]:

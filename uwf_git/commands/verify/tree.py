@@ -12,6 +12,7 @@ from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.nodes import NodeChecks
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.nodes.folders import NodeFolders, TreeEntry
+from uwf_git.store.objects.recent import RecentObjects
 from uwf_git.store.objects.strict_commit import StrictCommit
 from uwf_git.store.store import Store
 
@@ -43,6 +44,8 @@ class TreeChecks:
         self.objects = store.objects
         self.folders = NodeFolders(store.objects)
         self.nodes = NodeChecks(store.objects, self.folders)
+        self.recent = RecentObjects(store.objects)
+        """For what many commits refer to."""
         self.remaking = Remaking()
         """What derived commits are compared with."""
         self.commits = 0
