@@ -1,0 +1,156 @@
+"""Derived commits made again: from the commits before them, and from nothing else."""
+
+import itertools
+
+import pytest
+from commands.flows import (
+    CountingObjects,
+    Split,
+    assert_sound,
+    finish,
+    plays,
+    split_checks,
+    split_files,
+    tell,
+)
+from commands.world import World, replied
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.split.derived import draft_split
+from uwf_git.commands.split.ending import find_split, plan_ending
+from uwf_git.commands.split.plan import Asked, SplitRefused, find_container, plan_split
+from uwf_git.commands.split.remake import Remaking, is_derived, plan_again, read_split
+from uwf_git.engine.flow_merge import MergeConflict
+from uwf_git.store.objects.recent import RecentObjects
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+INNER = """\
+name: inner
+description: A workflow of its own.
+initialState: {from: inner}
+root: {type: agent, agentId: worker}
+"""
+
+OUTER = """\
+name: outer
+description: Uses another one.
+root:
+  type: sequential
+  nodes:
+    - {type: workflow, use: inner, output: one}
+    - {type: workflow, use: inner, input: {more: "${state.one.words}"}}
+"""
+
+
+def derived_of(world: World, at: Split) -> list[Snapshot]:
+    """Return the split, the starts and the join of a thread that has joined its branches."""
+    join = at.tip
+    split, *tips = (read_snapshot(world.store, oid) for oid in join.commit.parents)
+    starts = []
+    for each in tips:
+        snapshot = each
+        while snapshot.record.event != "start":
+            snapshot = read_snapshot(world.store, snapshot.commit.parents[0])
+        starts.append(snapshot)
+    return [split, *starts, join]
+
+
+def test_each_is_made_again(world: World) -> None:
+    at = split_checks(world)
+    at.finish_branches()
+    at.step()
+    remaking = Remaking()
+
+    for each in derived_of(world, at):
+        assert is_derived(each.record, each.commit)
+        assert remaking.remake(each) == each.commit.oid
+
+
+def test_the_plan_of_a_split_is_made_once_for_its_branches(world: World) -> None:
+    at = split_files(world, 20)
+    counting = CountingObjects(world.store.objects)
+    recent = RecentObjects(counting)  # type: ignore[arg-type]
+    remaking, costs = Remaking(), []
+
+    for child in at.children:
+        snapshot = world.snapshot(child)._replace(objects=recent)
+        assert remaking.remake(snapshot) == snapshot.commit.oid
+        costs.append(counting.count)
+
+    later = [after - before for before, after in itertools.pairwise(costs)]
+    assert max(later) < costs[0] / 5
+
+
+def test_what_is_no_derived_commit_cannot_be_made(world: World) -> None:
+    at = split_checks(world)
+    step = read_snapshot(world.store, at.tip.commit.parents[0])
+
+    assert not is_derived(step.record, step.commit)
+    with pytest.raises(SplitRefused, match="a commit that is no split"):
+        read_split(step)
+    with pytest.raises(SplitRefused, match="has no branches"):
+        find_split(step)
+    assert find_split(at.tip).commit.oid == at.tip.commit.oid
+    with pytest.raises(SplitRefused, match="0/0 is no place at which the flow splits"):
+        find_container(step, "0/0")
+
+
+def test_a_split_is_found_behind_what_steered_the_thread(world: World) -> None:
+    at = split_checks(world)
+    split = at.tip.commit.oid
+    patch_thread(world.store, world.caller, at.thread, {"a": 1})
+
+    assert find_split(at.tip).commit.oid == split
+    assert len(plan_again(find_split(at.tip)).branches) == 2
+
+
+def test_branches_that_were_killed_are_joined_with_their_reasons(world: World) -> None:
+    at = split_files(world, 2)
+    first, second = at.children
+    kill_thread(world.store, world.caller, first, reason="not this one")
+    finish(world, second)
+
+    at.step()
+
+    state = at.tip.get_present().state
+    assert at.tip.subject == "join: each: 1 completed, 1 killed"
+    assert state["reports"] == [None, {"writer_done": True}]
+    assert state["errors"] == ["not this one"]
+    assert_sound(world, at.thread)
+
+
+def test_a_conflict_is_no_commit_and_a_patch_settles_it(world: World) -> None:
+    at = split_checks(world)
+    for number, child in enumerate(at.children):
+        world.step(child, lambda _turn: replied({"same": number}))  # noqa: B023 - called at once
+        finish(world, child)
+    tips = [world.snapshot(child) for child in at.children]
+
+    with pytest.raises(MergeConflict):
+        plan_ending(at.tip, tips)
+
+    patch_thread(world.store, world.caller, at.thread, {"same": "settled"})
+    assert plan_ending(at.tip, tips).state["same"] == "settled"
+    assert at.step() == "ready"
+    assert_sound(world, at.thread)
+
+
+def test_a_workflow_begins_as_its_node_says_and_no_other_way(world: World) -> None:
+    world.put(INNER)
+    thread = world.begun(OUTER)
+    before = world.snapshot(thread)
+    assert world.step(thread, plays).status == "split"
+
+    # Without an input the words of the thread are its prompt, whatever a StartNode says.
+    container = find_container(before, "0/0")
+    for asked in (Asked(prompt="Approve it."), Asked(prompt="Do it.", state={"ok": True})):
+        forged = draft_split(before, plan_split(before, container, asked)).write(world.store)
+        (told,) = tell(world.store, thread, forged)
+        assert told.startswith("the split is not the one that follows, which is ")
+
+    for _ in range(8):
+        if world.snapshot(thread).record.status != "completed":
+            world.step(thread, lambda _turn: replied({"words": "some"}), command="mine")
+    assert_sound(world, thread)
+    assert world.snapshot(thread).record.depth == 2
