@@ -1,11 +1,12 @@
 """Threads of a flow at each stage: before its split, split, at work in branches, joined."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from commands.forging import add
 from commands.world import World, replied
-from dulwich.objects import Commit, ObjectID
+from dulwich.objects import Commit, ObjectID, ShaFile
 
 from uwf_git.commands.step.split_thread import list_leaves
 from uwf_git.commands.turn.turn import Played, Turn
@@ -167,7 +168,7 @@ class CountingObjects:
     def __contains__(self, oid: ObjectID) -> bool:
         return oid in self._objects
 
-    def __getitem__(self, oid: ObjectID) -> Any:
+    def __getitem__(self, oid: ObjectID) -> ShaFile:
         self.count += 1
         return self._objects[oid]
 
@@ -175,5 +176,14 @@ class CountingObjects:
         return getattr(self._objects, name)
 
     def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
+        """Count, and read."""
         self.count += 1
         return self._objects.get_raw(name)
+
+    def add_objects(
+        self,
+        objects: Iterable[tuple[ShaFile, str | None]],
+        progress: Callable[..., None] | None = None,
+    ) -> object:
+        """Write the objects."""
+        return self._objects.add_objects(objects, progress)

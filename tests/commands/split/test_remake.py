@@ -70,7 +70,7 @@ def test_each_is_made_again(world: World) -> None:
 def test_the_plan_of_a_split_is_made_once_for_its_branches(world: World) -> None:
     at = split_files(world, 20)
     counting = CountingObjects(world.store.objects)
-    recent = RecentObjects(counting)  # type: ignore[arg-type]
+    recent = RecentObjects(counting)
     remaking, costs = Remaking(), []
 
     for child in at.children:

@@ -29,6 +29,7 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.split.derived import Derived, draft_join, draft_split
 from uwf_git.commands.split.ending import plan_ending
 from uwf_git.commands.split.plan import Asked, find_container, plan_split
+from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import build_node
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.nodes.blob import encode_node
@@ -111,7 +112,7 @@ def test_a_split_with_a_stranger_as_second_parent_is_told(split: Split) -> None:
 
 def test_a_split_or_start_with_another_file_is_told(split: Split) -> None:
     world, child = split.world, split.children[0]
-    text = build_node("7T9THEK9TEVCY", "more", timestamp=1)  # type: ignore[arg-type]
+    text = build_node(TEXT, "more", timestamp=1)
     for thread in (split.thread, child):
         more = holds(world.store, place(text.hash, ".md"), encode_node(text)[1])
         event = world.snapshot(thread).record.event

@@ -1,7 +1,9 @@
 """What was read lately is not read again; everything else is as in the store."""
 
+from collections.abc import Callable, Iterable
+
 import pytest
-from dulwich.objects import Blob, ObjectID
+from dulwich.objects import Blob, ObjectID, ShaFile
 from fresh_store import fresh_store
 
 from uwf_git.store.objects.objects import ObjectStore
@@ -18,7 +20,7 @@ class _Counting:
     def __contains__(self, sha1: ObjectID) -> bool:
         return sha1 in self.objects
 
-    def __getitem__(self, sha1: ObjectID) -> object:
+    def __getitem__(self, sha1: ObjectID) -> ShaFile:
         self.reads.append(sha1)
         return self.objects[sha1]
 
@@ -26,8 +28,12 @@ class _Counting:
         self.reads.append(name)
         return self.objects.get_raw(name)
 
-    def add_objects(self, objects: object, _progress: object = None) -> object:
-        return self.objects.add_objects(objects)  # type: ignore[arg-type]
+    def add_objects(
+        self,
+        objects: Iterable[tuple[ShaFile, str | None]],
+        progress: Callable[..., None] | None = None,
+    ) -> object:
+        return self.objects.add_objects(objects, progress)
 
 
 def put(objects: RecentObjects, content: bytes) -> ObjectID:
@@ -38,7 +44,7 @@ def put(objects: RecentObjects, content: bytes) -> ObjectID:
 
 def test_a_small_object_is_read_once() -> None:
     below = _Counting()
-    objects = RecentObjects(below)  # type: ignore[arg-type]
+    objects = RecentObjects(below)
     oid = put(objects, b"words")
 
     assert oid in objects
@@ -49,7 +55,7 @@ def test_a_small_object_is_read_once() -> None:
 
 def test_an_object_that_was_parsed_is_not_read_again() -> None:
     below = _Counting()
-    objects = RecentObjects(below)  # type: ignore[arg-type]
+    objects = RecentObjects(below)
     oid = put(objects, b"words")
 
     assert objects[oid] == objects[oid]
@@ -59,7 +65,7 @@ def test_an_object_that_was_parsed_is_not_read_again() -> None:
 
 def test_large_objects_are_not_kept_and_small_ones_not_without_end() -> None:
     below = _Counting()
-    objects = RecentObjects(below)  # type: ignore[arg-type]
+    objects = RecentObjects(below)
     large = put(objects, b"x" * 70_000)
     many = [put(objects, bytes([number]) * 60_000) for number in range(200)]
 

@@ -1,0 +1,108 @@
+"""Branches as steps see them: begun once, held by their thread, joined when all have ended."""
+
+import pytest
+from commands.flows import Split, assert_sound, finish, plays, split_checks
+from commands.world import World, fails
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.step.branches import (
+    BranchHeld,
+    begin_branch,
+    check_ancestors,
+    find_trunk,
+    join_branches,
+    list_branches,
+    settle_branches,
+    share_workdir,
+)
+from uwf_git.store.threads.local_files import find_workdir, set_workdir
+
+
+@pytest.fixture
+def split(world: World) -> Split:
+    """Return a thread that has split in two; its branches have begun."""
+    return split_checks(world)
+
+
+def test_a_branch_is_begun_once(split: Split) -> None:
+    store, first = split.world.store, split.children[0]
+    before = split.world.snapshot(first).commit.oid
+    split.world.step(first, plays)
+
+    assert begin_branch(store, split.tip, 0) == first
+
+    assert split.world.snapshot(first).commit.parents == (before,)
+    assert find_trunk(split.world.snapshot(first)) == split.thread
+    assert find_trunk(split.tip) is None
+
+
+def test_a_branch_is_held_while_its_thread_is_paused(split: Split) -> None:
+    world, first = split.world, split.children[0]
+    pause_thread(world.store, world.caller, split.thread)
+
+    with pytest.raises(BranchHeld, match=f"{first} is a branch of {split.thread}, which is paused"):
+        world.step(first, plays)
+
+    resume_thread(world.store, world.caller, split.thread)
+    assert world.step(first, plays).depth == 1
+
+
+def test_a_branch_of_a_thread_that_was_killed_goes_on_no_more(split: Split) -> None:
+    world, first = split.world, split.children[0]
+    snapshot = world.snapshot(first)
+    kill_thread(world.store, world.caller, split.thread, reason="enough")
+
+    with pytest.raises(BranchHeld, match="which is killed"):
+        check_ancestors(world.store, snapshot)
+
+
+def test_a_branch_that_was_joined_goes_on_no_more(split: Split) -> None:
+    world, first = split.world, split.children[0]
+    begun = world.snapshot(first)
+    split.finish_branches()
+    split.step()
+
+    with pytest.raises(BranchHeld, match="goes on without it"):
+        check_ancestors(world.store, begun)
+
+
+def test_branches_are_joined_when_all_have_ended(split: Split) -> None:
+    world = split.world
+    first, second = split.children
+    finish(world, first)
+    assert [each.has_ended for each in list_branches(world.store, split.tip)] == [True, False]
+    assert join_branches(world.store, world.caller, split.thread) is None
+    finish(world, second)
+
+    joined = join_branches(world.store, world.caller, split.thread)
+
+    assert joined is not None
+    assert (joined.status, joined.depth) == ("ready", 2)
+    assert join_branches(world.store, world.caller, split.thread) is None
+    assert list_branches(world.store, split.tip) == []
+    assert_sound(world, split.thread)
+
+
+def test_a_branch_that_failed_is_given_up_only_where_the_workflow_says(split: Split) -> None:
+    world, first = split.world, split.children[0]
+    with pytest.raises(Exception, match="exit status 7"):
+        world.step(first, fails())
+    assert world.snapshot(first).record.status == "failed"
+
+    assert not settle_branches(world.store, world.caller, split.thread)
+
+    assert world.snapshot(first).record.status == "failed"
+
+
+def test_a_branch_works_where_its_thread_does_unless_it_has_its_own_place(split: Split) -> None:
+    store, (first, second) = split.world.store, split.children
+    place = str(split.world.place)
+    set_workdir(store, split.thread, place)
+    set_workdir(store, first, "/")
+
+    for child in (first, second):
+        share_workdir(store, split.thread, child)
+
+    assert (find_workdir(store, first), find_workdir(store, second)) == ("/", place)

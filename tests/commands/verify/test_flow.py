@@ -1,0 +1,55 @@
+"""Places of turns: no condition is asked, and only what some answers allow may follow."""
+
+import pytest
+
+from uwf_git.commands.verify.flow import find_way_problem
+from uwf_git.model.flow import parse_flow
+from uwf_git.model.position import parse_position
+
+FLOW = {
+    "0": {"type": "sequential"},
+    "0/0": {"type": "agent", "agentId": "a"},
+    "0/1": {"type": "loop", "condition": "x", "maxIterations": 2},
+    "0/1/0": {"type": "agent", "agentId": "b"},
+    "0/2": {"type": "conditional", "condition": "x"},
+    "0/2/0": {"type": "agent", "agentId": "c"},
+    "0/2/e0": {"type": "agent", "agentId": "d"},
+}
+
+
+@pytest.mark.parametrize(
+    ("last", "at"),
+    [
+        (None, "0/0"),
+        ("0/0", "0/1.1/0"),
+        ("0/1.1/0", "0/1.2/0"),
+        ("0/1.1/0", "0/2/0"),
+        ("0/1.2/0", "0/2/e0"),
+    ],
+)
+def test_what_some_answers_allow_is_no_problem(last: str | None, at: str) -> None:
+    assert find_way_problem(parse_flow({"nodes": FLOW}), None, last, parse_position(at)) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "at"),
+    [
+        (None, "0/1.1/0"),
+        ("0/0", "0/2/0"),
+        ("0/0", "0/0"),
+        ("0/1.1/0", "0/0"),
+        ("0/1.1/0", "0/1.1/0"),
+        ("0/1.2/0", "0/1.3/0"),
+        ("0/2/0", "0/2/e0"),
+    ],
+)
+def test_a_way_back_or_past_an_agent_is_a_problem(last: str | None, at: str) -> None:
+    problem = find_way_problem(parse_flow({"nodes": FLOW}), None, last, parse_position(at))
+
+    assert problem == f"where no condition leads from {last or 'the beginning'}"
+
+
+def test_a_place_that_cannot_be_read_is_a_problem() -> None:
+    flow = parse_flow({"nodes": FLOW})
+
+    assert find_way_problem(flow, None, "x", parse_position("0/0")) == "and now.json said x"
