@@ -2,19 +2,22 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from commands.forging import add
 from commands.world import World, replied
 from dulwich.objects import Commit, ObjectID, ShaFile
 
+from uwf_git.commands.receive.rules import RefUpdate, check_received
+from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.step.split_thread import list_leaves
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
-from uwf_git.store.store import Store
+from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import Head, advance_head, get_head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
@@ -187,3 +190,37 @@ class CountingObjects:
     ) -> object:
         """Write the objects."""
         return self._objects.add_objects(objects, progress)
+
+
+LINE = """\
+name: line
+description: One after the other.
+root:
+  type: loop
+  maxIterations: COUNT
+  nodes:
+    - {type: agent, agentId: coder}
+"""
+
+
+def push_costs(world: World, hub: Path, count: int) -> tuple[int, int]:
+    """Return how many objects a hub reads of *count* branches, and of one thread of these steps."""
+    thread = world.begun(FILES)
+    world.step(thread, lambda _turn: replied(lists(count)))
+    while world.step(thread, plays).status != "completed":
+        pass
+    alone = world.begun(LINE.replace("COUNT", str(2 * count)))
+    finish(world, alone)
+    branches = with_branches(world.store, [thread])
+    assert len(branches) == 1 + count
+    many, one = _count_reads(world, hub, branches), _count_reads(world, hub, [alone])
+    print(f"{many} objects are read, and of one thread {one}")  # noqa: T201 - for `pytest -rA`
+    return many, one
+
+
+def _count_reads(world: World, hub: Path, threads: list[ThreadId]) -> int:
+    counting = CountingObjects(world.store.objects)
+    tips = {f"refs/archive/{each}": world.snapshot(each).commit.oid for each in threads}
+    updates = [RefUpdate(ref, None, tip) for ref, tip in tips.items()]
+    assert check_received(open_store(str(hub))._replace(objects=counting), updates) == []
+    return counting.count

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.flows import finish, split_files
+from commands.flows import finish, push_costs, split_files
 from interop.hub import Hub, make_hub
 
 from uwf_git.commands.remote.clone import clone_store
@@ -39,3 +39,9 @@ def test_a_hundred_branches_are_joined_shared_and_sound(hub: Hub, git: Git) -> N
     assert clone_store(world.caller, str(hub.path), path).fetched.failure() is None
     git("gc", "--quiet", cwd=path)
     assert verify(open_store(path), []).troubles == ()
+
+
+def test_a_push_of_many_branches_costs_at_most_three_of_one_thread(hub: Hub) -> None:
+    many, one = push_costs(hub.clone(), hub.path, 32)
+
+    assert many < 3 * one

@@ -8,13 +8,13 @@ import pytest
 from commands.flows import (
     CHECKS,
     FILES,
-    CountingObjects,
     Split,
     assert_sound,
     copy_commit,
     finish,
     lists,
     plays,
+    push_costs,
     put,
     tell,
 )
@@ -420,46 +420,10 @@ def test_what_a_remote_forged_is_not_fetched(site: Site, world: World, hub: Path
 # Cost.
 
 
-def test_a_push_of_many_branches_reads_shared_history_once(
-    site: Site, world: World, hub: Path
-) -> None:
-    """It costs at most three times what one thread of the same steps costs."""
-    count = 32
-    thread = world.begun(FILES)
-    world.step(thread, lambda _turn: replied(lists(count)))
-    while world.step(thread, plays).status != "completed":
-        pass
-    alone = world.begun(LINE.replace("COUNT", str(2 * count)))
-    finish(world, alone)
+def test_a_push_of_many_branches_reads_shared_history_once(world: World, hub: Path) -> None:
+    many, one = push_costs(world, hub, 8)
 
-    branches = with_branches(world.store, [thread])
-    assert len(branches) == 1 + count
-    many = _count_reads(site, hub, branches)
-    one = _count_reads(site, hub, [alone])
-
-    print(f"{many} objects are read, and of one thread {one}")  # noqa: T201 - for `pytest -rA`
     assert many < 3 * one
-
-
-LINE = """\
-name: line
-description: One after the other.
-root:
-  type: loop
-  condition: iteration < COUNT
-  maxIterations: COUNT
-  nodes:
-    - {type: agent, agentId: coder}
-"""
-
-
-def _count_reads(site: Site, hub: Path, threads: list[ThreadId]) -> int:
-    counting = CountingObjects(open_store(str(site.path)).objects)
-    updates = [
-        RefUpdate(f"refs/archive/{each}", None, site.find(f"archive/{each}")) for each in threads
-    ]
-    assert check_received(open_store(str(hub))._replace(objects=counting), updates) == []
-    return counting.count
 
 
 def test_a_new_branch_is_sent_without_what_its_thread_has_there(

@@ -68,7 +68,7 @@ def test_each_is_made_again(world: World) -> None:
 
 
 def test_the_plan_of_a_split_is_made_once_for_its_branches(world: World) -> None:
-    at = split_files(world, 20)
+    at = split_files(world, 12)
     counting = CountingObjects(world.store.objects)
     recent = RecentObjects(counting)
     remaking, costs = Remaking(), []
