@@ -32,6 +32,7 @@ FILES = {
         "*/test_follow_races.py",
         "*/test_hub_races.py",
         "*/test_unite_races.py",
+        "*/test_branch_races.py",
         "*/test_background_crowd.py",
         "*/test_branches_crowd.py",
         "*/test_stop_agent.py",
