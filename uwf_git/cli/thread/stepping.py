@@ -15,10 +15,12 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import stop_after, tell_stop
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.split.family import name_branch
+from uwf_git.commands.step.branches import MetaUnfit, StateTooLarge
 from uwf_git.commands.step.split_thread import BranchStep
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
+from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.store.store import Store
 
@@ -130,9 +132,12 @@ def _view_branch(branch: BranchStep) -> dict[str, object]:
 
 
 def _check_branches(stepped: ThreadResult) -> None:
-    """Raise why a branch did not go on; a failed agent comes before a busy thread."""
+    """Raise why a branch did not go on; a failed agent comes before a busy thread.
+
+    A branch that waits or is paused is no failure of the step.
+    """
     errors = [each.error for each in stepped.branches if each.error is not None]
-    for kind in (AgentFailed, Conflict):
+    for kind in (AgentFailed, Conflict, MergeConflict, StateTooLarge, MetaUnfit):
         for error in errors:
             if isinstance(error, kind):
                 raise error

@@ -1,0 +1,123 @@
+"""Threads that have split, on the command line: exit statuses, documents, progress."""
+
+import json
+import re
+
+import pytest
+from cli.program import Uwf
+
+CHECKS = """\
+name: checks
+description: Two at once.
+root:
+  type: parallel
+  name: quality
+  nodes:
+    - {type: agent, agentId: reviewer}
+    - {type: agent, agentId: tester}
+"""
+
+
+def split(uwf: Uwf, script: str) -> str:
+    """Start a thread of CHECKS, and have it split."""
+    agent = uwf.agent(script)
+    uwf.json("workflow", "put", uwf.file(CHECKS, name="checks.yaml"))
+    thread = str(uwf.json("thread", "start", "checks", "--agent", agent)["thread"])
+    uwf.json("thread", "step", thread)
+    return thread
+
+
+def test_a_step_tells_what_each_branch_did(uwf: Uwf) -> None:
+    thread = split(uwf, "echo done")
+
+    stepped = uwf.json("thread", "step", thread)
+
+    assert stepped["status"] == "split"
+    assert [each["role"] for each in stepped["branches"]] == ["reviewer", "tester"]
+    ended = uwf.json("thread", "step", thread)
+    assert [each["status"] for each in ended["branches"]] == ["completed"] * 2
+    assert ended["status"] == "ready"
+    assert uwf.json("thread", "step", thread)["status"] == "completed"
+
+
+def test_a_failed_branch_comes_before_a_busy_one(uwf: Uwf) -> None:
+    thread = split(uwf, 'test "$UWF_ROLE" != tester && echo done')
+
+    ran = uwf("thread", "step", thread)
+
+    assert ran.status == 3
+    document = json.loads(ran.out)
+    assert [sorted(each) for each in document["branches"]] == [
+        ["head", "role", "status", "thread"],
+        ["error", "thread"],
+    ]
+    assert "tester failed" in ran.err
+
+
+def test_a_conflict_is_exit_1_and_tells_what_to_type(uwf: Uwf) -> None:
+    thread = split(uwf, """echo "{\\"who\\": \\"$UWF_ROLE\\"}" """)
+    uwf.json("thread", "step", thread)
+
+    ran = uwf("thread", "step", thread)
+
+    assert ran.status == 1
+    found = re.search(r"`uwf thread patch (\S+) '([^']*)'`", ran.err)
+    assert found is not None
+    uwf.json("thread", "patch", found[1], found[2])
+    assert uwf.json("thread", "step", thread)["status"] == "ready"
+
+
+def test_a_retry_of_the_thread_reaches_its_branch(uwf: Uwf) -> None:
+    thread = split(uwf, 'test "$UWF_ROLE" != tester && echo done || test "$UWF_ATTEMPT" = 2')
+    ran = uwf("thread", "run", thread)
+    assert ran.status == 3, ran.err
+
+    uwf.json("thread", "retry", thread)
+
+    assert uwf("thread", "run", thread).status == 3
+    assert uwf("thread", "retry", thread).status == 0
+
+
+@pytest.mark.parametrize("words", [(), ("--jobs", "1")])
+def test_a_run_tells_each_step_and_the_join(uwf: Uwf, words: tuple[str, ...]) -> None:
+    path = uwf.file(CHECKS, name="checks.yaml")
+
+    ran = uwf("run", path, "--agent", uwf.agent("echo done"), *words)
+
+    assert ran.status == 0, ran.err
+    told = re.sub(r"\d+\.\d s", "… s", ran.err)
+    for line in (
+        "split quality into 2",
+        "step 1 reviewer: done (… s)",
+        "step 1 tester: done (… s)",
+        "join quality: 2 completed",
+    ):
+        assert line in told.splitlines(), told
+
+
+def test_the_line_of_a_terminal_tells_of_all_agents_at_work(uwf: Uwf) -> None:
+    environ = {**uwf.session.environ, "TERM": "xterm"}
+    path = uwf.file(CHECKS, name="checks.yaml")
+
+    ran = uwf(
+        "run",
+        path,
+        "--agent",
+        uwf.agent("sleep 0.4; echo done"),
+        stderr_is_tty=True,
+        environ=environ,
+    )
+
+    assert re.search(r"2 at work: (reviewer|tester) \d+ s, (reviewer|tester) \d+ s", ran.err)
+
+
+def test_nodes_are_appended_to_a_container(uwf: Uwf) -> None:
+    thread = split(uwf, "echo done")
+    more = uwf.file("- {type: agent, agentId: doc-writer}\n", name="more.yaml")
+
+    uwf.json("thread", "append", thread, more)
+    refused = uwf("thread", "append", thread, more, "--to", "nowhere")
+
+    assert (refused.status, "its containers are quality" in refused.err) == (1, True)
+    ran = uwf("thread", "run", thread, "--agent", str(uwf.place / "agent"))
+    assert (ran.status, "doc-writer: done" in ran.err) == (0, True)
