@@ -65,7 +65,7 @@ def test_level_3_reviews_and_tests_at_once(world: World) -> None:
 
 
 def test_level_4_has_a_loop_in_a_loop(world: World) -> None:
-    """The end of the inner loop does not end the outer one, as it did in other engines."""
+    """The end of the inner loop does not end the outer one, as it did in adk-python#1376."""
     thread = begin(world, "level-4")
     statuses = iter(["BAD", "DONE", "DONE"])
     left = iter([1, 0])

@@ -333,6 +333,16 @@ def test_a_policy_settles_it_before(world: World, policy: str, expected: Any) ->
     assert_sound(world, thread)
 
 
+def test_branches_that_set_one_key_are_told_when_the_file_is_put(world: World) -> None:
+    """In langgraph#2336 that was an error in the middle of the run."""
+    source = flow(PARALLEL % "").replace("output: two", "output: one")
+
+    [warning] = world.put(source).warnings
+
+    assert "nodes[0] and nodes[1] both set 'one'" in warning.message
+    assert world.put(source.replace("name: checks", "merge: {one: last}")).warnings == ()
+
+
 def test_a_loop_that_may_not_be_left_stops_at_its_bound(world: World) -> None:
     thread = world.begun(
         flow("""\
