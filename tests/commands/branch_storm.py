@@ -58,7 +58,7 @@ def run_storm(world: World, *, width: int, passes: int, kills: int) -> None:
 
 def _events(world: World, thread: ThreadId) -> list[str]:
     tip = world.snapshot(thread).commit.oid
-    return [each.record.event for each in walk_history(world.store, tip)][::-1]
+    return [str(each.record.event) for each in walk_history(world.store, tip)][::-1]
 
 
 def _interfere(world: World, thread: ThreadId, *, kills: int) -> dict[str, int]:
@@ -72,8 +72,7 @@ def _interfere(world: World, thread: ThreadId, *, kills: int) -> dict[str, int]:
         assert time.monotonic() < deadline, "it does not end"
         with _drive(world, thread) as drive:
             if kills:
-                # No moment is better than another.
-                time.sleep(chance.uniform(0.2, 1.0))
+                _wait_for_work(world, chance.randint(1, 5))
                 key = f"patch{len(patches)}"
                 if _run(world, "thread", "patch", thread, f'{{"{key}": {len(patches)}}}') == 0:
                     patches[key] = len(patches)
@@ -86,6 +85,16 @@ def _interfere(world: World, thread: ThreadId, *, kills: int) -> dict[str, int]:
             drive.wait(timeout=200)
     assert kills < planned, "it ended before a drive was killed"
     return patches
+
+
+def _wait_for_work(world: World, more: int) -> None:
+    """Wait until so many more agents have ended, or some time has passed: all may have ended."""
+    worked = world.place / "worked"
+    before = worked.stat().st_size if worked.exists() else 0
+    for _ in range(200):
+        time.sleep(0.01)
+        if worked.exists() and worked.stat().st_size >= before + 3 * more:
+            return
 
 
 def _known(world: World, thread: ThreadId) -> list[ThreadId]:

@@ -313,9 +313,7 @@ class TaskHandle:
     def append_nodes(
         self, addition: AppendedSource, reason: str = "", *, to: str | None = None
     ) -> None:
-        """Add to the workflow of this task alone: roles and transitions, or nodes of a flow.
-
-        Nodes run after the root, or at the end of the container *to*, by its id or name.
+        """Add to this task alone: roles and transitions, or nodes (at the end of container *to*).
 
         Raises:
             Refused: the addition is invalid; the message lists every problem.
@@ -327,9 +325,9 @@ class TaskHandle:
         )
 
         text, path = read_source(addition, self._place.cwd)
-        request = AppendRequest(self.task_id, text, path, reason, to, self._place.agent)
+        asked = AppendRequest(self.task_id, text, path, reason, to, self._place.agent)
         with self._place.writing() as store:
-            append_to_thread(store, self._place.caller, request)
+            append_to_thread(store, self._place.caller, asked)
 
     def update_state(self, patch: Mapping[str, Any], reason: str = "") -> None:
         """Change the state by a JSON merge patch: None removes a member.

@@ -17,7 +17,7 @@ from uwf_git.commands.turn.limits import choose_limits
 from uwf_git.commands.turn.typed_agents import NoSuchRole
 from uwf_git.commands.turn.workdir import existing_directory
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
-from uwf_git.engine.flow_state import without_iteration
+from uwf_git.engine.flow_state import find_state_problem, without_iteration
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import BUILTIN_NODES, START
@@ -44,6 +44,15 @@ class EmptyPrompt(Refused):
 
     def __init__(self) -> None:
         super().__init__("the prompt is empty", hint='say what is to be done: -p "…"')
+
+
+class StateRefused(Refused):
+    """The state is too large to begin with."""
+
+    code = "state-refused"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem, hint="put what is large into a file, and its path in the state")
 
 
 class StartRequest(NamedTuple):
@@ -118,8 +127,8 @@ def start_thread(
         BadLocalWorkflow: the project's file of that name has problems.
         NoAgent: the request needs an agent for every role, and one has none.
         AgentMissing: the request needs them, and the program of one is not found.
-        EmptyPrompt, NoSuchRole, BadCommand, BadAgent, CommandUnnamed, NotADirectory, BadLimit: the
-            request is wrong.
+        EmptyPrompt, NoSuchRole, BadCommand, BadAgent, CommandUnnamed, NotADirectory, BadLimit,
+        StateRefused: the request is wrong.
         NoSuchThread, AmbiguousThread, NotAThreadId: the request names no parent, or several.
         ThreadExists: the id is taken.
     """
@@ -131,15 +140,9 @@ def start_thread(
         raise NoSuchRole(request.until, found.workflow)
     workdir = existing_directory(request.workdir or caller.cwd, caller.cwd)
     now = caller.now_ms()
-    limits = choose_limits(request.limits, found.workflow.config)
     played = find_played(found.workflow, found.closure)
-    bound = bind_roles(
-        store,
-        played,
-        typed=request.agents,
-        default=request.default_agent,
-        directory=workdir,
-    )
+    typed, default = request.agents, request.default_agent
+    bound = bind_roles(store, played, typed=typed, default=default, directory=workdir)
     unbound = tuple(role for role in played.roles if role not in bound.agents)
     if unbound and request.needs_agents:
         raise NoAgent(", ".join(unbound))
@@ -152,11 +155,10 @@ def start_thread(
         # A workflow that this one runs keeps its own agents, unless others were given.
         if role in found.workflow.roles or agent != played.agent_overrides.get(role)
     }
+    more = _read_more(request, found.workflow)
     parent = _find_parent(store, caller, request.parent)
-    more = limits if parent is None else {**limits, "depth": parent.nesting + 1}
-    if request.state is not None:
-        state = {**(found.workflow.initial_state or {}), **request.state}
-        more = {"initialState": without_iteration(state), **more}
+    if parent is not None:
+        more |= {"depth": parent.nesting + 1}
     start = _start_node(found.workflow, prompt, agents, more, timestamp=now)
     trust_agents(store, bound.typed, workdir)
     new = _build(thread, found, start, agents, parent=None if parent is None else parent.thread)
@@ -164,6 +166,24 @@ def start_thread(
     set_workdir(store, thread, workdir)
     create_head(store, thread, record_start(store, new, caller.signing(store)))
     return Started(found.workflow.hash, thread, unbound, found, missing)
+
+
+def _read_more(request: StartRequest, workflow: Workflow) -> dict[str, Any]:
+    """Return what the StartNode has besides: the state, if it is not the workflow's, and limits.
+
+    Raises:
+        BadLimit, StateRefused: the request is wrong.
+    """
+    limits = choose_limits(request.limits, workflow.config)
+    if request.state is None:
+        return limits
+    state = {**(workflow.initial_state or {}), **request.state}
+    if workflow.flow is not None:
+        state = without_iteration(state)
+        problem = find_state_problem(state)
+        if problem is not None:
+            raise StateRefused(problem)
+    return {"initialState": state, **limits}
 
 
 def _choose_prompt(request: StartRequest, workflow: Workflow) -> str:

@@ -5,7 +5,12 @@ from typing import Any
 
 from uwf_git.model.definition.agents import read_agent, read_overrides
 from uwf_git.model.definition.config import read_config
-from uwf_git.model.definition.definition import Definition, FlowDefinition, RoleDefinition
+from uwf_git.model.definition.definition import (
+    AgentSpec,
+    Definition,
+    FlowDefinition,
+    RoleDefinition,
+)
 from uwf_git.model.definition.findings import (
     DocumentPath,
     Findings,
@@ -78,13 +83,12 @@ def read_definition(
         role_names += [agent for agent in added if agent not in role_names]
     else:
         graph = _read_graph(findings, fields, role_names, check_condition)
-    default = fields.get("defaultAgent")
     definition = Definition(
         name=name,
         description=findings.read_optional_text((), fields, "description") or "",
         roles=roles,
         graph=graph,
-        default_agent=None if default is None else read_agent(findings, ("defaultAgent",), default),
+        default_agent=_read_default(findings, fields.get("defaultAgent")),
         agent_overrides=read_overrides(findings, fields.get("agentOverrides"), roles=role_names),
         initial_state=_read_state(findings, fields.get("initialState"), is_flow=is_flow),
         config=read_config(findings, fields.get("config")),
@@ -93,6 +97,10 @@ def read_definition(
     )
     findings.raise_if_any()
     return definition
+
+
+def _read_default(findings: Findings, value: Any) -> AgentSpec | None:
+    return None if value is None else read_agent(findings, ("defaultAgent",), value)
 
 
 def _read_top(findings: Findings, value: Any) -> tuple[dict[str, Any], DocumentPath | None]:
