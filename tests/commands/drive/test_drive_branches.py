@@ -1,0 +1,169 @@
+"""One drive for all branches: how many steps it takes, and what ends it."""
+
+import threading
+
+import pytest
+from commands.flow_runs import assert_sound, branches, drive, log, script
+from commands.world import World, fails, replied
+
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.drive.drive_branches import BranchDriver, BranchStop
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.engine.flow_merge import MergeConflict
+from uwf_git.store.threads.lock import ThreadBusy, lock_drive
+
+
+def wide(width: int, *, passes: int = 3, more: str = "") -> str:
+    """Return a flow of so many branches; each sets a key of its own."""
+    loops = "".join(
+        f"    - {{type: loop, maxIterations: {passes}, nodes: "
+        f"[{{type: agent, agentId: w{n} {more}}}]}}\n"
+        for n in range(width)
+    )
+    return f"name: wide\ndescription: Many.\nroot:\n  type: parallel\n  nodes:\n{loops}"
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_a_drive_takes_no_more_steps_than_it_may(world: World, jobs: int) -> None:
+    thread = world.begun(wide(4))
+
+    driven, done = drive(world, thread, script(), jobs=jobs, max_steps=5)
+
+    assert (driven.stopped, driven.steps, len(done)) == ("max-steps", 5, 5)
+    driven, done = drive(world, thread, script(), jobs=jobs)
+    assert (driven.stopped, driven.steps, len(done)) == ("end", 7, 8)
+    assert_sound(world, thread)
+
+
+def test_no_more_agents_are_at_work_than_jobs(world: World) -> None:
+    thread = world.begun(wide(4, passes=1))
+    lock, now, most = threading.Lock(), 0, 0
+    two = threading.Barrier(2)
+
+    def play(_turn: Turn) -> Played:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        two.wait(30)
+        with lock:
+            now -= 1
+        return replied({})
+
+    driven, _ = drive(world, thread, play, jobs=2)
+
+    assert (driven.stopped, most) == ("end", 2)
+
+
+def test_it_stops_after_a_step_of_the_role(world: World) -> None:
+    thread = world.begun(wide(3))
+
+    driven, done = drive(world, thread, script(), until="w1")
+
+    assert (driven.stopped, done[-1], done.count("w1")) == ("until", "w1", 1)
+
+
+def test_after_a_failure_no_step_begins(world: World) -> None:
+    thread = world.begun(wide(3))
+
+    driven, done = drive(
+        world, thread, lambda turn: (fails() if turn.role == "w1" else script())(turn)
+    )
+
+    # The first branch was done when the second one failed.
+    assert (driven.stopped, done) == ("failed", ["w0"] * 3)
+
+
+def test_a_branch_that_waits_between_tries_is_woken_by_a_pause(world: World) -> None:
+    thread = world.begun(wide(2, more=", retries: 5"))
+
+    def sleep(_seconds: float) -> None:
+        if world.snapshot(thread).record.status == "split":
+            pause_thread(world.store, world.caller, thread)
+
+    driven, _ = drive(world, thread, fails(), sleep=sleep)
+
+    assert (driven.stopped, driven.last.status) == ("paused", "paused")
+    resume_thread(world.store, world.caller, thread)
+    assert drive(world, thread, script())[0].stopped == "end"
+
+
+def test_a_conflict_of_one_thread_leaves_the_others_at_work(world: World) -> None:
+    thread = world.begun("""\
+name: two
+description: A conflict inside.
+root:
+  type: parallel
+  nodes:
+    - {type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}
+    - {type: loop, maxIterations: 3, nodes: [{type: agent, agentId: three}]}
+""")
+
+    with pytest.raises(MergeConflict):
+        drive(world, thread, script(one={"v": 1}, two={"v": 2}))
+
+    inner, other = branches(world, thread)
+    assert log(world, inner)[-1] == "split 0/0 split"
+    assert log(world, other)[-1] == "end completed"
+
+
+def test_a_branch_of_another_drive_is_left_to_it(world: World) -> None:
+    thread = world.begun(wide(2, passes=1))
+    world.step(thread, script())
+    world.step(thread, fails(kind="lost"))
+    first = branches(world, thread)[0]
+
+    with lock_drive(world.store, first, since_ms=world.caller.now_ms()), pytest.raises(ThreadBusy):
+        drive(world, thread, script())
+
+    assert [log(world, each)[-1] for each in branches(world, thread)] == [
+        "attempt 0/0.1/0 ready",
+        "end completed",
+    ]
+    assert drive(world, thread, script())[0].stopped == "end"
+
+
+def test_each_branch_is_worked_on_once_and_says_why_it_stopped(world: World) -> None:
+    thread = world.begun(wide(3))
+    world.step(thread, script())
+    driver = BranchDriver(
+        world.store, world.caller, lambda *_: "paused", on_join=lambda _: None, jobs=2
+    )
+
+    stops = driver.run(thread)
+
+    expected = [BranchStop(each, "paused") for each in branches(world, thread)]
+    assert sorted(stops) == sorted(expected)
+    driver.check_open()
+
+
+def test_an_error_of_the_program_ends_all_agents(world: World) -> None:
+    thread = world.begun(wide(2))
+
+    def play(_turn: Turn) -> Played:
+        raise RuntimeError("a bug")
+
+    with pytest.raises(RuntimeError):
+        drive(world, thread, play, jobs=2)
+
+    assert drive(world, thread, script())[0].stopped == "end"
+
+
+def test_a_map_of_nothing_is_joined_at_once(world: World) -> None:
+    thread = world.begun("""\
+name: none
+description: No items.
+initialState: {list: []}
+root:
+  type: sequential
+  nodes:
+    - {type: map, over: state.list, output: found, nodes: [{type: agent, agentId: one}]}
+    - {type: agent, agentId: two}
+""")
+
+    driven, done = drive(world, thread, script())
+
+    assert (driven.stopped, done) == ("end", ["map: no branch", "two"])
+    assert world.snapshot(thread).get_present().state["found"] == []
+    assert_sound(world, thread)

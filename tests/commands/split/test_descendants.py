@@ -1,0 +1,60 @@
+"""Who belongs to whom."""
+
+from commands.flow_runs import branches, script
+from commands.world import World
+
+from uwf_git.commands.split.family import find_trunk, list_branches, walk_descendants
+from uwf_git.commands.step.split_thread import list_leaves, list_trunks
+from uwf_git.model.thread_id import ThreadId
+
+FLOW = """\
+name: tree
+description: Branches of branches.
+root:
+  type: parallel
+  nodes:
+    - {type: agent, agentId: one}
+    - type: parallel
+      nodes: [{type: agent, agentId: two}, {type: agent, agentId: three}]
+"""
+
+
+def names(world: World, thread: ThreadId) -> list[str]:
+    return [head.thread for head, _ in walk_descendants(world.store, world.snapshot(thread))]
+
+
+def test_branches_are_found_once_somebody_began_them(world: World) -> None:
+    thread = world.begun(FLOW)
+    assert list_branches(world.store, world.snapshot(thread)) == []
+    world.step(thread, script())
+    assert [each.head for each in list_branches(world.store, world.snapshot(thread))] == [None] * 2
+    assert names(world, thread) == []
+
+    leaves = list(list_leaves(world.store, world.snapshot(thread)))
+
+    one, inner = branches(world, thread)
+    assert leaves == [one, inner] == names(world, thread)
+    assert find_trunk(world.snapshot(inner)) == thread
+    assert find_trunk(world.snapshot(thread)) is None
+
+
+def test_parents_come_first_and_trunks_last(world: World) -> None:
+    thread = world.begun(FLOW)
+    world.step(thread, script())
+    world.step(thread, script())
+    list(list_leaves(world.store, world.snapshot(thread)))
+
+    one, inner = branches(world, thread)
+    two, three = branches(world, inner)
+    assert names(world, thread) == [one, inner, two, three]
+    assert list(list_trunks(world.store, world.snapshot(thread))) == [inner, thread]
+    assert list(list_leaves(world.store, world.snapshot(thread))) == [one, two, three]
+
+
+def test_a_thread_that_an_agent_began_is_no_branch(world: World) -> None:
+    parent = world.begun()
+    world.caller.environ["UWF_THREAD_ID"] = parent
+    child = world.start()
+
+    assert world.snapshot(child).record.parent_thread == parent
+    assert find_trunk(world.snapshot(child)) is None
