@@ -20,8 +20,10 @@ from uwf_git.commands.control.retry import retry_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.branches import BranchHeld
 from uwf_git.commands.step.end_by_kill import end_by_kill
+from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.run_dir import list_run_dirs
@@ -379,6 +381,18 @@ root:
 
     assert drive(world, thread, script())[1] == ["one", "one"]
     assert_sound(world, thread)
+
+
+def test_what_to_type_after_a_failed_branch_is_a_retry_of_the_thread(world: World) -> None:
+    thread, leaves = grown(world)
+    before = advise(world.store, world.snapshot(thread), NextMove())
+    with pytest.raises(TurnFailed):
+        world.step(leaves[0], fails())
+
+    after = advise(world.store, world.snapshot(thread), NextMove())
+
+    assert "its branches go on" in before.text
+    assert after.text.startswith(f"a branch has failed: `uwf thread retry {thread}`")
 
 
 def test_a_retry_of_a_thread_without_failed_branches_is_refused(world: World) -> None:

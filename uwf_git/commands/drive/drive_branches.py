@@ -66,6 +66,7 @@ class BranchDriver:
         self._jobs, self._on_join = jobs, on_join
         self._cancelled = threading.Event()
         self._is_closing = threading.Event()
+        self._settling = threading.Lock()
         self._pending: dict[Future[str], ThreadId] = {}
         self._stops: list[BranchStop] = []
         self.is_idle = True
@@ -133,9 +134,24 @@ class BranchDriver:
             return "killed"
         with cancellable(self._cancelled):
             try:
-                return self._work(thread, self._is_closing.is_set)
+                stopped = self._work(thread, self._is_closing.is_set)
             except Closing:
                 return "max-steps"
+            if stopped == "failed" and self._is_given_up(thread):
+                return "killed"
+        if stopped in {"failed", "until", "limit"}:
+            # Before the pool takes the next thread: what is under way finishes its step.
+            self._is_closing.set()
+        return stopped
+
+    def _is_given_up(self, thread: ThreadId) -> bool:
+        """Give a failed branch up, if its container says so; return whether it was."""
+        trunk = find_trunk(self._read(thread))
+        if trunk is None:
+            return False
+        with self._settling:
+            settle_branches(self._store, self._caller, trunk)
+        return get_head(self._store, thread).archived
 
     def _after(
         self, pool: ThreadPoolExecutor, root: ThreadId, thread: ThreadId, future: Future[str]
@@ -153,37 +169,30 @@ class BranchDriver:
         trunk = find_trunk(self._read(thread))
         if trunk is None:
             return
-        if self._settle(pool, root, trunk) and stopped == "failed":
-            # It was given up.
-            return
+        self._settle(pool, root, trunk)
         if stopped not in {"end", "killed"}:
             self._stops.append(BranchStop(thread, stopped))
-        if stopped in {"failed", "until", "limit"}:
-            # What is under way finishes its step.
-            self._is_closing.set()
 
-    def _settle(self, pool: ThreadPoolExecutor, root: ThreadId, trunk: ThreadId) -> bool:
+    def _settle(self, pool: ThreadPoolExecutor, root: ThreadId, trunk: ThreadId) -> None:
         """End the branches of *trunk* that are given up, and join them if all have ended.
 
-        Return whether any was given up. Why it cannot be joined is kept for the end: the work of
-        other branches goes on.
+        Why it cannot be joined is kept for the end: the work of other branches goes on.
         """
-        has_ended = False
         try:
-            has_ended = settle_branches(self._store, self._caller, trunk)
+            with self._settling:
+                settle_branches(self._store, self._caller, trunk)
             joined = join_branches(self._store, self._caller, trunk)
         except ThreadBusy:
             # Another process joins them.
-            return has_ended
+            return
         except UwfError as error:
             self._stops.append(BranchStop(trunk, "refused", error))
-            return has_ended
+            return
         if joined is not None:
             self.is_idle = False
             self._on_join(joined)
             if trunk != root:
                 self._submit(pool, trunk)
-        return has_ended
 
     def _read(self, thread: ThreadId) -> Snapshot:
         return read_snapshot(self._store, get_head(self._store, thread).commit)

@@ -129,17 +129,31 @@ def advise(
     if status == "waiting" and present.waiting is not None:
         return Advice(_wait(thread, present.waiting))
     if status == "split":
-        return Advice(
-            f"its branches go on: `uwf thread run {thread}` drives all of them, "
-            f"`uwf thread step {thread}` steps each once",
-            is_usual=True,
-        )
+        return _when_split(store, snapshot)
     spending = read_spending(store, snapshot, present)
     spent = find_spent(spending.present)
     if spent is not None and move.problem is None and move.turn_of is not None:
         error = LimitReached(spending.thread, spent)
         return Advice(f"{error.message}; {error.hint}")
     return _when_ready(snapshot, present, move, default or store.config.get(CONFIG_NAME))
+
+
+def _when_split(store: Store, snapshot: Snapshot) -> Advice:
+    thread = snapshot.record.thread
+    from uwf_git.commands.split.family import walk_descendants  # noqa: PLC0415 (few threads split)
+
+    below = [branch.record for _, branch in walk_descendants(store, snapshot)]
+    failed = sum(record.status == "failed" for record in below)
+    if failed:
+        told = "a branch has failed" if failed == 1 else f"{failed} branches have failed"
+        return Advice(
+            f"{told}: `uwf thread retry {thread}` lets a run go on, then `uwf thread run {thread}`"
+        )
+    return Advice(
+        f"its branches go on: `uwf thread run {thread}` drives all of them, "
+        f"`uwf thread step {thread}` steps each once",
+        is_usual=True,
+    )
 
 
 def _retry(thread: ThreadId) -> str:
