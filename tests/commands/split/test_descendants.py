@@ -1,4 +1,4 @@
-"""Who belongs to whom."""
+"""Branches below a thread, the deepest and those around them."""
 
 from commands.flow_runs import branches, script
 from commands.world import World
@@ -49,12 +49,3 @@ def test_parents_come_first_and_trunks_last(world: World) -> None:
     assert names(world, thread) == [one, inner, two, three]
     assert list(list_trunks(world.store, world.snapshot(thread))) == [inner, thread]
     assert list(list_leaves(world.store, world.snapshot(thread))) == [one, two, three]
-
-
-def test_a_thread_that_an_agent_began_is_no_branch(world: World) -> None:
-    parent = world.begun()
-    world.caller.environ["UWF_THREAD_ID"] = parent
-    child = world.start()
-
-    assert world.snapshot(child).record.parent_thread == parent
-    assert find_trunk(world.snapshot(child)) is None

@@ -7,13 +7,12 @@ from commands.world import World, fails
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.split.family import find_trunk, list_branches
 from uwf_git.commands.step.branches import (
     BranchHeld,
     begin_branch,
     check_ancestors,
-    find_trunk,
     join_branches,
-    list_branches,
     settle_branches,
     share_workdir,
 )
