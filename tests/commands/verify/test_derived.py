@@ -24,6 +24,7 @@ from dulwich.objects import Commit, ObjectID
 from store.story import put_raw
 
 from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.split.derived import Derived, draft_join, draft_split
@@ -278,6 +279,14 @@ def stranger(world: World, thread: ThreadId) -> Snapshot:
     start_thread(world.store, world.caller, StartRequest("checks", "x", ("a",)), thread=thread)
     kill_thread(world.store, world.caller, thread, reason="mine")
     return world.snapshot(thread)
+
+
+def test_a_join_of_a_thread_that_is_paused_is_told(ended: Split) -> None:
+    pause_thread(ended.world.store, ended.world.caller, ended.thread)
+
+    told = tell_join(ended, tips_of(ended))
+
+    assert told[0] == "Uwf-Event is join, after the thread was paused"
 
 
 def test_a_join_of_a_stranger_under_the_id_of_a_branch_is_told(ended: Split) -> None:
