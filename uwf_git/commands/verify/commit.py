@@ -121,7 +121,7 @@ class CommitChecks:
         site = Location(self._ref, oid, point.files.get(NODES, b""))
         if made is not None and follows:
             yield from self._check_derived(site, thread, before, made)
-            if made.record.event == "join":
+            if made.record.event == "join" and self.is_sound:
                 yield from check_joined(self._nodes, site, made.record)
             return
         yield from self._check_files(site, before, point)
