@@ -46,7 +46,7 @@ class NoStop(Refused):
 class PlaceGone(Refused):
     """The flow has no such place: another one took its place meanwhile."""
 
-    code = "place-gone"
+    code = "no-such-place"
 
     def __init__(self, at: Position) -> None:
         super().__init__(

@@ -375,10 +375,8 @@ class TaskHandle:
         """Start a new task that continues from a step of this one, which is unchanged.
 
         *at* is the number or the hash of a step; *from_role* repeats that role's newest turn.
-        Without either, the new task continues from the newest step.
-
-        Raises:
-            Refused: there is no such step.
+        Without either, the new task continues from the newest step. ``Refused``: there is no such
+        step.
         """
         request = ForkRequest(self.task_id, at, from_role, reason, workdir)
         thread = new_task_id(self._place)

@@ -145,6 +145,27 @@ def test_a_thread_of_containers_needs_no_prompt(uwf: Uwf) -> None:
     assert [row["name"] for row in uwf.json("workflow", "list")] == ["work"]
 
 
+def test_containers_are_stored_and_run(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file(f"{LOOP}maxIterations: 1\n", name="work.yaml"))
+
+    ran = uwf("run", "work", "--agent", uwf.agent("echo done"))
+
+    assert (ran.status, ran.err.count("step ")) == (0, 1), ran.err
+    assert [row["name"] for row in uwf.json("workflow", "list")] == ["work"]
+
+
+def test_a_thread_of_a_graph_may_go_on_with_containers_before_its_first_step(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file(LOOP, name="work.yaml"))
+    thread = uwf.begun()
+
+    amended = uwf.json("thread", "amend", thread, "--workflow", "work", "--agent", uwf.agent())
+    uwf.json("thread", "step", thread)
+    refused = uwf("thread", "amend", thread, "--workflow", "demo")
+
+    assert amended["workflowName"] == "work"
+    assert (refused.status, "something else on the way" in refused.err) == (1, True), refused.err
+
+
 def test_versions_of_a_flow_are_compared_by_place(uwf: Uwf) -> None:
     uwf.json("workflow", "put", uwf.file(LOOP, name="work.yaml"))
     uwf.json("workflow", "put", uwf.file(LOOP + "maxIterations: 3\n", name="work.yaml"))

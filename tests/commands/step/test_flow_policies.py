@@ -230,9 +230,12 @@ def test_the_first_branch_to_complete_is_enough(world: World) -> None:
 
     assert driven.stopped == "end"
     state = world.snapshot(thread).get_present().state
-    assert (state["one"], "two" in state, "errors" in state) == ("a", False, False)
+    # Those at work may complete as well before they are ended; one counts.
+    assert len({"one", "two", "three"} & state.keys()) == 1
+    assert "errors" not in state
     statuses = [world.snapshot(each).record.status for each in branches(world, thread)]
-    assert statuses == ["completed", "killed", "killed"]
+    assert "completed" in statuses
+    assert set(statuses) <= {"completed", "killed"}
     assert_sound(world, thread)
 
 
@@ -339,7 +342,7 @@ def test_branches_that_set_one_key_are_told_when_the_file_is_put(world: World) -
 
     [warning] = world.put(source).warnings
 
-    assert "nodes[0] and nodes[1] both set 'one'" in warning.message
+    assert "'one' is set by nodes[0], nodes[1]" in warning.message
     assert world.put(source.replace("name: checks", "merge: {one: last}")).warnings == ()
 
 
