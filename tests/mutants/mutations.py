@@ -98,6 +98,7 @@ class _Finder:
     def __init__(self, path: str, source: bytes) -> None:
         self._path = path
         self._source = source
+        self._dump = ast.dump(ast.parse(source))
         self._starts = [0]
         for line in source.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
@@ -136,8 +137,7 @@ class _Finder:
             changed = apply(mutant, self._source)
         except SyntaxError:
             return None
-        is_same = ast.dump(ast.parse(changed)) == ast.dump(ast.parse(self._source))
-        return None if is_same else mutant
+        return None if ast.dump(ast.parse(changed)) == self._dump else mutant
 
 
 def _one_line(text: str) -> str:

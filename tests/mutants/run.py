@@ -11,6 +11,7 @@ of its room's, up to the first failure. README.md says what the table means.
 import argparse
 import hashlib
 import os
+import re
 import resource
 import shutil
 import signal
@@ -43,15 +44,16 @@ ROOMS = {
     "commands/verify": ("commands/verify",),
     "commands/control": ("commands/control", "commands/test_lessons_of_control.py"),
     "commands/drive": ("commands/drive", "commands/test_lessons_of_driving.py"),
+    "commands/split": ("commands/split", "commands/step/test_flows.py"),
 }
 """The folders below uwf_git/ that are changed, and where below tests/ their tests are."""
 
 COPIED = ("uwf_git", "tests", "workflows", "pyproject.toml", "README.md", "LICENSE")
 
-# More processor time than this many times the unchanged program's, and this many seconds more, is
-# noticed; so is waiting for ever. The machine may be busy, so time by the wall says little.
-_TIMES_SLOWER, _SECONDS_MORE = 4, 10
-_WAITS_LONGER = 15
+# More processor time than this many times what the tests of the unchanged room take, and this many
+# seconds more, is noticed; so is waiting for ever. A busy machine makes the time by the wall long.
+_TIMES_SLOWER, _WAITS_LONGER = 2, 4
+_SECONDS_MORE = 10
 _MEMORY_BYTES = 8 << 30
 _NO_TESTS = 5
 
@@ -103,7 +105,7 @@ class Tree:
         None for the status: it took too long.
         """
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider"]
-        command += ["--no-header", "--tb=no", "-rfE", *tests]
+        command += ["-p", "no:anyio", "--no-header", "--tb=no", "-rfE", *tests]
         with tempfile.TemporaryFile() as output:
             running = subprocess.Popen(
                 command,
@@ -164,7 +166,7 @@ class Room:
         self.name = name
         self._tree = tree
         self._tests = tree.place / "tests"
-        self._limits: dict[tuple[str, ...], _Limit] = {}
+        self._measured: _Limit | None = None
 
     def sample(self, size: int, seed: str) -> list[Mutant]:
         """Choose mutants by their names, so that edits elsewhere do not change the choice."""
@@ -180,28 +182,41 @@ class Room:
 
     def try_mutant(self, mutant: Mutant) -> Tried:
         """Run the nearest tests, then the others of the room."""
+        limit = self._limit()
         began = time.monotonic()
         for tests in self._stages(mutant.path):
-            limit = self._limit_of(tests)
             source = (self._tree.place / mutant.path).read_bytes()
             self._tree.write(mutant.path, apply(mutant, source))
             try:
                 status, failed = self._tree.test(tests, limit)
             finally:
                 self._tree.write(mutant.path, source)
-            if status != 0:
+            if status not in {0, _NO_TESTS}:
                 outcome = "too slow" if status is None else "killed"
                 return Tried(mutant, outcome, failed, time.monotonic() - began)
         return Tried(mutant, "survived", "", time.monotonic() - began)
 
     def _stages(self, path: str) -> Iterator[list[str]]:
+        """Yield the module's own tests, then those that name it, then the rest of the room's."""
         inside = Path(path).relative_to("uwf_git")
-        nearest = Path("tests", inside.parent, f"test_{inside.name}")
-        rest = [str(each) for each in self._files() if each != nearest]
-        if (self._tree.place / nearest).exists():
-            yield [str(nearest)]
-        if rest:
-            yield rest
+        own = Path("tests", inside.parent, f"test_{inside.name}")
+        if (self._tree.place / own).exists():
+            yield [str(own)]
+        others = [each for each in self._files() if each != own]
+        near = [each for each in others if self._is_near(each, inside)]
+        for tests in (near, [each for each in others if each not in near]):
+            if tests:
+                yield [str(each) for each in tests]
+
+    def _is_near(self, test: Path, inside: Path) -> bool:
+        """Tell whether a file of tests names a module, or lies in the mirror of its subfolder."""
+        if inside.parent != Path(self.name) and test.is_relative_to("tests" / inside.parent):
+            return True
+        module = ".".join(("uwf_git", *inside.with_suffix("").parts))
+        package, _, name = module.rpartition(".")
+        text = (self._tree.place / test).read_text()
+        named = rf"^\s*(from {module} |import {module}\b|from {package} import .*\b{name}\b)"
+        return re.search(named, text, re.MULTILINE) is not None
 
     def _files(self) -> list[Path]:
         found: dict[Path, None] = {}
@@ -211,18 +226,17 @@ class Room:
                 found.update(dict.fromkeys(file.relative_to(self._tree.place) for file in files))
         return list(found)
 
-    def _limit_of(self, tests: list[str]) -> _Limit:
-        """Return how long *tests* may take, having run them on the unchanged program once."""
-        key = tuple(tests)
-        if key not in self._limits:
+    def _limit(self) -> _Limit:
+        """Return how long tests may take, having run the unchanged room's once."""
+        if self._measured is None:
             began, cpu_began = time.monotonic(), _cpu_of_children()
-            status, failed = self._tree.test(tests)
-            if status not in {0, _NO_TESTS}:
-                sys.exit(f"{failed} fails without any change: {' '.join(tests)}")
+            status, failed = self._tree.test([str(each) for each in self._files()])
+            if status != 0:
+                sys.exit(f"{failed} fails without any change: {self.name}")
             cpu_s = (_cpu_of_children() - cpu_began) * _TIMES_SLOWER + _SECONDS_MORE
             wall_s = (time.monotonic() - began) * _WAITS_LONGER + _SECONDS_MORE
-            self._limits[key] = _Limit(int(cpu_s), wall_s)
-        return self._limits[key]
+            self._measured = _Limit(int(cpu_s), wall_s)
+        return self._measured
 
 
 def _cpu_of_children() -> float:
