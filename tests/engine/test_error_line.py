@@ -99,6 +99,11 @@ def test_crash_is_told_by_its_error(log: str, line: str) -> None:
         ("Node.js v20 is needed\n", "Node.js v20 is needed"),
         ("out of memory\nNode.js v20.20.2\n", "out of memory"),
         ("looking at it\nfailed at noon\n", "failed at noon"),
+        # Others mark places as node does.
+        (
+            "a.c:1:5: error: no plan\n    ^\n1 error\nmake: *** [all] Error 1\n",
+            "make: *** [all] Error 1",
+        ),
     ],
 )
 def test_otherwise_it_is_the_last_line(log: str, line: str) -> None:

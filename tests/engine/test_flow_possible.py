@@ -165,6 +165,15 @@ def test_a_lower_bound_lets_the_pass_under_way_go_on() -> None:
     assert is_possible(flow, parse_position("0.4/1"), None)
 
 
+def test_the_next_pass_of_a_loop_that_is_a_branch_begins_at_its_first_agent() -> None:
+    loop = {"type": "loop", "condition": "x", "maxIterations": 2, "nodes": [AGENT, AGENT]}
+    flow = as_flow({"type": "parallel", "nodes": [AGENT, loop]})
+    entry = parse_position("0/1")
+    ended, first, second = (parse_position(f"0/1.{each}") for each in ("1/1", "2/0", "2/1"))
+    assert is_possible(flow, ended, first, entry=entry)
+    assert not is_possible(flow, ended, second, entry=entry)
+
+
 def test_any_pass_takes_the_same_time() -> None:
     flow = as_flow({"type": "loop", "condition": "x", "maxIterations": "${x}", "nodes": [MAYBE]})
     assert is_possible(flow, parse_position("0.1/0/0"), parse_position("0.999999999/0/0"))

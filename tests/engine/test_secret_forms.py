@@ -39,6 +39,10 @@ def test_plain_token_has_few_spellings() -> None:
     assert "c2stMDEyMzQ1Njc4OQ%3D%3D" in forms
 
 
+def test_short_password_is_known_in_base64() -> None:
+    assert "aHVudGVy" in find_forms(("hunter",))
+
+
 def test_short_pieces_of_base64_are_none() -> None:
     assert all(len(form) >= 8 for form in find_forms(("abc",)) - {"abc"})
 
