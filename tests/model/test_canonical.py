@@ -37,6 +37,13 @@ def nested(levels: int) -> Any:
     return value
 
 
+def nested_objects(levels: int) -> Any:
+    value: Any = "bottom"
+    for _level in range(levels):
+        value = {"a": value}
+    return value
+
+
 @pytest.mark.parametrize(
     ("value", "form"),
     [
@@ -74,6 +81,7 @@ def test_keys_keep_their_order() -> None:
         ([b"bytes"], "$[0]", "is a bytes"),
         ({"a": {1, 2}}, "$.a", "is a set"),
         (nested(MAX_NESTING + 1), "$…", "nested more than 500 levels"),
+        (nested_objects(MAX_NESTING + 1), "$…", "nested more than 500 levels"),
     ],
 )
 def test_non_canonical_value_is_refused_with_its_place(value: Any, path: str, problem: str) -> None:
@@ -97,6 +105,7 @@ def test_a_long_list_below_a_long_key_costs_no_more_than_its_size() -> None:
 
 def test_the_deepest_value_is_encoded() -> None:
     assert encode(nested(MAX_NESTING)).startswith(b"\x81" * MAX_NESTING)
+    assert encode(nested_objects(MAX_NESTING)).startswith(b"\xa1aa" * MAX_NESTING)
 
 
 @pytest.mark.parametrize(

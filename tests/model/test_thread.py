@@ -8,11 +8,14 @@ from uwf_git.model.thread import (
     ENDED,
     EVENTS,
     STATUSES,
+    Child,
     NotAPresent,
+    Split,
     ThreadState,
     Waiting,
     parse_present,
 )
+from uwf_git.model.thread_id import ThreadId
 
 WORKFLOW, AGENT, ATTEMPT = (NodeHash(letter * 13) for letter in "ABC")
 BEGIN = ThreadState(workflow=WORKFLOW, binding={"developer": AGENT}, started_at=1000)
@@ -33,6 +36,9 @@ FULL = ThreadState(
     hint="look again",
 )
 PAUSED = FULL._replace(waiting=Waiting("tester", 12), paused_from="waiting")
+CHILD = ThreadId("01J00000000000000000000001")
+IN_FLOW = FULL._replace(at="0.1/0", trying="0.1/1", waiting=Waiting("tester", at="0.1/1"))
+APART = FULL._replace(at="0", split=Split("1", (Child(CHILD, WORKFLOW),)))
 
 
 def test_the_words_of_the_format_are_these() -> None:
@@ -76,6 +82,28 @@ def test_a_thread_that_has_come_far_says_all() -> None:
     }
 
 
+def test_a_thread_of_a_flow_says_its_places_and_branches() -> None:
+    assert IN_FLOW.as_document() == {
+        **FULL.as_document(),
+        "cursor": {"role": "developer", "at": "0.1/0"},
+        "trying": "0.1/1",
+        "waiting": {"role": "tester", "at": "0.1/1"},
+    }
+    assert APART.as_document() == {
+        **FULL.as_document(),
+        "cursor": {"role": "developer", "at": "0"},
+        "split": {"at": "1", "children": [{"thread": CHILD, "start": {"$ref": WORKFLOW}}]},
+    }
+
+
+def test_attempts_are_those_at_one_place() -> None:
+    assert IN_FLOW.begin_tries("0.1/1") == IN_FLOW
+    assert IN_FLOW.begin_tries(None) == IN_FLOW
+    assert FULL.begin_tries("0.1/0") == FULL
+    begun = IN_FLOW.begin_tries("0.2/0")
+    assert (begun.attempts, begun.last_attempt, begun.failures, begun.trying) == (0, None, 0, None)
+
+
 def test_position_is_where_the_thread_stands_and_whom_it_waits_for() -> None:
     here = FULL._replace(role="developer", waiting=None)
     assert here.find_gone_role({"developer": 1}) is None
@@ -84,7 +112,9 @@ def test_position_is_where_the_thread_stands_and_whom_it_waits_for() -> None:
     assert here._replace(waiting=Waiting("tester")).find_gone_role({"developer"}) == "tester"
 
 
-@pytest.mark.parametrize("present", [BEGIN, FULL, PAUSED, FULL._replace(waiting=Waiting("a"))])
+@pytest.mark.parametrize(
+    "present", [BEGIN, FULL, PAUSED, FULL._replace(waiting=Waiting("a")), IN_FLOW, APART]
+)
 def test_what_was_written_reads_back(present: ThreadState) -> None:
     assert parse_present(json.loads(json.dumps(present.as_document()))) == present
 
@@ -127,6 +157,14 @@ def test_something_else_is_no_present(document: Any) -> None:
         ("pausedFrom", "nowhere"),
         ("pausedFrom", []),
         ("hint", 3),
+        ("cursor", {"role": "developer", "at": 0}),
+        ("trying", 0),
+        ("waiting", {"role": "tester", "at": 0}),
+        ("split", []),
+        ("split", {"at": "1"}),
+        ("split", {"at": None, "children": []}),
+        ("split", {"at": "1", "children": [{"thread": "x", "start": {"$ref": WORKFLOW}}]}),
+        ("split", {"at": "1", "children": [{"thread": CHILD, "start": WORKFLOW}]}),
     ],
 )
 def test_a_field_of_another_kind_is_no_present(field: str, value: Any) -> None:

@@ -25,6 +25,8 @@ def test_the_types_are_those_of_flows() -> None:
         ("output: ''", "output", "must be one line of 1 to 200 characters"),
         ("input: 3", "input", "must be text or a mapping, not a number"),
         ('id: "a\\nb"', "id", "must be one line"),
+        ("id: ' '", "id", "must be one line"),
+        (f"name: {'a' * 201}", "name", "must be one line of 1 to 200 characters"),
         ("name: [a]", "name", "must be text, not a list"),
         ("description: 3", "description", "must be text"),
         ("onError: retries", "onError", "must be stop, continue or retry, not 'retries'"),
@@ -86,6 +88,11 @@ def test_an_item_has_another_name_than_those_around_it() -> None:
     inner = f"{{type: map, over: a, as: one, {NODES}}}"
     found = problems_of(f"name: x\nroot: {{type: map, over: a, as: one, nodes: [{inner}]}}\n")
     assert [each[1] for each in found] == ["root.nodes[0].as"]
+
+
+def test_a_name_has_up_to_200_characters() -> None:
+    root = f"{{type: agent, agentId: a, name: {'é' * 200}}}"
+    assert read_flow_file(f"name: x\nroot: {root}\n").flow is not None
 
 
 def test_all_wrong_policies_are_told_at_once() -> None:
