@@ -43,7 +43,11 @@ ROOMS = {
     "commands/step": ("commands/step", "commands/agent_run/test_orphaned_run.py"),
     "commands/verify": ("commands/verify",),
     "commands/control": ("commands/control", "commands/test_lessons_of_control.py"),
-    "commands/drive": ("commands/drive", "commands/test_lessons_of_driving.py"),
+    "commands/drive": (
+        "commands/drive",
+        "commands/step/test_flows.py",
+        "commands/test_lessons_of_driving.py",
+    ),
     "commands/split": ("commands/split", "commands/step/test_flows.py"),
 }
 """The folders below uwf_git/ that are changed, and where below tests/ their tests are."""

@@ -1,0 +1,70 @@
+"""What ends the drive of several branches; test_flows.py has the drives that go well."""
+
+import threading
+import time
+
+import pytest
+from commands.world import World, fails, replied
+
+from uwf_git.agents.cancel import check_cancelled
+from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
+from uwf_git.commands.step.step_thread import StepRequest
+from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
+from uwf_git.model.thread_id import ThreadId
+
+PAIR = """\
+name: pair
+description: Both at once.
+root:
+  type: parallel
+  nodes:
+    - {type: agent, agentId: first}
+    - {type: agent, agentId: second}
+"""
+
+
+def drive(world: World, thread: ThreadId, play: Player, *, jobs: int) -> Driven:
+    def ignore(*_args: object) -> None:
+        return
+
+    request = DriveRequest(StepRequest(thread, play, jobs=jobs))
+    watcher = Watcher(ignore, ignore, ignore)
+    return drive_thread(world.store, world.caller, request, watcher=watcher)
+
+
+def test_what_interrupts_one_branch_ends_the_agents_of_the_others(world: World) -> None:
+    has_begun, never = threading.Event(), threading.Event()
+    ended: list[str] = []
+
+    def play(turn: Turn) -> Played:
+        if turn.role == "first":
+            assert has_begun.wait(10)
+            raise KeyboardInterrupt
+        has_begun.set()
+        until = time.monotonic() + 10
+        try:
+            while time.monotonic() < until:
+                check_cancelled()
+                never.wait(0.01)
+        except KeyboardInterrupt:
+            ended.append(turn.role)
+            raise
+        return replied({})
+
+    with pytest.raises(KeyboardInterrupt):
+        drive(world, world.begun(PAIR), play, jobs=2)
+    assert ended == ["second"]
+
+
+def test_a_failure_is_told_rather_than_a_wait_that_came_before_it(world: World) -> None:
+    def play(turn: Turn) -> Played:
+        if turn.role == "second":
+            return fails()(turn)
+        left = StepFiles(reset_at=world.caller.now_ms() + 60_000)
+        return fails("usage limit", kind="usage-limit", left=left)(turn)
+
+    driven = drive(world, world.begun(PAIR), play, jobs=1)
+
+    assert driven.stopped == "failed"
+    assert driven.failure is not None
+    assert driven.failure.facts["role"] == "second"
