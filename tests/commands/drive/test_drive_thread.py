@@ -220,14 +220,17 @@ def test_interrupted_agent_ends_the_drive_and_can_be_tried_again(
     assert drive(thread).stopped == "end"
 
 
-def test_agent_that_a_pause_stops_ends_the_drive_as_paused(world: World, drive: Drives) -> None:
+@pytest.mark.parametrize("max_steps", [None, 1])
+def test_agent_that_a_pause_stops_ends_the_drive_as_paused(
+    max_steps: int | None, world: World, drive: Drives
+) -> None:
     thread = world.begun()
 
     def play(_turn: Turn) -> Played:
         pause_thread(world.store, world.caller, thread, reason="lunch")
         return fails("it was stopped: lunch", kind="interrupted", is_stopped=True)(_turn)
 
-    driven = drive(thread, play)
+    driven = drive(thread, play, max_steps=max_steps)
 
     assert (driven.stopped, driven.last.status, driven.steps) == ("paused", "paused", 0)
 
