@@ -1,0 +1,115 @@
+"""What branches that ended come to, whoever drove them."""
+
+import pytest
+from commands.world import World, replied
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.split.derived import Ending, draft_join
+from uwf_git.commands.split.ending import plan_ending, read_at
+from uwf_git.commands.step.branches import begin_branch
+from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.engine.flow_merge import MergeConflict
+from uwf_git.store.objects.commit import read_commit
+from uwf_git.store.objects.message import BadMessage
+from uwf_git.store.threads.snapshot import Snapshot
+
+BOTH = """\
+name: both
+description: Two at once.
+root:
+  type: parallel
+  name: both
+  nodes:
+    - {type: agent, agentId: one, output: first}
+    - {type: agent, agentId: two, output: second}
+"""
+
+
+def play(turn: Turn) -> Played:
+    return replied({}, f"said by {turn.role}\nand more")
+
+
+def agree(_turn: Turn) -> Played:
+    return replied({"key": "same"})
+
+
+def differ(turn: Turn) -> Played:
+    return replied({"key": turn.role})
+
+
+class Ended:
+    """A thread that split into two, and its branches at their ends; a player of None is a kill."""
+
+    def __init__(self, world: World, *players: Player | None, source: str = BOTH) -> None:
+        thread = world.begun(source)
+        assert world.step(thread, play).status == "split"
+        self.tip = world.snapshot(thread)
+        split = self.tip.get_present().split
+        assert split is not None
+        self.tips: list[Snapshot] = []
+        branches = [begin_branch(world.store, self.tip, n) for n in range(len(split.children))]
+        for branch, player in zip(branches, players, strict=True):
+            if player is None:
+                kill_thread(world.store, world.caller, branch, reason="no time\nat all")
+            else:
+                statuses = [world.step(branch, player).status for _step in range(2)]
+                assert statuses == ["ready", "completed"]
+            self.tips.append(world.snapshot(branch))
+
+    def plan(self) -> Ending:
+        return plan_ending(self.tip, self.tips)
+
+
+def test_an_ending_says_what_each_branch_said_last(world: World) -> None:
+    ending = Ended(world, play, play).plan()
+
+    assert ending.said == [("one", "said by one"), ("two", "said by two")]
+    assert ending.meta == {"branches": [{"status": "completed", "steps": 1}] * 2}
+    assert (ending.state["first"], ending.state["second"]) == (
+        "said by one\nand more",
+        "said by two\nand more",
+    )
+    assert "errors" not in ending.state
+
+
+def test_a_killed_branch_leaves_its_reason_and_nothing_else(world: World) -> None:
+    ended = Ended(world, play, None)
+
+    ending = ended.plan()
+
+    assert ending.said == [("one", "said by one"), ("two", "no step")]
+    assert ending.state["errors"] == ["no time"]
+    assert ending.state["first"] == "said by one\nand more"
+    assert "parallel_1" not in ending.state
+    joined = draft_join(ended.tip, ended.tips, ending)
+    assert joined.new.said == "both: 1 completed, 1 killed"
+
+
+def test_where_one_is_enough_the_others_are_no_errors(world: World) -> None:
+    source = BOTH.replace("  name: both\n", "  name: both\n  join: any\n")
+
+    state = Ended(world, play, None, source=source).plan().state
+
+    assert "errors" not in state
+    assert state["first"] == "said by one\nand more"
+
+
+def test_where_none_was_enough_all_are_errors(world: World) -> None:
+    source = BOTH.replace("  name: both\n", "  name: both\n  join: any\n")
+
+    assert Ended(world, None, None, source=source).plan().state["errors"] == ["no time"] * 2
+
+
+def test_branches_that_disagree_cannot_be_joined(world: World) -> None:
+    assert Ended(world, agree, agree).plan().state["key"] == "same"
+    with pytest.raises(MergeConflict, match="the branches of both disagree about key"):
+        Ended(world, differ, differ).plan()
+
+
+def test_a_commit_of_something_else_is_named(world: World) -> None:
+    world.put()
+    commit = world.store.refs.find("refs/workflows/demo")
+    assert commit is not None
+    assert read_commit(world.store.objects, commit).oid == commit
+    with pytest.raises(BadMessage, match=commit):
+        read_at(world.store.objects, commit)
