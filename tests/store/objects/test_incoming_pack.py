@@ -25,7 +25,11 @@ from interop.bombs import (
     pack,
 )
 
-from uwf_git.store.objects.incoming_pack import FindBase, IncomingPack
+from uwf_git.store.objects.incoming_pack import (
+    FindBase,
+    IncomingPack,
+    count_objects,
+)
 from uwf_git.store.objects.pack_limits import PackLimits, TransferTooLarge
 from uwf_git.store.store import open_store
 
@@ -200,3 +204,12 @@ def test_any_damage_to_a_pack_is_refused_or_harmless(tmp_path: Path, git: Git) -
 
 def name_of_pack(content: bytes) -> bytes:
     return hashlib.sha1(content, usedforsecurity=False).digest()
+
+
+@pytest.mark.parametrize(
+    "beginning", [b"PACK\0\0\0\1\0\0\0\5", b"PACK\0\0\0\4\0\0\0\5", b"PACK\0\0\0\2\0\0\0"]
+)
+def test_no_pack_of_another_version_is_counted(beginning: bytes) -> None:
+    assert count_objects(b"PACK\0\0\0\2\0\0\0\5") == 5
+    with pytest.raises(ValueError, match="pack"):
+        count_objects(beginning)
