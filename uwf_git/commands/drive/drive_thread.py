@@ -223,7 +223,8 @@ class Drive:
         """Take a step, or drive the branches; return why the drive ends, None to go on."""
         if self.request.is_over():
             return self.stop("max-steps")
-        if self._snapshot().record.status == "split":
+        # The thread is not read for that after a step of its own that did not split it.
+        if (self.last is None or self.last.status == "split") and self.read_status() == "split":
             return self._drive_branches()
         return self._after_step(step_thread(self.store, self.caller, self.step))
 
