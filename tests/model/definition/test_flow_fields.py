@@ -65,7 +65,12 @@ def test_fields_of_an_agent(fields: str, key: str, message: str) -> None:
         ("parallel, merge: {iteration: last}", "merge.iteration", "iteration is set by uwf"),
         ("parallel, merge: [a]", "merge", "must be error, first"),
         ("parallel, tolerate: some", "tolerate", "must be a whole number"),
-        ("sequential, isolation: worktree", "isolation", "unknown key 'isolation'"),
+        (
+            "sequential, isolation: worktree",
+            "isolation",
+            "is not for sequential, but for parallel, map",
+        ),
+        ("parallel, isolation: container", "isolation", "must be worktree, not 'container'"),
     ],
 )
 def test_fields_of_containers(fields: str, key: str, message: str) -> None:

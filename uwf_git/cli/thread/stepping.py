@@ -110,6 +110,8 @@ def emit_step(
         "role": stepped.role,
         "next": stop.next,
     }
+    if stepped.work is not None:
+        document["work"] = stepped.work
     if stepped.branches:
         document["branches"] = [_view_branch(each) for each in stepped.branches]
     emit(session, document)
@@ -128,6 +130,7 @@ def _view_branch(branch: BranchStep) -> dict[str, object]:
         "head": result.head,
         "status": result.status,
         "role": result.role,
+        **({} if result.work is None else {"work": result.work}),
     }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
+from uwf_git.commands.worktree.record import list_parents
 from uwf_git.errors import UwfError
 from uwf_git.store.disk.file_lock import LockingUnsupported
 from uwf_git.store.gc.lock import GcRuns, hold_gc_lock, is_gc_running
@@ -56,7 +57,7 @@ def gc_store(store: Store, environ: Mapping[str, str]) -> Collected:
     with shared_umask(store.config), hold_gc_lock(store), pause_uniting(store):
         last_failure = take_gc_log(store)
         before = count_files(store)
-        swept = _remove_stale(store)
+        swept = _remove_stale(store, environ)
         pack_refs(store)
         packer = pack_objects(store, environ)
         return Collected(packer, before, count_files(store), swept, last_failure)
@@ -80,7 +81,7 @@ def gc_if_due(store: Store, environ: Mapping[str, str]) -> bool:
         return unite_packs(store) > 0
     try:
         with shared_umask(store.config), hold_gc_lock(store), pause_uniting(store):
-            _remove_stale(store)
+            _remove_stale(store, environ)
             pack_refs(store)
             if due.objects:
                 packer = pack_objects(store, environ, auto=True)
@@ -133,8 +134,13 @@ def _start_background(store: Store, environ: Mapping[str, str]) -> None:
         write_gc_log(store, str(error))
 
 
-def _remove_stale(store: Store) -> int:
-    return remove_stale_files(store) + remove_stale_packs(store)
+def _remove_stale(store: Store, environ: Mapping[str, str]) -> int:
+    removed = 0
+    if any(True for _ in list_parents(store)):
+        from uwf_git.commands.worktree.retire import sweep_worktrees  # noqa: PLC0415 (few stores have any)
+
+        removed = sweep_worktrees(store, environ)
+    return removed + remove_stale_files(store) + remove_stale_packs(store)
 
 
 def _note_if_still_due(store: Store, packer: Packer) -> None:

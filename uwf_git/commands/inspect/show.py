@@ -11,8 +11,10 @@ from uwf_git.commands.inspect.step_view import (
     view_error,
     view_step,
 )
+from uwf_git.commands.split.trunk import name_work
 from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.next_move import NextMove, find_next_move, find_steered
+from uwf_git.commands.worktree.record import find_worktree, list_worktrees
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
@@ -125,6 +127,7 @@ def _view_moment(
         **_view_account(present),
         **_view_agents(snapshot, present),
         "workdir": find_workdir(store, thread),
+        **_view_work(store, snapshot),
         "commit": snapshot.commit.oid,
         "said": snapshot.subject,
     }
@@ -137,6 +140,24 @@ def _view_moment(
         _add_branches_steps(store, document["branches"])
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
     return document, move
+
+
+def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
+    """Return where the work is of branches that work apart: of the thread's, or its own."""
+    thread, parent = snapshot.record.thread, snapshot.record.parent_thread
+    own = None if parent is None else find_worktree(store, parent, thread)
+    found = [*([] if own is None else [own]), *list_worktrees(store, thread)]
+    work = [
+        {
+            "thread": each.thread,
+            "ref": name_work(each.thread),
+            "commit": each.commit,
+            "repository": each.repository,
+            "worktree": None if each.is_removed else each.path,
+        }
+        for each in found
+    ]
+    return {"work": work} if work else {}
 
 
 def _view_divergence(store: Store, thread: ThreadId, snapshot: Snapshot) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.turn.isolated import find_source
 from uwf_git.commands.turn.workdir import existing_directory
 from uwf_git.engine.subject import count_steps
 from uwf_git.errors import Refused, StoreDamaged
@@ -25,7 +26,7 @@ from uwf_git.store.remotes.remotes import list_remotes
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, create_head, get_head, resolve_thread
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.local_files import find_workdir, set_workdir
+from uwf_git.store.threads.local_files import set_workdir
 from uwf_git.store.threads.preserved import list_preserved, release
 from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
@@ -238,7 +239,8 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
     """
     head = get_head(store, resolve_thread(store, request.thread))
     point = _find_point(store, head, request)
-    workdir = request.workdir or find_workdir(store, head.thread) or caller.cwd
+    source = find_source(store, read_snapshot(store, head.commit))
+    workdir = request.workdir or source or caller.cwd
     set_workdir(store, thread, existing_directory(workdir, caller.cwd))
     commit = record_next(store, point, _build(point, thread, request), caller.signing(store))
     create_head(store, thread, commit)

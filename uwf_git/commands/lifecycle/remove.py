@@ -12,6 +12,7 @@ from uwf_git.agents.run_files import RunAlive
 from uwf_git.commands.agent_run.runs import read_state
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.branches import DAMAGED
+from uwf_git.commands.worktree.record import forget_worktrees
 from uwf_git.errors import Conflict, Refused, StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
@@ -144,6 +145,7 @@ def _remove_files(store: Store, thread: ThreadId) -> None:
     remove_runs(store, thread)
     forget_log(store, thread)
     forget_workdir(store, thread)
+    forget_worktrees(store, thread)
 
 
 def _forget(store: Store, remote: Remote, thread: ThreadId) -> bool:

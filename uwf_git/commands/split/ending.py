@@ -13,6 +13,7 @@ from uwf_git.engine.flow_state import fold_result, result_value
 from uwf_git.engine.subject import first_line
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.references import find_reference
+from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.message import BadMessage
 from uwf_git.store.objects.objects import ObjectStore
@@ -35,7 +36,7 @@ def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
     """
     present = tip.get_present()
     container = find_container(tip, "" if present.split is None else present.split.at)
-    said = [(label_branch(container, n), _find_said(each)) for n, each in enumerate(tips)]
+    said = [(label_branch(container, n), _tell(container, each)) for n, each in enumerate(tips)]
     counting = _find_counting(container, tips)
     errors = [first_line(each.body) or _KILLED for each in tips if each.record.status == _KILLED]
     if container.policy.get("join") == "any" and counting:
@@ -127,6 +128,18 @@ def _read_result(tip: Snapshot) -> tuple[Any, str]:
     if content is None:
         return None, ""
     return head.payload["meta"], str(tip.get_node(content).payload)
+
+
+def name_work(thread: ThreadId) -> str:
+    """Return the ref of the work of a branch that works apart, in the user's repository."""
+    return f"refs/uwf/work/{thread}"
+
+
+def _tell(container: Container, tip: Snapshot) -> str:
+    """Return what a branch said last, and where its work is if it worked apart."""
+    said = _find_said(tip)
+    is_apart = container.policy.get("isolation") is not None
+    return f"{said} ({name_work(tip.record.thread)})" if is_apart else said
 
 
 def _find_said(tip: Snapshot) -> str:

@@ -12,6 +12,7 @@ from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.check_meta import find_role_problem
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
+from uwf_git.commands.worktree.record import list_worktrees
 from uwf_git.debug_log import debug
 from uwf_git.engine.flow_state import find_state_problem
 from uwf_git.errors import Refused
@@ -214,11 +215,11 @@ def join_branches(store: Store, caller: Caller, thread: ThreadId) -> ThreadResul
         for _ in range(_MOST_TRIES):
             # A pause or a patch takes no lock and may come in between.
             with suppress(HeadMoved):
-                return _join(store, thread)
+                return _join(store, caller, thread)
         raise HeadMoved(thread)
 
 
-def _join(store: Store, thread: ThreadId) -> ThreadResult | None:
+def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None:
     head = find_head(store, thread)
     if head is None or head.archived:
         return None
@@ -226,6 +227,11 @@ def _join(store: Store, thread: ThreadId) -> ThreadResult | None:
     heads = _find_ends(store, tip)
     if heads is None:
         return None
+    if list_worktrees(store, thread):
+        from uwf_git.commands.worktree.retire import sweep_worktrees  # noqa: PLC0415 (few branches work apart)
+
+        # What was killed between the end of a branch and that of its worktree.
+        sweep_worktrees(store, caller.environ, [thread])
     tips = [read_snapshot(store, each.commit) for each in heads]
     ending = plan_ending(tip, tips)
     problem = find_state_problem(ending.state)

@@ -3,12 +3,15 @@
 The last commit adds no node; the head of the chain stays.
 """
 
+from contextlib import suppress
 from typing import Literal
 
 from uwf_git.commands.agent_run.runs import forget_recorded_runs
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.split.trunk import find_isolation, find_owner
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.engine.subject import count_steps
+from uwf_git.errors import UwfError
 from uwf_git.model.event_folds import Cause
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, archive_head
@@ -30,15 +33,44 @@ def end_thread(
 
     Raises:
         HeadMoved: another process moved the head.
+        ProgramFailed: what a branch left in its worktree cannot be committed; a kill ends it so.
     """
     head, snapshot = seen
     word = "completed" if event == "end" else "killed"
     said = f"{word} after {count_steps(snapshot.record.depth)}"
+    work = _keep_work(store, caller, snapshot, is_killed=event == "kill")
     new = build_next(read_standing(snapshot), event, Cause(), said=said)._replace(body=body)
     commit = record_next(store, snapshot, new, caller.signing(store))
     archive_head(store, head, commit)
     # A run that could not be recorded stays readable until gc finds it old.
     forget_recorded_runs(store, head.thread)
     forget_workdir(store, head.thread)
+    _remove_worktrees(store, caller, snapshot)
     forget_lock(store, head.thread)
-    return build_thread_result(new.record, said=said, commit=commit)
+    return build_thread_result(new.record, said=said, commit=commit)._replace(work=work)
+
+
+def _keep_work(store: Store, caller: Caller, snapshot: Snapshot, *, is_killed: bool) -> str | None:
+    """Commit what a branch left in its worktree; return the ref of the commit."""
+    if find_isolation(snapshot) is None:
+        return None
+    from uwf_git.commands.worktree.retire import keep_work  # noqa: PLC0415 (few branches work apart)
+
+    try:
+        return keep_work(store, caller.environ, snapshot)
+    except UwfError:
+        # A kill ends the thread all the same; its worktree stays until it can be committed.
+        if not is_killed:
+            raise
+        return None
+
+
+def _remove_worktrees(store: Store, caller: Caller, snapshot: Snapshot) -> None:
+    """Remove the worktree of a branch that has ended, and those that waited for it to end."""
+    if find_owner(store, snapshot) is None:
+        return
+    from uwf_git.commands.worktree.retire import remove_ended  # noqa: PLC0415 (few branches work apart)
+
+    # The next sweep removes what cannot be removed now.
+    with suppress(UwfError, OSError):
+        remove_ended(store, caller.environ, snapshot)

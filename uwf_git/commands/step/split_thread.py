@@ -16,6 +16,7 @@ from uwf_git.commands.step.branches import (
     share_workdir,
 )
 from uwf_git.commands.turn.decide import NextTurn
+from uwf_git.commands.turn.isolated import choose_place
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.errors import Conflict, Refused, UwfError
 from uwf_git.model.thread_id import ThreadId
@@ -38,11 +39,19 @@ class BranchStep(NamedTuple):
 StepBranch = Callable[[ThreadId], ThreadResult]
 
 
-def split_thread(store: Store, seen: tuple[Head, Snapshot], turn: NextTurn) -> ThreadResult:
+def split_thread(
+    store: Store,
+    caller: Caller,
+    seen: tuple[Head, Snapshot],
+    turn: NextTurn,
+    *,
+    workdir: str | None = None,
+) -> ThreadResult:
     """Record that the thread goes on in branches; the caller holds its lock.
 
     Raises:
         SplitRefused, BadFlowValue: there can be no such branches.
+        NotIsolated, NotClean: they work apart, and its work directory does not allow that.
         HeadMoved: another process moved the head.
     """
     from uwf_git.commands.turn.flow import ask_container  # noqa: PLC0415 (most steps do not split)
@@ -50,6 +59,11 @@ def split_thread(store: Store, seen: tuple[Head, Snapshot], turn: NextTurn) -> T
     head, snapshot = seen
     container = find_container(snapshot, turn.at or "")
     asked = ask_container(snapshot, snapshot.get_present(), container)
+    if container.policy.get("isolation"):
+        from uwf_git.commands.worktree.make import note_origin  # noqa: PLC0415 (few branches work apart)
+
+        source = choose_place(store, caller, snapshot, named=workdir)
+        note_origin(store, caller.environ, head.thread, at=container.at, source=source)
     derived = draft_split(snapshot, plan_split(snapshot, container, asked))
     commit = derived.write(store)
     advance_head(store, head, commit)

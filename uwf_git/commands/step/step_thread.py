@@ -25,13 +25,14 @@ from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, re
 from uwf_git.commands.turn.check_meta import check_reply
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, is_person
 from uwf_git.commands.turn.decide import NextTurn, decide_next, find_turn_place
+from uwf_git.commands.turn.isolated import choose_place, find_source
 from uwf_git.commands.turn.keep import read_keep_rules
 from uwf_git.commands.turn.limits import check_limits
 from uwf_git.commands.turn.retries import read_retry
 from uwf_git.commands.turn.spending import read_spending
 from uwf_git.commands.turn.turn import Player, ThreadResult, Turn
 from uwf_git.commands.turn.typed_agents import check_next
-from uwf_git.commands.turn.workdir import choose_workdir, expected_workdir
+from uwf_git.commands.turn.workdir import existing_directory
 from uwf_git.debug_log import debug
 from uwf_git.errors import UwfError
 from uwf_git.model.node import Node
@@ -160,7 +161,7 @@ def _take_step(
             check_result(store, snapshot)
             return end_thread(store, caller, seen, event="end")._replace(said="completed")
         if now.turn.splits:
-            return split_thread(store, seen, now.turn)
+            return split_thread(store, caller, seen, now.turn, workdir=request.workdir)
         spending = read_spending(store, snapshot, now.present)
         check_limits(spending.thread, spending.present)
         agent, where = _choose_agent(store, caller, request, now)
@@ -169,7 +170,7 @@ def _take_step(
         # Trusted even if the work directory is missing: the user gives the two one by one.
         if request.choice.trust:
             trust_agents(store, [agent.payload], where)
-        workdir = choose_workdir(store, thread, caller.cwd, named=request.workdir)
+        workdir = choose_place(store, caller, snapshot, named=request.workdir)
         caller.check_signing(store)
         # Reads settings: a bad one must fail before the agent runs.
         turn = _begin_turn(store, caller, now, agent, workdir)._replace(spending=spending)
@@ -212,8 +213,9 @@ def _choose_agent(
     store: Store, caller: Caller, request: StepRequest, now: _Next
 ) -> tuple[Node, str | None]:
     """Return the agent, and where it will run if that is known."""
-    thread = now.snapshot.record.thread
-    where = expected_workdir(store, thread, caller.cwd, named=request.workdir)
+    where = find_source(store, now.snapshot)
+    if request.workdir is not None:
+        where = existing_directory(request.workdir, caller.cwd)
     choice = request.choice._replace(workdir=where)
     return choose_agent(store, now.snapshot, now.present, role=now.role, choice=choice), where
 

@@ -141,6 +141,9 @@ class ThreadResult(NamedTuple):
 
     commit: Oid
 
+    work: str | None = None
+    """Of a branch that ended and worked apart: the ref of its work, in the user's repository."""
+
     branches: tuple[Any, ...] = ()
     """Of a thread that has split: what the step did to each branch, as ``BranchStep``."""
 

@@ -52,15 +52,6 @@ def choose_workdir(store: Store, thread: ThreadId, cwd: str, *, named: str | Non
     return existing_directory(known, cwd)
 
 
-def expected_workdir(store: Store, thread: ThreadId, cwd: str, *, named: str | None) -> str | None:
-    """Return what ``choose_workdir`` would, without a change; None if it is not known.
-
-    Raises:
-        NotADirectory: *named* does not exist.
-    """
-    return find_workdir(store, thread) if named is None else existing_directory(named, cwd)
-
-
 def existing_directory(path: str, cwd: str) -> str:
     """Return *path* as an absolute path, or raise ``NotADirectory``."""
     absolute = os.path.abspath(os.path.join(cwd, os.path.expanduser(path)))

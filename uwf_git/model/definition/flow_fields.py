@@ -16,10 +16,10 @@ _SPLIT = ("join", "merge", "tolerate")
 KEYS: Mapping[str, tuple[str, ...]] = {
     "agent": (*_ALL, *_TRIED, "agentId", "input", "output"),
     "sequential": (*_ALL, *_TRIED, "nodes"),
-    "parallel": (*_ALL, *_TRIED, "nodes", *_SPLIT),
+    "parallel": (*_ALL, *_TRIED, "nodes", *_SPLIT, "isolation"),
     "loop": (*_ALL, *_TRIED, "nodes", "condition", "maxIterations", "onExhausted"),
     "conditional": (*_ALL, *_TRIED, "nodes", "else", "condition"),
-    "map": (*_ALL, *_TRIED, "nodes", "over", "as", "output", *_SPLIT),
+    "map": (*_ALL, *_TRIED, "nodes", "over", "as", "output", *_SPLIT, "isolation"),
     "workflow": (*_ALL, "use", "input", "output", *_SPLIT),
 }
 """The keys of each type (seed 004, and what uwf adds)."""
@@ -30,6 +30,7 @@ _CHOICES = {
     "onError": ("stop", "continue", "retry"),
     "onExhausted": ("stop", "continue"),
     "join": ("all", "any"),
+    "isolation": ("worktree",),
 }
 # Those of expressions, and the words of JavaScript that one could take for a name.
 _TAKEN = (
@@ -223,4 +224,4 @@ class FieldReader:
 
 
 def _either(choices: tuple[str, ...]) -> str:
-    return f"{', '.join(choices[:-1])} or {choices[-1]}"
+    return " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))

@@ -1,0 +1,53 @@
+"""Of which thread one is a branch, and whether its branches work apart from each other."""
+
+from uwf_git.commands.split.plan import read_entry, read_flow
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
+from uwf_git.store.threads.definitions import get_workflow
+from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+_WORK = "refs/uwf/work/"
+
+
+def name_work(thread: ThreadId) -> str:
+    """Return the ref of the work of a branch that works apart, in the user's repository."""
+    return _WORK + thread
+
+
+def find_trunk(snapshot: Snapshot) -> ThreadId | None:
+    """Return the thread of which this one is a branch; None if it is none."""
+    parent = snapshot.record.parent_thread
+    # A thread that an agent began has a parent thread as well, and no place in it.
+    if parent is None or "parent" not in snapshot.get_start().payload:
+        return None
+    return parent
+
+
+def read_trunk(store: Store, snapshot: Snapshot) -> Snapshot | None:
+    """Read the thread of which this one is a branch; None if it is none, or not in this store."""
+    trunk = find_trunk(snapshot)
+    head = None if trunk is None else find_head(store, trunk)
+    return None if head is None else read_snapshot(store, head.commit)
+
+
+def find_isolation(snapshot: Snapshot) -> str | None:
+    """Return where its trunk split, if each of the branches there has a worktree of its own."""
+    # Most threads are no branches, and nothing is read for them.
+    entry = None if snapshot.record.parent_thread is None else read_entry(snapshot)
+    if entry is None:
+        return None
+    container = entry.up if entry.turn is None else entry.without_turn()
+    flow = read_flow(snapshot, get_workflow(snapshot, snapshot.record.workflow))
+    if flow is None or container is None:
+        return None
+    fields = flow.nodes[container.place].fields
+    return str(container) if fields.get("isolation") == "worktree" else None
+
+
+def find_owner(store: Store, snapshot: Snapshot) -> Snapshot | None:
+    """Return whose worktree the thread works in: its own tip, or that of a thread around it."""
+    at: Snapshot | None = snapshot
+    while at is not None and find_isolation(at) is None:
+        at = read_trunk(store, at)
+    return at

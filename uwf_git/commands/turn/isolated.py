@@ -1,0 +1,73 @@
+"""Where a branch works: in its trunk's work directory, or apart in a worktree of its own."""
+
+import os
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.split.trunk import find_owner, read_trunk
+from uwf_git.commands.turn.workdir import WorkdirUnknown, choose_workdir, existing_directory
+from uwf_git.store.store import Store
+from uwf_git.store.threads.local_files import find_workdir, set_workdir
+from uwf_git.store.threads.snapshot import Snapshot
+
+
+def choose_place(store: Store, caller: Caller, snapshot: Snapshot, *, named: str | None) -> str:
+    """Return the directory in which the agents of a thread run; make its worktree if it has one.
+
+    *named* is remembered, or is the work directory from which the worktree is made.
+
+    Raises:
+        WorkdirUnknown: there is none here.
+        NotADirectory: it does not exist.
+        WorktreeGone: somebody removed the worktree; *named* makes it again.
+        NotIsolated, NotClean, NoPlaceForWorktrees, ProgramFailed: no worktree can be made.
+    """
+    thread = snapshot.record.thread
+    owner = find_owner(store, snapshot)
+    if owner is None:
+        return choose_workdir(store, thread, caller.cwd, named=named)
+    path = _open_worktree(store, caller, owner, named=named)
+    if find_workdir(store, thread) != path:
+        set_workdir(store, thread, path)
+    return path
+
+
+def _open_worktree(store: Store, caller: Caller, owner: Snapshot, *, named: str | None) -> str:
+    from uwf_git.commands.worktree.make import (  # noqa: PLC0415 (few branches work apart)
+        WorktreeGone,
+        find_own_worktree,
+        make_worktree,
+    )
+
+    known = find_own_worktree(store, owner)
+    if known is not None and known.git_dir:
+        if os.path.isdir(known.workdir):
+            return known.workdir
+        if named is None:
+            raise WorktreeGone(known)
+    trunk = read_trunk(store, owner)
+    if trunk is not None and find_owner(store, trunk) is not None:
+        source = choose_place(store, caller, trunk, named=named)
+    elif named is not None:
+        source = existing_directory(named, caller.cwd)
+    else:
+        found = find_source(store, owner)
+        if found is None:
+            raise WorkdirUnknown(owner.record.thread)
+        source = existing_directory(found, caller.cwd)
+    return make_worktree(store, caller.environ, owner, source=source).workdir
+
+
+def find_source(store: Store, snapshot: Snapshot) -> str | None:
+    """Return the user's directory for a thread: its own, or that of which its worktree was made.
+
+    What its agents' commands mean is asked there, since a worktree is at another path each time.
+    """
+    owner = find_owner(store, snapshot)
+    if owner is None:
+        return find_workdir(store, snapshot.record.thread)
+    from uwf_git.commands.worktree.make import find_own_worktree  # noqa: PLC0415 (see above)
+
+    trunk = read_trunk(store, owner)
+    above = None if trunk is None else find_source(store, trunk)
+    known = find_own_worktree(store, owner)
+    return above or (None if known is None else known.source)

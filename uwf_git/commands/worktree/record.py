@@ -1,0 +1,117 @@
+"""What this machine knows of the worktrees of branches: a file each, below the git directory.
+
+`<git dir>/uwf-worktrees/<thread>/<branch>`, and `origin` beside them: where the branches of the
+thread begin. They outlive the worktrees, since they tell where the work of a branch is.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.store.disk.durable import read_if_there, replace_file
+from uwf_git.store.store import Store
+
+_FOLDER = "uwf-worktrees"
+_ORIGIN = "origin"
+
+
+class Worktree(NamedTuple):
+    """The worktree of a branch."""
+
+    thread: ThreadId
+    parent: ThreadId
+    source: str
+    """The work directory from which it was made."""
+
+    repository: str
+    base: str
+    """The commit at which the branch began."""
+
+    path: str
+    workdir: str
+    """Where in it the agents run."""
+
+    git_dir: str = ""
+    """Its own git directory; empty until it is whole."""
+
+    commit: str | None = None
+    """The work of the branch, once it was committed."""
+
+    is_removed: bool = False
+
+
+class SplitOrigin(NamedTuple):
+    """Where the branches of a split begin."""
+
+    at: str
+    source: str
+    repository: str
+    prefix: str
+    commit: str
+
+
+def write_worktree(store: Store, worktree: Worktree) -> None:
+    """Record a worktree."""
+    _write(_path(store, worktree.parent, worktree.thread), worktree._asdict())
+
+
+def find_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> Worktree | None:
+    """Return the worktree of a branch of *parent*; None if it had none here."""
+    found = _read(_path(store, parent, thread))
+    return None if found is None else Worktree(**found)
+
+
+def list_worktrees(store: Store, parent: ThreadId) -> list[Worktree]:
+    """List the worktrees that branches of *parent* have here, or had."""
+    names = sorted(filter(is_thread_id, _names(_path(store, parent))))
+    found = (find_worktree(store, parent, ThreadId(name)) for name in names)
+    return [each for each in found if each is not None]
+
+
+def list_parents(store: Store) -> Iterator[ThreadId]:
+    """Yield the threads whose branches have worktrees here, or had."""
+    return (ThreadId(name) for name in _names(_path(store)) if is_thread_id(name))
+
+
+def write_origin(store: Store, parent: ThreadId, origin: SplitOrigin) -> None:
+    """Record where the branches of *parent* begin."""
+    _write(_path(store, parent, _ORIGIN), origin._asdict())
+
+
+def find_split_origin(store: Store, parent: ThreadId, at: str) -> SplitOrigin | None:
+    """Return where the branches begin that *parent* has at *at*; None if no one here knows."""
+    found = _read(_path(store, parent, _ORIGIN))
+    origin = None if found is None else SplitOrigin(**found)
+    return origin if origin is not None and origin.at == at else None
+
+
+def forget_worktrees(store: Store, parent: ThreadId) -> None:
+    """Remove what is recorded of the branches of *parent*, if all their worktrees are gone."""
+    if all(each.is_removed for each in list_worktrees(store, parent)):
+        shutil.rmtree(_path(store, parent), ignore_errors=True)
+
+
+def _path(store: Store, *parts: str) -> str:
+    return os.path.join(store.path, _FOLDER, *parts)
+
+
+def _names(folder: str) -> list[str]:
+    with suppress(FileNotFoundError):
+        return os.listdir(folder)
+    return []
+
+
+def _write(path: str, document: dict[str, Any]) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    # Paths may hold any byte; as escapes they come back.
+    replace_file(path, json.dumps(document).encode() + b"\n")
+
+
+def _read(path: str) -> dict[str, Any] | None:
+    content = read_if_there(path)
+    found: dict[str, Any] | None = json.loads(content) if content else None
+    return found

@@ -1,0 +1,224 @@
+"""Keep the work of a branch that ends as one commit, and remove its worktree.
+
+The commit is made before the branch ends, so that whoever joins it finds it. Its first parent is
+the commit at which the branch began; its second has what the agents committed themselves.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from uwf_git.commands.split.trunk import find_isolation, find_trunk, name_work, read_trunk
+from uwf_git.commands.worktree.make import find_head_of, find_own_worktree, lock_worktrees
+from uwf_git.commands.worktree.record import (
+    Worktree,
+    find_split_origin,
+    find_worktree,
+    forget_worktrees,
+    list_parents,
+    list_worktrees,
+    write_worktree,
+)
+from uwf_git.commands.worktree.repository import Git, commit_tree, git_of
+from uwf_git.debug_log import debug
+from uwf_git.errors import UwfError
+from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.store.disk.durable import remove_file
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.local_files import find_workdir, workdirs_folder
+from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
+from uwf_git.store.threads.snapshot import Snapshot
+
+_REPOSITORY_MODE = "160000 "
+_INDEX = ".index"
+
+
+def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> str | None:
+    """Commit what the branch at *snapshot* left; no agent of it is at work.
+
+    A branch in which nothing ran, or nothing changed, has the commit at which it began.
+
+    Returns:
+        The ref of the commit; None if the branch does not work apart, or not on this machine.
+
+    Raises:
+        ProgramFailed: git is missing, or cannot commit everything.
+    """
+    parent, at = find_trunk(snapshot), find_isolation(snapshot)
+    if parent is None or at is None:
+        return None
+    thread = snapshot.record.thread
+    with lock_worktrees(store):
+        worktree = find_worktree(store, parent, thread)
+        if worktree is not None and worktree.git_dir:
+            return name_work(thread) if _commit(store, environ, worktree) else None
+        origin = find_split_origin(store, parent, at)
+        if origin is None:
+            return None
+        git = git_of(environ, origin.repository)
+        if _find_commit(git, name_work(thread)) is None:
+            git.ask("update-ref", name_work(thread), origin.commit)
+        return name_work(thread)
+
+
+def remove_ended(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> None:
+    """Remove the worktree of the thread at *snapshot*, which has ended, and of those around it.
+
+    One in which another branch still works goes with that one.
+
+    Raises:
+        ProgramFailed: git is missing, or failed; the next sweep tries again.
+    """
+    at: Snapshot | None = snapshot
+    while at is not None:
+        if find_isolation(at) is not None and _has_ended(store, at.record.thread):
+            worktree = find_own_worktree(store, at)
+            if worktree is not None and not worktree.is_removed:
+                with lock_worktrees(store):
+                    _retire(store, environ, worktree)
+        at = read_trunk(store, at)
+
+
+def sweep_worktrees(
+    store: Store, environ: Mapping[str, str], parents: Iterable[ThreadId] | None = None
+) -> int:
+    """Remove the worktrees of branches that have ended; return how many that were.
+
+    By default those of all threads. What cannot be removed now stays.
+    """
+    removed = 0
+    for parent in list_parents(store) if parents is None else parents:
+        for worktree in list_worktrees(store, parent):
+            if not worktree.is_removed and _has_ended(store, worktree.thread):
+                with suppress(ThreadBusy):
+                    removed += _sweep(store, environ, worktree)
+        if find_head(store, parent) is None:
+            forget_worktrees(store, parent)
+    return removed
+
+
+def _has_ended(store: Store, thread: ThreadId) -> bool:
+    head = find_head(store, thread)
+    return head is None or head.archived
+
+
+def _sweep(store: Store, environ: Mapping[str, str], worktree: Worktree) -> bool:
+    thread = worktree.thread
+    with lock_thread(store, thread, since_ms=0):
+        try:
+            with lock_worktrees(store):
+                return _has_ended(store, thread) and _retire(store, environ, worktree)
+        except UwfError as error:
+            debug("W7TQ2N4C", "worktree stays", thread=thread, error=error.message)
+            return False
+        finally:
+            if _has_ended(store, thread):
+                forget_lock(store, thread)
+
+
+def _retire(store: Store, environ: Mapping[str, str], worktree: Worktree) -> bool:
+    """Remove the worktree if nobody works in it; what was not yet committed is committed first."""
+    found = find_worktree(store, worktree.parent, worktree.thread)
+    if found is None or found.is_removed or _is_in_use(store, found):
+        return False
+    commit = _commit(store, environ, found) if found.git_dir else None
+    if commit is not None and os.path.isdir(found.path) and _holds_repository(environ, found):
+        return False
+    _remove(environ, found)
+    write_worktree(store, found._replace(commit=commit, is_removed=True))
+    return True
+
+
+def _is_in_use(store: Store, worktree: Worktree) -> bool:
+    """Check whether a branch inside the branch still works in its worktree."""
+    with suppress(FileNotFoundError):
+        for name in filter(is_thread_id, os.listdir(workdirs_folder(store))):
+            path = find_workdir(store, ThreadId(name)) or ""
+            is_inside = f"{path}{os.sep}".startswith(worktree.path + os.sep)
+            if is_inside and not _has_ended(store, ThreadId(name)):
+                return True
+    return False
+
+
+def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> str | None:
+    """Make what is in the worktree one commit at the ref of its work; None if there is nothing."""
+    if not os.path.isdir(worktree.repository):
+        # With it went what the worktree was for.
+        return None
+    git = git_of(environ, worktree.repository)
+    ref = name_work(worktree.thread)
+    head = find_head_of(environ, worktree) or worktree.base
+    tree = _write_tree(environ, worktree, head)
+    if tree is None:
+        tree = git.ask("rev-parse", f"{head}^{{tree}}")
+    commit = _choose_commit(git, worktree, head, tree)
+    if _find_commit(git, ref) != commit:
+        git.ask("update-ref", "-m", "uwf: the branch ended", ref, commit)
+    write_worktree(store, worktree._replace(commit=commit))
+    return commit
+
+
+def _choose_commit(git: Git, worktree: Worktree, head: str, tree: str) -> str:
+    """Return the commit that has *tree*; a new one, unless it was made or nothing has changed."""
+    made = _find_commit(git, name_work(worktree.thread))
+    begun = worktree.base
+    parents = (begun,) if head == begun else (begun, head)
+    for known in filter(None, (made, begun)):
+        its_tree, *its_parents = git.ask("rev-parse", f"{known}^{{tree}}", f"{known}^@").split()
+        if its_tree != tree:
+            continue
+        if (known == begun and head == begun) or head == known or tuple(its_parents) == parents:
+            return known
+    message = f"work of branch {worktree.thread}\n\nUwf-Thread: {worktree.thread}\n"
+    return commit_tree(git, tree, parents, message + f"Uwf-Parent-Thread: {worktree.parent}\n")
+
+
+def _write_tree(environ: Mapping[str, str], worktree: Worktree, head: str) -> str | None:
+    """Write everything in the worktree but what is ignored as a tree; None if it is not there."""
+    if not os.path.isdir(worktree.path):
+        return None
+    has_own = os.path.isdir(worktree.git_dir)
+    git_dir = worktree.git_dir if has_own else worktree.repository
+    git = git_of(environ, git_dir, worktree=worktree.path)
+    # Not its own index: a killed agent may have left that locked, or in the middle of a merge.
+    index, own = worktree.path + _INDEX, os.path.join(git_dir, "index")
+    try:
+        remove_file(index + ".lock")
+        if has_own and os.path.isfile(own):
+            # With its times: by them git knows which files it has to read.
+            shutil.copy2(own, index)
+        else:
+            git.ask("read-tree", head, GIT_INDEX_FILE=index)
+        git.ask("add", "--all", ".", GIT_INDEX_FILE=index)
+        return git.ask("write-tree", GIT_INDEX_FILE=index)
+    finally:
+        remove_file(index)
+
+
+def _holds_repository(environ: Mapping[str, str], worktree: Worktree) -> bool:
+    """Check whether other repositories lie in the worktree; a commit has only their names."""
+    git = git_of(environ, worktree.repository)
+    listed = git.ask("ls-tree", "-r", "-z", name_work(worktree.thread)).split("\0")
+    paths = [each.partition("\t")[2] for each in listed if each.startswith(_REPOSITORY_MODE)]
+    return any(os.path.lexists(os.path.join(worktree.path, path, ".git")) for path in paths)
+
+
+def _remove(environ: Mapping[str, str], worktree: Worktree) -> None:
+    if os.path.isdir(worktree.repository):
+        git = git_of(environ, worktree.repository)
+        words = ("worktree", "remove", "--force", "--force", worktree.path)
+        if git.run(*words).status and os.path.lexists(worktree.path):
+            # A folder in which nobody may write, as some package managers leave them.
+            for folder, _, _ in os.walk(worktree.path):
+                os.chmod(folder, 0o700)
+            shutil.rmtree(worktree.path)
+            git.run(*words)
+    shutil.rmtree(worktree.path, ignore_errors=True)
+    remove_file(worktree.path + _INDEX)
+
+
+def _find_commit(git: Git, name: str) -> str | None:
+    ran = git.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return None if ran.status else ran.stdout.decode().strip()
