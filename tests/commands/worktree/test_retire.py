@@ -1,9 +1,13 @@
 """The work of branches that end is a commit of the project, and their worktrees go."""
 
+import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 from commands.worktree.project import (
+    ITEMS,
     PAIR,
     Git,
     begin_project,
@@ -12,15 +16,19 @@ from commands.worktree.project import (
     worktrees,
     writer,
 )
-from commands.world import World, fails, replied
+from commands.world import World, replied
 
+from uwf_git.commands.admin.gc import gc_store
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.step.branches import begin_branch
+from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.local_files import find_workdir
 
 
 def work(git: Git, world: World, branch: ThreadId, path: str) -> str:
@@ -146,12 +154,150 @@ def test_a_branch_that_is_killed_loses_no_edit(world: World, git: Git) -> None:
 
 def test_a_branch_in_which_nothing_ran_has_the_commit_of_the_split(world: World, git: Git) -> None:
     base = begin_project(world, git)
-    thread, (one, two) = split(world)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
-    world.step(one, writer())
+    thread, (_, two) = split(world)
+    begin_branch(world.store, world.snapshot(thread), 1)
     (world.place / "notes").write_text("changed meanwhile\n")
 
     kill_thread(world.store, world.caller, two, reason="enough")
 
     assert git("rev-parse", f"refs/uwf/work/{two}", cwd=world.place).strip() == base
+
+
+def test_a_branch_is_killed_even_if_its_work_cannot_be_committed(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread, (_, two) = split(world)
+
+    def play(turn: Turn) -> Played:
+        if turn.role == "two":
+            # A repository without a commit, which git refuses to add.
+            git("init", "--quiet", "other", cwd=turn.workdir)
+        return writer()(turn)
+
+    world.step(thread, play)
+    world.step(two, play)
+    place = Path(find_workdir(world.store, two) or "")
+    with pytest.raises(ProgramFailed, match="git add failed: "):
+        world.step(two, play)
+    kill_thread(world.store, world.caller, two, reason="enough")
+    assert (place / "two.new").exists()
+
+    shutil.rmtree(place / "other")
+    gc_store(world.store, world.caller.environ)
+
+    assert work(git, world, two, "two.new") == "two"
+    assert len(worktrees(world, git)) == 1
+
+
+def test_a_repository_inside_a_worktree_is_never_removed(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread, (one, _) = split(world)
+
+    def play(turn: Turn) -> Played:
+        if turn.role == "one":
+            other = Path(turn.workdir, "other")
+            git("init", "--quiet", "other", cwd=turn.workdir)
+            (other / "precious").write_text("x")
+            git("add", "precious", cwd=other)
+            git("commit", "--quiet", "-m", "x", cwd=other)
+        return writer()(turn)
+
+    run(world, thread, play)
+
+    (left,) = worktrees(world, git)
+    assert Path(left, "other", "precious").exists()
+    assert show_thread(world.store, one)["work"][0]["worktree"] == left
+    shutil.rmtree(Path(left, "other"))
+    gc_store(world.store, world.caller.environ)
+    assert worktrees(world, git) == []
+
+
+def test_leftovers_of_a_killed_agent_keep_nothing(world: World, git: Git) -> None:
+    """Its lock on the index, a merge without an end, folders in which nobody may write."""
+    begin_project(world, git)
+    thread, (one, _) = split(world)
+
+    def play(turn: Turn) -> Played:
+        if turn.role == "one":
+            place = Path(turn.workdir)
+            git("checkout", "--quiet", "-b", "theirs", cwd=place)
+            (place / "notes").write_text("theirs")
+            git("commit", "--quiet", "-am", "theirs", cwd=place)
+            git("checkout", "--quiet", "--detach", "main", cwd=place)
+            (place / "notes").write_text("ours")
+            git("commit", "--quiet", "-am", "ours", cwd=place)
+            with pytest.raises(subprocess.CalledProcessError):
+                git("merge", "theirs", cwd=place)
+            git_dir = git("rev-parse", "--absolute-git-dir", cwd=place).strip()
+            Path(git_dir, "index.lock").touch()
+            (place / "cache").mkdir()
+            (place / "cache" / "file").write_text("x")
+            (place / "cache").chmod(0o555)
+        return replied({})
+
+    run(world, thread, play)
+
+    assert ">>>>>>> theirs" in work(git, world, one, "notes")
+    assert work(git, world, one, "cache/file") == "x"
+    assert worktrees(world, git) == []
+
+
+def test_an_edit_in_the_moment_of_a_commit_is_kept(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread, (one, _) = split(world)
+
+    def play(turn: Turn) -> Played:
+        if turn.role != "one":
+            return replied({})
+        notes, at = Path(turn.workdir, "notes"), 1_700_000_000
+        notes.write_text("aaaa")
+        os.utime(notes, (at, at))
+        git("commit", "--quiet", "-am", "a", cwd=turn.workdir)
+        git_dir = git("rev-parse", "--absolute-git-dir", cwd=turn.workdir).strip()
+        notes.write_text("bbbb")
+        # As if all was in one tick of the clock of the file system.
+        os.utime(notes, (at, at))
+        os.utime(Path(git_dir, "index"), (at, at))
+        return replied({})
+
+    git("config", "core.trustctime", "false", cwd=world.place)
+    run(world, thread, play)
+
+    assert work(git, world, one, "notes") == "bbbb"
+
+
+def test_no_hook_runs_and_nothing_is_signed(world: World, git: Git) -> None:
+    begin_project(world, git)
+    git("config", "commit.gpgSign", "true", cwd=world.place)
+    for name in ("pre-commit", "post-checkout", "reference-transaction", "commit-msg"):
+        hook = world.place / ".git" / "hooks" / name
+        hook.write_text(f"#!/bin/sh\ntouch {world.place.parent}/ran-{name}\nexit 1\n")
+        hook.chmod(0o755)
+    thread, (one, _) = split(world)
+
+    run(world, thread, writer())
+
+    assert list(world.place.parent.glob("ran-*")) == []
+    assert "gpgsig" not in git("cat-file", "commit", f"refs/uwf/work/{one}", cwd=world.place)
+
+
+def test_the_worktree_of_a_killed_branch_waits_for_the_branches_in_it(
+    world: World, git: Git
+) -> None:
+    begin_project(world, git)
+    thread, _ = split(world, ITEMS)
+    world.step(thread, writer())
+    outer, _ = children(world.snapshot(thread))
+    world.step(outer, writer())
+    inner, other = children(world.snapshot(outer))
+
+    end_by_kill(world.store, world.caller, outer, reason="enough")
+    assert len(worktrees(world, git)) == 1
+    place = find_workdir(world.store, inner)
+    assert place is not None
+    Path(place, "late").write_text("late")
+    for branch in (inner, other):
+        if not get_head(world.store, branch).archived:
+            end_by_kill(world.store, world.caller, branch, reason="enough")
+
+    assert worktrees(world, git) == []
+    assert work(git, world, outer, "late") == "late"

@@ -16,7 +16,7 @@ from uwf_git.commands.step.branches import (
     share_workdir,
 )
 from uwf_git.commands.turn.decide import NextTurn
-from uwf_git.commands.turn.isolated import choose_place
+from uwf_git.commands.turn.isolated import Asked, choose_place
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.errors import Conflict, Refused, UwfError
 from uwf_git.model.thread_id import ThreadId
@@ -40,12 +40,7 @@ StepBranch = Callable[[ThreadId], ThreadResult]
 
 
 def split_thread(
-    store: Store,
-    caller: Caller,
-    seen: tuple[Head, Snapshot],
-    turn: NextTurn,
-    *,
-    workdir: str | None = None,
+    store: Store, seen: tuple[Head, Snapshot], turn: NextTurn, place: Asked
 ) -> ThreadResult:
     """Record that the thread goes on in branches; the caller holds its lock.
 
@@ -62,8 +57,8 @@ def split_thread(
     if container.policy.get("isolation"):
         from uwf_git.commands.worktree.make import note_origin  # noqa: PLC0415 (few branches work apart)
 
-        source = choose_place(store, caller, snapshot, named=workdir)
-        note_origin(store, caller.environ, head.thread, at=container.at, source=source)
+        source = choose_place(store, snapshot, place)
+        note_origin(store, place.environ, head.thread, at=container.at, source=source)
     derived = draft_split(snapshot, plan_split(snapshot, container, asked))
     commit = derived.write(store)
     advance_head(store, head, commit)

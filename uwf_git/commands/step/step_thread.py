@@ -25,7 +25,7 @@ from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, re
 from uwf_git.commands.turn.check_meta import check_reply
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, is_person
 from uwf_git.commands.turn.decide import NextTurn, decide_next, find_turn_place
-from uwf_git.commands.turn.isolated import choose_place, find_source
+from uwf_git.commands.turn.isolated import Asked, choose_place, find_source
 from uwf_git.commands.turn.keep import read_keep_rules
 from uwf_git.commands.turn.limits import check_limits
 from uwf_git.commands.turn.retries import read_retry
@@ -161,7 +161,7 @@ def _take_step(
             check_result(store, snapshot)
             return end_thread(store, caller, seen, event="end")._replace(said="completed")
         if now.turn.splits:
-            return split_thread(store, caller, seen, now.turn, workdir=request.workdir)
+            return split_thread(store, seen, now.turn, _ask_place(caller, request))
         spending = read_spending(store, snapshot, now.present)
         check_limits(spending.thread, spending.present)
         agent, where = _choose_agent(store, caller, request, now)
@@ -170,7 +170,7 @@ def _take_step(
         # Trusted even if the work directory is missing: the user gives the two one by one.
         if request.choice.trust:
             trust_agents(store, [agent.payload], where)
-        workdir = choose_place(store, caller, snapshot, named=request.workdir)
+        workdir = choose_place(store, snapshot, _ask_place(caller, request))
         caller.check_signing(store)
         # Reads settings: a bad one must fail before the agent runs.
         turn = _begin_turn(store, caller, now, agent, workdir)._replace(spending=spending)
@@ -193,6 +193,10 @@ def _step_branches(
         return step_thread(store, caller, request._replace(thread=thread))
 
     return step_branches(store, caller, tip, step, jobs=request.jobs)
+
+
+def _ask_place(caller: Caller, request: StepRequest) -> Asked:
+    return Asked(caller.environ, caller.cwd, request.workdir)
 
 
 def _check_alone(store: Store, thread: ThreadId, request: StepRequest) -> None:

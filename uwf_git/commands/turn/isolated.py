@@ -1,8 +1,9 @@
 """Where a branch works: in its trunk's work directory, or apart in a worktree of its own."""
 
 import os
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from uwf_git.commands.caller import Caller
 from uwf_git.commands.split.trunk import find_owner, read_trunk
 from uwf_git.commands.turn.workdir import WorkdirUnknown, choose_workdir, existing_directory
 from uwf_git.store.store import Store
@@ -10,28 +11,37 @@ from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.snapshot import Snapshot
 
 
-def choose_place(store: Store, caller: Caller, snapshot: Snapshot, *, named: str | None) -> str:
+class Asked(NamedTuple):
+    """What a step says of where its agents run."""
+
+    environ: Mapping[str, str]
+    cwd: str
+    named: str | None
+    """``--workdir``."""
+
+
+def choose_place(store: Store, snapshot: Snapshot, asked: Asked) -> str:
     """Return the directory in which the agents of a thread run; make its worktree if it has one.
 
-    *named* is remembered, or is the work directory from which the worktree is made.
+    A named directory is remembered, or is the one from which the worktree is made.
 
     Raises:
         WorkdirUnknown: there is none here.
         NotADirectory: it does not exist.
-        WorktreeGone: somebody removed the worktree; *named* makes it again.
+        WorktreeGone: somebody removed the worktree; a named directory makes it again.
         NotIsolated, NotClean, NoPlaceForWorktrees, ProgramFailed: no worktree can be made.
     """
     thread = snapshot.record.thread
     owner = find_owner(store, snapshot)
     if owner is None:
-        return choose_workdir(store, thread, caller.cwd, named=named)
-    path = _open_worktree(store, caller, owner, named=named)
+        return choose_workdir(store, thread, asked.cwd, named=asked.named)
+    path = _open_worktree(store, owner, asked)
     if find_workdir(store, thread) != path:
         set_workdir(store, thread, path)
     return path
 
 
-def _open_worktree(store: Store, caller: Caller, owner: Snapshot, *, named: str | None) -> str:
+def _open_worktree(store: Store, owner: Snapshot, asked: Asked) -> str:
     from uwf_git.commands.worktree.make import (  # noqa: PLC0415 (few branches work apart)
         WorktreeGone,
         find_own_worktree,
@@ -42,19 +52,19 @@ def _open_worktree(store: Store, caller: Caller, owner: Snapshot, *, named: str 
     if known is not None and known.git_dir:
         if os.path.isdir(known.workdir):
             return known.workdir
-        if named is None:
+        if asked.named is None:
             raise WorktreeGone(known)
     trunk = read_trunk(store, owner)
     if trunk is not None and find_owner(store, trunk) is not None:
-        source = choose_place(store, caller, trunk, named=named)
-    elif named is not None:
-        source = existing_directory(named, caller.cwd)
+        source = choose_place(store, trunk, asked)
+    elif asked.named is not None:
+        source = existing_directory(asked.named, asked.cwd)
     else:
         found = find_source(store, owner)
         if found is None:
             raise WorkdirUnknown(owner.record.thread)
-        source = existing_directory(found, caller.cwd)
-    return make_worktree(store, caller.environ, owner, source=source).workdir
+        source = existing_directory(found, asked.cwd)
+    return make_worktree(store, asked.environ, owner, source=source).workdir
 
 
 def find_source(store: Store, snapshot: Snapshot) -> str | None:

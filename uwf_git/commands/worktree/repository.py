@@ -4,6 +4,7 @@ No hook of the repository runs: a hook may refuse a commit, and then an edit wou
 """
 
 import os
+import shlex
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -41,7 +42,7 @@ class NotClean(Refused):
             f"the repository of the work directory {path} has uncommitted changes: "
             f"{name_some(names, most=_SHOWN)}",
             hint="branches with `isolation: worktree` begin at its commit: commit, stash or ignore "
-            f"them first (`git -C {path} status`)",
+            f"them first (`git -C {shlex.quote(path)} status`)",
             path=path,
             changed=names,
         )
@@ -133,8 +134,9 @@ def find_origin(environ: Mapping[str, str], workdir: str) -> Origin:
     ran = git.run("rev-parse", *asked)
     inside, *rest = os.fsdecode(ran.stdout).split("\n")
     if ran.status or inside != "true" or len(rest) < len(("repository", "prefix")):
-        told = ran.last_line if ran.status else "it is not in a work tree"
-        raise NotIsolated(workdir, told)
+        # The first line has the reason; what follows are words about settings.
+        told = os.fsdecode(ran.stderr).split("\n")[0].removeprefix("fatal: ")
+        raise NotIsolated(workdir, told or "it is not in a work tree")
     head = git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if head.status:
         raise NotIsolated(workdir, "its repository has no commit yet")

@@ -1,0 +1,110 @@
+"""Engines killed at every moment: no edit of a branch is lost, and no worktree stays."""
+
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from commands.killed import user_folder
+from commands.worktree.project import (
+    PAIR,
+    Git,
+    begin_project,
+    children,
+    run,
+    worktrees,
+    writer,
+)
+from commands.world import World, replied
+from store.killing import dies_at, moments_of
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.step.branches import begin_branch
+from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.model.thread_id import ThreadId
+
+
+def kill_everywhere(world: World, action: Callable[[], object], after: Callable[[], None]) -> int:
+    """Kill *action* at every moment, each time from the same files, and check *after* each."""
+    places = (Path(world.store.path), world.place, user_folder(world.store))
+    kept = [place.with_name(f"{place.name}.kept") for place in places]
+    for place, copy in zip(places, kept, strict=True):
+        place.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(place, copy, symlinks=True)
+
+    def reset() -> None:
+        for place, copy in zip(places, kept, strict=True):
+            shutil.rmtree(place, ignore_errors=True)
+            shutil.copytree(copy, place, symlinks=True)
+        world.reopen()
+
+    moments = moments_of(action)
+    for number, moment in enumerate(moments, start=1):
+        reset()
+        try:
+            assert dies_at(number, action)
+            world.reopen()
+            after()
+        except BaseException as error:
+            error.add_note(f"killed before moment {number} of {len(moments)}: {moment}")
+            raise
+    return len(moments)
+
+
+def split(world: World) -> tuple[ThreadId, list[ThreadId]]:
+    thread = world.begun(PAIR)
+    world.step(thread)
+    tip = world.snapshot(thread)
+    for number in range(2):
+        begin_branch(world.store, tip, number)
+    return thread, children(tip)
+
+
+def test_the_end_of_a_branch_killed_anywhere(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread, (one, two) = split(world)
+    world.step(thread, writer())
+
+    def check() -> None:
+        run(world, thread, writer())
+        for branch, notes in ((one, "begun\none\n"), (two, "begun\ntwo\nthree\n")):
+            assert git("show", f"refs/uwf/work/{branch}:notes", cwd=world.place) == notes
+        assert worktrees(world, git) == []
+
+    assert kill_everywhere(world, lambda: world.step(one), check) > 20
+
+
+def test_a_kill_of_a_branch_killed_anywhere(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread, (_, two) = split(world)
+    world.step(thread, writer())
+
+    def kill() -> None:
+        kill_thread(world.store, world.caller, two, reason="enough")
+
+    def check() -> None:
+        with suppress(ThreadNotActive):
+            kill()
+        run(world, thread, writer())
+        assert git("show", f"refs/uwf/work/{two}:two.new", cwd=world.place) == "two"
+        assert worktrees(world, git) == []
+
+    assert kill_everywhere(world, kill, check) > 20
+
+
+def test_the_first_step_of_a_branch_killed_anywhere(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread, (one, _) = split(world)
+
+    def play(turn: Turn) -> Played:
+        # What is half made is never what an agent finds.
+        assert Path(turn.workdir, "part", "deep").read_text() == "deep\n"
+        return replied({})
+
+    def check() -> None:
+        run(world, thread, play)
+        assert worktrees(world, git) == []
+        git("rev-parse", "--verify", f"refs/uwf/work/{one}", cwd=world.place)
+
+    assert kill_everywhere(world, lambda: world.step(one, play), check) > 20
