@@ -16,7 +16,7 @@ from uwf_git.commands.step.branches import (
     share_workdir,
 )
 from uwf_git.commands.turn.decide import NextTurn
-from uwf_git.commands.turn.isolated import Asked, choose_place
+from uwf_git.commands.turn.isolated import AskedPlace, choose_place
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.errors import Conflict, Refused, UwfError
 from uwf_git.model.thread_id import ThreadId
@@ -40,7 +40,7 @@ StepBranch = Callable[[ThreadId], ThreadResult]
 
 
 def split_thread(
-    store: Store, seen: tuple[Head, Snapshot], turn: NextTurn, place: Asked
+    store: Store, seen: tuple[Head, Snapshot], turn: NextTurn, place: AskedPlace
 ) -> ThreadResult:
     """Record that the thread goes on in branches; the caller holds its lock.
 

@@ -25,7 +25,7 @@ from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, re
 from uwf_git.commands.turn.check_meta import check_reply
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, is_person
 from uwf_git.commands.turn.decide import NextTurn, decide_next, find_turn_place
-from uwf_git.commands.turn.isolated import Asked, choose_place, find_source
+from uwf_git.commands.turn.isolated import AskedPlace, choose_place, find_source
 from uwf_git.commands.turn.keep import read_keep_rules
 from uwf_git.commands.turn.limits import check_limits
 from uwf_git.commands.turn.retries import read_retry
@@ -195,8 +195,8 @@ def _step_branches(
     return step_branches(store, caller, tip, step, jobs=request.jobs)
 
 
-def _ask_place(caller: Caller, request: StepRequest) -> Asked:
-    return Asked(caller.environ, caller.cwd, request.workdir)
+def _ask_place(caller: Caller, request: StepRequest) -> AskedPlace:
+    return AskedPlace(caller.environ, caller.cwd, request.workdir)
 
 
 def _check_alone(store: Store, thread: ThreadId, request: StepRequest) -> None:

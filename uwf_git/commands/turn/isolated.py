@@ -11,7 +11,7 @@ from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.snapshot import Snapshot
 
 
-class Asked(NamedTuple):
+class AskedPlace(NamedTuple):
     """What a step says of where its agents run."""
 
     environ: Mapping[str, str]
@@ -20,7 +20,7 @@ class Asked(NamedTuple):
     """``--workdir``."""
 
 
-def choose_place(store: Store, snapshot: Snapshot, asked: Asked) -> str:
+def choose_place(store: Store, snapshot: Snapshot, asked: AskedPlace) -> str:
     """Return the directory in which the agents of a thread run; make its worktree if it has one.
 
     A named directory is remembered, or is the one from which the worktree is made.
@@ -41,7 +41,7 @@ def choose_place(store: Store, snapshot: Snapshot, asked: Asked) -> str:
     return path
 
 
-def _open_worktree(store: Store, owner: Snapshot, asked: Asked) -> str:
+def _open_worktree(store: Store, owner: Snapshot, asked: AskedPlace) -> str:
     from uwf_git.commands.worktree.make import (  # noqa: PLC0415 (few branches work apart)
         WorktreeGone,
         find_own_worktree,

@@ -148,10 +148,11 @@ def _add(environ: Mapping[str, str], worktree: Worktree) -> str:
     git = git_of(environ, worktree.repository)
     head = find_head_of(environ, worktree) or worktree.base
     # Half of one may be there, of a process that was killed: no agent has run in it.
-    git.run("worktree", "remove", "--force", "--force", worktree.path)
-    shutil.rmtree(worktree.path, ignore_errors=True)
+    if os.path.lexists(worktree.path):
+        git.run("worktree", "remove", "--force", "--force", worktree.path)
+        shutil.rmtree(worktree.path, ignore_errors=True)
     os.makedirs(os.path.dirname(worktree.path), exist_ok=True)
-    git.run_guarded("worktree", "add", "--force", "--detach", worktree.path, head)
+    git.run_guarded("worktree", "add", "--force", "--force", "--detach", worktree.path, head)
     return git_in(environ, worktree.path).ask("rev-parse", "--absolute-git-dir")
 
 

@@ -110,8 +110,8 @@ def _sweep(store: Store, environ: Mapping[str, str], worktree: Worktree) -> bool
         try:
             with lock_worktrees(store):
                 return _has_ended(store, thread) and _retire(store, environ, worktree)
-        except UwfError as error:
-            debug("W7TQ2N4C", "worktree stays", thread=thread, error=error.message)
+        except (UwfError, OSError) as error:
+            debug("W7TQ2N4C", "worktree stays", thread=thread, error=str(error))
             return False
         finally:
             if _has_ended(store, thread):
@@ -211,8 +211,10 @@ def _remove(environ: Mapping[str, str], worktree: Worktree) -> None:
         words = ("worktree", "remove", "--force", "--force", worktree.path)
         if git.run(*words).status and os.path.lexists(worktree.path):
             # A folder in which nobody may write, as some package managers leave them.
-            for folder, _, _ in os.walk(worktree.path):
-                os.chmod(folder, 0o700)
+            for folder, folders, _ in os.walk(worktree.path):
+                for path in (os.path.join(folder, name) for name in folders):
+                    if not os.path.islink(path):
+                        os.chmod(path, 0o700)
             shutil.rmtree(worktree.path)
             git.run(*words)
     shutil.rmtree(worktree.path, ignore_errors=True)

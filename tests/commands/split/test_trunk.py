@@ -1,0 +1,41 @@
+"""Of which thread one is a branch, and which of them works in a worktree of its own."""
+
+from commands.worktree.project import ITEMS, Git, begin_project, children, writer
+from commands.world import World
+
+from uwf_git.commands.split.trunk import (
+    find_isolation,
+    find_owner,
+    find_trunk,
+    name_work,
+    read_trunk,
+)
+from uwf_git.model.thread_id import ThreadId
+
+
+def test_branches_and_those_around_them(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun(ITEMS)
+    world.step(thread)
+    world.step(thread, writer())
+    outer = world.snapshot(children(world.snapshot(thread))[0])
+    world.step(outer.record.thread, writer())
+    inner = world.snapshot(children(outer)[0])
+    root = world.snapshot(thread)
+
+    assert [find_trunk(each) for each in (root, outer, inner)] == [
+        None,
+        thread,
+        outer.record.thread,
+    ]
+    assert [find_isolation(each) for each in (root, outer, inner)] == [None, "0", None]
+    owners = [find_owner(world.store, each) for each in (root, outer, inner)]
+    assert [each and each.record.thread for each in owners] == [None, *[outer.record.thread] * 2]
+    trunk = read_trunk(world.store, outer)
+    assert trunk is not None
+    assert trunk.record.thread == thread
+
+
+def test_the_ref_of_work_has_the_name_of_the_branch() -> None:
+    thread = ThreadId("01J00000000000000000000001")
+    assert name_work(thread) == f"refs/uwf/work/{thread}"
