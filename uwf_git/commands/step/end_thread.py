@@ -45,7 +45,7 @@ def end_thread(
     # A run that could not be recorded stays readable until gc finds it old.
     forget_recorded_runs(store, head.thread)
     forget_workdir(store, head.thread)
-    _remove_worktrees(store, caller, snapshot)
+    _remove_worktrees(store, caller, snapshot, is_kept=work is not None)
     forget_lock(store, head.thread)
     return build_thread_result(new.record, said=said, commit=commit)._replace(work=work)
 
@@ -65,7 +65,7 @@ def _keep_work(store: Store, caller: Caller, snapshot: Snapshot, *, is_killed: b
         return None
 
 
-def _remove_worktrees(store: Store, caller: Caller, snapshot: Snapshot) -> None:
+def _remove_worktrees(store: Store, caller: Caller, snapshot: Snapshot, *, is_kept: bool) -> None:
     """Remove the worktree of a branch that has ended, and those that waited for it to end."""
     if find_owner(store, snapshot) is None:
         return
@@ -73,4 +73,4 @@ def _remove_worktrees(store: Store, caller: Caller, snapshot: Snapshot) -> None:
 
     # The next sweep removes what cannot be removed now.
     with suppress(UwfError, OSError):
-        remove_ended(store, caller.environ, snapshot)
+        remove_ended(store, caller.environ, snapshot, is_kept=is_kept)

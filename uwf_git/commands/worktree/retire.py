@@ -63,10 +63,13 @@ def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> s
         return name_work(thread)
 
 
-def remove_ended(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> None:
+def remove_ended(
+    store: Store, environ: Mapping[str, str], snapshot: Snapshot, *, is_kept: bool
+) -> None:
     """Remove the worktree of the thread at *snapshot*, which has ended, and of those around it.
 
-    One in which another branch still works goes with that one.
+    One in which another branch still works goes with that one. *is_kept*: the work of the thread
+    itself was committed just now.
 
     Raises:
         ProgramFailed: git is missing, or failed; the next sweep tries again.
@@ -77,7 +80,7 @@ def remove_ended(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -
             worktree = find_own_worktree(store, at)
             if worktree is not None and not worktree.is_removed:
                 with lock_worktrees(store):
-                    _retire(store, environ, worktree)
+                    _retire(store, environ, worktree, is_kept=is_kept and at is snapshot)
         at = read_trunk(store, at)
 
 
@@ -118,12 +121,16 @@ def _sweep(store: Store, environ: Mapping[str, str], worktree: Worktree) -> bool
                 forget_lock(store, thread)
 
 
-def _retire(store: Store, environ: Mapping[str, str], worktree: Worktree) -> bool:
+def _retire(
+    store: Store, environ: Mapping[str, str], worktree: Worktree, *, is_kept: bool = False
+) -> bool:
     """Remove the worktree if nobody works in it; what was not yet committed is committed first."""
     found = find_worktree(store, worktree.parent, worktree.thread)
     if found is None or found.is_removed or _is_in_use(store, found):
         return False
-    commit = _commit(store, environ, found) if found.git_dir else None
+    commit = found.commit
+    if found.git_dir and not is_kept:
+        commit = _commit(store, environ, found)
     if commit is not None and os.path.isdir(found.path) and _holds_repository(environ, found):
         return False
     _remove(environ, found)
