@@ -301,3 +301,17 @@ def test_the_worktree_of_a_killed_branch_waits_for_the_branches_in_it(
 
     assert worktrees(world, git) == []
     assert work(git, world, outer, "late") == "late"
+
+
+def test_a_kill_of_the_thread_keeps_the_work_of_all_its_branches(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread, _ = split(world, ITEMS)
+    world.step(thread, writer())
+    world.step(thread, writer())
+    branches = children(world.snapshot(thread))
+    assert len(worktrees(world, git)) == 2
+
+    kill_thread(world.store, world.caller, thread, reason="enough")
+
+    assert worktrees(world, git) == []
+    assert [work(git, world, each, "one.new") for each in branches] == ["one", "one"]
