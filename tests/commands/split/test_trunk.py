@@ -3,13 +3,9 @@
 from commands.worktree.project import ITEMS, Git, begin_project, children, writer
 from commands.world import World
 
-from uwf_git.commands.split.trunk import (
-    find_isolation,
-    find_owner,
-    find_trunk,
-    name_work,
-    read_trunk,
-)
+from uwf_git.commands.split.ending import name_work
+from uwf_git.commands.split.family import find_trunk
+from uwf_git.commands.split.trunk import find_isolation, find_owner, read_trunk
 from uwf_git.model.thread_id import ThreadId
 
 

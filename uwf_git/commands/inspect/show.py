@@ -11,7 +11,7 @@ from uwf_git.commands.inspect.step_view import (
     view_error,
     view_step,
 )
-from uwf_git.commands.split.trunk import name_work
+from uwf_git.commands.split.ending import name_work
 from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.next_move import NextMove, find_next_move, find_steered
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees

@@ -1,27 +1,11 @@
-"""Of which thread one is a branch, and whether its branches work apart from each other."""
+"""Which branches work apart from the others of their thread, each in a worktree."""
 
+from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.split.plan import read_entry, read_flow
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
-
-_WORK = "refs/uwf/work/"
-
-
-def name_work(thread: ThreadId) -> str:
-    """Return the ref of the work of a branch that works apart, in the user's repository."""
-    return _WORK + thread
-
-
-def find_trunk(snapshot: Snapshot) -> ThreadId | None:
-    """Return the thread of which this one is a branch; None if it is none."""
-    parent = snapshot.record.parent_thread
-    # A thread that an agent began has a parent thread as well, and no place in it.
-    if parent is None or "parent" not in snapshot.get_start().payload:
-        return None
-    return parent
 
 
 def read_trunk(store: Store, snapshot: Snapshot) -> Snapshot | None:

@@ -187,7 +187,7 @@ def _step_branches(
     tip = read_active(store, thread)[1]
     if request.workdir is not None:
         # Its branches take it over, and so does it when they are joined.
-        choose_workdir(store, thread, caller.cwd, named=request.workdir)
+        choose_place(store, tip, _ask_place(caller, request))
 
     def step(thread: ThreadId) -> ThreadResult:
         return step_thread(store, caller, request._replace(thread=thread))

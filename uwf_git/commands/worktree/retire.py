@@ -9,7 +9,9 @@ import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from uwf_git.commands.split.trunk import find_isolation, find_trunk, name_work, read_trunk
+from uwf_git.commands.split.ending import name_work
+from uwf_git.commands.split.family import find_trunk
+from uwf_git.commands.split.trunk import find_isolation, read_trunk
 from uwf_git.commands.worktree.make import find_head_of, find_own_worktree, lock_worktrees
 from uwf_git.commands.worktree.record import (
     Worktree,
