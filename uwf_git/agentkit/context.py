@@ -15,6 +15,9 @@ from uwf_git.engine.turn_context import (
     parse_context,
 )
 from uwf_git.engine.turn_context import (
+    NodeView as Node,
+)
+from uwf_git.engine.turn_context import (
     RoleView as Role,
 )
 from uwf_git.engine.turn_context import (
@@ -27,6 +30,7 @@ __all__ = [
     "ExtractContext",
     "LastError",
     "ModeratorContext",
+    "Node",
     "Role",
     "Start",
     "Step",

@@ -58,7 +58,7 @@ THREAD = LazyGroup(
         ),
         "append": LazyCommand(
             "uwf_git.cli.thread.append:command",
-            "Add roles and transitions to one thread",
+            "Add roles and transitions, or nodes, to one thread",
         ),
         "fork": LazyCommand(
             "uwf_git.cli.thread.fork:command", "Fork a thread: start a new one at a step of another"
