@@ -1,10 +1,12 @@
 """Cancelling the work of another thread of Python."""
 
+import signal
 import threading
+from concurrent.futures import Future
 
 import pytest
 
-from uwf_git.agents.cancel import cancellable, check_cancelled
+from uwf_git.agents.cancel import cancellable, check_cancelled, wait_for_one
 
 
 def test_work_goes_on_until_it_is_cancelled() -> None:
@@ -44,3 +46,28 @@ def test_the_outer_cancel_counts_again_after_the_inner_one() -> None:
             check_cancelled()
         with pytest.raises(KeyboardInterrupt):
             check_cancelled()
+
+
+def test_a_wait_ends_with_what_is_done() -> None:
+    done: Future[int] = Future()
+    done.set_result(1)
+
+    assert wait_for_one([Future(), done]) == {done}
+    assert wait_for_one([]) == set()
+
+
+def test_ctrl_c_that_another_thread_of_python_receives_ends_a_wait() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    never: Future[None] = Future()
+
+    def receive() -> None:
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    other = threading.Timer(0.05, receive)
+    other.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            wait_for_one([never])
+    finally:
+        signal.signal(signal.SIGINT, before)
+        other.join()

@@ -1,10 +1,16 @@
 """Cancel the work of one thread of Python from another one: Ctrl-C reaches only the main thread."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 _OF_THREAD = threading.local()
+
+_WAKE_S = 0.5
 
 
 @contextmanager
@@ -23,3 +29,15 @@ def check_cancelled() -> None:
     cancelled = getattr(_OF_THREAD, "cancelled", None)
     if cancelled is not None and cancelled.is_set():
         raise KeyboardInterrupt
+
+
+def wait_for_one(futures: Collection["Future[Result]"]) -> set["Future[Result]"]:
+    """Return those of *futures* that are done, as soon as one is; Ctrl-C is noticed meanwhile.
+
+    The kernel may give the signal to another thread, and Python handles it in the main one only:
+    so that one wakes now and then.
+    """
+    while True:
+        done, _ = wait(futures, timeout=_WAKE_S, return_when=FIRST_COMPLETED)
+        if done or not futures:
+            return done

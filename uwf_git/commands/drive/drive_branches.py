@@ -6,10 +6,10 @@ comes next. Workers are threads of Python: what they wait for is agents.
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
-from uwf_git.agents.cancel import cancellable
+from uwf_git.agents.cancel import cancellable, wait_for_one
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.drive_thread import Drive, Driven, Watcher
 from uwf_git.commands.split.family import find_trunk
@@ -87,8 +87,7 @@ class BranchDriver:
                     self._settle(pool, root, trunk)
                 self._go_on_with(pool, root)
                 while self._pending:
-                    done, _ = wait(self._pending, return_when=FIRST_COMPLETED)
-                    for future in done:
+                    for future in wait_for_one(self._pending):
                         self._after(pool, root, self._pending.pop(future), future)
             except BaseException:
                 self._is_closing.set()

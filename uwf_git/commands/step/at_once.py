@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from uwf_git.agents.cancel import cancellable
+from uwf_git.agents.cancel import cancellable, wait_for_one
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -32,7 +32,7 @@ def run_at_once(
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
         futures = [pool.submit(run, item) for item in items]
         try:
-            return [future.result() for future in futures]
+            return [wait_for_one([future]).pop().result() for future in futures]
         except BaseException:
             cancelled.set()
             pool.shutdown(wait=True, cancel_futures=True)
