@@ -99,13 +99,14 @@ def test_one_that_git_named_stays_and_so_does_one_that_somebody_keeps(store: Sto
 
 def test_what_a_dead_writer_kept_is_let_go_and_what_git_keeps_is_not(store: Store) -> None:
     folder = Path(pack_folder(store))
-    if os.fork() == 0:
+    child = os.fork()
+    if child == 0:
         try:
             dead = KeepFile(str(folder / "pack-dead"), share=False)
             os.kill(os.getpid(), signal.SIGKILL if dead else signal.SIGTERM)
         finally:
             os._exit(1)
-    os.wait()
+    os.waitpid(child, 0)
     living = KeepFile(str(folder / "pack-living"), share=False)
     left(folder / "pack-git.keep", 1000 * HOUR_S)
     (folder / "pack-person.keep").write_text("keep this, please\n")
