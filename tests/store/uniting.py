@@ -39,6 +39,7 @@ _HARMLESS = (
     "Unable to create",
     "already running",
     "cannot be accessed",
+    "cannot open pack index",
     "cannot lock",
     "could not find pack",
     "no pack files to index",
