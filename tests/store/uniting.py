@@ -39,6 +39,7 @@ _HARMLESS = (
     "Unable to create",
     "already running",
     "cannot be accessed",
+    "cannot open index for",
     "cannot open pack index",
     "cannot lock",
     "could not find pack",
@@ -164,7 +165,8 @@ def run_together(
             os.kill(pids[number], signal.SIGKILL)
             os.waitpid(pids[number], 0)
             pids[number] = begin(works[number], path)
-    assert [file.read_text() for file in Path(path).glob("failed-*")] == []
+    failed = [file.read_text() for file in Path(path).glob("failed-*")]
+    assert failed == [], failed
 
 
 def check_whole(store: Store, git: Git) -> None:
