@@ -40,7 +40,7 @@ def _play(_context: object) -> PlayerResult:
 
 
 def main() -> None:
-    """Take steps until all that is kept is old enough, then watch one."""
+    """Take steps until all that is kept is old enough, then watch one that unites no packs."""
     global _is_watched  # noqa: PLW0603 (an audit hook cannot be removed)
     store = str(Path("store.git").absolute())
     runtime = TaskRuntime(store, create=True, players={"worker": _play, "other": _play})
@@ -53,9 +53,12 @@ def main() -> None:
     while time.monotonic() - began < 0.2 or steps % 2 == 0:
         task.step()
         steps += 1
-    _is_watched = True
-    task.step()
-    _is_watched = False
+    while not _events or any(path.endswith("/locks/unite") for _event, path in _events):
+        _events.clear()
+        _is_watched = True
+        task.step()
+        _is_watched = False
+        task.step()
     told = [(event, path.removeprefix(store)) for event, path in _events]
     sys.stdout.write(json.dumps(told))
 
