@@ -6,13 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from commands.flow_runs import assert_sound, branches
 from commands.world import World
 
 from uwf_git.commands.control.amend import AmendRequest, amend_thread
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.heads import ARCHIVE
 from uwf_git.store.threads.history import walk_history
 
 # An agent that writes that it ran, and takes a moment.
@@ -67,8 +67,7 @@ def _interfere(world: World, thread: ThreadId, *, kills: int) -> dict[str, int]:
     patches: dict[str, int] = {}
     planned = kills
     deadline = time.monotonic() + 300
-    archived = Path(world.store.path, "refs", "archive", thread)
-    while not archived.exists():
+    while world.store.refs.find(ARCHIVE + thread) is None:
         assert time.monotonic() < deadline, "it does not end"
         with _drive(world, thread) as drive:
             if kills:

@@ -294,7 +294,10 @@ def test_thread_that_has_failed_or_hit_a_limit_waits_for_no_answer(world: World)
 def test_thread_that_was_killed_and_put_back_by_hand_waits_for_no_answer(world: World) -> None:
     thread = waiting(world)
     kill_thread(world.store, world.caller, thread)
-    Path(world.store.path, ARCHIVE, thread).rename(Path(world.store.path, ACTIVE, thread))
+    tip = world.store.refs.find(ARCHIVE + thread)
+    assert tip is not None
+    world.store.refs.delete(ARCHIVE + thread, seen=tip)
+    world.store.refs.create(ACTIVE + thread, tip)
     world.reopen()
 
     with pytest.raises(WrongStatus, match="is killed, and waits for no answer"):

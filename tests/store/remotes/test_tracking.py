@@ -52,6 +52,8 @@ def test_tracking_refs_follow_the_remote(store: Store) -> None:
     then = SharedRefs({TWO: B}, {ONE: B}, {})
     update_tracking(store, REMOTE, seen=first, now=then)
     assert read_shared(store, REMOTE) == then
+    # Moved as one: a git that lists refs finds it in one of both places.
+    assert f"{REMOTE.tracking}archive/{ONE}" in Path(store.path, "packed-refs").read_text()
     assert read_shared(store) == SharedRefs({}, {}, {})
 
 

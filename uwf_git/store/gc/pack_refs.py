@@ -17,6 +17,7 @@ from uwf_git.store.disk.durable import read_if_there, remove_file, replace_file
 from uwf_git.store.disk.lockfile import PACKED_REFS, RefLocked, hold_ref_lock, markers
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.refs.packed_refs import (
+    PACKED_HEADER,
     PackedRefs,
     parse_packed_refs,
     read_header,
@@ -25,7 +26,6 @@ from uwf_git.store.refs.packed_refs import (
 from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.store import Store
 
-_HEADER = b"# pack-refs with: peeled fully-peeled sorted \n"
 _OID = re.compile(rb"[0-9a-f]{40}")
 
 # Refs of one work tree; git never packs them (gitrepository-layout, "refs").
@@ -154,7 +154,7 @@ def _merged(path: str, loose: Mapping[str, bytes], peeled: _Peeled) -> bytes:
         b"%s %s\n" % (oid, name) + (b"^%s\n" % target if target else b"")
         for name, (oid, target) in sorted(refs.items())
     )
-    return _HEADER + b"".join(lines)
+    return PACKED_HEADER + b"".join(lines)
 
 
 def _remove_loose(store: Store, name: str, oid: bytes) -> bool:

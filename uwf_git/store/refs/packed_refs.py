@@ -17,7 +17,8 @@ from uwf_git.store.disk.file_memory import FileMemory
 from uwf_git.store.disk.lockfile import PACKED_REFS
 from uwf_git.store.oid import Oid
 
-_HEADER = b"# pack-refs with:"
+PACKED_HEADER = b"# pack-refs with: peeled fully-peeled sorted \n"
+_ANY_HEADER = b"# pack-refs with:"
 _OID_LENGTH = 40
 _SHORTEST_LINE = _OID_LENGTH + len(" r\n")
 
@@ -151,9 +152,9 @@ class PackedRefs:
         if self._content[:1] == b"#":
             self._start = self._content.find(b"\n") + 1
             header = self._content[: self._start]
-            if not header.startswith(_HEADER):
+            if not header.startswith(_ANY_HEADER):
                 raise BadPackedRefs(path, f"has no header that git would write: {header[:60]!r}")
-            self._is_sorted = b"sorted" in header[len(_HEADER) : -1].split(b" ")
+            self._is_sorted = b"sorted" in header[len(_ANY_HEADER) : -1].split(b" ")
         self._end = len(self._content)
         if self._start < self._end:
             self._check_end(path)
@@ -176,6 +177,14 @@ class PackedRefs:
                 return self._content[at : at + _OID_LENGTH]
             end = self._content.find(wanted + b"\n", end + 1)
         return None
+
+    def add_row(self, name: str, oid: Oid) -> bytes:
+        """Return the content of the file with a row of *name*, which has none yet, at *oid*."""
+        row = oid.encode() + b" " + os.fsencode(name) + b"\n"
+        if not self._content:
+            return PACKED_HEADER + row
+        at = self._bisect(os.fsencode(name))[0] if self._is_sorted else self._end
+        return self._content[:at] + row + self._content[at:]
 
     def names(self, prefix: str) -> list[str]:
         """List the names below *prefix* (which ends in a slash), prefix left off, in file order.

@@ -125,18 +125,21 @@ class Refs:
     def move(self, name: str, *, seen: Oid, to_name: str, to: Oid) -> bool:
         """Create *to_name* at *to*, then delete *name*, which must be at *seen*; lock both.
 
+        *to_name* is created in packed-refs, which git reads after all loose refs: a git that lists
+        the refs meanwhile finds one of both, whatever their order, and drops nothing.
+
         Return False and change nothing if *name* is elsewhere or *to_name* exists. A crash in
         between leaves both refs.
         """
-        contents = {to_name: to.encode() + b"\n", name: b""}
-        with (
-            hold_ref_locks(self._git_dir, contents, durable=self._durable) as locks,
-            self._packed_locked(),
-        ):
+        names = {to_name: b"", name: b""}
+        with hold_ref_locks(self._git_dir, names, durable=False), self._packed_locked():
             if self.find(name) != seen or self.find(to_name) is not None:
                 return False
-            self._put(to_name, locks[0])
-            self._remove(name)
+            packed = PackedRefs(os.path.join(self._git_dir, PACKED_REFS))
+            content = packed.add_row(to_name, to)
+            is_packed = packed.find(name) is not None
+            self._replace_packed(remove_packed_row(content, name) if is_packed else content)
+            self._remove_loose(name)
         self._note_moved(to)
         return True
 
@@ -151,14 +154,11 @@ class Refs:
         """Remove *name*; the caller holds its lock and that of packed-refs."""
         # The packed row first: with only the loose file gone, an older packed value would show.
         if self._find_packed(name) is not None:
-            self._rewrite_packed_without(name)
-        remove_file(os.path.join(self._git_dir, name))
-        if self._durable:
-            self._sync_name(name)
+            self._replace_packed(remove_packed_row(read_packed_refs(self._git_dir), name))
+        self._remove_loose(name)
 
-    def _put(self, name: str, lock: str) -> None:
-        """Rename *lock* over the file of *name*."""
-        os.replace(lock, os.path.join(self._git_dir, name))
+    def _remove_loose(self, name: str) -> None:
+        remove_file(os.path.join(self._git_dir, name))
         if self._durable:
             self._sync_name(name)
 
@@ -167,7 +167,9 @@ class Refs:
         with hold_ref_lock(self._git_dir, name, content, durable=self._durable) as lock:
             if self.find(name) != seen:
                 return False
-            self._put(name, lock)
+            os.replace(lock, os.path.join(self._git_dir, name))
+            if self._durable:
+                self._sync_name(name)
         self._note_moved(to)
         return True
 
@@ -199,8 +201,8 @@ class Refs:
     def _open_packed(self) -> PackedRefs:
         return open_packed_refs(os.path.join(self._git_dir, PACKED_REFS))
 
-    def _rewrite_packed_without(self, name: str) -> None:
-        content = remove_packed_row(read_packed_refs(self._git_dir), name)
+    def _replace_packed(self, content: bytes) -> None:
+        """Replace packed-refs; the caller holds its lock."""
         replace_file(
             os.path.join(self._git_dir, PACKED_REFS),
             content,

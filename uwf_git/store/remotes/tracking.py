@@ -77,7 +77,10 @@ def update_tracking(store: Store, remote: Remote, *, seen: SharedRefs, now: Shar
     Raises:
         RefLocked: another process holds the lock of one.
     """
-    # Create before deleting: a thread that was archived is then in both places, never in none.
+    # A thread that was archived is never in none of both places.
+    for thread in (seen.threads.keys() - now.threads.keys()) & now.archive.keys():
+        place, to_place = (f"{remote.tracking}{kind}/{thread}" for kind in ("threads", "archive"))
+        store.refs.move(place, seen=seen.threads[thread], to_name=to_place, to=now.archive[thread])
     for kind, name, oid in now.rows():
         before = seen.find(kind, name)
         if before != oid:
