@@ -6,6 +6,7 @@ that it did: what was told once is there for ever.
 
 import os
 import random
+import resource
 import signal
 import subprocess
 import time
@@ -95,6 +96,9 @@ def unite(path: str) -> None:
 def read(path: str) -> None:
     """Read what was told, at random, by objects that stay open and by new ones."""
     chance = random.Random(os.getpid())
+    # dulwich's own store holds all packs open, and git's gc lets nobody unite them.
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     ours = DurableObjects(f"{path}/objects")
     with Repo(path) as theirs:
         while True:

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,7 @@ from store.conftest import Git
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.objects.pack_folder import PackFolder, open_pack_folder
 from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
-from uwf_git.store.store import Store
+from uwf_git.store.store import Store, create_store
 
 FAST = PackRights(durable=False)
 LONG_AGO_NS = 1_000_000_000
@@ -58,6 +60,73 @@ def test_pack_that_comes_within_a_tick_of_the_clock_is_noticed(tmp_path: Path) -
         write(tmp_path, obj)
         os.utime(tmp_path, ns=(tick, tick))
         assert has(folder, obj)
+
+
+def test_pack_that_was_united_while_the_names_were_read_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, new = some(2)
+    write(tmp_path, known)
+    os.utime(tmp_path, ns=(LONG_AGO_NS, LONG_AGO_NS))
+    folder = open_pack_folder(str(tmp_path))
+    names = os.listdir(tmp_path)
+    write(tmp_path, new)
+    # As after an hour: what the listing saw of the folder is no fresh change.
+    os.utime(tmp_path, ns=(HOUR_NS, HOUR_NS))
+
+    def read_too_early(path: str) -> list[str]:
+        """Miss the old name, which has gone, and the new one, which came behind the cursor."""
+        monkeypatch.undo()
+        os.utime(path)
+        return names
+
+    monkeypatch.setattr(os, "listdir", read_too_early)
+    assert has(folder, new)
+
+
+NEEDS_FEW_FILES = """
+import resource, sys
+from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.objects.size import find_size
+resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30))
+objects = DurableObjects(sys.argv[1])
+oids = [oid.encode() for oid in sys.stdin.read().split()]
+missing = b"1" * 40
+assert missing not in objects
+assert find_size(objects, missing) is None
+for oid in oids:
+    assert find_size(objects, oid).size_bytes == len(objects.get_raw(oid)[1])
+unpacked = list(objects.iter_unpacked_subset(oids))
+assert len(unpacked) == len(oids) == 50
+"""
+
+
+@pytest.mark.parametrize("is_alternate", [False, True])
+def test_many_packs_need_few_open_files(
+    tmp_path: Path, store: Store, *, is_alternate: bool
+) -> None:
+    """The limit is 256 on some systems; packs are many while git's gc runs for long."""
+    objects = some(50)
+    for obj in objects:
+        write(Path(store.path, "objects", "pack"), obj)
+    path = f"{store.path}/objects"
+    if is_alternate:
+        other = f"{create_store(str(tmp_path / 'other.git')).path}/objects"
+        Path(other, "info", "alternates").write_text(f"{path}\n")
+        path = other
+    subprocess.run(
+        [sys.executable, "-c", NEEDS_FEW_FILES, path],
+        input=" ".join(obj.id.decode() for obj in objects),
+        text=True,
+        check=True,
+    )
+
+
+def test_store_that_is_its_own_alternate_has_no_object_twice(store: Store) -> None:
+    path = f"{store.path}/objects"
+    Path(path, "info", "alternates").write_text(f"{path}\n")
+    with pytest.raises(KeyError):
+        DurableObjects(path)[ObjectID(b"1" * 40)]
 
 
 def test_folder_that_stays_as_it_is_is_not_listed_again(

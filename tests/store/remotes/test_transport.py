@@ -4,6 +4,8 @@ from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
 import pytest
+from dulwich.object_format import DEFAULT_OBJECT_FORMAT
+from dulwich.pack import Pack
 from store.story import Story
 
 from uwf_git.errors import Refused
@@ -130,7 +132,8 @@ def test_what_is_wanted_comes_and_what_is_had_stays_away(
     def fetch(haves: list[Oid]) -> int:
         with receive_objects(other) as incoming:
             fetch_pack(reached, lambda refs: FetchRequest([refs[REF]], haves), incoming)
-            count = sum(len(pack) for pack in incoming.objects.packs)
+            paths = incoming.objects.list_packs()
+            count = sum(len(Pack(each, object_format=DEFAULT_OBJECT_FORMAT)) for each in paths)
             list_new_objects(incoming.objects, story.head.commit, set())
             with ExitStack() as until_needed:
                 incoming.move_into_store(until_needed)

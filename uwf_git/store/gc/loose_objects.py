@@ -4,12 +4,9 @@ An object is removed only if a pack with it can be read, or no ref reaches it an
 """
 
 import os
-import zlib
 from collections.abc import Collection, Iterable
 
-from dulwich.errors import ApplyDeltaError, ChecksumMismatch
-from dulwich.objects import ObjectID, ShaFile
-from dulwich.pack import PackFileDisappeared
+from dulwich.objects import ObjectID
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.disk.durable import remove_file
@@ -21,20 +18,6 @@ _REST_DIGITS = 38
 
 # Roots that git follows too, and uwf does not read (gitrepository-layout).
 _OTHER_ROOTS = ("index", "logs", "worktrees", "shallow")
-
-# The errors of dulwich for packs that are cut short, overwritten or gone.
-_UNREADABLE = (
-    ApplyDeltaError,
-    ArithmeticError,
-    AssertionError,
-    ChecksumMismatch,
-    LookupError,
-    OSError,
-    PackFileDisappeared,
-    TypeError,
-    ValueError,
-    zlib.error,
-)
 
 
 def list_loose_objects(objects: str) -> list[ObjectID]:
@@ -59,7 +42,7 @@ def remove_packed_twice(objects: DurableObjects, oids: Iterable[ObjectID]) -> se
     """Remove those loose objects that can be read from a pack; return the others."""
     left = set()
     for oid in oids:
-        if _can_be_unpacked(objects, oid):
+        if objects.find_packed(oid) is not None:
             remove_file(loose_path(objects, oid))
         else:
             left.add(oid)
@@ -113,14 +96,3 @@ def _is_older(objects: DurableObjects, oid: ObjectID, before_s: float) -> bool:
         return os.stat(loose_path(objects, oid)).st_mtime < before_s
     except FileNotFoundError:
         return False
-
-
-def _can_be_unpacked(objects: DurableObjects, oid: ObjectID) -> bool:
-    for pack in objects.packs:
-        try:
-            if oid in pack:
-                kind, content = pack.get_raw(oid)
-                return ShaFile.from_raw_string(kind, content).id == oid
-        except _UNREADABLE:
-            continue
-    return False

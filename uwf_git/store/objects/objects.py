@@ -1,7 +1,7 @@
 """Loose and packed git objects on the disk, written so that a kill or power loss harms nothing.
 
 What one call writes is one small pack (pack_writer.py); loose objects are read, and no longer
-written. dulwich reads whatever is no ordinary loose file or pack: alternates, old formats, damage.
+written. dulwich reads whatever is no ordinary loose file or pack: old formats, damage.
 """
 
 import hashlib
@@ -11,10 +11,11 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from functools import cached_property
+from typing import NamedTuple, Protocol, TypeVar
 
 from dulwich.errors import ApplyDeltaError, ChecksumMismatch, FileFormatException
-from dulwich.object_store import DiskObjectStore
+from dulwich.object_store import BaseObjectStore, DiskObjectStore
 from dulwich.objects import (
     Blob,
     Commit,
@@ -26,10 +27,13 @@ from dulwich.objects import (
     Tree,
     sha_to_hex,
 )
+from dulwich.pack import Pack as DulwichPack
+from dulwich.pack import PackFileDisappeared, UnpackedObject
 
 from uwf_git.errors import GIVEN_BACK, StoreDamaged
 from uwf_git.store.objects.byte_cache import ByteCache
 from uwf_git.store.objects.keep_file import KeepFile
+from uwf_git.store.objects.pack_file import INDEX, Pack
 from uwf_git.store.objects.pack_folder import open_pack_folder
 from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
 from uwf_git.store.oid import Oid
@@ -50,6 +54,8 @@ _DAMAGE = (
     zlib.error,
 )
 
+_Answer = TypeVar("_Answer")
+
 _SMALL_BYTES = 16 * 1024
 # As they are stored; as Python objects they take some six times as much.
 _FOLDERS_BYTES = 1024 * 1024
@@ -58,6 +64,7 @@ _KINDS = {kind.type_name: kind.type_num for kind in (Commit, Tree, Blob, Tag)}
 _NAMES = {number: name for name, number in _KINDS.items()}
 
 _OID_BYTES = 20
+_DEEPEST = 5
 _UNREADABLE = "cannot be read"
 # git never overwrites an object's file, so a fetch alone leaves the broken one.
 BROKEN = (
@@ -130,8 +137,10 @@ class DurableObjects(DiskObjectStore):
         with suppress(BufferError):
             self.close()
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, depth: int = 0) -> None:
+        """Open the objects below *path*, which are *depth* alternates away from a store."""
         super().__init__(path)
+        self._depth = depth
         # A walk along a thread reads the same trees at every step. They are shared: never
         # modify one.
         self._folders: ByteCache[bytes, Tree] = ByteCache(_FOLDERS_BYTES, largest=_SMALL_BYTES)
@@ -177,8 +186,76 @@ class DurableObjects(DiskObjectStore):
         if self._is_packed:
             # The last object was packed; in a long thread the next thousands are as well.
             first, second = second, first
-        # An object that is damaged in one place may be whole in another; dulwich knows more places.
+        # An object that is damaged in one place may be whole in another.
         return first(oid) or second(oid) or self._get_anywhere(oid)
+
+    def find_packed(self, oid: ObjectID) -> tuple[int, bytes] | None:
+        """Return what `get_raw` does, from a pack as git writes it; None if no such pack has it."""
+        return self._packs.find(oid)
+
+    def ask_packs(self, oid: ObjectID, question: Callable[[Pack, int], _Answer]) -> _Answer | None:
+        """Return what *question* says of a pack as git writes it, and the offset of *oid* in it."""
+        return self._packs.ask(oid, question)
+
+    @cached_property
+    def others(self) -> "tuple[DurableObjects, ...]":
+        """The objects that objects/info/alternates names; as in git, five deep at most."""
+        if self._depth == _DEEPEST:
+            return ()
+        paths = self._read_alternate_paths()
+        return tuple(DurableObjects(path, depth=self._depth + 1) for path in paths)
+
+    @property
+    def alternates(self) -> list[BaseObjectStore]:
+        """What dulwich calls `others`."""
+        return [*self.others]
+
+    def _update_pack_cache(self) -> list[DulwichPack]:
+        """Let dulwich open only what it alone can read: it holds each index open."""
+        names = self._packs.names(unusual=True)
+        for gone in self._pack_cache.keys() - set(names):
+            self._pack_cache.pop(gone).close()
+        new = []
+        for name in names:
+            if name not in self._pack_cache:
+                # Suppressed: it is gone.
+                with suppress(KeyError):
+                    new.append(self._get_pack_by_name(name + INDEX))
+        return new
+
+    def iter_unpacked_subset(
+        self,
+        shas: Iterable[ObjectID | RawObjectID],
+        *,
+        include_comp: bool = False,
+        allow_missing: bool = False,
+        convert_ofs_delta: bool = True,
+    ) -> Iterator[UnpackedObject]:
+        """Yield what dulwich makes of packed entries, to reuse deltas in a push.
+
+        One pack is open at a time. What is missing is left out, whatever *allow_missing* says.
+        """
+        del allow_missing
+        todo = set(shas)
+        places = [self, *self.others]
+        for path in [path for place in places for path in place.list_packs()]:
+            with (
+                suppress(PackFileDisappeared),
+                DulwichPack(path, object_format=self.object_format) as pack,
+            ):
+                for unpacked in pack.iter_unpacked_subset(
+                    todo.copy(),
+                    include_comp=include_comp,
+                    allow_missing=True,
+                    convert_ofs_delta=convert_ofs_delta,
+                ):
+                    yield unpacked
+                    todo.discard(sha_to_hex(unpacked.sha()))
+
+    def list_packs(self) -> list[str]:
+        """List the paths of the packs that are here now, without ending."""
+        self._packs.renew()
+        return [os.path.join(os.fspath(self.pack_dir), name) for name in self._packs.names()]
 
     def get_midx(self) -> None:
         """Return no multi-pack index: each pack has its own, and looking for it costs a stat."""
@@ -206,7 +283,7 @@ class DurableObjects(DiskObjectStore):
         return _KINDS[name], content
 
     def _find_packed(self, oid: ObjectID) -> tuple[int, bytes] | None:
-        found = self._packs.find(oid)
+        found = self.find_packed(oid)
         self._is_packed = self._is_packed or found is not None
         return found
 
@@ -292,10 +369,10 @@ def _hex(name: ObjectID | RawObjectID) -> ObjectID:
     return sha_to_hex(RawObjectID(name)) if len(name) == _OID_BYTES else ObjectID(name)
 
 
-def disk_places(objects: ObjectStore) -> Iterator[DiskObjectStore]:
+def disk_places(objects: ObjectStore) -> Iterator[DurableObjects]:
     """Yield the object directories behind *objects*, in the order in which they are searched."""
     for place in getattr(objects, "places", (objects,)):
-        if isinstance(place, DiskObjectStore):
+        if isinstance(place, DurableObjects):
             yield place
 
 

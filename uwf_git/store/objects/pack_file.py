@@ -84,6 +84,8 @@ class Pack:
 
     def __init__(self, folder: str, name: str, held: Held) -> None:
         self.name = name
+        self.is_unusual = False
+        """Whether something of it could not be read."""
         self._path = os.path.join(folder, name)
         self._held = held
         self._number = next(_numbers)
@@ -92,6 +94,11 @@ class Pack:
         self._stamps: dict[str, Stamp] = {}
         self._fan_out: tuple[int, ...] = ()
         self._offsets_at = 0
+
+    @property
+    def path(self) -> str:
+        """The path of the pack itself."""
+        return pack_of(self._path)
 
     def hold(self, content: bytes, index: bytes) -> None:
         """Hold the content of the pack and its index, which were just written."""
@@ -129,10 +136,11 @@ class Pack:
         return kind, content
 
     def find_offset(self, name: bytes) -> int | None:
-        """Return where the object *name* is; None if it is not here, or beyond 2 GB.
+        """Return where the object *name* is; None if it is not here.
 
         Raises:
             FileNotFoundError: the pack is gone.
+            one of `UNUSUAL`: its index is damaged; or the object lies beyond 2 GB.
         """
         index = self._index or self._open_index()
         least, most = self._fan_out[name[0]], self._fan_out[name[0] + 1]
@@ -148,7 +156,9 @@ class Pack:
             return None
         at = self._offsets_at + number * _OFFSET_BYTES
         offset = int.from_bytes(index[at : at + _OFFSET_BYTES], "big")
-        return offset if offset < _FAR else None
+        if offset >= _FAR:
+            raise ValueError("an offset beyond 2 GB")
+        return offset
 
     def _open_index(self) -> bytes | mmap:
         index, self._stamps[self._path] = _read_or_map(self._path)

@@ -32,8 +32,8 @@ _MOST_FOLDERS = 4
 
 _NEVER = -1
 _MOST_LISTINGS = 100
-# The clock of a file system goes in ticks of at most 10 ms.
-_TICK_NS = 20_000_000
+# The clock of a file system goes in ticks of at most 10 ms; a machine that is shared may miss some.
+_TICK_NS = 100_000_000
 
 _Answer = TypeVar("_Answer")
 
@@ -67,8 +67,30 @@ class PackFolder:
 
     def __contains__(self, oid: bytes) -> bool:
         """Check whether the index of a pack has the object."""
+        return self.ask(oid, lambda _pack, _offset: True) is not None
+
+    def ask(self, oid: bytes, question: Callable[[Pack, int], _Answer | None]) -> _Answer | None:
+        """Return the first answer of a pack that has the object, asked with its offset.
+
+        A question that raises one of `UNUSUAL` has no answer.
+        """
         name = _binary(oid)
-        return name is not None and self._ask(lambda pack: pack.find_offset(name)) is not None
+        if name is None:
+            return None
+
+        def ask_one(pack: Pack) -> _Answer | None:
+            offset = pack.find_offset(name)
+            return None if offset is None else question(pack, offset)
+
+        return self._ask(ask_one)
+
+    def names(self, *, unusual: bool = False) -> list[str]:
+        """List the names of the packs without ending; or those that could not be read whole."""
+        return [
+            name.removesuffix(INDEX)
+            for name, pack in self._packs.items()
+            if pack.is_unusual or not unusual
+        ]
 
     def add(self, pack: str, content: bytes, index: bytes) -> None:
         """Hold a pack that was just written, of which *pack* is the path without its ending."""
@@ -121,7 +143,7 @@ class PackFolder:
                 # Removed since the packs were listed, and not opened before.
                 self._forget(pack)
             except UNUSUAL:
-                continue
+                pack.is_unusual = True
             else:
                 if found is not None:
                     self._last = pack
@@ -143,7 +165,7 @@ class PackFolder:
             if os.stat(self._path).st_mtime_ns == self._seen_ns:
                 return False
             # A pack that is united while the names are read may be missing under its old name and
-            # under its new one; so what has just changed is listed twice.
+            # under its new one; so what has just changed, or changes, is listed twice.
             if self._list() or (self._seen_ns == _NEVER and self._list()):
                 return True
         except FileNotFoundError:
@@ -154,6 +176,7 @@ class PackFolder:
         """List the packs; return whether there are others than before."""
         changed_ns, began_ns = os.stat(self._path).st_mtime_ns, time.time_ns()
         files = set(os.listdir(self._path))
+        is_settled = os.stat(self._path).st_mtime_ns == changed_ns
         names = {name for name in files if name.endswith(INDEX) and pack_of(name) in files}
         known = self._packs
         is_other = names != known.keys()
@@ -162,7 +185,7 @@ class PackFolder:
                 name: known.get(name) or Pack(self._path, name, self._held) for name in names
             }
             self._last = None
-        self._seen_ns = _seen(changed_ns, began_ns)
+        self._seen_ns = _seen(changed_ns, began_ns) if is_settled else _NEVER
         return is_other
 
 

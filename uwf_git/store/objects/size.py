@@ -8,18 +8,19 @@ Source: gitformat-pack(5), "Size encoding" and "Deltified representation".
 import os
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
-from dulwich.object_store import DiskObjectStore
 from dulwich.objects import ObjectID, RawObjectID, hex_to_sha
 from dulwich.pack import PackFileDisappeared
 
-from uwf_git.store.objects.objects import ObjectStore, disk_places
+from uwf_git.store.objects.objects import DurableObjects, ObjectStore, disk_places
 from uwf_git.store.objects.pack_file import (
     LONGEST_CHAIN,
     OFS_DELTA,
     OID_BYTES,
     REF_DELTA,
+    Pack,
     read_base_distance,
     read_entry_head,
     read_number,
@@ -30,7 +31,6 @@ _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 # A type, a size of 64 bits, the place of the base, and enough of the delta for its two numbers.
 _HEADER_BYTES = 512
 _LONGEST_HEADER = 64
-_MOST_LISTINGS = 100
 
 # What reading a file raises that is no pack, or is cut short.
 _UNREADABLE = (OSError, IndexError, ValueError, AssertionError, zlib.error)
@@ -52,15 +52,15 @@ def find_size(objects: ObjectStore, oid: ObjectID) -> ObjectSize | None:
     return next((size for size in sizes if size is not None), None)
 
 
-def _size_on_disk(place: DiskObjectStore, oid: ObjectID) -> ObjectSize | None:
-    found = _loose_size(place, oid) or _packed_size(place, oid)
-    for alternate in place.alternates:
-        if found is None and isinstance(alternate, DiskObjectStore):
+def _size_on_disk(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
+    found = _loose_size(place, oid) or place.ask_packs(oid, _size_in) or _unusual_size(place, oid)
+    for alternate in place.others:
+        if found is None:
             found = _size_on_disk(alternate, oid)
     return found
 
 
-def _loose_size(place: DiskObjectStore, oid: ObjectID) -> ObjectSize | None:
+def _loose_size(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
     name = oid.decode()
     try:
         with open(os.path.join(place.path, name[:2], name[2:]), "rb", buffering=0) as file:
@@ -74,21 +74,19 @@ def _loose_size(place: DiskObjectStore, oid: ObjectID) -> ObjectSize | None:
     return ObjectSize(kind.decode(errors="replace"), int(size))
 
 
-def _packed_size(place: DiskObjectStore, oid: ObjectID) -> ObjectSize | None:
-    for _listing in range(_MOST_LISTINGS):
-        is_gone = False
-        for pack in place.packs:
-            try:
-                offset = pack.index.object_offset(hex_to_sha(oid))
-                with open(pack.data.path, "rb", buffering=0) as file:
-                    return _measure(_Pack(file.fileno(), pack.index.object_offset), offset)
-            except (FileNotFoundError, PackFileDisappeared):
-                # It was united or repacked meanwhile: its objects are in another pack.
-                is_gone = True
-            except (KeyError, *_UNREADABLE):
-                continue
-        if not is_gone:
-            break
+def _size_in(pack: Pack, offset: int) -> ObjectSize | None:
+    with open(pack.path, "rb", buffering=0) as file:
+        return _measure(_Pack(file.fileno(), pack.find_offset), offset)
+
+
+def _unusual_size(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
+    """Return the size of an object in a pack that only dulwich reads."""
+    for pack in place.packs:
+        # Suppressed: it is not there, or not to be read.
+        with suppress(KeyError, PackFileDisappeared, *_UNREADABLE):
+            offset = pack.index.object_offset(hex_to_sha(oid))
+            with open(pack.data.path, "rb", buffering=0) as file:
+                return _measure(_Pack(file.fileno(), pack.index.object_offset), offset)
     return None
 
 
@@ -96,7 +94,7 @@ class _Pack(NamedTuple):
     """One open pack, and the search in its index."""
 
     descriptor: int
-    find_offset: Callable[[RawObjectID], int]
+    find_offset: Callable[[RawObjectID], int | None]
 
 
 def _measure(pack: _Pack, offset: int) -> ObjectSize | None:
@@ -111,8 +109,10 @@ def _measure(pack: _Pack, offset: int) -> ObjectSize | None:
             back, at = read_base_distance(entry, at)
             base = offset - back
         elif kind == REF_DELTA:
-            base = pack.find_offset(RawObjectID(entry[at : at + OID_BYTES]))
-            at += OID_BYTES
+            found = pack.find_offset(RawObjectID(entry[at : at + OID_BYTES]))
+            if found is None:
+                return None
+            base, at = found, at + OID_BYTES
         else:
             return None
         # Both the delta and its result are held in memory.

@@ -6,7 +6,6 @@ Source: git-receive-pack(1), "QUARANTINE ENVIRONMENT"; git(1), GIT_ALTERNATE_OBJ
 import os
 from collections.abc import Callable, Iterable, Mapping
 
-from dulwich.object_store import DiskObjectStore
 from dulwich.objects import ObjectID, ShaFile
 
 from uwf_git.errors import Refused
@@ -83,14 +82,13 @@ def mapped_bytes(objects: ObjectStore) -> int:
     return sum(map(_pack_bytes, disk_places(objects)))
 
 
-def _pack_bytes(place: DiskObjectStore) -> int:
+def _pack_bytes(place: DurableObjects) -> int:
     try:
         with os.scandir(place.pack_dir) as files:
             own = sum(file.stat().st_size for file in files)
     except FileNotFoundError:
         own = 0
-    others = (each for each in place.alternates if isinstance(each, DiskObjectStore))
-    return own + sum(map(_pack_bytes, others))
+    return own + sum(map(_pack_bytes, place.others))
 
 
 def split_alternates(text: str) -> list[str]:
