@@ -48,3 +48,9 @@ def loose_file(store: Store, oid: str | bytes) -> Path:
     """Return where the object *oid* lies, if it is loose."""
     name = oid if isinstance(oid, str) else oid.decode()
     return Path(store.path, "objects", name[:2], name[2:])
+
+
+def damage(path: Path, content: bytes) -> None:
+    """Write *content* over a file of git's, which nobody may write."""
+    path.chmod(0o644)
+    path.write_bytes(content)

@@ -6,18 +6,15 @@ import itertools
 import os
 import stat
 import subprocess
-import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
-from hypothesis import given
-from hypothesis import strategies as st
 from store.conftest import Git
 from store.killing import dies_at, in_child
-from store.loose import loose_file, write_loose
+from store.loose import damage
 from store.story import Story
 
 from uwf_git.store.git.config import set_config
@@ -343,64 +340,6 @@ def test_objects_of_an_alternate_are_read(
     git("clone", "--quiet", "--mirror", "--shared", store.path, "copy.git", cwd=tmp_path)
     copy = open_store(str(tmp_path / "copy.git"))
     assert copy.objects[ObjectID(head.commit.encode())].id == head.commit.encode()
-
-
-def damage(path: Path, content: bytes) -> None:
-    path.chmod(0o644)
-    path.write_bytes(content)
-
-
-def test_a_loose_object_with_any_byte_changed_is_damaged_or_the_same(store: Store) -> None:
-    """Some bytes of the zlib stream say nothing; every other change is noticed."""
-    made = blob(b"the content of a node, the content of a node")
-    write_loose(store, [made])
-    path = loose_file(store, made.id)
-    whole = path.read_bytes()
-    noticed = 0
-    for position, change in itertools.product(range(len(whole)), (1, 0x80, 0xFF)):
-        spoiled = bytearray(whole)
-        spoiled[position] ^= change
-        damage(path, bytes(spoiled))
-        told = what_reading_tells(store, made.id)
-        assert told == made or made.id.decode() in str(told)
-        noticed += told != made
-    assert noticed > len(whole) * 2
-
-
-def what_reading_tells(store: Store, oid: ObjectID) -> ShaFile | str:
-    try:
-        return store.objects[oid]
-    except DamagedObject as error:
-        return error.message
-
-
-def test_a_loose_object_cut_short_is_damaged(store: Store) -> None:
-    made = blob(os.urandom(100))
-    write_loose(store, [made])
-    whole = loose_file(store, made.id).read_bytes()
-    for length in range(len(whole)):
-        damage(loose_file(store, made.id), whole[:length])
-        # The last four bytes are a sum that zlib does not insist on having.
-        if length < len(whole) - 4:
-            with pytest.raises(
-                DamagedObject, match=f"{made.id.decode()} cannot be read: ."
-            ) as told:
-                store.objects[made.id]
-            assert told.value.__cause__ is not None
-            why = str(told.value.__cause__) or type(told.value.__cause__).__name__
-            assert " ".join(why.split())[:100] in told.value.message
-
-
-@given(content=st.binary(max_size=60), compressed=st.booleans())
-def test_whatever_is_in_a_loose_file_is_the_object_or_damage(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes, *, compressed: bool
-) -> None:
-    directory = tmp_path_factory.mktemp("objects")
-    path = directory / "ab" / ("c" * 38)
-    path.parent.mkdir()
-    path.write_bytes(zlib.compress(content) if compressed else content)
-    with pytest.raises(DamagedObject):
-        DurableObjects(str(directory))[ObjectID(b"ab" + b"c" * 38)]
 
 
 def test_a_pack_with_bytes_changed_is_damage(

@@ -4,7 +4,6 @@ What one call writes is one small pack (pack_writer.py); loose objects are read,
 written. dulwich reads whatever is no ordinary loose file or pack: old formats, damage.
 """
 
-import hashlib
 import os
 import struct
 import threading
@@ -23,7 +22,6 @@ from dulwich.objects import (
     ObjectID,
     RawObjectID,
     ShaFile,
-    Tag,
     Tree,
     sha_to_hex,
 )
@@ -33,7 +31,8 @@ from dulwich.pack import PackFileDisappeared, UnpackedObject
 from uwf_git.errors import GIVEN_BACK, StoreDamaged
 from uwf_git.store.objects.byte_cache import ByteCache
 from uwf_git.store.objects.keep_file import KeepFile
-from uwf_git.store.objects.pack_file import INDEX, Pack
+from uwf_git.store.objects.loose_file import read_loose_file, refuse_garbage
+from uwf_git.store.objects.pack_file import INDEX, Pack, name_object
 from uwf_git.store.objects.pack_folder import open_pack_folder
 from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
 from uwf_git.store.oid import Oid
@@ -60,9 +59,6 @@ _SMALL_BYTES = 16 * 1024
 # As they are stored; as Python objects they take some six times as much.
 _FOLDERS_BYTES = 1024 * 1024
 
-_KINDS = {kind.type_name: kind.type_num for kind in (Commit, Tree, Blob, Tag)}
-_NAMES = {number: name for name, number in _KINDS.items()}
-
 _OID_BYTES = 20
 _DEEPEST = 5
 _UNREADABLE = "cannot be read"
@@ -71,16 +67,6 @@ BROKEN = (
     "if objects/{}/{} is a file of the store, move it elsewhere, since git never overwrites it; "
     "then `git fetch --refetch REMOTE` gives the object back; of a broken pack, a new `uwf clone`"
 )
-_LONGEST_HEADER = 32
-_PIECE = 1024 * 1024
-
-
-def _digest(whole: bytes) -> bytes:
-    return hashlib.sha1(whole, usedforsecurity=False).hexdigest().encode()
-
-
-def _name(kind: int, content: bytes) -> bytes:
-    return _digest(b"%s %d\0%s" % (_NAMES.get(kind, b""), len(content), content))
 
 
 class DamagedObject(StoreDamaged):
@@ -261,26 +247,14 @@ class DurableObjects(DiskObjectStore):
         """Return no multi-pack index: each pack has its own, and looking for it costs a stat."""
 
     def _find_loose(self, oid: ObjectID) -> tuple[int, bytes] | None:
-        """Read a loose object; None if it is missing or damaged.
-
-        dulwich takes three times as long, and does not check the content against the name.
-        """
         try:
-            with open(self._get_shafile_path(oid), "rb", buffering=0) as file:
-                compressed = file.read()
-            most = self.loose_object_size_limit + _LONGEST_HEADER
-            stream = zlib.decompressobj()
-            whole = stream.decompress(compressed, most)
-        except (OSError, ValueError, zlib.error):
+            path = self._get_shafile_path(oid)
+        except ValueError:
+            # It is no id.
             return None
-        if not stream.eof or stream.unused_data:
-            return None
-        header, _end, content = whole.partition(b"\0")
-        name, _space, size = header.partition(b" ")
-        if name not in _KINDS or size != b"%d" % len(content) or _digest(whole) != oid:
-            return None
-        self._is_packed = False
-        return _KINDS[name], content
+        found = read_loose_file(path, oid, most_bytes=self.loose_object_size_limit)
+        self._is_packed = self._is_packed and found is None
+        return found
 
     def _find_packed(self, oid: ObjectID) -> tuple[int, bytes] | None:
         found = self.find_packed(oid)
@@ -289,26 +263,14 @@ class DurableObjects(DiskObjectStore):
 
     def _get_anywhere(self, oid: ObjectID) -> tuple[int, bytes]:
         try:
-            self._refuse_garbage(oid)
+            refuse_garbage(self._get_shafile_path(oid))
             kind, content = super().get_raw(oid)
-            actual = _name(kind, content)
+            actual = name_object(kind, content).hex().encode()
             if actual != oid:
                 raise ChecksumMismatch(oid, actual)
         except _DAMAGE as error:
             raise _damage(oid, error) from error
         return kind, content
-
-    def _refuse_garbage(self, oid: ObjectID) -> None:
-        """Raise ValueError if the loose file goes on behind its object, which dulwich overlooks."""
-        try:
-            with open(self._get_shafile_path(oid), "rb") as file:
-                stream = zlib.decompressobj()
-                while not stream.eof and (piece := stream.unconsumed_tail or file.read(_PIECE)):
-                    stream.decompress(piece, _PIECE)
-                if not stream.eof or stream.unused_data or file.read(1):
-                    raise ValueError("garbage at the end of the loose object")
-        except OSError:
-            return
 
     def add_object(self, obj: ShaFile) -> None:
         """Write one object."""
