@@ -82,3 +82,22 @@ def test_each_file_of_a_ref_is_read_whatever_folder_it_is_in(path: Path) -> None
     assert found.pop("refs/heads/x") == A
     assert sorted(found) == ["refs/heads/main", "refs/heads/pipe", "refs/uwf/remotes/o/threads/y"]
     assert all(isinstance(each, BadRefFile) for each in found.values())
+
+
+def test_ref_that_goes_while_refs_are_read_is_no_bad_ref(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        (path / "refs" / name).write_text(f"{A}\n")
+    found = check_loose_refs(str(path))
+    assert next(found) == ("refs/a", A)
+    (path / "refs" / "b").unlink()
+
+    def is_file(place: str) -> bool:
+        """Look, and let another process delete the ref."""
+        is_there = os.path.exists(place)
+        Path(place).unlink(missing_ok=True)
+        return is_there
+
+    monkeypatch.setattr(os.path, "isfile", is_file)
+    assert list(found) == []

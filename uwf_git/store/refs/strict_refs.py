@@ -63,8 +63,9 @@ def check_loose_refs(git_dir: str) -> Iterator[tuple[str, Oid | BadRefFile]]:
             if file.endswith(".lock"):
                 continue
             if not os.path.isfile(os.path.join(folder, file)):
-                # A pipe would never end; a link leads nowhere.
-                yield name, BadRefFile(name, "is no file", "move it out of the store")
+                if os.path.lexists(os.path.join(folder, file)):
+                    # A pipe would never end; a link leads nowhere.
+                    yield name, BadRefFile(name, "is no file", "move it out of the store")
                 continue
             try:
                 content = read_loose_content(os.path.join(git_dir, name))
