@@ -47,7 +47,9 @@ def index(
     path = place / "received.pack"
     path.write_bytes(content)
     with open(path, "r+b") as file:
-        IncomingPack(file, limits or PackLimits(), find_base).index(str(path.with_suffix(".idx")))
+        pack = IncomingPack(file, limits or PackLimits(), find_base)
+        checksum = pack.index(str(path.with_suffix(".idx")))
+    assert checksum == path.read_bytes()[-20:]
     return path
 
 

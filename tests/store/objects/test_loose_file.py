@@ -93,3 +93,12 @@ def test_whatever_is_in_a_loose_file_is_the_object_or_damage(
     path.write_bytes(zlib.compress(content) if compressed else content)
     with pytest.raises(DamagedObject):
         DurableObjects(str(directory))[ObjectID(b"ab" + b"c" * 38)]
+
+
+def test_object_whose_loose_file_is_empty_is_there_and_damaged(store: Store) -> None:
+    made = blob(b"content")
+    write_loose(store, [made])
+    damage(loose_file(store, made.id), b"")
+    assert made.id in store.objects
+    with pytest.raises(DamagedObject):
+        store.objects[made.id]

@@ -10,7 +10,9 @@ from store.conftest import Git
 from store.loose import write_loose
 
 from uwf_git.store.objects.objects import DamagedObject, DurableObjects
+from uwf_git.store.objects.pack_file import find_pack_problem
 from uwf_git.store.objects.pack_folder import PackFolder
+from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
 from uwf_git.store.store import Store
 
 BIG = bytes(random.Random(3).choices(b"abcdefgh \n", k=300_000))
@@ -224,3 +226,16 @@ def test_a_damaged_pack_does_not_hide_an_object_that_is_whole_elsewhere(
     # In place, as a failing disk would; the length stays, for it is mapped.
     path.write_bytes(whole[:12] + bytes(len(whole) - 12))
     assert [objects.get_raw(each.id)[1] for each in made] == [each.as_raw_string() for each in made]
+
+
+@pytest.mark.parametrize(("far", "is_sound"), [(0, True), (16, True), (17, False), (24, False)])
+def test_index_has_a_far_offset_for_each_object_but_the_first_at_most(
+    tmp_path: Path, far: int, *, is_sound: bool
+) -> None:
+    entries = [build_entry(Blob.from_string(b"%d" % number)) for number in range(3)]
+    pack = write_pack(str(tmp_path), entries, PackRights(durable=False), keep=False).path
+    index = Path(pack + ".idx")
+    whole = index.read_bytes()
+    index.unlink()
+    index.write_bytes(whole[:-40] + bytes(far) + whole[-40:])
+    assert (find_pack_problem(pack + ".pack") is None) == is_sound
