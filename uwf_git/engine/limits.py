@@ -4,6 +4,7 @@ A limit is compared with what was recorded, so every machine decides alike, and 
 a running step is not cut short by tokens or cost.
 """
 
+import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -47,7 +48,8 @@ def find_spent(present: ThreadState) -> Spent | None:
 
 def count_tokens(usage: Mapping[str, Any]) -> int:
     """Return how many tokens went in and out, as far as agents reported them."""
-    return int(_number(usage.get("inputTokens")) + _number(usage.get("outputTokens")))
+    count = _number(usage.get("inputTokens")) + _number(usage.get("outputTokens"))
+    return int(max(-sys.float_info.max, min(count, sys.float_info.max)))
 
 
 def find_cost(usage: Mapping[str, Any]) -> float | None:
