@@ -51,6 +51,8 @@ def test_a_report_shows_all_that_happened(world: World) -> None:
     assert set(seen.targets) <= set(seen.ids)
     assert made.count("<style>") == 1
     assert REPORT_SHEET in made
+    # Where the terminal cannot show more, texts are written as references, which a style has not.
+    assert REPORT_SHEET.isascii()
 
 
 def test_a_hostile_thread_does_nothing(world: World) -> None:

@@ -29,9 +29,10 @@ from uwf_git.web.report import render_report
 def command(session: Session, thread: str, output: str | None) -> None:
     """Write a report of a thread, one HTML file.
 
-    To keep or to send: the picture; every step with its answer, failed attempts, prompt, and what differs from the
-    role's visit before; time, tokens and cost; branches; the commits, who signed them, and the git
-    commands that check them. Keys are masked. The file has no script and loads nothing.
+    To keep or to send: the picture; every step with its answer, failed attempts, prompt, and what
+    differs from the role's visit before; time, tokens and cost; branches; the commits, who signed
+    them, and the git commands that check them. Keys are masked. The file has no script and loads
+    nothing.
     """
     report = view_report(session.open_store(), thread, session.environ)
     page = render_report(report)

@@ -5,6 +5,7 @@ the thread's present, so the same store gives the same document.
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -142,7 +143,7 @@ def add_up(entries: list[dict[str, Any]]) -> dict[str, Any]:
         "failedAttempts": attempts,
         "durationMs": duration_ms,
         "tokens": tokens,
-        "costUsd": sum(costs) if costs else None,
+        "costUsd": min(sum(costs), sys.float_info.max) if costs else None,
     }
 
 
