@@ -8,19 +8,31 @@ from hypothesis import strategies as st
 from web.allowed import HOSTILE_SIGNS, Parsed
 from web.stories import BUILT, MARKDOWN_ATTACK
 
-from uwf_git.web.markdown import render_markdown
+from uwf_git.web import markdown
+
+
+def render_markdown(text: str) -> str:
+    return markdown.render_markdown(text, top=4)
+
 
 MARKS = st.text(alphabet="ab<>&\"'`*_~#[]()!|:-+.1 \n\t\\/@\x1b\u202e", max_size=80)
 
 
 def test_markdown_is_rendered() -> None:
     made = render_markdown(BUILT)
-    assert "<h5>What was done</h5>" in made
+    assert "<h4>What was done</h4>" in made
     assert "<strong>in each filter</strong>" in made
     assert '<a href="https://www.rfc-editor.org/rfc/rfc4515" rel="noopener noreferrer' in made
     assert "<td>auth/ldap.py</td>" in made
     assert "<pre><code>def escape" in made
     assert "<ol>\n<li>The old filter is gone.</li>" in made
+
+
+def test_headings_begin_where_they_stand_and_skip_no_level() -> None:
+    made = markdown.render_markdown("## a\n\n#### b\n\n## c\n\nd\n=\n", top=3)
+    assert made == "<h4>a</h4>\n<h5>b</h5>\n<h4>c</h4>\n<h3>d</h3>\n"
+    deep = "".join(f"{'#' * level} {level}\n" for level in range(1, 7))
+    assert markdown.render_markdown(deep, top=4).count("<h6>") == 4
 
 
 def test_an_attack_stays_text() -> None:

@@ -54,7 +54,7 @@ def _render_step(entry: dict[str, Any]) -> str:
     return (
         f"<h3>{line(entry['title'])}{back}</h3>\n{facts(told)}"
         + (render_value(meta) if meta else "")
-        + render_excerpt(entry.get("content"), markdown=True)
+        + render_excerpt(entry.get("content"), top=4)
         + (f"<p>Note: </p>{render_excerpt(entry['note'])}" if entry.get("note") else "")
         + _render_compared(entry.get("compared"))
         + _render_aside(entry)

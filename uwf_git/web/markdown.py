@@ -22,7 +22,6 @@ _LONGEST_BYTES = 64 * 1024
 _MOST_CELLS = 2000
 _DEEPEST = 20
 _LOWEST_HEADING = 6
-_LOWERED_BY = 3
 _LINK = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
 _KEPT = {"a": ("href",), "ol": ("start",)}
 """The attributes that an element keeps."""
@@ -33,8 +32,11 @@ _MARK = re.compile(
 _ALIGNED = re.compile(r"^(?:[ \t]+\S|[{\[<])|\S(?:\t| {2,})\S", re.MULTILINE)
 
 
-def render_markdown(text: str) -> str:
-    """Return *text* as HTML; text without marks that stands in columns keeps its lines."""
+def render_markdown(text: str, *, top: int) -> str:
+    """Return *text* as HTML; text without marks that stands in columns keeps its lines.
+
+    Its headings begin at level *top*, and skip none.
+    """
     is_long = len(text.encode(errors="replace")) > _LONGEST_BYTES or text.count("|") > _MOST_CELLS
     if is_long or (_ALIGNED.search(text) and not _MARK.search(text)):
         return preformatted(text)
@@ -42,6 +44,7 @@ def render_markdown(text: str) -> str:
     tokens = parser.parse(visible_block(text))
     if any(token.level >= _DEEPEST - 1 for token in tokens):
         return preformatted(text)
+    _lower_headings(tokens, top)
     _clean(tokens)
     made: str = parser.renderer.render(tokens, parser.options, {})
     return made
@@ -63,11 +66,16 @@ def _is_link(address: str) -> bool:
     return _LINK.match(address.strip()) is not None
 
 
+def _lower_headings(tokens: "Sequence[Token]", top: int) -> None:
+    headings = [token for token in tokens if token.type in {"heading_open", "heading_close"}]
+    ranks = sorted({token.tag for token in headings})
+    for token in headings:
+        token.tag = f"h{min(top + ranks.index(token.tag), _LOWEST_HEADING)}"
+
+
 def _clean(tokens: "Sequence[Token]") -> None:
-    """Lower the headings, spell out what entities stood for, and drop attributes."""
+    """Spell out what entities stood for, and drop attributes."""
     for token in tokens:
-        if token.tag in {"h1", "h2", "h3", "h4", "h5", "h6"}:
-            token.tag = f"h{min(int(token.tag[1]) + _LOWERED_BY, _LOWEST_HEADING)}"
         token.content = visible_block(token.content)
         # The language of a fence is a class, and how a column is aligned a style.
         token.info = ""

@@ -33,16 +33,19 @@ def facts(told: Iterable[str]) -> str:
     return f'<ul class="facts">\n{items}</ul>\n' if items else ""
 
 
-def render_excerpt(excerpt: dict[str, Any] | None, *, markdown: bool = False) -> str:
-    """Return the text of an excerpt, and what git prints where it is cut."""
+def render_excerpt(excerpt: dict[str, Any] | None, *, top: int | None = None) -> str:
+    """Return the text of an excerpt, and what git prints where it is cut.
+
+    With *top* the text is Markdown whose headings begin at that level.
+    """
     if excerpt is None:
         return ""
     if "problem" in excerpt:
         return tell_problem(excerpt["problem"])
     text = excerpt["text"]
-    shown = render_markdown(text) if markdown else preformatted(text)
-    if markdown and shown:
-        shown = f'<div class="content">\n{shown}</div>\n'
+    shown = preformatted(text)
+    if top is not None:
+        shown = f'<div class="content">\n{render_markdown(text, top=top)}</div>\n'
     return f"{shown}{_tell_cut(excerpt)}" if text else ""
 
 

@@ -26,7 +26,7 @@ def render_report(report: ThreadReport) -> str:
     document = report.document
     sections = (
         ("now", "How it stands", _render_present(document)),
-        ("task", "Task", render_excerpt(document.get("prompt"), markdown=True)),
+        ("task", "Task", render_excerpt(document.get("prompt"), top=3)),
         ("picture", "Picture", _render_picture(report)),
         ("steps", "Steps", render_steps(document)),
         ("story", "Step by step", render_entries(document["entries"])),
@@ -138,7 +138,7 @@ def _tell_error(error: dict[str, Any]) -> str:
 def _render_question(question: dict[str, Any]) -> str:
     asked = [question.get(name) for name in ("description", "systemPrompt")]
     asked.append("\n".join(map(str, question.get("fields") or [])))
-    parts = "".join(render_markdown(each) for each in asked if isinstance(each, str))
+    parts = "".join(render_markdown(each, top=3) for each in asked if isinstance(each, str))
     return f"<p>for a person, who plays {line(str(question.get('role')))}</p>\n{parts}"
 
 
