@@ -22,7 +22,7 @@ _ELEMENTS = """() => [...document.querySelectorAll('*')].map(each => [
 _OPEN = "() => document.querySelectorAll('details').forEach(each => { each.open = true; })"
 # Wider than the window: only what scrolls by itself may be.
 _TOO_WIDE = """() => [...document.querySelectorAll('body *')].filter(each =>
-    each.getBoundingClientRect().right > innerWidth + 1 && !each.closest('.wide, .picture')
+    each.getBoundingClientRect().right > innerWidth + 1 && !each.closest('.wide')
     ).map(each => each.outerHTML.slice(0, 80))"""
 
 

@@ -33,6 +33,10 @@ MARKDOWN_ATTACK = f"""\
 |:-:|--:|
 | {ATTACK.replace("|", "")} | &#x202E;entity &lt;b&gt; |
 
+|{" wide |" * 40}
+|{"---|" * 40}
+|{" unbreakable_words_in_cells |" * 40}
+
 ``` js" onload="alert(5)
 {ATTACK}
 ```

@@ -12,6 +12,9 @@ from typing import Any
 from uwf_git.model.visible import one_line, visible_block, visible_line
 
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+WIDE = '<div class="wide" role="group" aria-label="{}" tabindex="0">'
+"""What scrolls by itself, with a name for who cannot see it."""
+
 _LONGEST_LINE = 300
 _MOST_ITEMS = 100
 
@@ -81,8 +84,7 @@ def table(
         for row in rows
     )
     return (
-        f'<div class="wide" role="region" aria-label="{name}" tabindex="0"><table>\n'
-        f"<thead><tr>{told}</tr></thead>\n"
+        f"{WIDE.format(name)}<table>\n<thead><tr>{told}</tr></thead>\n"
         f"<tbody>\n{body}</tbody>\n</table></div>\n"
     )
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from uwf_git.model.visible import visible_block
-from uwf_git.web.elements import preformatted
+from uwf_git.web.elements import WIDE, preformatted
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -57,6 +57,9 @@ def _make_parser() -> "MarkdownIt":
     options = {"html": False, "breaks": True, "maxNesting": _DEEPEST}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     parser.disable(["image", "reference"])
+    # One that is too wide is scrolled by itself.
+    parser.add_render_rule("table_open", lambda *_args: f"{WIDE.format('Table')}<table>\n")
+    parser.add_render_rule("table_close", lambda *_args: "</table></div>\n")
     # Source: "Security" in the documentation of markdown-it.
     setattr(parser, "validateLink", _is_link)  # noqa: B010 (for types it is a method)
     return parser

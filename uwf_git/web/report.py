@@ -13,7 +13,7 @@ from uwf_git.engine.picture.draw import lay_out, make_plan
 from uwf_git.engine.picture.svg import render_svg
 from uwf_git.model.time_text import render_time
 from uwf_git.web.check_section import render_check
-from uwf_git.web.elements import code, escape_line, fields, json_value, line
+from uwf_git.web.elements import WIDE, code, escape_line, fields, json_value, line
 from uwf_git.web.entries import render_entries
 from uwf_git.web.markdown import render_markdown
 from uwf_git.web.parts import badge, facts, render_command, render_excerpt, render_value
@@ -162,7 +162,7 @@ def _render_picture(report: ThreadReport) -> str:
         return ""
     drawing = lay_out(make_plan(report.picture))
     picture = render_svg(drawing, stands_alone=False)
-    return f'<div class="picture" role="region" aria-label="Picture" tabindex="0">{picture}</div>\n'
+    return f"{WIDE.format('Picture')}{picture}</div>\n"
 
 
 def _render_state(document: dict[str, Any]) -> str:

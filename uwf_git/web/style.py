@@ -68,7 +68,6 @@ th { color: var(--soft); font-weight: 600; white-space: nowrap; }
 .wide tr:last-child td { border-bottom: 0; }
 #steps td { white-space: nowrap; }
 #steps tr:last-child td { border-top: 2px solid var(--edge); }
-.picture { overflow-x: auto; }
 .step, .attempt, .event { margin: 1rem 0; }
 .step { padding: .8rem 1rem; border: 1px solid var(--edge); border-radius: 8px; }
 .attempt { padding: .3rem 1rem; border-left: 3px solid var(--bad); }
