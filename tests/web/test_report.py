@@ -44,6 +44,7 @@ def test_a_report_shows_all_that_happened(world: World) -> None:
         "after 1 failed attempt",
         "State changed by hand",
         "uwf verify --signatures 01J",
+        "json-cas get ",
         "unsigned",
     ):
         assert shown in seen.text

@@ -137,6 +137,9 @@ def _render_proof(entry: dict[str, Any]) -> str:
     if entry["event"] in {"step", "attempt"} and entry.get("prompt") is None:
         at = f"uwf thread context {entry['thread']} --at {entry['commit']} --prompt"
         commands["what the agent was given"] = code(at)
+    for what, name in (("its node", "node"), ("what its program reported", "trace")):
+        if entry.get(name):
+            commands[what] = code(f"json-cas get {entry[name]}")
     return folded(f"Commit {code(entry['commit'][:_ABBREVIATED])}", fields(commands))
 
 

@@ -168,6 +168,7 @@ class EntryReader:
             "durationMs": payload.get("durationMs"),
             "usage": mask_json(payload.get("usage", {}), mask),
             "prompt": excerpt_node(snapshot, payload.get("prompt"), mask),
+            "trace": find_reference(payload.get("trace")),
             "log": excerpt_node(snapshot, payload.get("stderr"), mask),
             **{name: mask_json(payload[name], mask) for name in _COPIED if name in payload},
         }
