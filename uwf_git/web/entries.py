@@ -72,12 +72,12 @@ def _tell_work(entry: dict[str, Any]) -> list[str]:
         render_ms(entry.get("durationMs")),
         f"{tokens} tokens" if tokens else "",
         f"{cost} USD" if cost else "",
-        f"session {line(str(entry['session']))}" if entry.get("session") else "",
+        *(f"{name} {line(str(entry[name]))}" for name in ("session", "rung") if entry.get(name)),
     ]
 
 
 def _shorten(command: str) -> str:
-    """Return the beginning of a command; the head of the report has all of it."""
+    """Return the beginning of a command; its commit has all of it."""
     first = command.split("\n", 1)[0][:_LONGEST_COMMAND]
     return first if first == command else f"{first}…"
 

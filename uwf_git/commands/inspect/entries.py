@@ -85,8 +85,10 @@ class EntryReader:
             entry = self._view(snapshot, visits)
             event, oid = snapshot.record.event, snapshot.commit.oid
             failed += event == "attempt"
+            if event in STEPS:
+                entry["failedAttempts"] = failed
             if event in STEPS or event == "poke":
-                entry["failedAttempts"], failed = failed, 0
+                failed = 0
             if oid in taken_back:
                 entry["takenBack"] = True
             if event == "split":
@@ -162,11 +164,13 @@ class EntryReader:
     ) -> dict[str, Any]:
         """Return what a step and an attempt have both: who worked, how long, and for what."""
         mask = self._mask
+        usage = mask_json(payload.get("usage", {}), mask)
         return {
             "agent": mask(get_command(snapshot, payload.get("agent"))),
             "startedAt": payload.get("startedAt", recorded_ms),
             "durationMs": payload.get("durationMs"),
-            "usage": mask_json(payload.get("usage", {}), mask),
+            # One that is nested deep is a text.
+            "usage": usage if isinstance(usage, dict) else {"usage": usage},
             "prompt": excerpt_node(snapshot, payload.get("prompt"), mask),
             "trace": find_reference(payload.get("trace")),
             "log": excerpt_node(snapshot, payload.get("stderr"), mask),
