@@ -48,6 +48,7 @@ WIDE_DOORS = {
 NARROW_DOORS = (
     "cbor2",
     "jsonschema",
+    "markdown_it",
     "ulid",
     "urllib3",
     "wcwidth",

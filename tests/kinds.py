@@ -117,6 +117,7 @@ FILES = {
         "cli/thread/*",
         "cli/workflow/*",
         "commands/*",
+        "web/test_report.py",
     ),
     "hygiene": ("test_hygiene.py",),
     "realcli": ("realcli/*",),

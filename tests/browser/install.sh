@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Get what the tests of pictures need besides `.[test]`: Playwright for the Python that is named (by
-# default .venv/bin/python); as root on Debian, chromium and Graphviz; with npm, Mermaid.
+# Get what the tests of pictures and reports need besides `.[test]`: Playwright for the Python that is
+# named (by default .venv/bin/python); as root on Debian, chromium and Graphviz; with npm, Mermaid.
 #
 #   tests/browser/install.sh .venv/bin/python
 #

@@ -23,7 +23,8 @@ from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
 from uwf_git.commands.workflow.put import PutWorkflow, put_workflow
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.store import Store, open_store
+from uwf_git.store.git.config import set_config
+from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 DEMO = """\
@@ -146,6 +147,17 @@ class World:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
+
+
+def make_world(at: Path, clock: Callable[[], int], ids: Callable[[], ThreadId]) -> World:
+    """Return an empty store in the folder *at*, and a caller in a directory beside it."""
+    store = create_store(str(at / "store.git"))
+    # No test loses power, so fsync would only cost time.
+    set_config(os.path.join(store.path, "config"), "uwf.fsync", "false")
+    place = at / "place"
+    place.mkdir()
+    caller = Caller(clock, dict(os.environ), str(place))
+    return World(place, open_store(store.path, environ=os.environ), caller, ids)
 
 
 def read_thread(store: Store, text: str, *, last: int | None = None) -> str:

@@ -28,6 +28,12 @@ def test_key_is_masked_anywhere(key: str) -> None:
     assert mask_keys_in({key: [key, 1, None]}) == {"[masked]": ["[masked]", 1, None]}
 
 
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key[:12])
+@pytest.mark.parametrize("before", ["\x1b[31m", "\x1b[m", "\x1b[01;31m\x1b[K"])
+def test_key_in_colour_is_masked(key: str, before: str) -> None:
+    assert mask_keys(f"it said {before}{key}\x1b[0m") == f"it said {before}[masked]\x1b[0m"
+
+
 def test_private_key_that_is_cut_short_is_masked_to_its_end() -> None:
     assert mask_keys("x -----BEGIN PRIVATE KEY-----\nMIIE\nxyz") == "x [masked]"
 
@@ -36,6 +42,7 @@ def test_private_key_that_is_cut_short_is_masked_to_its_end() -> None:
     ("text", "masked"),
     [
         ("Authorization: Bearer abcdefgh12345678", "Authorization: Bearer [masked]"),
+        ("\x1b[1mOPENAI_API_KEY=hunter2hunter2", "\x1b[1mOPENAI_API_KEY=[masked]"),
         ("OPENAI_API_KEY=hunter2hunter2 uwf", "OPENAI_API_KEY=[masked] uwf"),
         ("https://me:hunter2@example.com/x", "https://me:[masked]@example.com/x"),
     ],

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.engine.limits import count_tokens, find_spent, find_time_left_s
+from uwf_git.engine.limits import count_tokens, find_cost, find_spent, find_time_left_s
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import ThreadState
 
@@ -59,3 +59,17 @@ def test_time_that_is_left_is_never_negative_and_never_longer_than_a_year() -> N
     assert find_time_left_s(limited(maxExecutionTime=62_000)) == 0.5
     assert find_time_left_s(limited(maxExecutionTime=1)) == 0
     assert find_time_left_s(limited(maxExecutionTime=10**300)) == 365 * 24 * 3600
+
+
+def test_no_number_is_too_large_to_be_counted() -> None:
+    for sign in (1, -1):
+        usage = {"inputTokens": sign * 1.7e308, "outputTokens": sign * 1.7e308}
+        assert sign * count_tokens(usage) > 1e308
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost"),
+    [({"costUsd": 0.5}, 0.5), ({}, None), ({"costUsd": "1"}, None), ({"costUsd": True}, None)],
+)
+def test_a_cost_is_a_number_or_none(usage: dict[str, Any], cost: float | None) -> None:
+    assert find_cost(usage) == cost

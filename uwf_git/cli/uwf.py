@@ -29,6 +29,9 @@ THREAD = LazyGroup(
         ),
         "list": LazyCommand("uwf_git.cli.thread.list:command", "List the threads"),
         "read": LazyCommand("uwf_git.cli.thread.read:command", "Print a thread as readable text"),
+        "report": LazyCommand(
+            "uwf_git.cli.thread.report:command", "Write a report of a thread, one HTML file"
+        ),
         "logs": LazyCommand(
             "uwf_git.cli.thread.logs:command", "Show what was logged while a thread was at work"
         ),

@@ -10,29 +10,35 @@ from typing import Any
 
 from uwf_git.engine.masking import MASK, change_texts
 
+# A word begins here, also behind a colour or an erased line (`grep --color`).
+_EDGE = r"(?:\b|(?<=[\d\[][mK]))"
+
 _KEY = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+    rf"|{_EDGE}(?:"
     # OpenAI, Anthropic, OpenRouter, DeepSeek; Stripe; Groq, xAI, Replicate, Perplexity.
-    r"|\bsk-(?=[\w-]*[0-9])[\w-]{16,}"
-    r"|\b[sr]k_(?:live|test)_\w{16,}"
-    r"|\b(?:gsk_|xai-|r8_|pplx-)\w{20,}"
+    r"sk-(?=[\w-]*[0-9])[\w-]{16,}"
+    r"|[sr]k_(?:live|test)_\w{16,}"
+    r"|(?:gsk_|xai-|r8_|pplx-)\w{20,}"
     # GitHub, GitLab, Slack, npm, PyPI, Hugging Face.
-    r"|\b(?:gh[opsur]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,})"
-    r"|\bxox[abeoprs]-[\w-]{10,}"
-    r"|\b(?:npm_\w{30,}|pypi-[\w-]{30,}|hf_\w{30,})"
+    r"|(?:gh[opsur]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,})"
+    r"|xox[abeoprs]-[\w-]{10,}"
+    r"|(?:npm_\w{30,}|pypi-[\w-]{30,}|hf_\w{30,})"
     # Amazon, Google.
-    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
-    r"|\bAIza[\w-]{35}"
+    r"|(?:AKIA|ASIA)[0-9A-Z]{16}\b"
+    r"|AIza[\w-]{35}"
     # A JSON web token: two objects and a signature in base64url.
-    r"|\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}",
+    r"|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"
+    r")",
     re.DOTALL,
 )
 
 # Only a part of these is the key; the rest names its owner.
 _AFTER = re.compile(
-    r"(?P<keep>\bBearer[ ]+)[\w.~+/-]{16,}=*"
-    r"|(?P<name>\b[A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD)=)[^\s'\"]{8,}"
-    r"|(?P<user>\w://[^\s/:@]*:)[^\s/@]+(?=@)"
+    rf"{_EDGE}(?:"
+    r"(?P<keep>Bearer[ ]+)[\w.~+/-]{16,}=*"
+    r"|(?P<name>[A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD)=)[^\s'\"]{8,}"
+    r")|(?P<user>\w://[^\s/:@]*:)[^\s/@]+(?=@)"
 )
 
 # Each shape has one of these; most texts of an event have none.

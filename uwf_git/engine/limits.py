@@ -4,6 +4,7 @@ A limit is compared with what was recorded, so every machine decides alike, and 
 a running step is not cut short by tokens or cost.
 """
 
+import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ def find_spent(present: ThreadState) -> Spent | None:
             "{used_s:.1f} s of {limit_s:.1f} s of execution time are used",
         ),
         "maxTokens": (count_tokens(usage), "{used} of {limit} tokens are used"),
-        "maxCost": (_number(usage.get("costUsd")), "${used:.4f} of ${limit:.4f} are spent"),
+        "maxCost": (find_cost(usage) or 0, "${used:.4f} of ${limit:.4f} are spent"),
     }
     for name, (amount, words) in used.items():
         limit = limits.get(name)
@@ -47,7 +48,14 @@ def find_spent(present: ThreadState) -> Spent | None:
 
 def count_tokens(usage: Mapping[str, Any]) -> int:
     """Return how many tokens went in and out, as far as agents reported them."""
-    return int(_number(usage.get("inputTokens")) + _number(usage.get("outputTokens")))
+    count = _number(usage.get("inputTokens")) + _number(usage.get("outputTokens"))
+    return int(max(-sys.float_info.max, min(count, sys.float_info.max)))
+
+
+def find_cost(usage: Mapping[str, Any]) -> float | None:
+    """Return the cost in US dollars; None if no agent reported one."""
+    cost = usage.get("costUsd")
+    return None if isinstance(cost, bool) or not isinstance(cost, int | float) else cost
 
 
 def find_time_left_s(present: ThreadState) -> float | None:

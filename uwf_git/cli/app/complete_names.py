@@ -26,7 +26,20 @@ _STATUSES = {
     "rm": _ENDED,
 }
 _LOOKING = frozenset(
-    {"context", "diff", "events", "fork", "graph", "logs", "push", "read", "show", "verify", "wait"}
+    {
+        "context",
+        "diff",
+        "events",
+        "fork",
+        "graph",
+        "logs",
+        "push",
+        "read",
+        "report",
+        "show",
+        "verify",
+        "wait",
+    }
 )
 
 

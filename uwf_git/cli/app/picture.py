@@ -15,10 +15,10 @@ from uwf_git.errors import Refused
 from uwf_git.store.disk.durable import replace_file
 
 
-class PictureUnwritten(Refused):
-    """The file for a picture cannot be written; what it held before is unchanged."""
+class OutputUnwritten(Refused):
+    """The file of `-o` cannot be written; what it held before is unchanged."""
 
-    code = "picture-unwritten"
+    code = "output-unwritten"
 
     def __init__(self, path: str, error: OSError) -> None:
         super().__init__(
@@ -51,10 +51,10 @@ def print_picture(session: Session, subject: Subject, form: str, output: str | N
     """Print the picture of *subject*, or write it to the file *output*; `-` is standard output.
 
     Raises:
-        PictureUnwritten: the file cannot be written.
+        OutputUnwritten: the file cannot be written.
     """
     if output is not None and output != "-":
-        _write(os.path.join(session.cwd, output), draw(subject, form).encode())
+        write_file(os.path.join(session.cwd, output), draw(subject, form).encode())
         return
     picture = draw(subject, form, width=session.text_width() or DEFAULT_WIDTH)
     if form == "svg" and not stdout_is_utf8():
@@ -62,7 +62,12 @@ def print_picture(session: Session, subject: Subject, form: str, output: str | N
     write_stdout(picture)
 
 
-def _write(path: str, content: bytes) -> None:
+def write_file(path: str, content: bytes) -> None:
+    """Write *content* to *path*, whole or not at all.
+
+    Raises:
+        OutputUnwritten: it cannot be written.
+    """
     try:
         if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
             # A pipe or a device cannot be replaced, and a folder is an error.
@@ -74,4 +79,4 @@ def _write(path: str, content: bytes) -> None:
         os.stat(os.path.dirname(real))
         replace_file(real, content)
     except OSError as error:
-        raise PictureUnwritten(path, error) from error
+        raise OutputUnwritten(path, error) from error

@@ -156,7 +156,7 @@ def _branch_entries(reader: _Reader, split: Snapshot, around: str) -> Iterator[T
 
 def _entries(reader: _Reader, story: list[Snapshot]) -> Iterator[ThreadEntry]:
     """Yield the entries of *story* (newest first), oldest first; *story* is emptied."""
-    taken_back = set(_taken_back(story))
+    taken_back = set(find_taken_back(story))
     while story:
         snapshot = story.pop()
         entry = _entry(reader, snapshot)
@@ -166,7 +166,7 @@ def _entries(reader: _Reader, story: list[Snapshot]) -> Iterator[ThreadEntry]:
             yield from _branch_entries(reader, snapshot, reader.around)
 
 
-def _taken_back(story: list[Snapshot]) -> Iterator[Oid]:
+def find_taken_back(story: list[Snapshot]) -> Iterator[Oid]:
     """Yield the commits of the steps that a later poke took back; *story* is newest first."""
     pokes = 0
     for snapshot in story:
@@ -183,7 +183,7 @@ def _entry(reader: _Reader, snapshot: Snapshot) -> ThreadEntry:
         return _step(reader, snapshot)
     if event == "attempt":
         return _attempt(snapshot, reader.tip)
-    facts = (render_time(snapshot.commit.time_s * _MS), _author(snapshot))
+    facts = (render_time(snapshot.commit.time_s * _MS), inline_text(read_author(snapshot)))
     if event in CONTROL_EVENTS:
         return describe_control(snapshot, reader.tip, reader.commands, facts=facts)
     said = snapshot.subject.partition(": ")[2]
@@ -211,7 +211,7 @@ def _step(reader: _Reader, snapshot: Snapshot) -> ThreadEntry:
         facts=(
             inline_text(agent_name(reader.commands.get(payload["agent"]))),
             # Only the commit names the person, and holds their note.
-            _author(snapshot) if snapshot.record.event == "answer" else "",
+            inline_text(read_author(snapshot)) if snapshot.record.event == "answer" else "",
             render_time(step.timestamp),
             _duration(payload),
             _after_attempts(count_failed_attempts(reader.store, snapshot)),
@@ -225,13 +225,17 @@ def _step(reader: _Reader, snapshot: Snapshot) -> ThreadEntry:
 def _join(snapshot: Snapshot, step: Node, content: str) -> ThreadEntry:
     """Describe a join: its branches have told the rest, but for the result of a whole workflow."""
     meta = step.payload["meta"]
-    is_of_branches = isinstance(meta, dict) and set(meta) == {"branches"}
     return ThreadEntry(
         title=f"{snapshot.record.depth}. {snapshot.subject.partition(': ')[2]}",
         facts=(render_time(step.timestamp), f"`{step.hash}`"),
-        meta=None if is_of_branches else meta,
+        meta=None if joins_only(meta) else meta,
         text=content,
     )
+
+
+def joins_only(meta: Any) -> bool:
+    """Check that the *meta* of a join only counts branches: it is no result of a workflow."""
+    return isinstance(meta, dict) and set(meta) == {"branches"}
 
 
 def _attempt(snapshot: Snapshot, tip: Snapshot) -> ThreadEntry:
@@ -252,7 +256,7 @@ def _attempt(snapshot: Snapshot, tip: Snapshot) -> ThreadEntry:
 
 def _content(content: str, meta: Any) -> str:
     """Return an agent's content; fence it unless it is prose, so that it keeps its lines."""
-    if not content.strip() or _is_only(meta, content):
+    if not content.strip() or repeats_meta(meta, content):
         return ""
     lines = content.split("\n")
     is_prose = content.lstrip().startswith(("#", "- ", "* ", "```", ">")) or all(
@@ -261,8 +265,8 @@ def _content(content: str, meta: Any) -> str:
     return content if is_prose and not content.lstrip().startswith("{") else fence_text(content)
 
 
-def _is_only(meta: Any, content: str) -> bool:
-    """Check that *content* repeats *meta* and says no more."""
+def repeats_meta(meta: Any, content: str) -> bool:
+    """Check that the *content* of a step repeats its *meta* and says no more."""
     if not content.lstrip().startswith("{"):
         return False
     try:
@@ -272,9 +276,10 @@ def _is_only(meta: Any, content: str) -> bool:
     return said in (meta, {"meta": meta})
 
 
-def _author(snapshot: Snapshot) -> str:
+def read_author(snapshot: Snapshot) -> str:
+    """Return the name of who made the commit; "" if that is unknown."""
     name = snapshot.commit.author.decode(errors="replace").partition(" <")[0]
-    return "" if name == "unknown" else inline_text(name)
+    return "" if name == "unknown" else name
 
 
 def _after_attempts(count: int) -> str:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from uwf_git.commands.split.remake import is_derived
 from uwf_git.commands.verify.finding import Finding
-from uwf_git.errors import StoreDamaged
+from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.objects.commit import CommitView, read_commit, read_raw_commit
 from uwf_git.store.objects.message import parse_trailers, subject_of
@@ -17,6 +17,7 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.preserved import KEPT
+from uwf_git.store.threads.snapshot import Snapshot
 
 _FORGED = {"bad", "revoked"}
 
@@ -74,12 +75,6 @@ def verify_signatures(
                 if commit.oid in seen:
                     break
                 seen.add(commit.oid)
-                verdict = checker.check(
-                    read_raw_commit(store.objects, commit.oid), time_s=commit.time_s
-                )
-                follows = record is not None and is_derived(record, commit)
-                if follows and verdict.status == "unsigned":
-                    verdict = Verdict("derived")
                 yield SignedCommit(
                     ref,
                     commit.oid,
@@ -88,8 +83,38 @@ def verify_signatures(
                     depth=None if record is None else record.depth,
                     role=None if record is None else record.role,
                     said=subject_of(commit.message),
-                    verdict=verdict,
+                    verdict=_check(store, checker, commit, record),
                 )
+
+
+class SignatureReader:
+    """Reads the signatures of single commits, for views; where they cannot be checked, it says so.
+
+    ``problem`` is why they are not checked; None if they are.
+    """
+
+    def __init__(self, store: Store, environ: Mapping[str, str]) -> None:
+        self._store = store
+        self._checker = SignatureChecker(store, environ)
+        self.problem: str | None = None
+
+    def read(self, snapshot: Snapshot) -> dict[str, Any]:
+        """Return the verdict on the signature of a commit as a document."""
+        if self.problem is None:
+            try:
+                verdict = _check(self._store, self._checker, snapshot.commit, snapshot.record)
+                return {name: each for name, each in verdict._asdict().items() if each is not None}
+            except UwfError as error:
+                self.problem = error.message
+        return {"status": "unchecked"}
+
+
+def _check(
+    store: Store, checker: SignatureChecker, commit: CommitView, record: TransitionRecord | None
+) -> Verdict:
+    verdict = checker.check(read_raw_commit(store.objects, commit.oid), time_s=commit.time_s)
+    follows = record is not None and is_derived(record, commit)
+    return Verdict("derived") if follows and verdict.status == "unsigned" else verdict
 
 
 def _walk_thread(store: Store, tip: Oid) -> Iterator[tuple[CommitView, TransitionRecord | None]]:

@@ -1,0 +1,51 @@
+import subprocess
+import sys
+
+import pytest
+from cli.program import Uwf
+from store.loose import lose
+
+from uwf_git.store.store import open_store
+
+
+def test_a_report_is_written_to_a_file(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "step", thread)
+
+    ran = uwf("thread", "report", thread, "-o", "report.html")
+
+    assert (ran.status, ran.out, ran.err) == (0, "", "")
+    written = (uwf.place / "report.html").read_text()
+    assert written.startswith("<!doctype html>")
+    assert uwf("thread", "report", thread[:-1], "-o", "-").out == written
+
+
+def test_a_file_that_cannot_be_written_is_an_error(uwf: Uwf) -> None:
+    ran = uwf("thread", "report", uwf.begun(), "-o", "nowhere/report.html")
+    assert ran.status == 1
+    assert "nowhere/report.html cannot be written" in ran.err
+
+
+def test_a_thread_that_is_not_there_is_an_error(uwf: Uwf) -> None:
+    ran = uwf("thread", "report", "01J00000000000000000000009")
+    assert (ran.status, ran.out) == (1, "")
+
+
+def test_a_damaged_thread_is_reported_and_an_error(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    commit = uwf.json("thread", "show", thread)["commit"]
+    uwf.json("thread", "step", thread)
+    lose(open_store(str(uwf.session.repo)), commit)
+
+    ran = uwf("thread", "report", thread)
+
+    assert ran.status == 5
+    assert "This thread is damaged." in ran.out
+    assert f"error: the report of thread {thread} is not whole: commit {commit}" in ran.err
+    assert f"`uwf verify {thread}`" in ran.err
+
+
+@pytest.mark.parametrize("module", ["uwf_git.cli.thread.report", "uwf_git.cli.thread.read"])
+def test_the_parser_of_markdown_is_imported_for_a_report_alone(module: str) -> None:
+    script = f"import sys, {module}; sys.exit('markdown_it' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -1,0 +1,94 @@
+"""Foreign text in elements: escaped, spelled out, and never lost."""
+
+from html import unescape
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from web.allowed import HOSTILE_SIGNS, Parsed
+
+from uwf_git.web.elements import (
+    code,
+    difference,
+    escape_line,
+    fields,
+    folded,
+    json_fields,
+    json_value,
+    line,
+    preformatted,
+    table,
+)
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@given(st.text())
+def test_no_text_leaves_its_element(text: str) -> None:
+    for made in (line(text), code(text), preformatted(text), escape_line(text), difference(text)):
+        seen = Parsed(made)
+        assert seen.foreign == []
+        assert HOSTILE_SIGNS.search(seen.text) is None
+
+
+@given(VALUES)
+def test_no_value_leaves_its_element(value: Any) -> None:
+    for made in (json_value(value), json_fields(value)):
+        seen = Parsed(made)
+        assert seen.foreign == []
+        assert HOSTILE_SIGNS.search(seen.text) is None
+
+
+@given(st.text(alphabet="ab<>&\"'\n\t ", max_size=40))
+def test_what_was_written_is_shown(text: str) -> None:
+    shown = preformatted(text).removeprefix("<pre>").removesuffix("</pre>\n")
+    # A browser drops the newline that comes first.
+    shown = shown.removeprefix("\n")
+    assert unescape(shown) == text
+
+
+def test_long_lines_are_cut() -> None:
+    assert line("x" * 1000) == f"<bdi>{'x' * 299}…</bdi>"
+    assert line("x" * 1000, most=5) == "<bdi>xxxx…</bdi>"
+
+
+def test_values_are_shown_as_people_read_them() -> None:
+    assert json_value("one") == "<bdi>one</bdi>"
+    assert json_value("one\ntwo") == '<div class="text">one\ntwo</div>'
+    assert json_value(None) == "<code>null</code>"
+    assert json_value([1, "a"]) == "<ul>\n<li><code>1</code></li>\n<li><bdi>a</bdi></li>\n</ul>\n"
+    assert json_value([]) == "<code>[]</code>"
+    assert "<li>… and 5 more</li>" in json_value(list(range(105)))
+    assert json_value([{"a": 1}]).startswith("<pre>[\n  {")
+    assert json_fields({"a": {"b": None}}).count("<dl>") == 2
+    assert json_fields({}) == ""
+    assert json_fields(3) == "<code>3</code>"
+
+
+def test_a_value_that_is_nested_deep_is_shown() -> None:
+    value: Any = "inside"
+    for _ in range(480):
+        value = [value]
+    assert "inside" in json_value(value)
+
+
+def test_a_difference_tells_its_lines_apart() -> None:
+    assert difference("@@ -1 +1 @@\n-a<\n+b\n same") == (
+        '<pre class="diff"><span class="hunk">@@ -1 +1 @@</span>\n'
+        '<span class="removed">-a&lt;</span>\n<span class="added">+b</span>\n same</pre>\n'
+    )
+
+
+def test_tables_and_folds_hold_what_they_are_given() -> None:
+    made = table("Steps", ("a", "b"), [("1", "2")], numbers={1})
+    assert 'aria-label="Steps"' in made
+    assert '<td>1</td><td class="number">2</td>' in made
+    assert folded("<b>", "x", kind="log") == (
+        '<details class="log"><summary><b></summary>\nx</details>\n'
+    )
+    assert fields({"a": "", "b": "2"}) == "<dl>\n<dt><bdi>b</bdi></dt><dd>2</dd>\n</dl>\n"
+    assert fields({"a": ""}) == ""

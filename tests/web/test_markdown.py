@@ -1,0 +1,91 @@
+"""Markdown of agents: what it becomes, what it cannot do, and that nothing of it vanishes."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from web.allowed import HOSTILE_SIGNS, Parsed
+from web.stories import BUILT, MARKDOWN_ATTACK
+
+from uwf_git.web import markdown
+
+
+def render_markdown(text: str) -> str:
+    return markdown.render_markdown(text, top=4)
+
+
+MARKS = st.text(alphabet="ab<>&\"'`*_~#[]()!|:-+.1 \n\t\\/@\x1b\u202e", max_size=80)
+
+
+def test_markdown_is_rendered() -> None:
+    made = render_markdown(BUILT)
+    assert "<h4>What was done</h4>" in made
+    assert "<strong>in each filter</strong>" in made
+    assert '<a href="https://www.rfc-editor.org/rfc/rfc4515" rel="noopener noreferrer' in made
+    assert "<td>auth/ldap.py</td>" in made
+    assert "<pre><code>def escape" in made
+    assert "<ol>\n<li>The old filter is gone.</li>" in made
+
+
+def test_headings_begin_where_they_stand_and_skip_no_level() -> None:
+    made = markdown.render_markdown("## a\n\n#### b\n\n## c\n\nd\n=\n", top=3)
+    assert made == "<h4>a</h4>\n<h5>b</h5>\n<h4>c</h4>\n<h3>d</h3>\n"
+    deep = "".join(f"{'#' * level} {level}\n" for level in range(1, 7))
+    assert markdown.render_markdown(deep, top=4).count("<h6>") == 4
+
+
+def test_an_attack_stays_text() -> None:
+    seen = Parsed(render_markdown(MARKDOWN_ATTACK))
+    assert seen.foreign == []
+    assert HOSTILE_SIGNS.search(seen.text) is None
+    for shown in ("<script>alert(1)", "[run](javascript:alert(3))", "\\u202eentity <b>", "<iframe"):
+        assert shown in seen.text
+    assert "[a]: https://evil.example/defined" in seen.text
+
+
+@given(st.text() | MARKS)
+def test_no_text_leaves_its_place(text: str) -> None:
+    seen = Parsed(render_markdown(text))
+    assert seen.foreign == []
+    assert HOSTILE_SIGNS.search(seen.text) is None
+
+
+@given(MARKS)
+def test_no_word_vanishes(text: str) -> None:
+    made = render_markdown(text)
+    assert made.count("a") >= sum(map(text.count, "a")) or "href" in made
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> " * 25 + "deep",
+        "[a]: https://example.com 'hidden'",
+        "[a](relative) ![b](//evil.example)",
+        "![x](data:image/png;base64,AAAA)",
+    ],
+)
+def test_what_markdown_would_hide_is_shown(text: str) -> None:
+    shown = Parsed(render_markdown(text)).text
+    assert [word for word in ("deep", "hidden", "relative", "x") if word in text] == [
+        word for word in ("deep", "hidden", "relative", "x") if word in shown
+    ]
+
+
+def test_columns_keep_their_lines() -> None:
+    assert render_markdown("total 3\n  a   1\n") == "<pre>total 3\n  a   1\n</pre>\n"
+    assert render_markdown('{"a": 1}') == '<pre>{"a": 1}</pre>\n'
+    assert render_markdown("one\ntwo\n") == "<p>one<br />\ntwo</p>\n"
+
+
+@pytest.mark.parametrize("text", ["x" * 65_537, "|a" * 2_001, "é" * 40_000])
+def test_what_is_too_long_is_shown_as_it_is(text: str) -> None:
+    assert render_markdown(text) == f"<pre>{text}</pre>\n"
+
+
+@pytest.mark.parametrize("piece", ["[", "*a_b ", "`", "> ", "- ", "![a](", "<a ", "1. a\n", "\\"])
+def test_no_text_takes_long(piece: str) -> None:
+    began = time.process_time()
+    render_markdown((piece * 65_536)[:65_536])
+    assert time.process_time() - began < 5

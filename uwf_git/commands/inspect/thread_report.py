@@ -1,0 +1,160 @@
+"""A thread as one document: how it stands, all that happened, what it cost, what is damaged.
+
+Plain values, keys masked: the report and the page are made of it. It has nothing of the machine but
+the thread's present, so the same store gives the same document.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from uwf_git.commands.inspect.entries import EntryReader
+from uwf_git.commands.inspect.excerpt import (
+    CONTENT_BYTES,
+    Mask,
+    cut_text,
+    make_mask,
+    mask_json,
+)
+from uwf_git.commands.inspect.graph import picture_thread
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.verify.signatures import SignatureReader
+from uwf_git.engine.limits import count_tokens, find_cost
+from uwf_git.engine.picture.plan import Subject
+from uwf_git.engine.subject import first_line
+from uwf_git.errors import StoreDamaged, UwfError
+from uwf_git.model.limit import render_limit
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, resolve_head
+
+_SHOWN = (
+    "workflow", "workflowName", "status", "depth", "parentThread", "branchOf",
+    "startTime", "lastUpdateTime", "endTime", "error", "attempts", "agents", "agentSettings",
+    "state", "said", "next", "waiting", "question", "reason", "by", "hint", "heldBy", "diverged",
+)  # fmt: skip
+_ASKED = ("role", "description", "systemPrompt", "fields")
+_PLAYED = {"step", "answer"}
+
+
+_PARTS = {"branches", "entries", "content", "prompt", "log"}
+"""The fields in which an entry may have problems."""
+
+
+class ThreadReport(NamedTuple):
+    """All that a report shows."""
+
+    document: dict[str, Any]
+    picture: Subject | None
+    """None: the thread or its workflow cannot be read."""
+
+
+class ReportOfDamage(StoreDamaged):
+    """A report was made, and says what of the thread cannot be read."""
+
+    code = "report-of-damage"
+
+    def __init__(self, thread: str, problems: list[str]) -> None:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        super().__init__(
+            f"the report of thread {thread} is not whole: {problems[0]}{more}",
+            hint=f"`uwf verify {thread}` checks all of it",
+            thread=thread,
+            problems=problems,
+        )
+
+
+def view_report(store: Store, text: str, environ: Mapping[str, str]) -> ThreadReport:
+    """Return the report of the thread *text*; secrets in *environ* are masked.
+
+    What cannot be read is in ``problems``, and in its place.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
+    """
+    head = resolve_head(store, text)
+    mask = make_mask(environ)
+    problems: list[str] = []
+    present: dict[str, Any] = {}
+    picture = None
+    try:
+        present = _view_present(show_thread(store, head.thread), mask)
+        picture = picture_thread(store, head.thread)
+    except UwfError as error:
+        problems.append(mask(error.message))
+    signatures = SignatureReader(store, environ)
+    entries = EntryReader(store, mask, signatures).read(
+        head.thread, head.commit, through_forks=True
+    )
+    problems += find_problems(entries)
+    document = {
+        "thread": head.thread,
+        "ref": f"{ARCHIVE if head.archived else ACTIVE}{head.thread}",
+        "commit": head.commit,
+        **present,
+        "totals": add_up(entries),
+        "entries": entries,
+        "signatureProblem": None if signatures.problem is None else mask(signatures.problem),
+        "problems": list(dict.fromkeys(problems)),
+    }
+    return ThreadReport(document, picture)
+
+
+def _view_present(shown: dict[str, Any], mask: Mask) -> dict[str, Any]:
+    """Return how the thread stands; *shown* is the document of ``show_thread``."""
+    present = {name: mask_json(shown[name], mask) for name in _SHOWN if name in shown}
+    commit = shown["commit"]
+    text = str(shown["prompt"])
+    present["title"] = mask(first_line(text))
+    present["prompt"] = cut_text(text, mask, f"git show {commit}:start.json", most=CONTENT_BYTES)
+    state = json.dumps(present["state"], ensure_ascii=False, indent=2)
+    cut = cut_text(state, mask, f"git show {commit}:now.json", most=CONTENT_BYTES)
+    present["state"] = cut if cut["isCut"] else {"value": present["state"]}
+    asked = present.pop("question", None)
+    if isinstance(asked, dict):
+        present["question"] = {name: asked[name] for name in _ASKED if name in asked}
+    limits = shown["limits"].items()
+    return {**present, "limits": {name: render_limit(name, limit) for name, limit in limits}}
+
+
+def walk_entries(entries: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield *entries* and those of the branches in them, in the order of the report."""
+    for entry in entries:
+        yield entry
+        for branch in entry.get("branches", ()):
+            yield from walk_entries(branch.get("entries", []))
+
+
+def add_up(entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what *entries* took, with branches: of joins nothing, since branches have told it."""
+    steps = taken_back = attempts = duration_ms = tokens = 0
+    costs = []
+    for entry in walk_entries(entries):
+        steps += entry["event"] in _PLAYED
+        taken_back += entry.get("takenBack", False)
+        attempts += entry["event"] == "attempt"
+        duration_ms += entry.get("durationMs") or 0
+        tokens += count_tokens(entry.get("usage", {}))
+        cost = find_cost(entry.get("usage", {}))
+        costs += [] if cost is None else [cost]
+    return {
+        "steps": steps,
+        "takenBack": taken_back,
+        "failedAttempts": attempts,
+        "durationMs": duration_ms,
+        "tokens": tokens,
+        "costUsd": min(sum(costs), sys.float_info.max) if costs else None,
+    }
+
+
+def find_problems(value: Any) -> Iterator[str]:
+    """Yield what *value* says cannot be read."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list):
+            waiting += reversed(each)
+        elif isinstance(each, dict):
+            if isinstance(each.get("problem"), str):
+                yield each["problem"]
+            waiting += reversed([part for name, part in each.items() if name in _PARTS])

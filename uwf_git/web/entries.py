@@ -1,0 +1,181 @@
+"""The events of a thread in a report, one below the other; branches stand where it split."""
+
+from typing import Any
+
+from uwf_git.engine.limits import count_tokens, find_cost
+from uwf_git.model.time_text import render_time
+from uwf_git.web.elements import code, difference, fields, folded, json_fields, line
+from uwf_git.web.parts import (
+    badge,
+    facts,
+    is_played,
+    render_cost,
+    render_excerpt,
+    render_ms,
+    render_size,
+    render_tokens,
+    render_value,
+    tell_problem,
+)
+
+_ABBREVIATED = 12
+_LONGEST_COMMAND = 60
+_STEPS = {"step", "answer", "join"}
+
+
+def render_entries(entries: list[dict[str, Any]], around: str = "") -> str:
+    """Return the events; *around* has the numbers of the branches around them, each with a dot."""
+    return "".join(_render_entry(entry, around) for entry in entries)
+
+
+def _render_entry(entry: dict[str, Any], around: str) -> str:
+    if entry["event"] is None:
+        return tell_problem(f"what happened before cannot be read: {entry['problem']}")
+    problem = tell_problem(entry["problem"]) if "problem" in entry else ""
+    place = f'id="c-{entry["commit"]}"'
+    if entry["event"] in _STEPS:
+        return f'<section class="step" {place}>\n{_render_step(entry)}{problem}</section>\n'
+    if entry["event"] == "attempt":
+        return f'<div class="attempt" {place}>\n{_render_attempt(entry)}{problem}</div>\n'
+    branches = "".join(_render_branch(each, around) for each in entry.get("branches", ()))
+    return f'<div class="event" {place}>\n{_render_event(entry)}{problem}</div>\n{branches}'
+
+
+def _render_step(entry: dict[str, Any]) -> str:
+    failed = entry.get("failedAttempts")
+    is_answer = entry["event"] == "answer"
+    told = [
+        f"answered by {line(entry['by'])}" if is_answer and entry["by"] else "",
+        f"after {failed} failed {'attempt' if failed == 1 else 'attempts'}" if failed else "",
+        *_tell_work(entry),
+    ]
+    back = ' <span class="badge wait">taken back</span>' if entry.get("takenBack") else ""
+    meta = entry.get("meta")
+    return (
+        f"<h3>{line(entry['title'])}{back}</h3>\n{facts(told)}"
+        + (render_value(meta) if meta else "")
+        + render_excerpt(entry.get("content"), top=4)
+        + (f"<p>Note: </p>{render_excerpt(entry['note'])}" if entry.get("note") else "")
+        + _render_compared(entry.get("compared"))
+        + _render_aside(entry)
+        + _render_proof(entry)
+    )
+
+
+def _tell_work(entry: dict[str, Any]) -> list[str]:
+    usage = entry.get("usage", {})
+    tokens, cost = render_tokens(count_tokens(usage)), render_cost(find_cost(usage))
+    began = entry.get("startedAt")
+    return [
+        code(_shorten(entry["agent"])) if is_played(entry) else "",
+        render_time(began) if isinstance(began, int) else render_time(entry["time"]),
+        render_ms(entry.get("durationMs")),
+        f"{tokens} tokens" if tokens else "",
+        f"{cost} USD" if cost else "",
+        *(f"{name} {line(str(entry[name]))}" for name in ("session", "rung") if entry.get(name)),
+    ]
+
+
+def _shorten(command: str) -> str:
+    """Return the beginning of a command; its commit has all of it."""
+    first = command.split("\n", 1)[0][:_LONGEST_COMMAND]
+    return first if first == command else f"{first}…"
+
+
+def _render_compared(compared: dict[str, Any] | None) -> str:
+    """Return what differs from the visit before, folded."""
+    if compared is None:
+        return ""
+    before = f'<a href="#c-{compared["commit"]}">step {compared["depth"]}</a>'
+    meta, content = compared["meta"], compared["content"]
+    changes = _render_changes(meta["value"]) if "value" in meta else render_excerpt(meta)
+    hunks = ""
+    if content is not None:
+        hunks = difference(content["text"])
+        if content["isCut"]:
+            hunks += f'<p class="aside">The rest: {code(content["command"])}</p>\n'
+    if not changes and not hunks:
+        return f'<p class="aside">It says the same as in {before}, the visit before.</p>\n'
+    return folded("What differs from the visit before", f"<p>{before}</p>\n{changes}{hunks}")
+
+
+def _render_changes(changes: Any) -> str:
+    if not isinstance(changes, list):
+        return json_fields(changes)
+    signs = {"added": "+", "removed": "-"}
+    rows = []
+    for change in changes:
+        kind = change.get("kind")
+        sides = [json_fields(change.get(side)) for side in _sides(kind)]
+        rows.append(
+            f"<dt>{signs.get(kind, '~')} {line(str(change.get('path')) or 'meta')}</dt>"
+            f"<dd>{' → '.join(sides)}</dd>\n"
+        )
+    return f"<dl>\n{''.join(rows)}</dl>\n" if rows else ""
+
+
+def _sides(kind: Any) -> tuple[str, ...]:
+    return {"added": ("after",), "removed": ("before",)}.get(kind, ("before", "after"))
+
+
+def _render_aside(entry: dict[str, Any]) -> str:
+    """Return what is folded below a step or an attempt: state, prompt, log."""
+    parts = ""
+    if entry.get("state"):
+        parts += folded("What it changed in the state", render_value(entry["state"]))
+    for name, title in (("prompt", "Prompt"), ("log", "Log")):
+        excerpt = entry.get(name)
+        if excerpt is not None:
+            size = f" ({render_size(excerpt['bytes'])})" if "bytes" in excerpt else ""
+            parts += folded(f"{title}{size}", render_excerpt(excerpt))
+    return parts
+
+
+def _render_proof(entry: dict[str, Any]) -> str:
+    """Return the commands that show where this comes from, folded."""
+    commands = {"what was recorded": code(f"git show {entry['commit']}")}
+    if entry["event"] in {"step", "attempt"} and entry.get("prompt") is None:
+        at = f"uwf thread context {entry['thread']} --at {entry['commit']} --prompt"
+        commands["what the agent was given"] = code(at)
+    for what, name in (("its node", "node"), ("what its program reported", "trace")):
+        if entry.get(name):
+            commands[what] = code(f"json-cas get {entry[name]}")
+    return folded(f"Commit {code(entry['commit'][:_ABBREVIATED])}", fields(commands))
+
+
+def _render_attempt(entry: dict[str, Any]) -> str:
+    error = entry.get("error") or {}
+    message = f"{error.get('kind', 'error')}: {error.get('message', '')}"
+    content = entry.get("content")
+    printed = folded("What it printed", render_excerpt(content)) if content else ""
+    inside = (
+        facts([*_tell_work(entry), *_tell_exit(entry)])
+        + printed
+        + _render_aside(entry)
+        + _render_proof(entry)
+    )
+    return folded(f'<strong class="bad">✗</strong> {line(entry["title"])}: {line(message)}', inside)
+
+
+def _tell_exit(entry: dict[str, Any]) -> list[str]:
+    return [f"exit status {entry['exitCode']}"] if "exitCode" in entry else []
+
+
+def _render_event(entry: dict[str, Any]) -> str:
+    by = f", {line(entry['by'])}" if entry["by"] else ""
+    note = render_excerpt(entry["note"]) if entry.get("note") else ""
+    changes = json_fields(entry["changes"]) if entry.get("changes") else ""
+    told = f"<strong>{line(entry['title'])}</strong>"
+    time = f'<span class="soft">{render_time(entry["time"])}{by}</span>'
+    return f"<p>{told} {time}</p>\n{changes}{note}"
+
+
+def _render_branch(branch: dict[str, Any], around: str) -> str:
+    number = f"{around}{branch['number']}"
+    status = badge(branch["status"]) if branch.get("status") else ""
+    problem = tell_problem(branch["problem"]) if "problem" in branch else ""
+    inside = render_entries(branch.get("entries", []), f"{number}.")
+    return (
+        f'<section class="branch">\n<h3>Branch {number}: {line(branch["label"])} {status}</h3>\n'
+        f"{facts([code(branch['thread'])])}{problem}{inside}</section>\n"
+    )

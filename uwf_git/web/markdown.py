@@ -1,0 +1,91 @@
+"""Markdown of agents as HTML, safely: no HTML of theirs, no image, no address but a web link.
+
+All that they wrote is to be seen: link definitions, which Markdown hides, are shown as text, and
+what is too long, or nested deeper than the parser goes, as it was typed.
+Source: CommonMark 0.31; tables and strikethrough as on GitHub.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from uwf_git.model.visible import visible_block
+from uwf_git.web.elements import WIDE, preformatted
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_LONGEST_BYTES = 64 * 1024
+# A table of 160 KB took four seconds.
+_MOST_CELLS = 2000
+_DEEPEST = 20
+_LOWEST_HEADING = 6
+_LINK = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
+_KEPT = {"a": ("href",), "ol": ("start",)}
+"""The attributes that an element keeps."""
+
+_MARK = re.compile(
+    r"^ {0,3}(?:#{1,6} |[-*+] |\d{1,9}[.)] |>|```|~~~|\|)|\*\*|\]\(|`[^`\n]+`", re.MULTILINE
+)
+_ALIGNED = re.compile(r"^(?:[ \t]+\S|[{\[<])|\S(?:\t| {2,})\S", re.MULTILINE)
+
+
+def render_markdown(text: str, *, top: int) -> str:
+    """Return *text* as HTML; text without marks that stands in columns keeps its lines.
+
+    Its headings begin at level *top*, and skip none.
+    """
+    is_long = len(text.encode(errors="replace")) > _LONGEST_BYTES or text.count("|") > _MOST_CELLS
+    if is_long or (_ALIGNED.search(text) and not _MARK.search(text)):
+        return preformatted(text)
+    parser = _make_parser()
+    tokens = parser.parse(visible_block(text))
+    if any(token.level >= _DEEPEST - 1 for token in tokens):
+        return preformatted(text)
+    _lower_headings(tokens, top)
+    _clean(tokens)
+    made: str = parser.renderer.render(tokens, parser.options, {})
+    return made
+
+
+@cache
+def _make_parser() -> "MarkdownIt":
+    from markdown_it import MarkdownIt  # noqa: PLC0415 (50 ms; for reports and pages only)
+
+    options = {"html": False, "breaks": True, "maxNesting": _DEEPEST}
+    parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+    parser.disable(["image", "reference"])
+    # One that is too wide is scrolled by itself.
+    parser.add_render_rule("table_open", lambda *_args: f"{WIDE.format('Table')}<table>\n")
+    parser.add_render_rule("table_close", lambda *_args: "</table></div>\n")
+    # Source: "Security" in the documentation of markdown-it.
+    setattr(parser, "validateLink", _is_link)  # noqa: B010 (for types it is a method)
+    return parser
+
+
+def _is_link(address: str) -> bool:
+    return _LINK.match(address.strip()) is not None
+
+
+def _lower_headings(tokens: "Sequence[Token]", top: int) -> None:
+    headings = [token for token in tokens if token.type in {"heading_open", "heading_close"}]
+    ranks = sorted({token.tag for token in headings})
+    for token in headings:
+        token.tag = f"h{min(top + ranks.index(token.tag), _LOWEST_HEADING)}"
+
+
+def _clean(tokens: "Sequence[Token]") -> None:
+    """Spell out what entities stood for, and drop attributes."""
+    for token in tokens:
+        token.content = visible_block(token.content)
+        # The language of a fence is a class, and how a column is aligned a style.
+        token.info = ""
+        attributes: dict[str, Any] = token.attrs
+        token.attrs = {
+            name: attributes[name] for name in _KEPT.get(token.tag, ()) if name in attributes
+        }
+        if token.type == "link_open":
+            token.attrs["rel"] = "noopener noreferrer nofollow"
+        _clean(token.children or ())

@@ -1,0 +1,170 @@
+"""The report of a thread: one HTML file without script that loads nothing.
+
+Its policy (Content-Security-Policy) allows its own style sheet and nothing else.
+"""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+
+from uwf_git.commands.inspect.thread_report import ThreadReport
+from uwf_git.engine.picture.draw import lay_out, make_plan
+from uwf_git.engine.picture.svg import render_svg
+from uwf_git.model.time_text import render_time
+from uwf_git.web.check_section import render_check
+from uwf_git.web.elements import WIDE, code, escape_line, fields, json_value, line
+from uwf_git.web.entries import render_entries
+from uwf_git.web.markdown import render_markdown
+from uwf_git.web.parts import badge, facts, render_command, render_excerpt, render_value
+from uwf_git.web.step_table import render_steps, tell_account
+from uwf_git.web.style import REPORT_SHEET
+
+
+def render_report(report: ThreadReport) -> str:
+    """Return the HTML of *report*; equal reports give equal bytes."""
+    document = report.document
+    sections = (
+        ("now", "How it stands", _render_present(document)),
+        ("task", "Task", render_excerpt(document.get("prompt"), top=3)),
+        ("picture", "Picture", _render_picture(report)),
+        ("steps", "Steps", render_steps(document)),
+        ("story", "Step by step", render_entries(document["entries"])),
+        ("state", "State of the thread", _render_state(document)),
+        ("check", "Check it yourself", render_check(document)),
+    )
+    body = "".join(
+        f'<section id="{name}">\n<h2>{title}</h2>\n{inside}</section>\n'
+        for name, title, inside in sections
+        if inside
+    )
+    links = " · ".join(
+        f'<a href="#{name}">{title}</a>' for name, title, inside in sections if inside
+    )
+    return (
+        f"{_render_head(document)}<body>\n<header>\n{_render_title(document)}</header>\n"
+        f'<nav aria-label="Sections"><p class="aside">{links}</p></nav>\n'
+        f"<main>\n{_render_problems(document)}{body}</main>\n</body>\n</html>\n"
+    )
+
+
+def _render_head(document: dict[str, Any]) -> str:
+    digest = b64encode(hashlib.sha256(REPORT_SHEET.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    title = escape_line(f"{_get_title(document)} · {document['thread']}")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        f"<title>{title}</title>\n<style>{REPORT_SHEET}</style>\n</head>\n"
+    )
+
+
+def _get_title(document: dict[str, Any]) -> str:
+    return document.get("title") or f"Thread {document['thread']}"
+
+
+def _render_title(document: dict[str, Any]) -> str:
+    status = document.get("status")
+    told = [
+        badge(status) if status else "",
+        f"workflow {line(document['workflowName'])}" if "workflowName" in document else "",
+        f"thread {code(document['thread'])}",
+        f"started {render_time(document['startTime'])}" if "startTime" in document else "",
+        *tell_account(document["totals"]),
+    ]
+    return f"<h1>{line(_get_title(document))}</h1>\n{facts(told)}"
+
+
+def _render_problems(document: dict[str, Any]) -> str:
+    if not document["problems"]:
+        return ""
+    items = "".join(f"<li>{line(each)}</li>\n" for each in document["problems"])
+    verify = code(f"uwf verify {document['thread']}")
+    return (
+        '<div class="problem" role="alert">\n<p><strong class="bad">✗ This thread is damaged.'
+        "</strong> What cannot be read is missing below:</p>\n"
+        f"<ul>\n{items}</ul>\n<p>{verify} checks all of it.</p>\n"
+        "</div>\n"
+    )
+
+
+def _render_present(document: dict[str, Any]) -> str:
+    if "status" not in document:
+        return ""
+    ended = document.get("endTime")
+    error = document.get("error")
+    question = document.get("question")
+    told = {
+        "last step": _render_last(document["entries"]),
+        "newest event": line(document["said"]),
+        "ended" if ended else "updated": render_time(ended or document["lastUpdateTime"]),
+        "next": "" if ended or not document.get("next") else line(document["next"]),
+        "because": _render_text(document.get("reason")),
+        "by": _render_text(document.get("by")),
+        "hint": _render_text(document.get("hint")),
+        "error": "" if not error else _render_text(_tell_error(error)),
+        "question": "" if not question else _render_question(question),
+        "held up by": "".join(f"<p>{each}</p>\n" for each in _tell_held(document)),
+        "parent": _tell_parent(document),
+        "limits": line(", ".join(f"{name} {each}" for name, each in document["limits"].items()))
+        if document["limits"]
+        else "",
+        "agents": fields({role: render_command(each) for role, each in document["agents"].items()}),
+        "diverged": json_value(document["diverged"]) if document.get("diverged") else "",
+    }
+    return fields(told)
+
+
+def _render_last(entries: list[dict[str, Any]]) -> str:
+    """Return what the newest step that counts answered."""
+    kept = [each for each in entries if each.get("meta") and not each.get("takenBack")]
+    if not kept:
+        return ""
+    step = kept[-1]
+    link = f'<a href="#c-{step["commit"]}">{line(step["title"])}</a>'
+    return f"{link}\n{render_value(step['meta'])}"
+
+
+def _render_text(text: Any) -> str:
+    return json_value(text) if isinstance(text, str) and text else ""
+
+
+def _tell_error(error: dict[str, Any]) -> str:
+    return f"{error.get('kind', 'error')}: {error.get('message', '')}"
+
+
+def _render_question(question: dict[str, Any]) -> str:
+    asked = [question.get(name) for name in ("description", "systemPrompt")]
+    asked.append("\n".join(map(str, question.get("fields") or [])))
+    parts = "".join(render_markdown(each, top=3) for each in asked if isinstance(each, str))
+    return f"<p>for a person, who plays {line(str(question.get('role')))}</p>\n{parts}"
+
+
+def _tell_held(document: dict[str, Any]) -> Iterator[str]:
+    for held in document.get("heldBy", []):
+        told = " ".join(str(held[name]) for name in ("label", "thread", "status") if name in held)
+        error = f": {held['error']}" if "error" in held else ""
+        yield line(f"{told}{error}")
+
+
+def _tell_parent(document: dict[str, Any]) -> str:
+    parent = document.get("parentThread")
+    if parent is None:
+        return ""
+    how = "this thread is a branch of it" if "branchOf" in document else "an agent of it began this"
+    return f"{code(parent)} ({how})"
+
+
+def _render_picture(report: ThreadReport) -> str:
+    if report.picture is None:
+        return ""
+    drawing = lay_out(make_plan(report.picture))
+    picture = render_svg(drawing, stands_alone=False)
+    return f"{WIDE.format('Picture')}{picture}</div>\n"
+
+
+def _render_state(document: dict[str, Any]) -> str:
+    state = document.get("state")
+    return "" if state is None or state.get("value") == {} else render_value(state)
