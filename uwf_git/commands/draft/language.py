@@ -22,7 +22,7 @@ TOP: Mapping[str, str] = {
     "moderator": "`graph:`, a table of transitions; the file then has no `root`",
     "roles": "who does the work: a mapping from names to roles; any word may name a role",
     "initialState": "the state that it begins with: a mapping",
-    "agentOverrides": "`{ROLE: human}`: a person plays ROLE, and the workflow waits for them",
+    "agentOverrides": "`{ROLE: human}`: a person plays ROLE",
     "config": "limits, see below",
     "language": "of the expressions beside `root`: javascript (the default) or jsonata",
     "version": "'1.0', or left out",
@@ -32,8 +32,8 @@ TOP: Mapping[str, str] = {
 ROLE: Mapping[str, str] = {
     "description": "one line, for people and for the other roles",
     "systemPrompt": "what to do and what not; it is given the task and the steps before anyway",
-    "outputSchema": "a JSON Schema of the fields that it answers with, besides any text; every field"
-    " that a condition or a template reads is `required` in it; `true` for text alone",
+    "outputSchema": "a JSON Schema of the fields that it answers with, besides any text; every"
+    " field that a condition or a template reads is `required` in it; `true` for text alone",
     "extractPrompt": "how to fill the fields, if that is not plain",
     "workflow": "in a graph: the workflow that plays this role in place of an agent",
 }
@@ -144,16 +144,18 @@ A workflow is one YAML file. It has `root`, a tree of containers (usual), or `mo
 transitions (a graph). Keys that are not named here do not exist."""
 
 _TEMPLATES = """\
-Templates are `${expression}` within a text; alone they keep the type of the value. What is undefined
-is an error. In YAML, `"\\n"` within an expression breaks it: use `'; '`, or a mapping as input."""
+Templates are `${expression}` within a text; alone they keep the type of the value. What is
+undefined is an error. In YAML, `"\\n"` within an expression breaks it: use `'; '`, or a
+mapping as input."""
 
 _STATE = """\
 The fields of each answer become members of the state: a role that answers `{approved: true}` sets
 `state.approved`. Later answers replace earlier ones, so name fields so that they do not collide
 unless they are meant to. Read only what an answer before, `initialState` or `output` has set: all
-else is undefined. Branches see the state of the moment when they began. After a `map`, only its
-`output` (the list of results) and the keys of `merge` are kept; after a `parallel` all keys are, and
-a key that two branches set differently needs `merge`. `append` needs a list in `initialState`."""
+else is undefined. Branches see the state of the moment when they began. After a
+`map`, only its `output` (the list of results) and the keys of `merge` are kept; after a `parallel`
+all keys are, and a key that two branches set differently needs `merge`. `append` needs a list in
+`initialState`."""
 
 _GRAPH = """\
 `moderator: {graph: [{from: $START, transitions: [{to: ROLE, condition: …}, {to: $END}]}, …]}`: one
@@ -194,11 +196,11 @@ _OF_ALL = [key for key in KEYS["agent"] if all(key in keys for keys in KEYS.valu
 def _describe_javascript() -> str:
     operators = [*PRECEDENCE, "&&", "||", "??", "? :", "!", "?."]
     return (
-        f"Names: {_quoted(NAMES)}, and the item of a map. `iteration` is the number of passes done.\n"
+        f"Names: {_quoted(NAMES)}, and the item of a map. `iteration` counts the passes done.\n"
         f"Operators: {_quoted(operators)}.\nMethods: {_quoted(METHODS)}.\n"
         "Also `.length`, `[i]`, `Array.isArray(x)`, `Object.keys(x)`, texts in quotes, lists in\n"
-        "brackets, and functions as `x => x.ok` within a method. There is nothing else: no regular\n"
-        "expressions, no objects, no assignment, no other functions."
+        "brackets, and functions as `x => x.ok` within a method. There is nothing else: no\n"
+        "regular expressions, no objects, no assignment, no other functions."
     )
 
 
