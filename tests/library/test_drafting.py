@@ -29,7 +29,7 @@ def test_draft_is_written_and_may_be_put(store: str, tmp_path: Path) -> None:
     assert (draft.name, draft.file, draft.why) == ("letter", GOOD, "simple")
     assert (draft.questions, draft.problems) == ((), ())
     assert draft.roles == ("writer", "checker") * 3
-    assert [step.role for step in steps] == ["drafter", "validator", "drafter", "validator"]
+    assert [step.role for step in steps] == ["drafter", "validator", "drafter", "validator", None]
     assert runtime.task(draft.task_id).workflow_name == "draft"
     assert runtime.put(draft.file).name == "letter"
 
