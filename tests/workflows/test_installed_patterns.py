@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from workflows.pattern_runs import RUNS, PatternRun
+from workflows.pattern_runs import RUNS, PatternRun, says
 
 ROOT = Path(__file__).parents[2]
 BUILD = ".venv/bin/pip wheel -q --no-deps -w build/wheel ."
@@ -88,3 +88,29 @@ def test_person_answers_and_the_approved_plan_is_carried_out(uwf: Installed) -> 
 
     assert json.loads(ran.stdout)["status"] == "completed"
     assert "executor: Done as planned." in ran.stderr
+
+
+def test_workflow_is_drafted_and_run_in_chinese_without_a_locale(uwf: Installed) -> None:
+    draft = """\
+name: 写信
+description: 写一封信
+roles:
+  作者: {systemPrompt: 写信。, outputSchema: true}
+root: {type: sequential, nodes: [{type: agent, agentId: 作者}]}
+"""
+    bad = says(
+        draft.replace("agentId: 作者", "agentId: 作家"), name="写信", why="简单", questions=[]
+    )
+    good = says(draft, name="写信", why="简单", questions=[])
+    script = {"drafter": [bad, good], "作者": [says("亲爱的艾达")]}
+    (uwf.place / "script.yaml").write_text(json.dumps(script))
+    uwf.environ |= {"LC_ALL": "C", "UWF_AGENT": f"uwf-mock {uwf.place / 'script.yaml'}"}
+
+    ran = uwf("workflow", "draft", "给艾达写一封信", "--yes", "--run")
+
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert (told["status"], told["steps"]) == ("completed", 1)
+    shown = json.loads(uwf("thread", "show", told["thread"]).stdout)
+    assert shown["prompt"] == "给艾达写一封信"
+    assert uwf("verify").returncode == 0

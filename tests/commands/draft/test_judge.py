@@ -72,6 +72,22 @@ BAD = {
 }
 
 
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("```\na: 1\n```", "a: 1\n"),
+        ("~~~ yaml\na: 1\n```\n~~~\n", "a: 1\n```\n"),
+        ("````\na: |\n  ```\n  x\n  ```\n````\n", "a: |\n  ```\n  x\n  ```\n"),
+        ("```yaml\r\na: 1\r\n```\r\n", "a: 1\r\n"),
+        ("```\na: 1\n```\nor\n```\nb: 1\n```\n", None),
+        ("```\na: 1\n", None),
+        ("a: 1\n", None),
+    ],
+)
+def test_source_is_the_one_block_else_all(text: str, source: str | None) -> None:
+    assert find_source(text) == (text if source is None else source)
+
+
 @pytest.mark.parametrize("text", BAD, ids=[problems[0] for problems in BAD.values()])
 def test_bad_draft_is_told_what_is_wrong(text: str) -> None:
     found = [message for _line, message in told(text)]

@@ -25,7 +25,7 @@ from uwf_git.model.yaml.reader import YamlDocument, parse_yaml
 
 LIMITS = RunLimits(cpu_s=5, wall_s=10.0)
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([^`]*)")
 _LONGEST_LINE = 200
 
 
@@ -55,8 +55,18 @@ class Judgement(NamedTuple):
 
 def find_source(text: str) -> str:
     """Return the workflow file in what an agent said: its one fenced block, else all of it."""
-    blocks = [found[2] for found in _FENCE.finditer(text)]
-    return blocks[0] if len(blocks) == 1 else text
+    blocks: list[str] = []
+    opened: tuple[str, list[str]] | None = None
+    for line in text.splitlines(keepends=True):
+        mark = _FENCE.fullmatch(line)
+        if opened is None:
+            opened = (mark[1], []) if mark else None
+        elif mark and mark[1] == opened[0] and not mark[2].strip():
+            blocks.append("".join(opened[1]))
+            opened = None
+        else:
+            opened[1].append(line)
+    return blocks[0] if len(blocks) == 1 and opened is None else text
 
 
 def judge(text: str, around: Around, *, prompt: str, limits: RunLimits = LIMITS) -> Judgement:
@@ -75,13 +85,15 @@ def judge(text: str, around: Around, *, prompt: str, limits: RunLimits = LIMITS)
         )
         build_workflow(definition, timestamp=0)
     except NotBuilt as error:
-        problems = [*problems_of(error, ""), *_find(document, check_rules)]
+        problems = [*problems_of(error, ""), *find_problems(document, check_rules)]
         return Judgement(source, _sorted(problems))
-    problems = [*definition.warnings, *_find(document, check_rules)]
+    problems = [*definition.warnings, *find_problems(document, check_rules)]
     if around.is_taken(definition.name, source):
         message = f"there is a workflow {definition.name} already; choose another name"
-        problems += _find(document, lambda findings, _: findings.add(("name",), message))
-    problems += _find(document, lambda findings, value: _check_parts(findings, value, definition))
+        problems += find_problems(document, lambda findings, _: findings.add(("name",), message))
+    problems += find_problems(
+        document, lambda findings, value: _check_parts(findings, value, definition)
+    )
     if problems:
         return Judgement(source, _sorted(problems))
     roles, problems = _rehearse(document, definition, prompt, limits)
@@ -109,7 +121,7 @@ def describe_problem(problem: Problem) -> str:
     return f"{where}: {problem.message}" if where else problem.message
 
 
-def _find(
+def find_problems(
     document: YamlDocument, check: Callable[[Findings, Mapping[str, Any]], None]
 ) -> list[Problem]:
     """Return what *check* finds in a *document*."""
@@ -155,7 +167,7 @@ def _rehearse(
         is_graph = definition.flow is None
         path = ("roles", at) if is_graph else find_path(at, _root(document.value))
     message = f"in a rehearsal with the least answers: {problem}"
-    return tuple(roles), _find(document, lambda findings, _: findings.add(path, message))
+    return tuple(roles), find_problems(document, lambda findings, _: findings.add(path, message))
 
 
 def _root(value: Any) -> DocumentPath:
