@@ -1,6 +1,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from uwf_git.engine.least_value import list_least
 from uwf_git.model.schema_check import check_value
@@ -62,3 +64,37 @@ def test_no_value_is_made_up_for_what_nothing_fits() -> None:
     schema = {"type": "string", "pattern": "^xyzzy$"}
 
     assert not [each for each in list_least(schema) if not check_value(schema, each)]
+
+
+def numbers(kind: str) -> st.SearchStrategy[dict[str, Any]]:
+    bounds = st.integers(-9, 9)
+    least = st.fixed_dictionaries({"type": st.just(kind)}, optional={"minimum": bounds})
+    return least | st.fixed_dictionaries({"type": st.just(kind), "exclusiveMinimum": bounds})
+
+
+LEAVES = st.one_of(
+    st.sampled_from([True, {}, {"type": "null"}, {"type": "boolean"}, {"enum": ["x", 1]}]),
+    st.fixed_dictionaries({"type": st.just("string")}, optional={"minLength": st.integers(0, 5)}),
+    numbers("integer"),
+    numbers("number"),
+)
+
+
+def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    def of_fields(fields: dict[str, Any]) -> st.SearchStrategy[Any]:
+        required = st.lists(st.sampled_from(sorted(fields)), unique=True) if fields else st.just([])
+        return st.builds(
+            lambda names: {"type": "object", "properties": fields, "required": names}, required
+        )
+
+    listed = {"type": st.just("array"), "items": inner, "minItems": st.integers(0, 3)}
+    return (
+        st.dictionaries(st.sampled_from("abc"), inner).flatmap(of_fields)
+        | st.fixed_dictionaries(listed)
+        | st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"anyOf": parts})
+    )
+
+
+@given(st.recursive(LEAVES, containers, max_leaves=8))
+def test_first_value_fits_whatever_the_schema_is_made_of(schema: Any) -> None:
+    assert check_value(schema, next(list_least(schema))) == []
