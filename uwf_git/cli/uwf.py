@@ -100,7 +100,9 @@ WORKFLOW = LazyGroup(
             "uwf_git.cli.draft:command", "Have an agent write a workflow for a wish"
         ),
         "judge": LazyCommand(
-            "uwf_git.cli.workflow.judge:command", "Judge the draft of a workflow", hidden=True
+            "uwf_git.cli.workflow.judge:command",
+            "Judge the newest draft of a thread, and answer as an agent does",
+            hidden=True,
         ),
     },
     help_text="Register and inspect workflows.\n\n"
