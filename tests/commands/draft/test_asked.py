@@ -60,3 +60,29 @@ def test_role_that_may_say_anything_may_set_anything(schema: str) -> None:
 def test_place_of_a_flow_is_a_path_of_the_file() -> None:
     assert find_path("0/2/e1", ("root",)) == ("root", "nodes", 2, "else", 1)
     assert find_path("0", ()) == ()
+
+
+@pytest.mark.parametrize("index", ["", "[0]", "[-1]"])
+def test_condition_of_a_graph_may_ask_the_history_for_what_was_answered(index: str) -> None:
+    text = f"""\
+name: x
+roles:
+  a: {{outputSchema: {{type: object, properties: {{ok: {{type: boolean}}}}}}}}
+  b: {{}}
+moderator:
+  graph:
+    - {{from: $START, transitions: [{{to: a}}]}}
+    - {{from: a, transitions: [{{to: b}}]}}
+    - from: b
+      transitions:
+        - {{to: a, condition: 'history[role = "a"]{index}.meta.okay and depth < 4'}}
+        - {{to: $END}}
+"""
+    definition = read_flow_file(text)
+
+    problems = find_problems(
+        parse_yaml(text), lambda findings, _: find_unset(findings, definition, root=())
+    )
+
+    assert [(each.path, each.line) for each in problems] == [("roles.a", 3)]
+    assert "a condition after b reads meta.okay of a" in problems[0].message

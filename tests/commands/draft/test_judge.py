@@ -171,7 +171,9 @@ moderator:
       transitions: [{to: writer, condition: meta.don = false and depth < 4}, {to: $END}]
 """
 
-    problem = "a condition after writer reads meta.don, which its outputSchema does not have"
+    problem = (
+        "a condition after writer reads meta.don of writer, which its outputSchema does not have"
+    )
     assert told(graph) == [(3, f"{problem}; did you mean 'done'?")]
     assert judged(graph.replace("meta.don ", "meta.done ")).roles == ("writer",) * 4
 

@@ -28,6 +28,9 @@ from uwf_git.model.flow import FlowNode
 _OF_ENGINE = ("iteration", "error", "errors", "output", "outputs")
 _OF_BRANCH = "parallel_"
 _META = re.compile(r"(?<![.\w])meta\.([A-Za-z_]\w*)")
+_HISTORY = re.compile(
+    r"""\brole\s*=\s*["']([^"']+)["']\s*\](?:\[[^\]]*\])?\.meta\.([A-Za-z_]\w*)"""
+)
 _PARTS = ("allOf", "anyOf", "oneOf")
 
 
@@ -49,15 +52,17 @@ def find_path(place: str, root: DocumentPath) -> DocumentPath:
 
 def _check_graph(findings: Findings, definition: Definition) -> None:
     for source, ways in definition.graph.items():
-        role = definition.roles.get(source)
-        known = None if role is None else _list_fields(role.output_schema)
-        asked = [field for way in ways for field in _META.findall(way.condition or "")]
-        for field in dict.fromkeys(asked):
+        conditions = [way.condition or "" for way in ways]
+        asked = [(source, field) for each in conditions for field in _META.findall(each)]
+        asked += [found for each in conditions for found in _HISTORY.findall(each)]
+        for name, field in dict.fromkeys(asked):
+            role = definition.roles.get(name)
+            known = None if role is None else _list_fields(role.output_schema)
             if known is not None and field not in known:
                 findings.add(
-                    ("roles", source),
-                    f"a condition after {source} reads meta.{field}, which its outputSchema does "
-                    f"not have; {suggestion(field, known)}",
+                    ("roles", name),
+                    f"a condition after {source} reads meta.{field} of {name}, which its "
+                    f"outputSchema does not have; {suggestion(field, known)}",
                 )
 
 
