@@ -90,6 +90,32 @@ def test_draft_is_run_with_the_wish_and_a_person_keeps_the_own_role(uwf: Uwf) ->
     assert uwf.json("thread", "show", told["thread"])["prompt"] == "给艾达写信"
 
 
+def test_as_text_the_file_is_printed_once(uwf: Uwf) -> None:
+    prepare(uwf, GOOD)
+
+    shown = draft(uwf, "--format", "text")
+    thread = shown.err.splitlines()[0].removeprefix("thread ")
+    put = uwf("workflow", "draft", "--thread", thread, "--yes", "--format", "text")
+
+    assert shown.out == GOOD
+    assert GOOD not in shown.err
+    assert put.out.startswith("put letter ")
+    assert GOOD in put.err
+
+
+def test_person_may_be_the_drafter(uwf: Uwf) -> None:
+    ran = uwf("workflow", "draft", "A letter", "--agent", "human")
+
+    thread = uwf.json("thread", "list")[0]["thread"]
+    assert ran.status == 1
+    assert f"`uwf thread answer {thread}" in ran.err
+    assert f"hint: `uwf workflow draft --thread {thread}` goes on" in ran.err
+    meta = '{"name": "letter", "why": "so", "questions": []}'
+    answered = uwf("thread", "answer", thread, "--meta", meta, "--content", GOOD)
+    assert answered.status == 0, answered.err
+    assert uwf.json("workflow", "draft", "--thread", thread)["name"] == "letter"
+
+
 def test_three_bad_tries_are_the_end(uwf: Uwf) -> None:
     prepare(uwf, BAD)
 

@@ -20,6 +20,7 @@ from uwf_git.cli.thread.driving import (
     drive_shown,
     raise_if_failed,
 )
+from uwf_git.cli.thread.next_line import stop_after, tell_stop
 from uwf_git.commands.draft.draft import (
     DRAFTER,
     Draft,
@@ -115,7 +116,7 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     drafted = _write(session, store, wish, agent, thread)
     put = None
     if not drafted.questions and not drafted.judgement.problems:
-        _show(drafted)
+        _show(session, drafted, yes=yes)
         if yes or _ask(session, drafted):
             source = drafted.judgement.source.encode()
             put = put_workflow(store, caller_of(session), source)
@@ -123,7 +124,7 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
         note(f"put {put.name} {put.workflow}")
         _run(session, store, drafted, put, agent)
         return
-    emit(session, _document(drafted, put), text=lambda document: str(document["file"]))
+    emit(session, _document(drafted, put), text=_text)
     _raise_if_unfit(drafted)
 
 
@@ -149,12 +150,15 @@ def _write(
         driven = drive_shown(session, store, Driving(head.thread, _HOW, again))
         raise_if_failed(driven)
         if driven.stopped != "end":
+            tell_stop(session, stop_after(session, store, driven.last))
             raise DraftStopped(head.thread, driven.last.status)
     return read_draft(store, session.cwd, head.thread)
 
 
-def _show(draft: Draft) -> None:
-    write_stderr(f"\n{visible_block(draft.judgement.source.rstrip())}\n\n")
+def _show(session: Session, draft: Draft, *, yes: bool) -> None:
+    # As text the file itself is the result, unless it is put.
+    if yes or session.output_format != "text" or _is_at_terminal(session):
+        write_stderr(f"\n{visible_block(draft.judgement.source.rstrip())}\n\n")
     if draft.why:
         note(draft.why)
     roles = draft.judgement.roles
@@ -162,11 +166,15 @@ def _show(draft: Draft) -> None:
 
 
 def _ask(session: Session, draft: Draft) -> bool:
-    if not (session.stdin_is_tty and session.stderr_is_tty):
+    if not _is_at_terminal(session):
         note(f"next: `uwf workflow draft --thread {draft.thread} --yes` puts it")
         return False
     write_stderr(f"Put {draft.judgement.name}? [y/N] ")
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _is_at_terminal(session: Session) -> bool:
+    return session.stdin_is_tty and session.stderr_is_tty
 
 
 def _run(session: Session, store: Store, draft: Draft, put: PutWorkflow, agent: str | None) -> None:
@@ -200,6 +208,12 @@ def _document(draft: Draft, put: PutWorkflow | None) -> Mapping[str, Any]:
         "workflow": None if put is None else put.workflow,
         "version": None if put is None else put.version,
     }
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    if document["workflow"] is None:
+        return str(document["file"])
+    return f"put {document['name']} {document['workflow']}"
 
 
 def _raise_if_unfit(draft: Draft) -> None:
