@@ -2,6 +2,8 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from uwf_git.agents.limited_fork import RunLimits
 from uwf_git.commands.draft.judge import Around, Judgement, describe, find_source, judge
@@ -184,3 +186,31 @@ def test_problems_are_described_with_the_lines_of_the_draft() -> None:
     assert "- line 13, root.nodes[0].agentId: no role is called 'scribe'" in text
     assert "> 13 |     - {type: agent, agentId: scribe}\n" in text
     assert "  14 |     - {type: agent, agentId: checker}\n" in text
+
+
+HOSTILE_PARTS = [
+    *("- nodes", "&a [*a]", "!include x", "{", "\x00", "\ud800", "state", "null", "🙂", "\t", ": "),
+    *("outputSchema: {$ref: '#'}", "roles:", "'", "checks:", "1e999", "condition: state.x.y.z"),
+]
+
+
+@given(st.sampled_from(PATTERNS), st.data())
+def test_whatever_is_said_is_judged(path: Path, data: st.DataObject) -> None:
+    lines = path.read_text().splitlines(keepends=True)
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(lines) - 1))
+        change = data.draw(st.sampled_from(["drop", "twice", "spoil", "indent"]))
+        line = lines[place]
+        middle = data.draw(st.integers(0, len(line)))
+        part = data.draw(st.sampled_from(HOSTILE_PARTS))
+        lines[place] = {
+            "drop": "",
+            "twice": line * 2,
+            "spoil": line[:middle] + part + line[middle:],
+            "indent": f"  {line}",
+        }[change]
+
+    found = judge("".join(lines), AROUND, prompt="x", limits=RunLimits(cpu_s=2, wall_s=4.0))
+
+    assert bool(found.name) is not bool(found.problems)
+    assert describe(found)

@@ -97,7 +97,7 @@ def judge(text: str, around: Around, *, prompt: str, limits: RunLimits = LIMITS)
     if problems:
         return Judgement(source, _sorted(problems))
     roles, problems = _rehearse(document, definition, prompt, limits)
-    return Judgement(source, tuple(problems), definition.name, roles)
+    return Judgement(source, tuple(problems), "" if problems else definition.name, roles)
 
 
 def describe(judgement: Judgement) -> str:
