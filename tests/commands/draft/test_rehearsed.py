@@ -10,16 +10,15 @@ from workflow_file import read_flow_file
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.put import put_workflow
-from uwf_git.engine.flow_move import LoopExhausted
 from uwf_git.engine.rehearsal import find_least, rehearse
 from uwf_git.model.definition.surroundings import Surroundings
 
 ROOT = Path(__file__).parents[3]
+SHIPPED = ("develop", "draft", "fan-out", "orchestrate", "review-loop", "vote")
+OF_THE_SEED = ("for-each-feature", "level-2", "level-4")
 FILES = [
-    *(ROOT / "workflows" / f"{name}.yaml" for name in ("develop", "draft", "fan-out", "vote")),
-    *(ROOT / "workflows" / f"{name}.yaml" for name in ("orchestrate", "pipeline", "route")),
-    *(ROOT / "workflows" / f"{name}.yaml" for name in ("review-loop", "until-done")),
-    *sorted((ROOT / "tests" / "flows").glob("*.yaml")),
+    *(ROOT / "workflows" / f"{name}.yaml" for name in SHIPPED),
+    *(ROOT / "tests" / "flows" / f"{name}.yaml" for name in OF_THE_SEED),
 ]
 
 
@@ -38,10 +37,7 @@ def test_rehearsal_and_engine_take_the_same_way(path: Path, world: World) -> Non
         schema = definition.roles[turn.role].output_schema
         return replied({} if schema is True else find_least(schema), "")
 
-    try:
-        drive(world, thread, play)
-    except LoopExhausted:
-        assert path.stem == "until-done"
+    drive(world, thread, play)
 
     assert acted
     # A flow that goes wrong goes wrong at the same place.
