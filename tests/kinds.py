@@ -66,6 +66,7 @@ FILES = {
         "engine/javascript/test_fuzz_node.py",
         "engine/picture/test_many_places.py",
         "realcli/*",
+        "workflows/test_installed_*",
     ),
     "browser": ("browser/*",),
     "crash": (

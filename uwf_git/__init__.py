@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         StoreFailed,
         UwfError,
     )
+    from uwf_git.library.drafting import TaskDraft
     from uwf_git.library.events import TaskEvent
     from uwf_git.library.handle import TaskHandle
     from uwf_git.library.limits import Limits
@@ -51,6 +52,7 @@ __all__ = [
     "StoreDamaged",
     "StoreFailed",
     "TaskBranch",
+    "TaskDraft",
     "TaskEvent",
     "TaskFilter",
     "TaskHandle",
@@ -73,6 +75,7 @@ _HOMES = {
         "StoreFailed",
         "UwfError",
     ),
+    "uwf_git.library.drafting": ("TaskDraft",),
     "uwf_git.library.events": ("TaskEvent",),
     "uwf_git.library.handle": ("TaskHandle",),
     "uwf_git.library.limits": ("Limits",),

@@ -99,6 +99,14 @@ WORKFLOW = LazyGroup(
             "uwf_git.cli.workflow.remove:command", "Remove a workflow from the registry"
         ),
         "validate": LazyCommand("uwf_git.cli.workflow.validate:command", "Check a workflow file"),
+        "draft": LazyCommand(
+            "uwf_git.cli.draft:command", "Have an agent write a workflow for a wish"
+        ),
+        "judge": LazyCommand(
+            "uwf_git.cli.workflow.judge:command",
+            "Judge the newest draft of a thread, and answer as an agent does",
+            hidden=True,
+        ),
     },
     help_text="Register and inspect workflows.\n\n"
     "A workflow is data: roles, and the rules for the next role.",

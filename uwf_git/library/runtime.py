@@ -36,6 +36,7 @@ from uwf_git.store.threads.heads import resolve_thread
 if TYPE_CHECKING:
     # YAML and schemas take 100 ms to import.
     from uwf_git.commands.workflow.put import PutWorkflow
+    from uwf_git.library.drafting import TaskDraft
 
 
 _STATUSES = frozenset({*STATUSES, *FROM_TASK_WORDS, RUNNING, DAMAGED})
@@ -147,6 +148,22 @@ class TaskRuntime:
             Refused: it is invalid; the message lists every problem.
         """
         return put_source(self._place, workflow)
+
+    def draft(
+        self, wish: str, *, agent: str | None = None, on_step: OnStep | None = None
+    ) -> "TaskDraft":
+        """Have an agent write a workflow for a wish, in a task of its own; nothing is put.
+
+        It has three tries. *agent* is its command; without one the player ``drafter`` writes it,
+        else the default agent. *on_step* is called after each step.
+
+        Raises:
+            AgentFailed: the agent failed.
+            Refused: there is no agent, the wish is empty, or the task stopped before its end.
+        """
+        from uwf_git.library.drafting import write_draft  # noqa: PLC0415 (YAML and schemas: 100 ms)
+
+        return write_draft(self._place, wish, agent, on_step)
 
     def start(  # noqa: PLR0913 (keyword-only, and each has a default)
         self,

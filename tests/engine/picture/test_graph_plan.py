@@ -4,6 +4,7 @@ from uwf_git.engine.picture.draw import make_plan
 from uwf_git.engine.picture.graph_plan import plan_graph
 from uwf_git.engine.picture.order import order_roles
 from uwf_git.engine.picture.plan import GraphPlan, Subject
+from uwf_git.model.flow import Flow
 from uwf_git.model.transition import END, START, Graph, Transition
 
 
@@ -39,11 +40,12 @@ def test_an_order_with_fewer_ways_back_is_taken() -> None:
 
 
 def test_shipped_workflows_keep_their_order() -> None:
-    for path in SHIPPED:
-        subject = read_subject(path)
+    subjects = [read_subject(path) for path in SHIPPED]
+    graphs = [each for each in subjects if not isinstance(each.moves, Flow)]
+    assert len(graphs) == 5
+    for subject in graphs:
         plan = make_plan(subject)
         assert isinstance(plan, GraphPlan)
-        assert not isinstance(subject.moves, tuple)
         assert names_of(plan)[1:-1] == list(subject.roles)
 
 

@@ -137,6 +137,17 @@ def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
     if driving.how.background:
         _start(session, store, driving)
         return
+    driven = drive_shown(session, store, driving)
+    stop = stop_after(session, store, driven.last)
+    emit(session, _document(driven, stop))
+    raise_if_failed(driven)
+    if driven.stopped != "end":
+        # What reads a thread that has ended stands above.
+        tell_stop(session, stop)
+
+
+def drive_shown(session: Session, store: Store, driving: Driving) -> Driven:
+    """Drive a thread here, and show its progress; what ended the drive is not yet raised."""
     how = driving.how
     progress = Progress(session, store, stream=how.stream, timestamps=how.timestamps)
     choice = Choice(driving.agents, session.agent, how.trust)
@@ -152,15 +163,20 @@ def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
         # The final failure is reported as an error, which has no time.
         progress.tell(driven.failure.message)
     _tell_end(progress, store, driven)
-    stop = stop_after(session, store, driven.last)
-    emit(session, _document(driven, stop))
+    return driven
+
+
+def raise_if_failed(driven: Driven) -> None:
+    """Raise what ended a drive.
+
+    Raises:
+        TurnFailed: an agent failed.
+        ThreadKilled: the thread was killed.
+    """
     if driven.stopped == "failed" and driven.failure is not None:
         raise driven.failure
     if driven.stopped == "killed":
         raise ThreadKilled(driven)
-    if driven.stopped != "end":
-        # What reads a thread that has ended stands above.
-        tell_stop(session, stop)
 
 
 def _start(session: Session, store: Store, driving: Driving) -> None:

@@ -94,6 +94,9 @@ class StartRequest(NamedTuple):
     state: Mapping[str, Any] | None = None
     """Members of the state that the thread begins with, over those of the workflow."""
 
+    found: FoundWorkflow | None = None
+    """The workflow, if it is known already; None: it is looked for by its name or hash."""
+
 
 class _Parent(NamedTuple):
     """The thread whose agent starts another one."""
@@ -134,7 +137,7 @@ def start_thread(
     """
     if request.prompt is not None and not request.prompt.strip():
         raise EmptyPrompt
-    found = find_workflow(store, request.workflow, cwd=caller.cwd)
+    found = request.found or find_workflow(store, request.workflow, cwd=caller.cwd)
     prompt = _choose_prompt(request, found.workflow)
     if request.until is not None and request.until not in found.workflow.roles:
         raise NoSuchRole(request.until, found.workflow)

@@ -108,6 +108,18 @@ def find_workflow(
         return found
 
 
+def find_shipped_workflow(store: Store, name: str) -> FoundWorkflow:
+    """Return the workflow *name* that uwf brings, whatever else has that name.
+
+    Raises:
+        NoSuchWorkflow: it brings none.
+    """
+    shipped = find_shipped(name)
+    if shipped is None:
+        raise _no_such(store, name, None)
+    return _of_local(store, LocalFile(*shipped), None)
+
+
 def find_shadowed(store: Store, name: str) -> NodeHash | None:
     """Return the registered workflow that a file of the project named *name* hides."""
     try:

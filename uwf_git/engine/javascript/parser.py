@@ -27,7 +27,7 @@ from uwf_git.engine.javascript.tokens import Token, tokenize
 from uwf_git.engine.javascript.tree_check import LEVELS, check_tree
 from uwf_git.engine.javascript.undefined import UNDEFINED
 
-_PRECEDENCE = {
+PRECEDENCE = {
     **dict.fromkeys(("===", "!==", "==", "!="), 1),
     **dict.fromkeys(("<", "<=", ">", ">="), 2),
     **dict.fromkeys(("+", "-"), 3),
@@ -46,7 +46,7 @@ _LITERALS = {
 _BUILT_IN = {"Array": "isArray", "Object": "keys"}
 
 # How many arguments each method takes: "arrow" is one function of (x) or (x, i).
-_METHODS = {
+METHODS = {
     **dict.fromkeys(("includes", "startsWith", "endsWith"), "one"),
     **dict.fromkeys(("trim", "toLowerCase", "toUpperCase"), "none"),
     **dict.fromkeys(("some", "every", "filter", "map", "find"), "arrow"),
@@ -166,9 +166,9 @@ class _Parser:
     def _binary(self, at_least: int = 1) -> Node:
         start = self._token.position
         left = self._unary()
-        while (precedence := _PRECEDENCE.get(self._kind, 0)) >= at_least:
+        while (precedence := PRECEDENCE.get(self._kind, 0)) >= at_least:
             rest = []
-            while _PRECEDENCE.get(self._kind) == precedence:
+            while PRECEDENCE.get(self._kind) == precedence:
                 token = self._take(self._kind) or self._unexpected()
                 self._deeper(token.position)
                 rest.append((token.kind, token.position, self._binary(precedence + 1)))
@@ -218,7 +218,7 @@ class _Parser:
 
     def _call(self, name: Token, *, optional: bool) -> Call:
         method = str(name.value)
-        takes = _METHODS.get(method)
+        takes = METHODS.get(method)
         if takes is None:
             self._refuse(f"`{method}` is no method of the grammar", name.position)
         self._need("(")

@@ -11,6 +11,9 @@ from uwf_git.model.signal import LIMITS
 
 _SWITCHES = ("eventEmit", "stateSnapshot")
 
+SETTINGS = (*LIMITS, *_SWITCHES)
+"""The keys of ``config``."""
+
 
 def read_config(findings: Findings, value: Any) -> dict[str, Any] | None:
     """Read ``config``: limits that each thread begins with, and what its events contain.
@@ -20,7 +23,7 @@ def read_config(findings: Findings, value: Any) -> dict[str, Any] | None:
     path: DocumentPath = ("config",)
     if value is None:
         return None
-    fields = findings.read_fields(path, value, (*LIMITS, *_SWITCHES)) or {}
+    fields = findings.read_fields(path, value, SETTINGS) or {}
     for name, setting in fields.items():
         problem = _find_problem(name, setting)
         if problem:

@@ -26,7 +26,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 
 POLICIES = ("error", "first", "last", "collect", "append")
 _NEEDED = {"agent": "agentId", "conditional": "condition", "map": "over", "workflow": "use"}
-_CHOICES = {
+CHOICES = {
     "onError": ("stop", "continue", "retry"),
     "onExhausted": ("stop", "continue"),
     "join": ("all", "any"),
@@ -73,7 +73,7 @@ class FieldReader:
             "merge": self._is_merge,
             **dict.fromkeys(("tolerate", "retries"), self._is_natural),
             "timeout": self._is_timeout,
-            **dict.fromkeys(_CHOICES, self._is_choice),
+            **dict.fromkeys(CHOICES, self._is_choice),
         }
 
     def read(
@@ -135,7 +135,7 @@ class FieldReader:
         return True
 
     def _is_choice(self, path: DocumentPath, value: Any) -> bool:
-        choices = _CHOICES[str(path[-1])]
+        choices = CHOICES[str(path[-1])]
         if isinstance(value, str) and value in choices:
             return True
         told = shown(value) if isinstance(value, str) else yaml_kind(value)

@@ -150,3 +150,8 @@ def _read_schema(
     for problem in check_schema(schema):
         findings.add_below(path, problem)
     return schema
+
+
+def role_keys() -> tuple[str, ...]:
+    """List the keys that a role may have."""
+    return _KEYS

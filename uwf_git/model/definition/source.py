@@ -27,7 +27,7 @@ from uwf_git.model.transition import Graph
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.model.yaml.reader import YamlDocument
 
-__all__ = ["InvalidWorkflow", "read_definition"]
+__all__ = ["FLOW_KEYS", "GRAPH_KEYS", "InvalidWorkflow", "read_definition"]
 
 _COMMON = (
     "name",
@@ -39,8 +39,8 @@ _COMMON = (
     "config",
     "version",
 )
-_GRAPH_KEYS = (*_COMMON, "moderator")
-_FLOW_KEYS = (*_COMMON, "root", "language")
+GRAPH_KEYS = (*_COMMON, "moderator")
+FLOW_KEYS = (*_COMMON, "root", "language")
 # What a file without `root` says of its workflow; its other keys are those of the container.
 _BARE_KEYS = (*_COMMON, "language")
 
@@ -123,9 +123,9 @@ def _read_top(findings: Findings, value: Any) -> tuple[dict[str, Any], DocumentP
                 ("moderator",), "a workflow has a root (containers) or a moderator (a graph)"
             )
         known = {key: item for key, item in value.items() if key != "moderator"}
-        fields, root = findings.read_fields((), known, _FLOW_KEYS) or {}, ("root",)
+        fields, root = findings.read_fields((), known, FLOW_KEYS) or {}, ("root",)
     else:
-        fields, root = findings.read_fields((), value, _GRAPH_KEYS) or {}, None
+        fields, root = findings.read_fields((), value, GRAPH_KEYS) or {}, None
     _check_version(findings, fields.get("version"))
     return fields, root
 

@@ -1,0 +1,191 @@
+import io
+import json
+import sys
+
+import pytest
+from cli.program import Uwf
+from cli.ran import Ran
+from commands.draft.test_judge import GOOD, HOSTILE, spoiled
+
+BAD = spoiled("agentId: writer", "agentId: scribe")
+
+# Writes the drafts 1, 2, … of the folder, the last one again and again, and plays all other roles.
+SCRIPT = """\
+case "$UWF_ROLE" in
+drafter)
+  number=$(($(cat count 2>/dev/null || echo 0) + 1)); echo $number > count
+  test -e draft.$number && cp draft.$number newest
+  printf -- '---\\nname: letter\\nwhy: as simple as can be\\nquestions: %s\\n---\\n' "$(cat asks)"
+  cat newest ;;
+scribe|writer) echo '{"meta": {}, "content": "Dear Ada"}' ;;
+checker) echo '{"meta": {"polite": true}}' ;;
+esac"""
+
+
+def prepare(uwf: Uwf, *drafts: str, asks: str = "[]") -> str:
+    """Write the drafts that the agent will hand over; return its command."""
+    for number, text in enumerate(drafts, 1):
+        uwf.file(text, name=f"draft.{number}")
+    uwf.file(asks, name="asks")
+    return uwf.agent(SCRIPT)
+
+
+def draft(uwf: Uwf, *words: str, wish: str = "A letter to Ada") -> Ran:
+    return uwf("workflow", "draft", wish, "--agent", str(uwf.place / "agent"), *words)
+
+
+def test_draft_is_mended_once_shown_and_put(uwf: Uwf) -> None:
+    prepare(uwf, BAD, GOOD)
+
+    ran = draft(uwf, "--yes")
+
+    assert ran.status == 0, ran.err
+    told = json.loads(ran.out)
+    assert (told["name"], told["file"], told["problems"]) == ("letter", GOOD, [])
+    assert told["roles"] == ["writer", "checker"] * 3
+    assert GOOD in ran.err
+    assert "step 2 validator: The draft has 1 problem:" in ran.err
+    shown = uwf.json("workflow", "show", "letter")
+    assert shown["hash" if "hash" in shown else "workflow"] == told["workflow"]
+
+
+def test_nothing_is_put_without_a_yes_and_the_thread_puts_it_later(uwf: Uwf) -> None:
+    prepare(uwf, GOOD)
+
+    ran = draft(uwf)
+
+    told = json.loads(ran.out)
+    assert (ran.status, told["workflow"]) == (0, None)
+    assert f"next: `uwf workflow draft --thread {told['thread']} --yes` puts it" in ran.err
+    assert uwf.json("workflow", "list") == []
+    put = uwf.json("workflow", "draft", "--thread", told["thread"], "--yes")
+    assert put["workflow"] is not None
+    assert [row["name"] for row in uwf.json("workflow", "list")] == ["letter"]
+
+
+@pytest.mark.parametrize(("typed", "names"), [("y\n", ["letter"]), ("\n", [])])
+def test_person_at_a_terminal_is_asked(
+    typed: str, names: list[str], uwf: Uwf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(uwf, GOOD)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    words = ["workflow", "draft", "A letter", "--agent", str(uwf.place / "agent")]
+
+    ran = uwf(*words, stdin_is_tty=True, stderr_is_tty=True)
+
+    assert ran.status == 0
+    assert "Put letter? [y/N] " in ran.err
+    assert [row["name"] for row in uwf.json("workflow", "list")] == names
+
+
+def test_draft_is_run_with_the_wish_and_a_person_keeps_the_own_role(uwf: Uwf) -> None:
+    prepare(uwf, f"{GOOD}agentOverrides: {{checker: human}}\n")
+
+    ran = draft(uwf, "--yes", "--run", wish="给艾达写信")
+
+    assert ran.status == 0, ran.err
+    told = json.loads(ran.out)
+    assert (told["stopped"], told["waiting"]) == ("waiting", {"role": "checker"})
+    assert f"thread {told['thread']}" in ran.err
+    assert uwf.json("thread", "show", told["thread"])["prompt"] == "给艾达写信"
+
+
+def test_as_text_the_file_is_printed_once(uwf: Uwf) -> None:
+    prepare(uwf, GOOD)
+
+    shown = draft(uwf, "--format", "text")
+    thread = shown.err.splitlines()[0].removeprefix("thread ")
+    put = uwf("workflow", "draft", "--thread", thread, "--yes", "--format", "text")
+
+    assert shown.out == GOOD
+    assert GOOD not in shown.err
+    assert put.out.startswith("put letter ")
+    assert GOOD in put.err
+
+
+def test_person_may_be_the_drafter(uwf: Uwf) -> None:
+    ran = uwf("workflow", "draft", "A letter", "--agent", "human")
+
+    thread = uwf.json("thread", "list")[0]["thread"]
+    assert ran.status == 1
+    assert f"`uwf thread answer {thread}" in ran.err
+    assert f"hint: `uwf workflow draft --thread {thread}` goes on" in ran.err
+    meta = '{"name": "letter", "why": "so", "questions": []}'
+    answered = uwf("thread", "answer", thread, "--meta", meta, "--content", GOOD)
+    assert answered.status == 0, answered.err
+    assert uwf.json("workflow", "draft", "--thread", thread)["name"] == "letter"
+
+
+def test_three_bad_tries_are_the_end(uwf: Uwf) -> None:
+    prepare(uwf, BAD)
+
+    ran = draft(uwf, "--yes")
+
+    assert ran.status == 3
+    assert [each["line"] for each in json.loads(ran.out)["problems"]] == [13]
+    assert "error: the last draft has 1 problem: line 13, root.nodes[0].agentId: no role" in ran.err
+    assert (uwf.place / "count").read_text() == "3\n"
+    assert uwf.json("workflow", "list") == []
+
+
+def test_questions_of_the_agent_are_told(uwf: Uwf) -> None:
+    prepare(uwf, "none", asks='["In which language?"]')
+
+    ran = draft(uwf, "--yes")
+
+    assert ran.status == 1
+    assert json.loads(ran.out)["questions"] == ["In which language?"]
+    assert "error: the agent has a question: In which language?" in ran.err
+    assert (uwf.place / "count").read_text() == "1\n"
+
+
+def test_nothing_that_a_hostile_draft_names_is_run(uwf: Uwf) -> None:
+    own = uwf.agent("touch owned", name="scribe")
+    hostile = HOSTILE[0][0].replace("touch owned", own)
+    roles = "roles: {scribe: {systemPrompt: Write., outputSchema: true}}"
+    # The last one is valid: its agent has the name of a program on the PATH.
+    on_path = (
+        f"name: x\n{roles}\nroot: {{type: sequential, nodes: [{{type: agent, agentId: scribe}}]}}\n"
+    )
+    prepare(uwf, hostile, HOSTILE[1][0], on_path)
+    environ = {**uwf.session.environ, "PATH": f"{uwf.place}:{uwf.session.environ['PATH']}"}
+    agent = str(uwf.place / "agent")
+
+    ran = uwf("workflow", "draft", "x", "--yes", "--run", "--agent", agent, environ=environ)
+
+    assert ran.status == 0, ran.err
+    assert json.loads(ran.out)["status"] == "completed"
+    assert (uwf.place / "count").read_text() == "3\n"
+    assert not (uwf.place / "owned").exists()
+    trusted = json.dumps(uwf.json("agent", "trusted"))
+    assert agent in trusted
+    assert own not in trusted
+
+
+def test_wish_and_thread_exclude_each_other(uwf: Uwf) -> None:
+    neither = uwf("workflow", "draft")
+    both = uwf("workflow", "draft", "a wish", "--thread", "01J00000000000000000000001")
+
+    assert (neither.status, both.status) == (2, 2)
+    assert "there is no wish" in neither.err
+    assert "there is a wish and a thread" in both.err
+
+
+def test_failed_drafter_is_told_and_the_thread_can_go_on(uwf: Uwf) -> None:
+    prepare(uwf, GOOD)
+    failing = uwf.agent("exit 7", name="failing")
+
+    ran = uwf("workflow", "draft", "A letter", "--agent", failing)
+
+    assert ran.status == 3
+    assert "drafter failed (failing)" in ran.err
+    thread = uwf.json("thread", "list")[0]["thread"]
+    uwf("thread", "retry", thread)
+    again = draft_of(uwf, thread)
+    assert again.status == 0, again.err
+    assert json.loads(again.out)["name"] == "letter"
+
+
+def draft_of(uwf: Uwf, thread: str) -> Ran:
+    agent = str(uwf.place / "agent")
+    return uwf("workflow", "draft", "--thread", thread, "--agent", agent, "--yes")

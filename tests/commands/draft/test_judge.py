@@ -1,0 +1,216 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.agents.limited_fork import RunLimits
+from uwf_git.commands.draft.judge import Around, Judgement, describe, find_source, judge
+
+WORKFLOWS = sorted((Path(__file__).parents[3] / "workflows").glob("*.yaml"))
+PATTERNS = [path for path in WORKFLOWS if "Use it where" in path.read_text()]
+
+GOOD = """\
+name: letter
+description: Write a letter, and have it checked
+roles:
+  writer: {systemPrompt: Write the letter., outputSchema: true}
+  checker:
+    systemPrompt: Is it polite?
+    outputSchema: {type: object, required: [polite], properties: {polite: {type: boolean}}}
+root:
+  type: loop
+  maxIterations: 3
+  condition: state.polite === false
+  nodes:
+    - {type: agent, agentId: writer}
+    - {type: agent, agentId: checker}
+"""
+
+AROUND = Around(lambda name: f"there is no workflow {name}", lambda name, _: name == "taken")
+
+
+def judged(text: str) -> Judgement:
+    return judge(text, AROUND, prompt="A letter to Ada")
+
+
+def told(text: str) -> list[tuple[int | None, str]]:
+    return [(each.line, each.message) for each in judged(text).problems]
+
+
+def spoiled(old: str, new: str) -> str:
+    assert GOOD.count(old) == 1
+    return GOOD.replace(old, new)
+
+
+def test_good_draft_is_gone_through() -> None:
+    assert judged(GOOD) == Judgement(GOOD, (), "letter", ("writer", "checker") * 3)
+
+
+@pytest.mark.parametrize("path", PATTERNS, ids=lambda path: path.stem)
+def test_patterns_would_be_good_drafts(path: Path) -> None:
+    assert judged(path.read_text()).problems == ()
+
+
+def test_draft_may_stand_in_a_fence() -> None:
+    fenced = f"Here it is:\n\n```yaml\n{GOOD}```\n\nDone."
+
+    assert find_source(fenced) == GOOD
+    assert find_source(GOOD) == GOOD
+    assert judged(fenced).name == "letter"
+
+
+BAD = {
+    "": ["the file is empty"],
+    "a: [": ["did not find expected node content"],
+    spoiled("name: letter", "name: taken"): ["there is a workflow taken already"],
+    spoiled("systemPrompt: Write the letter., ", ""): ["role writer has no systemPrompt"],
+    spoiled("  maxIterations: 3\n", ""): ["no maxIterations is set"],
+    spoiled("agentId: writer", "agentId: scribe"): ["no role is called 'scribe'"],
+    spoiled("state.polite", "state.kind"): ["nothing sets state.kind"],
+    spoiled("Iterations: 3", "Iterations: 9999"): ["goes round, writer → checker → writer"],
+    spoiled("polite === false", "polite = false"): ["JavaScript compares with ==="],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("```\na: 1\n```", "a: 1\n"),
+        ("~~~ yaml\na: 1\n```\n~~~\n", "a: 1\n```\n"),
+        ("````\na: |\n  ```\n  x\n  ```\n````\n", "a: |\n  ```\n  x\n  ```\n"),
+        ("```yaml\r\na: 1\r\n```\r\n", "a: 1\r\n"),
+        ("```\na: 1\n```\nor\n```\nb: 1\n```\n", None),
+        ("```\na: 1\n", None),
+        ("a: 1\n", None),
+    ],
+)
+def test_source_is_the_one_block_else_all(text: str, source: str | None) -> None:
+    assert find_source(text) == (text if source is None else source)
+
+
+@pytest.mark.parametrize("text", BAD, ids=[problems[0] for problems in BAD.values()])
+def test_bad_draft_is_told_what_is_wrong(text: str) -> None:
+    found = [message for _line, message in told(text)]
+
+    assert len(found) == len(BAD[text]), found
+    for problem in BAD[text]:
+        assert any(problem in message for message in found), found
+
+
+HOSTILE = [
+    (f"{GOOD}defaultAgent: sh -c 'touch owned'\n", 15, "a draft names no agent"),
+    (f"{GOOD}agentOverrides:\n  writer: sh -c 'touch owned'\n", 16, "may only bind a role"),
+    (f"{GOOD}agentOverrides: {{writer: {{command: human}}}}\n", 15, "may only bind a role"),
+    (f"{GOOD}agentOverrides: human\n", 15, "may only say"),
+    (spoiled("outputSchema: true}", "checks: [touch owned]}"), 4, "has no checks"),
+    (spoiled("agentId: writer}", "agentId: writer, checks: [touch owned]}"), 13, "has no checks"),
+    (
+        spoiled("agentId: checker}", "agentId: checker, verifiedBy: {agentId: x, checks: [y]}}"),
+        14,
+        "has no checks",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line", "problem"), HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_draft_is_refused_with_its_line(text: str, line: int, problem: str) -> None:
+    found = [(where, message) for where, message in told(text) if problem in message]
+
+    assert [where for where, _ in found] == [line]
+
+
+def test_person_may_play_a_role() -> None:
+    assert judged(f"{GOOD}agentOverrides: {{checker: human}}\n").problems == ()
+
+
+def test_field_of_an_answer_may_be_called_checks() -> None:
+    schema = "{type: object, properties: {checks: {type: array, items: {type: string}}}}"
+
+    assert judged(spoiled("outputSchema: true", f"outputSchema: {schema}")).problems == ()
+
+
+def test_nothing_of_the_disk_is_included() -> None:
+    Path("secret").write_text("the secret")
+
+    problems = told(spoiled("Write the letter.", f"!include {os.path.abspath('secret')}"))
+
+    assert problems
+    assert "the secret" not in str(problems)
+
+
+def test_condition_that_takes_for_ever_is_a_problem() -> None:
+    slow = "$count([1..9999999].($ * 2)) > 1"
+    graph = f"""\
+name: slow
+roles: {{writer: {{systemPrompt: Write.}}}}
+moderator:
+  graph:
+    - {{from: $START, transitions: [{{to: writer}}]}}
+    - from: writer
+      transitions: [{{to: writer, condition: '{slow}'}}, {{to: $END}}]
+"""
+
+    found = judge(graph, AROUND, prompt="x", limits=RunLimits(cpu_s=1, wall_s=2.0))
+
+    assert [each.message for each in found.problems] == [
+        "the rehearsal took too much time and was stopped"
+    ]
+
+
+def test_graph_may_ask_only_for_what_its_roles_answer() -> None:
+    graph = """\
+name: graph
+roles:
+  writer:
+    systemPrompt: Write.
+    outputSchema: {type: object, required: [done], properties: {done: {type: boolean}}}
+moderator:
+  graph:
+    - {from: $START, transitions: [{to: writer}]}
+    - from: writer
+      transitions: [{to: writer, condition: meta.don = false and depth < 4}, {to: $END}]
+"""
+
+    problem = (
+        "a condition after writer reads meta.don of writer, which its outputSchema does not have"
+    )
+    assert told(graph) == [(3, f"{problem}; did you mean 'done'?")]
+    assert judged(graph.replace("meta.don ", "meta.done ")).roles == ("writer",) * 4
+
+
+def test_problems_are_described_with_the_lines_of_the_draft() -> None:
+    text = describe(judged(spoiled("agentId: writer", "agentId: scribe")))
+
+    assert "- line 13, root.nodes[0].agentId: no role is called 'scribe'" in text
+    assert "> 13 |     - {type: agent, agentId: scribe}\n" in text
+    assert "  14 |     - {type: agent, agentId: checker}\n" in text
+
+
+HOSTILE_PARTS = [
+    *("- nodes", "&a [*a]", "!include x", "{", "\x00", "\ud800", "state", "null", "🙂", "\t", ": "),
+    *("outputSchema: {$ref: '#'}", "roles:", "'", "checks:", "1e999", "condition: state.x.y.z"),
+]
+
+
+@given(st.sampled_from(PATTERNS), st.data())
+def test_whatever_is_said_is_judged(path: Path, data: st.DataObject) -> None:
+    lines = path.read_text().splitlines(keepends=True)
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(lines) - 1))
+        change = data.draw(st.sampled_from(["drop", "twice", "spoil", "indent"]))
+        line = lines[place]
+        middle = data.draw(st.integers(0, len(line)))
+        part = data.draw(st.sampled_from(HOSTILE_PARTS))
+        lines[place] = {
+            "drop": "",
+            "twice": line * 2,
+            "spoil": line[:middle] + part + line[middle:],
+            "indent": f"  {line}",
+        }[change]
+
+    found = judge("".join(lines), AROUND, prompt="x", limits=RunLimits(cpu_s=2, wall_s=4.0))
+
+    assert bool(found.name) is not bool(found.problems)
+    assert describe(found)

@@ -1,0 +1,116 @@
+"""The patterns as a user has them: from an installed wheel, with agents that are programs."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from workflows.pattern_runs import RUNS, PatternRun, says
+
+ROOT = Path(__file__).parents[2]
+BUILD = ".venv/bin/pip wheel -q --no-deps -w build/wheel ."
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the newest wheel of build/wheel into a folder."""
+    wheels = sorted((ROOT / "build" / "wheel").glob("uwf_git-*.whl"), key=os.path.getmtime)
+    if not wheels:
+        pytest.skip(f"there is no wheel: {BUILD}")
+    with zipfile.ZipFile(wheels[-1]) as wheel:
+        for path in (ROOT / "uwf_git" / "workflows").glob("*.yaml"):
+            packed = wheel.read(f"uwf_git/workflows/{path.name}")
+            assert packed == path.read_bytes(), f"the wheel is an old one: {BUILD}"
+    folder = tmp_path_factory.mktemp("installed")
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index"]
+    subprocess.run([*pip, "--target", str(folder), str(wheels[-1])], check=True)
+    return folder
+
+
+class Installed:
+    """The installed `uwf`, in a directory and on a store of its own."""
+
+    def __init__(self, folder: Path, place: Path) -> None:
+        self.place = place
+        path = f"{folder / 'bin'}:{os.environ['PATH']}"
+        store = str(place / "store.git")
+        self.environ = {**os.environ, "PYTHONPATH": str(folder), "PATH": path, "UWF_REPO": store}
+        self("init", store)
+
+    def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["uwf", *words],
+            env=self.environ,
+            cwd=self.place,
+            check=False,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def run(self, run: PatternRun) -> tuple[dict[str, Any], list[str]]:
+        """Run a pattern; return the document, and the steps that the progress names."""
+        (self.place / "script.yaml").write_text(json.dumps(run.script))
+        self.environ["UWF_AGENT"] = f"uwf-mock {self.place / 'script.yaml'}"
+        ran = self("run", run.pattern, "-p", "Do it.", "--jobs", "1")
+        assert ran.returncode == 0, ran.stderr
+        told = re.findall(r"^(?:\d+ \S+: )?step \d+ (\S+):", ran.stderr, re.MULTILINE)
+        told += re.findall(r"^(\S+) waits for a person$", ran.stderr, re.MULTILINE)
+        return json.loads(ran.stdout), told
+
+
+@pytest.fixture
+def uwf(installed: Path, tmp_path: Path) -> Installed:
+    return Installed(installed, tmp_path)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=[f"{run.pattern}-{len(run.steps)}" for run in RUNS])
+def test_installed_pattern_runs_from_end_to_end(run: PatternRun, uwf: Installed) -> None:
+    told, steps = uwf.run(run)
+
+    assert (told["stopped"], steps) == (run.stopped, run.steps)
+    assert uwf("verify").returncode == 0
+
+
+def test_person_answers_and_the_approved_plan_is_carried_out(uwf: Installed) -> None:
+    run = next(run for run in RUNS if run.pattern == "approve")
+    told, _ = uwf.run(run)
+    thread = told["thread"]
+
+    assert "person is asked" in uwf("thread", "list", "--status", "waiting", "--format=text").stdout
+    assert uwf("thread", "answer", thread, "--meta", '{"approved": true}').returncode == 0
+    ran = uwf("thread", "run", thread)
+
+    assert json.loads(ran.stdout)["status"] == "completed"
+    assert "executor: Done as planned." in ran.stderr
+
+
+def test_workflow_is_drafted_and_run_in_chinese_without_a_locale(uwf: Installed) -> None:
+    draft = """\
+name: 写信
+description: 写一封信
+roles:
+  作者: {systemPrompt: 写信。, outputSchema: true}
+root: {type: sequential, nodes: [{type: agent, agentId: 作者}]}
+"""
+    bad = says(
+        draft.replace("agentId: 作者", "agentId: 作家"), name="写信", why="简单", questions=[]
+    )
+    good = says(draft, name="写信", why="简单", questions=[])
+    script = {"drafter": [bad, good], "作者": [says("亲爱的艾达")]}
+    (uwf.place / "script.yaml").write_text(json.dumps(script))
+    uwf.environ |= {"LC_ALL": "C", "UWF_AGENT": f"uwf-mock {uwf.place / 'script.yaml'}"}
+
+    ran = uwf("workflow", "draft", "给艾达写一封信", "--yes", "--run")
+
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert (told["status"], told["steps"]) == ("completed", 1)
+    shown = json.loads(uwf("thread", "show", told["thread"]).stdout)
+    assert shown["prompt"] == "给艾达写一封信"
+    assert uwf("verify").returncode == 0

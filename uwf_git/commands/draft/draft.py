@@ -1,0 +1,162 @@
+"""Draft a workflow: start the thread in which an agent writes it, and read what came of it.
+
+The thread runs the shipped workflow `draft`, in which a validator judges each try. What it found
+good is judged again where it is read: only that decides.
+"""
+
+from typing import Any, NamedTuple
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.draft.judge import Around, Judgement, describe, describe_problem, judge
+from uwf_git.commands.draft.prompt import build_prompt, find_wish
+from uwf_git.commands.inspect.step_view import get_text
+from uwf_git.commands.lifecycle.start import EmptyPrompt, Started, StartRequest, start_thread
+from uwf_git.commands.workflow.find import find_shipped_workflow, find_used
+from uwf_git.commands.workflow.local import list_local
+from uwf_git.errors import Refused
+from uwf_git.model.builtin import STEP_TYPES
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.workflow_name import fold_workflow_name
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import resolve_head
+from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.workflows.registry import find_version, list_names
+from uwf_git.store.workflows.shipped import list_shipped
+from uwf_git.store.workflows.tree import SourceFiles, read_sources
+
+WORKFLOW = "draft"
+DRAFTER = "drafter"
+
+
+class NoDraftThread(Refused):
+    """The thread drafts no workflow, or has not begun to."""
+
+    code = "no-draft-thread"
+
+    def __init__(self, thread: str, problem: str) -> None:
+        super().__init__(
+            f"thread {thread} {problem}",
+            hint="`uwf thread list --all --workflow draft` lists the threads that draft workflows",
+            thread=thread,
+        )
+
+
+class DraftStopped(Refused):
+    """The drafting has stopped before its end."""
+
+    code = "draft-stopped"
+
+    def __init__(self, thread: str, status: str) -> None:
+        super().__init__(
+            f"the drafting has stopped: thread {thread} is {status}",
+            hint=f"`uwf workflow draft --thread {thread}` goes on",
+            thread=thread,
+        )
+
+
+class DraftRequest(NamedTuple):
+    """What is wished for, and who writes it."""
+
+    wish: str
+    agent: str | None = None
+    """The command or the settings of the agent; None: the default one."""
+
+    default_agent: str | None = None
+    """$UWF_AGENT."""
+
+    needs_agent: bool = True
+    """Refuse to begin without an agent whose program is found here."""
+
+
+class Draft(NamedTuple):
+    """What a drafting thread has come to."""
+
+    thread: ThreadId
+    wish: str
+    why: str
+    """Why it is as it is, in the agent's words."""
+
+    questions: tuple[str, ...]
+    """What the agent has to know first; then there is no file."""
+
+    judgement: Judgement
+
+
+def start_draft(
+    store: Store, caller: Caller, request: DraftRequest, *, thread: ThreadId
+) -> Started:
+    """Start the thread that drafts a workflow; nothing runs.
+
+    Raises:
+        What ``start_thread`` raises.
+    """
+    if not request.wish.strip():
+        raise EmptyPrompt
+    agents = () if request.agent is None else (f"{DRAFTER}={request.agent}",)
+    start = StartRequest(
+        WORKFLOW,
+        build_prompt(request.wish),
+        agents,
+        request.default_agent,
+        needs_agents=request.needs_agent,
+        found=find_shipped_workflow(store, WORKFLOW),
+    )
+    return start_thread(store, caller, start, thread=thread)
+
+
+def read_draft(store: Store, cwd: str, text: str) -> Draft:
+    """Return the newest draft of the thread that *text* names, judged anew.
+
+    Raises:
+        NoDraftThread: it has none.
+        NoSuchThread, AmbiguousThread, NotAThreadId: no thread begins so, or several.
+    """
+    head = resolve_head(store, text)
+    snapshot = read_snapshot(store, head.commit)
+    if snapshot.record.workflow_name != WORKFLOW:
+        name = snapshot.record.workflow_name
+        raise NoDraftThread(head.thread, f"runs {name}, and drafts no workflow")
+    wish = find_wish(str(snapshot.get_start().payload["prompt"]))
+    for node in snapshot.walk_chain():
+        if node.type in STEP_TYPES and node.payload["role"] == DRAFTER:
+            meta = node.payload["meta"]
+            found = judge(
+                get_text(snapshot, node.payload.get("content")),
+                look_around(store, cwd),
+                prompt=wish,
+            )
+            questions = tuple(map(str, meta.get("questions") or ()))
+            return Draft(head.thread, wish, str(meta.get("why") or ""), questions, found)
+    raise NoDraftThread(head.thread, "has no draft yet")
+
+
+def answer_as_validator(store: Store, cwd: str, thread: str) -> tuple[dict[str, Any], str]:
+    """Return the meta and the text with which the validator answers to the newest draft.
+
+    Raises:
+        What ``read_draft`` raises.
+    """
+    judgement = read_draft(store, cwd, thread).judgement
+    problems = [describe_problem(each) for each in judgement.problems]
+    told = describe(judgement) if problems else f"It ends: {' → '.join(judgement.roles)}."
+    return {"valid": not problems, "problems": problems}, told
+
+
+def look_around(store: Store, cwd: str) -> Around:
+    """Return what drafts are judged against in *store*, for the project around *cwd*."""
+    local = [file.name for file in list_local(cwd)]
+    shipped = [file.name for file in list_shipped()]
+    taken = {fold_workflow_name(name) for name in (*local, *list_names(store), *shipped)}
+
+    def is_taken(name: str, source: str) -> bool:
+        return fold_workflow_name(name) in taken and not _is_put(store, name, source)
+
+    return Around(find_used(store, cwd), is_taken)
+
+
+def _is_put(store: Store, name: str, source: str) -> bool:
+    """Check whether the newest version of the workflow *name* is *source*."""
+    version = find_version(store, name)
+    if version is None or version.is_removed:
+        return False
+    return read_sources(store.objects, version.commit) == SourceFiles(source.encode(), {})
