@@ -73,12 +73,19 @@ def test_note_is_one_line_on_standard_error(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr() == ("", "step 1 of \\x1b[31m2\n")
 
 
-def test_terminal_is_noticed(start: Callable[..., subprocess.Popen[bytes]]) -> None:
+@pytest.mark.parametrize(
+    ("environ", "shown"),
+    [({}, b"a: 1\n"), ({"UWF_THREAD_ID": "01J"}, b'{\n  "a": 1\n}\n')],
+    ids=["person", "agent"],
+)
+def test_terminal_is_noticed(
+    environ: dict[str, str], shown: bytes, start: Callable[..., subprocess.Popen[bytes]]
+) -> None:
     ours, theirs = os.openpty()
-    with start("cli.demo", "show", '{"a": 1}', stdout=theirs) as process:
+    with start("cli.demo", "show", '{"a": 1}', stdout=theirs, env=environ) as process:
         os.close(theirs)
         printed = os.read(ours, 1000)
     os.close(ours)
 
     assert process.returncode == 0
-    assert printed.replace(b"\r\n", b"\n") == b'{\n  "a": 1\n}\n'
+    assert printed.replace(b"\r\n", b"\n") == shown

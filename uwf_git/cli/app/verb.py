@@ -1,6 +1,7 @@
-"""Verbs: each takes `--repo` and `--format`, gets the session first, and ends its help alike."""
+"""Verbs: each takes the shared options, gets the session first, and ends its help alike."""
 
 from collections.abc import Callable, Mapping
+from functools import update_wrapper
 from typing import Any
 
 import click
@@ -8,6 +9,7 @@ import click
 from uwf_git.cli.app.complete_names import complete_names
 from uwf_git.cli.app.help_page import exit_table, write_ending
 from uwf_git.cli.app.options import shared_options
+from uwf_git.cli.session.settings import Session
 
 NO_EXITS: Mapping[int, str] = {}
 
@@ -40,8 +42,11 @@ def verb(
     """
 
     def make(function: Callable[..., None]) -> Verb:
+        def run(session: Session, *args: Any, **others: Any) -> None:
+            function(session.with_configured_format(), *args, **others)
+
         # pass_obj passes the session of the verb's own context, which its flags have changed.
-        with_session: Callable[..., Any] = click.pass_obj(function)
+        with_session: Callable[..., Any] = click.pass_obj(update_wrapper(run, function))
         made = click.command(cls=Verb)(with_session)
         complete_names(made.params)
         made.params += shared_options()
