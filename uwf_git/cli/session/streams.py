@@ -52,6 +52,13 @@ def stdout_is_utf8() -> bool:
     return encoding.lower().replace("-", "").replace("_", "") == "utf8"
 
 
+def stderr_is_terminal() -> bool:
+    """Return True if standard error is a terminal."""
+    with contextlib.suppress(ValueError):
+        return sys.stderr is not None and sys.stderr.isatty()
+    return False
+
+
 def write_stdout(text: str) -> None:
     """Write *text* to standard output, and flush.
 
