@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from uwf_git.cli.app.failure import Failure
-from uwf_git.cli.session.colour import wants_colour
-from uwf_git.cli.session.streams import stderr_is_terminal, write_stderr
+from uwf_git.cli.session.streams import wants_stderr_colour, write_stderr
 from uwf_git.model.problem import Problem
 from uwf_git.model.visible import one_line, visible_line
 
@@ -24,8 +23,7 @@ def tell(failure: Failure, *, as_json: bool, environ: Mapping[str, str] = _NO_VA
     if as_json:
         write_stderr(_as_json(failure))
         return
-    has_colour = wants_colour(environ, is_terminal=stderr_is_terminal())
-    write_stderr(_as_text(failure, has_colour=has_colour))
+    write_stderr(_as_text(failure, has_colour=wants_stderr_colour(environ)))
 
 
 def _as_json(failure: Failure) -> str:
