@@ -48,6 +48,7 @@ WIDE_DOORS = {
 NARROW_DOORS = (
     "cbor2",
     "jsonschema",
+    "rich",
     "ulid",
     "urllib3",
     "wcwidth",
@@ -55,7 +56,11 @@ NARROW_DOORS = (
     "yaml",
 )
 # A package that is only there because another one is made of it.
-PARTS_OF = {"referencing": "jsonschema", "jsonschema_specifications": "jsonschema"}
+PARTS_OF = {
+    "referencing": "jsonschema",
+    "jsonschema_specifications": "jsonschema",
+    "markdown_it": "rich",
+}
 
 WITHOUT_TESTS = {
     f"{PACKAGE}/commands/verify/finding.py": "six fields and no behaviour",

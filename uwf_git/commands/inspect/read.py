@@ -73,11 +73,12 @@ _MS = 1000
 
 
 def render_thread(
-    store: Store, text: str, *, last: int | None = None, logs: bool = False
+    store: Store, text: str, *, last: int | None = None, logs: bool = False, is_shown: bool = False
 ) -> Iterator[str]:
     """Yield the thread that *text* names, or its *last* events, as Markdown, piece by piece.
 
-    *logs* adds the logs that steps keep; those of failed attempts are always there.
+    *logs* adds the logs that steps keep; those of failed attempts are always there. *is_shown*: a
+    person reads it rendered, so objects in meta are lists rather than JSON.
 
     Each step is read when it is yielded: all of them could be more than memory holds.
 
@@ -105,6 +106,7 @@ def render_thread(
         ),
         prompt,
         _entries(_Reader(store, tip, Commands(tip), logs), story),
+        has_lists=is_shown,
     )
 
 
