@@ -72,6 +72,22 @@ THREAD = LazyGroup(
     "A thread is a chain of commits; each step adds one. Any unique beginning of a thread's id "
     "names it.",
     examples=["uwf thread start solve-issue -p 'Fix the login bug'"],
+    sections={
+        "Start": ("start", "step", "run", "wait"),
+        "Look": ("list", "show", "read", "logs", "diff", "graph", "report", "context"),
+        "Steer": (
+            "answer",
+            "pause",
+            "resume",
+            "retry",
+            "poke",
+            "patch",
+            "amend",
+            "append",
+            "fork",
+        ),
+        "End": ("kill", "rm"),
+    },
 )
 
 WORKFLOW = LazyGroup(
@@ -191,12 +207,19 @@ UWF = LazyGroup(
         "hook": LazyCommand("uwf_git.cli.hook:command", "Run a git hook", hidden=True),
     },
     help_text="Run multi-agent workflows one step per process, with git as the audit trail.\n\n"
-    "Results are JSON on standard output; everything else goes to standard error.",
+    "Results are text at a terminal and JSON in a pipe, on standard output; everything else goes "
+    "to standard error.",
     examples=[
         "uwf workflow put solve-issue.yaml",
         "uwf thread start solve-issue -p 'Fix the login bug'",
         "uwf thread step 01J7K9M2",
     ],
+    sections={
+        "Work": ("run", "thread", "workflow"),
+        "Look": ("ps", "watch", "events", "search", "verify"),
+        "Share": ("push", "fetch", "clone", "remote"),
+        "Set up": ("init", "setup", "agent", "config", "completion"),
+    },
 )
 UWF.params.insert(0, version_option())
 

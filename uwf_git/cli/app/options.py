@@ -59,6 +59,11 @@ def shared_options() -> list[click.Option]:
     ]
 
 
+def is_shared(param: click.Parameter) -> bool:
+    """Return whether *param* is one of the shared options."""
+    return (param.name or "").startswith("shared_")
+
+
 def version_option() -> click.Option:
     """Create the `--version` option of a program."""
     return click.Option(

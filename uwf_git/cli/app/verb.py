@@ -7,23 +7,29 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.complete_names import complete_names
-from uwf_git.cli.app.help_page import exit_table, write_ending
-from uwf_git.cli.app.options import shared_options
+from uwf_git.cli.app.help_page import write_brief_ending, write_examples, write_options
+from uwf_git.cli.app.options import is_shared, shared_options
 from uwf_git.cli.session.settings import Session
 
 NO_EXITS: Mapping[int, str] = {}
 
 
 class Verb(click.Command):
-    """A command whose help page ends in examples and exit statuses."""
+    """A command whose help page ends in examples, exit statuses and the shared options."""
 
     examples: tuple[str, ...] = ()
     exits: Mapping[int, str] = NO_EXITS
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command's own options."""
+        own = [param for param in self.get_params(ctx) if not is_shared(param)]
+        write_options(formatter, ctx, own)
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples and exit statuses."""
+        """Write the examples, the exit statuses and the shared options."""
         super().format_epilog(ctx, formatter)
-        write_ending(formatter, self.examples, exit_table(self.exits))
+        write_examples(formatter, self.examples)
+        write_brief_ending(formatter, ctx, shared_options(), self.exits)
 
 
 def verb(
