@@ -177,7 +177,7 @@ UWF = LazyGroup(
         "run": LazyCommand("uwf_git.cli.run:command", "Start a thread and drive it to its end"),
         "ps": LazyCommand("uwf_git.cli.ps:command", "List what runs now"),
         "events": LazyCommand(
-            "uwf_git.cli.events:command", "Print the events of threads, one JSON object per line"
+            "uwf_git.cli.events:command", "Print the events of threads, one per line"
         ),
         "search": LazyCommand(
             "uwf_git.cli.search:command", "Search prompts, meta and content of all threads"

@@ -40,6 +40,13 @@ def tell_seconds(seconds: int) -> str:
     return f"{seconds // _HOUR_S} h" if seconds < 2 * _DAY_S else f"{seconds // _DAY_S} d"
 
 
+def tell_moment(time_ms: int, now_ms: int) -> str:
+    """Return a time of this machine's zone; of one that is not long ago also how long."""
+    seconds = max((now_ms - time_ms) // _MS, 0)
+    ago = f", {tell_seconds(seconds)} ago" if seconds < _LATELY_S else ""
+    return tell_local(time_ms) + ago
+
+
 def tell_local(time_ms: int) -> str:
     """Return a time of this machine's zone, to the second."""
     try:

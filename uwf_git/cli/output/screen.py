@@ -6,7 +6,7 @@ No colour says what no mark or word says.
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from uwf_git.cli.output.moments import tell_when
+from uwf_git.cli.output.moments import tell_moment, tell_when
 from uwf_git.cli.session.colour import wants_colour
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import stdout_is_utf8
@@ -84,6 +84,10 @@ class Screen(NamedTuple):
         if time_ms is None:
             return None
         return render_time(time_ms) if self.now_ms is None else tell_when(time_ms, self.now_ms)
+
+    def tell_moment(self, time_ms: int) -> str:
+        """Return when something was, to the second."""
+        return render_time(time_ms) if self.now_ms is None else tell_moment(time_ms, self.now_ms)
 
 
 def screen_of(session: Session) -> Screen:

@@ -18,11 +18,17 @@ from uwf_git.cli.app.follow_up import follow_up_noted
 from uwf_git.cli.output.agent_log import COLOUR, Lines, forwarded_output
 from uwf_git.cli.output.moments import tell_local
 from uwf_git.cli.output.render import note
+from uwf_git.cli.output.screen import Screen
 from uwf_git.cli.output.status_line import StatusLine
+from uwf_git.cli.output.step_lines import StepLines
 from uwf_git.cli.output.text_width import shorten
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import write_stderr
-from uwf_git.cli.thread.step_lines import StepLines
+from uwf_git.cli.session.streams import (
+    stderr_columns,
+    stderr_is_utf8,
+    wants_stderr_colour,
+    write_stderr,
+)
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.drive.drive_thread import Watcher
 from uwf_git.commands.split.family import name_branch
@@ -67,7 +73,8 @@ class Progress:
         )
         is_lined_up = session.stderr_is_tty and not stream
         before = len(_TIME) + 1 if timestamps else 0
-        self._steps = StepLines(session, before=before) if is_lined_up else None
+        screen = Screen(has_colour=wants_stderr_colour(session.environ), is_utf8=stderr_is_utf8())
+        self._steps = StepLines(screen, stderr_columns, before=before) if is_lined_up else None
         self._line = StatusLine()
         self._lines = Lines()
         self._lock = RLock()

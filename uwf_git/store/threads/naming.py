@@ -24,6 +24,10 @@ class ShortIds:
     def __init__(self, threads: Iterable[str]) -> None:
         self._all = sorted(threads)
 
+    def __contains__(self, thread: str) -> bool:
+        place = bisect_left(self._all, thread)
+        return place < len(self._all) and self._all[place] == thread
+
     def shorten(self, thread: str) -> str:
         """Return the short id of *thread*, which need not be one of them."""
         place = bisect_left(self._all, thread)
