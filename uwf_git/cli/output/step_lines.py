@@ -49,7 +49,7 @@ class StepLines:
         end = f"{tail:>{_TAIL}}" if tail else ""
         said = self._shown(said)
         columns = self._columns()
-        gap = "  " if end else ""
+        gap, end = ("  ", end.strip()) if end and columns is None else ("", end)
         if columns is not None:
             # Some terminals move to the next line when the last column is written.
             room = columns - 1 - self.before

@@ -40,9 +40,9 @@ def summarize_thread(store: Store, row: dict[str, Any]) -> Summary:
 
 
 def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
-    """Return who is at work, or what is to be decided; else the newest event, of an end the step.
+    """Return who is at work, or what is to be decided; else the newest event.
 
-    The end says no more than the status.
+    Of an end the reason or the event before it: the end itself says no more than the status.
     """
     said: str = row["said"]
     if snapshot.record.event == "start" and row["status"] != RUNNING and "question" not in row:
@@ -53,8 +53,14 @@ def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
         return said if running is None or running.role is None else f"{running.role} at work"
     if "question" in row:
         return f"{row['waiting']['role']}: {_describe_role(snapshot, row)}"
-    if row["status"] in ENDED and snapshot.record.depth and snapshot.record.event == "end":
-        return read_snapshot(store, Oid(snapshot.commit.parents[0])).subject
+    record = snapshot.record
+    if record.event == "attempt":
+        return f"{record.role}: " + said.removeprefix(
+            f"{record.role}: attempt {record.attempt} failed: "
+        )
+    if row["status"] in ENDED:
+        reason = first_line(snapshot.body)
+        return reason or read_snapshot(store, Oid(snapshot.commit.parents[0])).subject
     return said
 
 
