@@ -38,6 +38,7 @@ WIDE_DOORS = {
     "click": (f"{PACKAGE}/cli/",),
     "dulwich": (f"{PACKAGE}/store/",),
     "jsonata": (f"{PACKAGE}/engine/expression.py", f"{PACKAGE}/engine/jsonata_functions.py"),
+    "rich": (f"{PACKAGE}/cli/output/markdown_screen.py",),
     "subprocess": (
         f"{PACKAGE}/agents/",
         f"{PACKAGE}/agentkit/adapters/",
@@ -48,7 +49,6 @@ WIDE_DOORS = {
 NARROW_DOORS = (
     "cbor2",
     "jsonschema",
-    "rich",
     "ulid",
     "urllib3",
     "wcwidth",

@@ -60,6 +60,7 @@ FILES = {
         "interop/test_sharing_transports.py",
         "test_bad_input.py",
         "test_manual.py",
+        "cli/test_terminals.py",
         "*/test_damaged_stores.py",
         "*/test_hostile_keys.py",
         "engine/javascript/test_fuzz_node.py",

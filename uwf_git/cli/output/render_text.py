@@ -10,6 +10,7 @@ from typing import Any
 from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.screen import Screen
 from uwf_git.cli.output.table import NOTHING, Column, render_columns
+from uwf_git.cli.session.streams import stdout_is_utf8
 from uwf_git.model.visible import visible_block, visible_line
 
 _INDENT = "  "
@@ -45,7 +46,8 @@ def render_table(
     keys = list(dict.fromkeys(key for row in rows for key in row))
     cells = [{key: show(row.get(key)) for key in keys} for row in rows]
     columns = [_column(key, rank, [row[key] for row in cells]) for rank, key in enumerate(keys)]
-    return render_columns(cells, columns, Screen(width))
+    screen = Screen(width, is_utf8=width is None or stdout_is_utf8())
+    return render_columns(cells, columns, screen)
 
 
 def _column(key: str, rank: int, cells: list[str]) -> Column:

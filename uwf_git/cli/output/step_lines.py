@@ -25,7 +25,7 @@ class StepLines:
 
     def make_room(self, names: Iterable[str]) -> None:
         """Line up with *names* as well from now on."""
-        widths = (min(display_width(visible_line(name)), _LONGEST_NAME) for name in names)
+        widths = (min(display_width(self._shown(name)), _LONGEST_NAME) for name in names)
         self._name_width = max(self._name_width, *widths, 0)
 
     def mark(self, status: str) -> Styled:
@@ -42,13 +42,14 @@ class StepLines:
     ) -> str:
         """Return a line: mark, number, name, words that are cut to fit, and *tail* at its end."""
         self.make_room([name])
-        name = shorten(visible_line(name), self._name_width, end=self.screen.ellipsis)
-        padding = " " * (self._name_width - display_width(name))
+        columns = self._columns()
+        width = self._name_width if columns is None else min(self._name_width, columns // 5)
+        name = shorten(self._shown(name), width, end=self.screen.ellipsis)
+        padding = " " * (width - display_width(name))
         count = "" if number is None else str(number)
         head = f" {count:>{_NUMBER}} {name}{padding}  "
         end = f"{tail:>{_TAIL}}" if tail else ""
         said = self._shown(said)
-        columns = self._columns()
         gap, end = ("  ", end.strip()) if end and columns is None else ("", end)
         if columns is not None:
             # Some terminals move to the next line when the last column is written.
