@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.cli.output.screen import Screen, Styled
-from uwf_git.cli.output.table import Column, render_columns
+from uwf_git.cli.output.table import Cell, Column, render_columns
 from uwf_git.cli.output.text_width import display_width
 
 COLUMNS = (
@@ -35,7 +35,10 @@ def test_columns_are_left_out_before_words_are_cut() -> None:
 
 
 def test_colours_take_no_room_and_stand_where_the_text_is() -> None:
-    rows = [{"id": Styled("● a", "green"), "task": "b"}, {"id": "cc\x1b", "task": "d"}]
+    rows: list[dict[str, Cell]] = [
+        {"id": Styled("● a", "green"), "task": "b"},
+        {"id": "cc\x1b", "task": "d"},
+    ]
 
     lines = render_columns(rows, COLUMNS[:1] + COLUMNS[2:3], Screen(80, has_colour=True))
 
@@ -48,7 +51,7 @@ def test_colours_take_no_room_and_stand_where_the_text_is() -> None:
 
 def test_stream_that_is_not_utf8_gets_ascii_of_the_same_width() -> None:
     screen = Screen(24, is_utf8=False)
-    rows = [{"id": screen.name_status("killed"), "task": "日本 and more"}]
+    rows: list[dict[str, Cell]] = [{"id": screen.name_status("killed"), "task": "日本 and more"}]
 
     lines = render_columns(rows, COLUMNS[:1] + COLUMNS[2:3], screen)
 
