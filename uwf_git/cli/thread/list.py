@@ -14,7 +14,6 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.inspect.list import ListRequest, list_lately_ended, list_thread_rows
-from uwf_git.commands.inspect.summary import summarize_thread
 from uwf_git.errors import BadUsage
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.store import Store
@@ -155,6 +154,10 @@ def _tell_none(store: Store, *, is_plain: bool) -> str:
 def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: bool) -> str:
     if not rows:
         return ""
+    from uwf_git.commands.inspect.summary import (  # noqa: PLC0415 (only text has it)
+        summarize_thread,
+    )
+
     screen = screen_of(session)
     ids = read_short_ids(store) if session.is_screen else None
     cells: list[dict[str, Cell]] = []

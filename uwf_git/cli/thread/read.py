@@ -31,7 +31,8 @@ def command(session: Session, *, thread: str, last: int | None, logs: bool, raw:
     """
     store = session.open_store()
     is_shown = session.is_screen and stdout_is_utf8() and not raw
-    pieces = render_thread(store, thread, last=last, logs=logs, is_shown=is_shown)
+    tell_time = screen_of(session).tell_moment if is_shown else None
+    pieces = render_thread(store, thread, last=last, logs=logs, tell_time=tell_time)
     # What is wrong with the thread is said before the pager has the terminal.
     first = next(pieces, "")
     with paged(session, store) as reader:

@@ -6,7 +6,6 @@ That costs two more objects a row, or three, so only lists for people have it.
 from typing import Any, NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING
-from uwf_git.commands.agent_run.running import find_running
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread import ENDED
@@ -49,6 +48,10 @@ def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
         # It would repeat the task.
         return ""
     if row["status"] == RUNNING:
+        from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few threads are active)
+            find_running,
+        )
+
         running = find_running(store, snapshot.record.thread)
         return said if running is None or running.role is None else f"{running.role} at work"
     if "question" in row:
