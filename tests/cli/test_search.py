@@ -27,7 +27,8 @@ def test_nothing_found_is_an_empty_list(uwf: Uwf) -> None:
     uwf.begun()
 
     assert uwf.json("search", "what|DO") == []
-    assert uwf("search", "nowhere", "--format", "text").out == ""
+    told = uwf("search", "nowhere", "--format", "text")
+    assert (told.out, told.err) == ("", "nothing is found\n")
 
 
 def test_lines_are_for_people(uwf: Uwf) -> None:

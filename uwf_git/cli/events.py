@@ -118,8 +118,11 @@ def _print_all(session: Session, events: _Events, limit: int | None) -> None:
     if session.output_format == "text":
         lines = EventLines(session, screen_of(session), events.store)
         told = (found for event in events.all() if (found := list(lines.add(event))))
+        each = None
         for each in islice(told, limit):
             write_stdout("".join(f"{line}\n" for line in each))
+        if each is None:
+            note("no events")
         return
     for event in islice(events.all(), limit):
         if session.output_format == "json":

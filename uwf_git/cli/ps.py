@@ -7,7 +7,7 @@ import click
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.agent_log import COLOUR
 from uwf_git.cli.output.moments import tell_seconds
-from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.render import emit
 from uwf_git.cli.output.screen import Painted, screen_of
 from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
 from uwf_git.cli.session.settings import Session
@@ -51,9 +51,12 @@ def command(session: Session, *, thread: str | None, wide: bool) -> None:
     store = session.open_store(create=True)
     root = None if thread is None else resolve_thread(store, thread)
     rows = running_rows(store, now_ms=session.now_ms(), root=root)
-    if not rows and session.output_format == "text":
-        note("nothing runs; uwf thread list shows the threads")
-    emit(session, rows, text=lambda rows: _table(session, store, rows, wide=wide))
+    emit(
+        session,
+        rows,
+        text=lambda rows: _table(session, store, rows, wide=wide),
+        none="nothing runs; uwf thread list shows the threads",
+    )
 
 
 def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: bool) -> str:

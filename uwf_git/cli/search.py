@@ -48,9 +48,12 @@ def command(session: Session, text: str, *, limit: int, **asked: Any) -> None:
     if session.output_format == "text":
         width = session.text_width()
         ids = read_short_ids(session.open_store()) if session.is_screen else None
+        row = None
         for row in shown:
             thread = row["thread"] if ids is None else ids.shorten(row["thread"])
             write_stdout(_line({**row, "thread": thread}, width) + "\n")
+        if row is None:
+            note("nothing is found")
     elif session.output_format == "json":
         _stream_json(session, shown)
     else:

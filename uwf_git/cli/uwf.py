@@ -70,7 +70,7 @@ THREAD = LazyGroup(
     },
     help_text="Start, step and inspect threads, the runs of workflows.\n\n"
     "A thread is a chain of commits; each step adds one. Any unique beginning of a thread's id "
-    "names it.",
+    "names it, @ the newest, @2 the one before.",
     examples=["uwf thread start solve-issue -p 'Fix the login bug'"],
     sections={
         "Start": ("start", "step", "run", "wait"),

@@ -67,6 +67,18 @@ def test_nothing_is_nothing_as_text(session: Session, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == ""
 
 
+def test_people_are_told_that_there_is_nothing(
+    session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = session._replace(output_format="text")
+
+    emit(text, [], none="nothing here")
+    emit(text, [{"a": 1}], none="nothing here")
+    emit(session, [], none="nothing here")
+
+    assert capsys.readouterr() == ("A\n1\n[]\n", "nothing here\n")
+
+
 def test_note_is_one_line_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     note("step 1\nof \x1b[31m2")
 

@@ -9,17 +9,26 @@ from uwf_git.cli.session.streams import stdout_is_utf8, write_stderr, write_stdo
 from uwf_git.model.visible import one_line, visible_block
 
 
-def emit(session: Session, document: Any, *, text: Callable[[Any], str] | None = None) -> None:
+def emit(
+    session: Session,
+    document: Any,
+    *,
+    text: Callable[[Any], str] | None = None,
+    none: str | None = None,
+) -> None:
     """Print *document*, which must be JSON, in the session's format.
 
     *text* formats it for people instead of `render_text`. Its result may hold text of agents as it
-    is: controls are escaped here, unless it is `Painted`.
+    is: controls are escaped here, unless it is `Painted`. *none* is what
+    people are told if the document is empty, on standard error.
 
     Raises:
         ReaderGone: the reader of standard output has left.
         OutputFailed: standard output cannot be written.
     """
     write_stdout(_render(session, document, text))
+    if none is not None and not document and session.output_format == "text":
+        note(none)
 
 
 def note(message: str) -> None:
