@@ -201,7 +201,7 @@ def test_nothing_to_list_is_said(uwf: Uwf) -> None:
 
     assert nothing.err == "there are no threads yet: uwf run WORKFLOW -p '…'\n"
     assert ended.err == "no active threads; 1 has ended: uwf thread list --all\n"
-    assert other.err == "no thread is so\n"
+    assert other.err == "no thread matches\n"
     assert uwf("thread", "list").err == ""
 
 

@@ -143,7 +143,7 @@ def _request(session: Session, asked: dict[str, Any]) -> ListRequest:
 def _tell_none(store: Store, *, is_plain: bool) -> str:
     """Return the line that stands for an empty list."""
     if not is_plain:
-        return "no thread is so"
+        return "no thread matches"
     ended = len(list_thread_rows(store, ListRequest(archived=True, limit=_MOST_COUNTED)))
     if not ended:
         return "there are no threads yet: uwf run WORKFLOW -p '…'"

@@ -1,7 +1,7 @@
 """`uwf thread logs`."""
 
 from collections.abc import Iterable
-from itertools import chain, islice
+from itertools import chain
 
 import click
 
@@ -64,21 +64,22 @@ def command(session: Session, thread: str, last: int | None, follow: bool) -> No
             _show(follow_logs(store, request))
             note(f"note: no process works on the thread; it is {find_status(store, thread)}")
         else:
-            lines = read_logs(store, request)
+            pieces = (piece for piece in read_logs(store, request) if piece.lines)
             # What is wrong with the thread is said before the pager has the terminal.
-            first = list(islice(lines, 1))
-            with paged(session, store):
-                is_any = _show(chain(first, lines))
-            if not is_any:
+            first = next(pieces, None)
+            if first is None:
                 note("note: nothing is logged")
+                return
+            with paged(session, store):
+                _show(chain([first], pieces))
     except KeyboardInterrupt:
         if not follow:
             raise
         raise click.exceptions.Exit(INTERRUPTED) from None
 
 
-def _show(pieces: Iterable[LogPiece]) -> bool:
-    """Print *pieces* as they come; return True if there were any."""
+def _show(pieces: Iterable[LogPiece]) -> None:
+    """Print *pieces* as they come."""
     source = None
     for piece in pieces:
         if not piece.lines:
@@ -88,4 +89,3 @@ def _show(pieces: Iterable[LogPiece]) -> bool:
             note(f"-- {source}")
         text = COLOUR.sub("", "\n".join(piece.lines))
         write_stdout(visible_block(text) + "\n")
-    return source is not None
