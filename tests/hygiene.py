@@ -38,6 +38,8 @@ WIDE_DOORS = {
     "click": (f"{PACKAGE}/cli/",),
     "dulwich": (f"{PACKAGE}/store/",),
     "jsonata": (f"{PACKAGE}/engine/expression.py", f"{PACKAGE}/engine/jsonata_functions.py"),
+    "markdown_it": (f"{PACKAGE}/web/markdown.py", f"{PACKAGE}/cli/output/markdown_screen.py"),
+    "rich": (f"{PACKAGE}/cli/output/markdown_screen.py",),
     "subprocess": (
         f"{PACKAGE}/agents/",
         f"{PACKAGE}/agentkit/adapters/",
@@ -48,7 +50,6 @@ WIDE_DOORS = {
 NARROW_DOORS = (
     "cbor2",
     "jsonschema",
-    "markdown_it",
     "ulid",
     "urllib3",
     "wcwidth",
@@ -56,7 +57,10 @@ NARROW_DOORS = (
     "yaml",
 )
 # A package that is only there because another one is made of it.
-PARTS_OF = {"referencing": "jsonschema", "jsonschema_specifications": "jsonschema"}
+PARTS_OF = {
+    "referencing": "jsonschema",
+    "jsonschema_specifications": "jsonschema",
+}
 
 WITHOUT_TESTS = {
     f"{PACKAGE}/commands/verify/finding.py": "six fields and no behaviour",

@@ -61,6 +61,7 @@ FILES = {
         "test_bad_input.py",
         "test_bench.py",
         "test_manual.py",
+        "cli/test_terminals.py",
         "*/test_damaged_stores.py",
         "*/test_hostile_keys.py",
         "engine/javascript/test_fuzz_node.py",

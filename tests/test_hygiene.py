@@ -139,7 +139,7 @@ KEPT = [
     (
         "uwf_git/model/doors.py",
         (
-            "import cbor2, jsonschema, markdown_it, ulid, urllib3, wcwidth, xxhash\n"
+            "import cbor2, jsonschema, ulid, urllib3, wcwidth, xxhash\n"
             "# untyped\n"
             "import yaml  # noqa: E402"
         ),
@@ -180,7 +180,7 @@ def house(
         "cli/__init__": "import click",
         "store/__init__": "import dulwich",
         "model/__init__": "",
-        "model/doors": "import cbor2, jsonschema, markdown_it, referencing\n"
+        "model/doors": "import cbor2, jsonschema, referencing\n"
         "import ulid, urllib3, wcwidth, xxhash, yaml",
         "commands/__init__": "",
         "commands/verify/finding": "",

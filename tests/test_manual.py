@@ -1,9 +1,11 @@
 """The manual is true: the console blocks of transcripts/ do what they show."""
 
+import shutil
 from pathlib import Path
 
 import pytest
-from test_transcripts import ROOT, told, transcripts
+import transcript
+from test_transcripts import MATERIAL, ROOT, told, transcripts
 
 
 @pytest.mark.parametrize("path", list(transcripts(ROOT))[1:], ids=lambda path: path.name)
@@ -12,3 +14,19 @@ def test_transcript_does_what_it_shows(path: Path, tmp_path: Path) -> None:
 
     if complaints:
         pytest.fail("\n\n".join(complaints), pytrace=False)
+
+
+def test_readme_runs_at_a_terminal(tmp_path: Path) -> None:
+    blocks = transcript.parse((ROOT / "README.md").read_text(encoding="utf-8"))
+    commands = [command for block in blocks if not block.skipped for command in block.commands]
+    work = tmp_path / "work"
+    work.mkdir()
+    for name in MATERIAL:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, work / name)
+
+    outcomes = transcript.run(commands, cwd=work, at_terminal=True)
+
+    told = [(each.text, outcome.status) for each, outcome in zip(commands, outcomes, strict=False)]
+    assert told == [(each.text, each.status) for each in commands]
+    assert any("✓ completed" in line for outcome in outcomes for line in outcome.output)

@@ -7,15 +7,20 @@ the blocks above it set. The wildcards are those of trycmd (https://docs.rs/tryc
 import difflib
 import functools
 import os
+import pty
 import re
+import select
 import shlex
 import signal
 import subprocess
 import sysconfig
+import threading
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)")
 _CONSOLE = re.compile(r"console(?P<ignore>,ignore)?(?:\s+(?P<reason>.*))?")
@@ -135,11 +140,18 @@ def _without_last_blanks(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def run(commands: Sequence[Command], *, cwd: Path, timeout_s: float = _TIMEOUT_S) -> list[Outcome]:
+def run(
+    commands: Sequence[Command],
+    *,
+    cwd: Path,
+    timeout_s: float = _TIMEOUT_S,
+    at_terminal: bool = False,
+) -> list[Outcome]:
     """Run the commands one after the other, in one shell that starts in *cwd*.
 
     Output goes to a file, not to a pipe: a process left in the background must not keep us
-    waiting for its end. It is no terminal either, since progress bars differ from run to run.
+    waiting for its end. It is no terminal either, since progress bars differ from run to run,
+    unless *at_terminal*.
     """
     mark = f"\x1e{uuid.uuid4().hex}"
     lines = [f'_mark() {{ printf "{mark} %d\\n" "$1"; return "$1"; }}']
@@ -147,7 +159,7 @@ def run(commands: Sequence[Command], *, cwd: Path, timeout_s: float = _TIMEOUT_S
         lines += [f"eval {shlex.quote(command.text)}", "_mark $?"]
     script, said = cwd.with_name(f"{cwd.name}.sh"), cwd.with_name(f"{cwd.name}.out")
     script.write_text("\n".join(lines), encoding="utf-8")
-    with said.open("wb") as output:
+    with said.open("wb") as file, _terminal(file) if at_terminal else nullcontext(file) as output:
         shell = subprocess.Popen(
             ["/bin/sh", script],
             cwd=cwd,
@@ -158,7 +170,33 @@ def run(commands: Sequence[Command], *, cwd: Path, timeout_s: float = _TIMEOUT_S
             start_new_session=True,
         )
         status = _wait(shell, timeout_s=timeout_s)
-    return _outcomes(said.read_bytes().decode(errors="replace"), mark, status=status)
+    text = said.read_bytes().decode(errors="replace")
+    return _outcomes(text.replace("\r\n", "\n") if at_terminal else text, mark, status=status)
+
+
+@contextmanager
+def _terminal(file: IO[bytes]) -> Iterator[int]:
+    """Yield a terminal; what is written there by the end of the block is in *file*."""
+    ours, theirs = pty.openpty()
+    has_ended = threading.Event()
+
+    def copy() -> None:
+        while True:
+            is_last = has_ended.is_set()
+            while select.select([ours], [], [], 0 if is_last else 0.05)[0]:
+                file.write(os.read(ours, 65536))
+            if is_last:
+                return
+
+    copier = threading.Thread(target=copy)
+    copier.start()
+    try:
+        yield theirs
+    finally:
+        has_ended.set()
+        copier.join()
+        os.close(theirs)
+        os.close(ours)
 
 
 def _environment() -> dict[str, str]:

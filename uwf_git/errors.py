@@ -24,11 +24,13 @@ class UwfError(Exception):
     """An expected failure, shown to the user as one line and a hint.
 
     ``code`` is stable and kebab-case, for programs; ``exit_status`` is the process's answer;
-    ``facts`` are the JSON values behind the sentence (``--format json`` prints them).
+    ``facts`` are the JSON values behind the sentence (``--format json`` prints them); ``lines``
+    tell people the same as the message, where that would be one long line.
     """
 
     code: ClassVar[str] = "error"
     exit_status: ClassVar[int] = 1
+    lines: Sequence[str] = ()
 
     def __init__(self, message: str, *, hint: str | None = None, **facts: Any) -> None:
         super().__init__(message)

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 from cli.program import ANSWER, Uwf
+
+from uwf_git.cli.output.text_width import display_width
 
 STEP = ["node:enter", "node:exit", "workflow:progress"]
 
@@ -88,13 +91,37 @@ def test_lines_are_for_people(uwf: Uwf) -> None:
 
     lines = uwf("events", "--format", "text").out.splitlines()
 
-    assert lines[0].endswith(f"UTC  {thread}  workflow:start: start: Do it.")
-    assert lines[1].endswith(f"{thread}  node:enter writer 1")
-    assert lines[3].endswith("workflow:error writer 1: exit status 7: \\x1b[2Jgone")
-    narrow = uwf("events", "--format", "text", stdout_is_tty=True, environ={
-        **uwf.session.environ, "COLUMNS": "40",
-    })  # fmt: skip
-    assert all(len(line) <= 40 for line in narrow.out.splitlines())
+    assert len(lines) == 2
+    assert lines[0].endswith(f"UTC  {thread}  ○              start: Do it.")
+    assert re.search(
+        rf"UTC  {thread}  ✗    writer    exit status 7: \\x1b\[2Jgone  +\d\.\d s$", lines[1]
+    )
+
+
+def test_screen_has_a_line_a_happening_that_fits(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "step", thread)
+    other = uwf.begun(uwf.agent("exit 7"))
+    uwf("thread", "step", other)
+    ids = thread, other
+    later = uwf.session.now_ms() + 24 * 3600 * 1000
+
+    def screen(*words: str, columns: int = 80) -> list[str]:
+        environ = {**uwf.session.environ, "COLUMNS": str(columns)}
+        ran = uwf("events", "--format", "text", *words, stdout_is_tty=True, environ=environ)
+        return [line for line in ran.out.splitlines() if "  " in line]
+
+    lines = screen(columns=100)
+    shown = rf"\d\d:\d\d:\d\d  {thread}  "
+    assert re.fullmatch(rf"{shown}✓  1 writer    What was said\. +\d\.\d s", lines[1])
+    assert [line.split()[1] for line in lines] == [ids[0], ids[0], ids[1], ids[1]]
+    assert max(map(display_width, lines)) < 100
+    assert len(screen("--limit", "2")) == 2
+    environ = {**uwf.session.environ, "COLUMNS": "100"}
+    dated = uwf(
+        "events", "--format", "text", stdout_is_tty=True, environ=environ, now_ms=lambda: later
+    ).out
+    assert dated.startswith("2025-10-09\n")
 
 
 def test_yaml_is_a_document_an_event(uwf: Uwf) -> None:

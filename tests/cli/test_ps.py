@@ -1,9 +1,7 @@
 from pathlib import Path
 
-import pytest
 from cli.program import Uwf
 
-from uwf_git.cli.ps import _elapsed
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import lock_drive, lock_thread
@@ -13,7 +11,8 @@ def test_nothing_runs(uwf: Uwf) -> None:
     uwf.begun()
 
     assert uwf.json("ps") == []
-    assert uwf("ps", "--format", "text").out == ""
+    told = uwf("ps", "--format", "text")
+    assert (told.out, told.err) == ("", "nothing runs; uwf thread list shows the threads\n")
 
 
 def test_missing_store_has_nothing_at_work(uwf: Uwf, tmp_path: Path) -> None:
@@ -48,23 +47,23 @@ def test_table_is_for_people(uwf: Uwf) -> None:
         head, row = uwf("ps", "--format", "text").out.splitlines()
 
     assert head.split() == [
-        "THREAD", "STATUS", "WORKFLOW", "NAME", "ROLE", "AGENT", "PID", "GROUP", "SINCE", "ELAPSED",
+        "THREAD", "STATUS", "WORKFLOW", "ROLE", "AGENT", "PID", "GROUP", "SINCE", "FOR", "LAST",
+        "LOGGED",
     ]  # fmt: skip
-    assert row.startswith(f"{thread}  running  demo")
+    assert row.startswith(f"●  {thread}  running  demo")
     assert "uwf-claude" in row
-    assert row.split()[-1].startswith("02:")
+    assert "  2 min  " in row
 
 
-@pytest.mark.parametrize(
-    ("seconds", "told"),
-    [
-        (0, "00:00"),
-        (125, "02:05"),
-        (3600, "1:00:00"),
-        (86_399, "23:59:59"),
-        (86_400, "1-00:00:00"),
-        (90_061, "1-01:01:01"),
-    ],
-)
-def test_time_is_written_as_ps_writes_it(seconds: int, told: str) -> None:
-    assert _elapsed(seconds) == told
+def test_screen_shows_the_last_logged_line_and_no_pid_unless_asked(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    store = open_store(str(uwf.session.repo))
+    screen = {"stdout_is_tty": True, "environ": {**uwf.session.environ, "COLUMNS": "60"}}
+    with lock_thread(store, ThreadId(thread), since_ms=uwf.session.now_ms()) as lock:
+        lock.say("writer", "uwf-claude")
+        brief = uwf("ps", "--format", "text", **screen).out
+        at_length = uwf("ps", "--format", "text", "--long", **screen).out
+
+    assert brief.split("\n")[0].split() == ["THREAD", "WORKFLOW", "ROLE", "AGENT", "FOR"]
+    assert brief.split("\n")[1].startswith(f"●  {thread[:10]}  demo")
+    assert "GROUP" in at_length

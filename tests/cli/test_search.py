@@ -27,7 +27,8 @@ def test_nothing_found_is_an_empty_list(uwf: Uwf) -> None:
     uwf.begun()
 
     assert uwf.json("search", "what|DO") == []
-    assert uwf("search", "nowhere", "--format", "text").out == ""
+    told = uwf("search", "nowhere", "--format", "text")
+    assert (told.out, told.err) == ("", "nothing is found\n")
 
 
 def test_lines_are_for_people(uwf: Uwf) -> None:
@@ -45,7 +46,7 @@ def test_lines_are_for_people(uwf: Uwf) -> None:
     narrow = uwf("search", "x needle", "--format", "text", stdout_is_tty=True, environ={
         **uwf.session.environ, "COLUMNS": "40",
     })  # fmt: skip
-    assert narrow.out == f"{thread}  start  prom…\n"
+    assert narrow.out == f"{thread[:10]}  start  prompt: x needle\n"
 
 
 def test_damaged_thread_is_a_line_too(uwf: Uwf) -> None:

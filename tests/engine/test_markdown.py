@@ -182,3 +182,21 @@ def test_large_hostile_text_costs_no_more_than_reading_it() -> None:
     text = " ".join("`" * n for n in range(1, 1500)) + " <b>"
 
     assert place_text(text).startswith("`" * 1500)
+
+
+def test_objects_in_meta_are_lists_for_who_reads_them_rendered() -> None:
+    meta = {"findings": [{"file": "a.py", "deep": [1]}, {"file": "<b>"}], "of": {"x": 1}, "y": [{}]}
+
+    def written(*, has_lists: bool) -> str:
+        entry = ThreadEntry("t", meta=meta)
+        return "".join(render_document("t", (), "", [entry], has_lists=has_lists))
+
+    assert written(has_lists=True).partition("## t\n\n")[2] == (
+        "- **findings**:\n"
+        "  - **file** a.py · **deep** `[1]`\n"
+        "  - **file** `<b>`\n"
+        "- **of**:\n"
+        "  - **x**: 1\n"
+        "- **y**: `[{}]`\n"
+    )
+    assert '- **findings**: `[{"file": "a.py"' in written(has_lists=False)

@@ -1,6 +1,5 @@
 """`uwf events`."""
 
-import os
 import select
 import sys
 import time
@@ -14,9 +13,10 @@ import click
 from uwf_git.cli.app.failure import INTERRUPTED
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.counts import limit_option
+from uwf_git.cli.output.event_lines import EventLines
 from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.render import emit, note
-from uwf_git.cli.output.text_width import shorten
+from uwf_git.cli.output.screen import screen_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import ReaderGone, stdout_is_utf8, write_stdout
 from uwf_git.commands.events.commit_events import EventOptions
@@ -24,8 +24,6 @@ from uwf_git.commands.events.stream import EventsRequest, EventStream
 from uwf_git.engine.events import parse_event_id
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.time_text import render_time
-from uwf_git.model.visible import visible_line
 from uwf_git.store.threads.heads import resolve_thread
 
 _PAUSE_S = 0.2
@@ -43,14 +41,15 @@ _PAUSE_S = 0.2
 @limit_option("Stop after this many events.")
 @click.option("--state", is_flag=True, help="Print the thread's state with each event.")
 def command(session: Session, thread: str | None, **asked: Any) -> None:
-    """Print the events of threads, one JSON object per line.
+    """Print the events of threads, one per line.
 
     The oldest comes first. The types are workflow:start, workflow:progress, workflow:complete,
     workflow:error, node:enter and node:exit; of a workflow of containers also loop:iteration,
     parallel:start and parallel:complete. Without THREAD the events of all threads are printed, in
     the order in which this machine has seen them; with it, those of the thread and its branches,
     whose parentTaskId names the thread that split. An event's id is the same everywhere; --since
-    prints what comes after it, without gaps or duplicates.
+    prints what comes after it, without gaps or duplicates. As text, what happens to a thread is one
+    line, whose event is the last of it.
 
     --follow alone begins with the turns that are under way, and with a THREAD it stops when the
     thread and its branches have ended. What looks like a key is masked.
@@ -60,8 +59,7 @@ def command(session: Session, thread: str | None, **asked: Any) -> None:
     """
     events = _Events(session, thread, asked)
     try:
-        for event in islice(events.all(), asked["limit"]):
-            _print(session, event)
+        _print_all(session, events, asked["limit"])
     except KeyboardInterrupt:
         if not asked["follow"]:
             raise
@@ -79,7 +77,7 @@ class _Events:
         """The first error of reading; reported when no more events come."""
 
         self._follow: bool = asked["follow"]
-        store = session.open_store()
+        self.store = store = session.open_store()
         since = None if asked["since"] is None else parse_event_id(asked["since"])
         from_now = self._follow and since is None
         options = EventOptions(with_state=asked["state"], secrets=find_secrets(session.environ))
@@ -115,23 +113,20 @@ def _pause() -> None:
     time.sleep(_PAUSE_S)
 
 
-def _print(session: Session, event: dict[str, Any]) -> None:
-    if session.output_format == "json":
-        write_stdout(render_json(event, ascii_only=not stdout_is_utf8()))
-    elif session.output_format == "yaml":
-        write_stdout("---\n")
-        emit(session, event)
-    else:
-        line = visible_line(_line(event))
-        width = session.text_width()
-        write_stdout((line if width is None else shorten(line, width)) + os.linesep)
-
-
-def _line(event: dict[str, Any]) -> str:
-    payload = event["payload"]
-    who = payload.get("nodeName")
-    turn = "" if who is None else f" {who} {payload['iteration']}"
-    said = payload.get("error") or event["reason"] or event["subject"]
-    when = render_time(event["timestamp"])
-    told = f"{when}  {event['taskId']}  {event['type']}{turn}"
-    return told if said is None else f"{told}: {said}"
+def _print_all(session: Session, events: _Events, limit: int | None) -> None:
+    """Print the events; as text a happening is one line, and counts as one."""
+    if session.output_format == "text":
+        lines = EventLines(session, screen_of(session), events.store)
+        told = (found for event in events.all() if (found := list(lines.add(event))))
+        each = None
+        for each in islice(told, limit):
+            write_stdout("".join(f"{line}\n" for line in each))
+        if each is None:
+            note("no events")
+        return
+    for event in islice(events.all(), limit):
+        if session.output_format == "json":
+            write_stdout(render_json(event, ascii_only=not stdout_is_utf8()))
+        else:
+            write_stdout("---\n")
+            emit(session, event)

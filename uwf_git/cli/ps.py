@@ -5,20 +5,41 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.agent_log import COLOUR
+from uwf_git.cli.output.moments import tell_seconds
 from uwf_git.cli.output.render import emit
-from uwf_git.cli.output.render_text import render_text
+from uwf_git.cli.output.screen import Painted, screen_of
+from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.running import running_rows
-from uwf_git.model.time_text import render_time
+from uwf_git.commands.inspect.logs import find_last_log_line
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_thread
+from uwf_git.store.threads.naming import read_short_ids
 
-_COLUMNS = ("thread", "status", "workflowName", "role", "agent", "pid", "group")
-_DAY_S, _HOUR_S, _MINUTE_S, _MS = 86_400, 3600, 60, 1000
+_MS = 1000
+
+_COLUMNS = (
+    Column("mark", " "),
+    Column("thread", "THREAD"),
+    Column("status", "STATUS", 9),
+    Column("workflow", "WORKFLOW", 6, least=8),
+    Column("role", "ROLE", 1, least=8),
+    Column("agent", "AGENT", 5, least=8),
+    Column("pid", "PID", 8),
+    Column("group", "GROUP", 8),
+    Column("since", "SINCE", 7),
+    Column("elapsed", "FOR", 2),
+    Column("doing", "LAST LOGGED", 4, least=12),
+)
+_AT_LENGTH = {"status", "pid", "group", "since"}
 
 
-@verb("uwf ps", "uwf ps --format text", "uwf ps 01J7K9M2")
+@verb("uwf ps", "uwf ps --long", "uwf ps 01J7K9M2")
 @click.argument("thread", required=False)
-def command(session: Session, thread: str | None) -> None:
+@wide_option
+def command(session: Session, *, thread: str | None, wide: bool) -> None:
     """List what runs now.
 
     One row for each thread of this store that a process works on; with THREAD, only for that one
@@ -30,27 +51,45 @@ def command(session: Session, thread: str | None) -> None:
     store = session.open_store(create=True)
     root = None if thread is None else resolve_thread(store, thread)
     rows = running_rows(store, now_ms=session.now_ms(), root=root)
-    width = session.text_width()
-    emit(session, rows, text=lambda rows: _table(rows, width))
+    emit(
+        session,
+        rows,
+        text=lambda rows: _table(session, store, rows, wide=wide),
+        none="nothing runs; uwf thread list shows the threads",
+    )
 
 
-def _table(rows: list[dict[str, Any]], width: int | None) -> str:
-    shown = [
-        {name: row[name] for name in _COLUMNS}
-        | {
-            "since": None if row["since"] is None else render_time(row["since"]),
-            "elapsed": None if row["elapsedMs"] is None else _elapsed(row["elapsedMs"] // _MS),
-        }
-        for row in rows
-    ]
-    return render_text(shown, width=width)
+def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: bool) -> str:
+    if not rows:
+        return ""
+    screen = screen_of(session)
+    ids = read_short_ids(store) if session.is_screen else None
+    columns = [each for each in _COLUMNS if wide or screen.width is None or _is_brief(each)]
+    cells: list[dict[str, Cell]] = []
+    for row in rows:
+        thread, elapsed_ms = row["thread"], row["elapsedMs"]
+        doing = find_last_log_line(store, ThreadId(thread), session.environ)
+        cells.append(
+            {
+                "mark": screen.mark(row["status"] or ""),
+                "thread": thread if ids is None else ids.shorten(thread),
+                "status": row["status"],
+                "workflow": row["workflowName"],
+                "role": row["role"],
+                "agent": row["agent"],
+                "pid": _number(row["pid"]),
+                "group": _number(row["group"]),
+                "since": screen.tell_when(row["since"]),
+                "elapsed": None if elapsed_ms is None else tell_seconds(elapsed_ms // _MS),
+                "doing": None if doing is None else COLOUR.sub("", doing),
+            }
+        )
+    return Painted("\n".join(render_columns(cells, columns, screen, wide=wide)))
 
 
-def _elapsed(seconds: int) -> str:
-    """Format a duration as ps does: 02:05, 1:02:05, 3-01:02:05."""
-    days, rest = divmod(seconds, _DAY_S)
-    hours, rest = divmod(rest, _HOUR_S)
-    minutes, seconds = divmod(rest, _MINUTE_S)
-    if days:
-        return f"{days}-{hours:02}:{minutes:02}:{seconds:02}"
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes:02}:{seconds:02}"
+def _is_brief(column: Column) -> bool:
+    return column.key not in _AT_LENGTH
+
+
+def _number(number: int | None) -> str | None:
+    return None if number is None else str(number)

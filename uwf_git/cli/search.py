@@ -19,6 +19,7 @@ from uwf_git.commands.inspect.search import SearchRequest, search_threads
 from uwf_git.engine.masking import find_secrets
 from uwf_git.engine.text_search import compile_pattern
 from uwf_git.model.visible import visible_line
+from uwf_git.store.threads.naming import read_short_ids
 
 _DEFAULT_LIMIT = 100
 
@@ -46,8 +47,13 @@ def command(session: Session, text: str, *, limit: int, **asked: Any) -> None:
     shown = islice(rows, limit)
     if session.output_format == "text":
         width = session.text_width()
+        ids = read_short_ids(session.open_store()) if session.is_screen else None
+        row = None
         for row in shown:
-            write_stdout(_line(row, width) + "\n")
+            thread = row["thread"] if ids is None else ids.shorten(row["thread"])
+            write_stdout(_line({**row, "thread": thread}, width) + "\n")
+        if row is None:
+            note("nothing is found")
     elif session.output_format == "json":
         _stream_json(session, shown)
     else:

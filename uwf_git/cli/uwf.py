@@ -73,8 +73,24 @@ THREAD = LazyGroup(
     },
     help_text="Start, step and inspect threads, the runs of workflows.\n\n"
     "A thread is a chain of commits; each step adds one. Any unique beginning of a thread's id "
-    "names it.",
+    "names it, @ the newest, @2 the one before.",
     examples=["uwf thread start solve-issue -p 'Fix the login bug'"],
+    sections={
+        "Start": ("start", "step", "run", "wait"),
+        "Look": ("list", "show", "read", "logs", "diff", "graph", "report", "context"),
+        "Steer": (
+            "answer",
+            "pause",
+            "resume",
+            "retry",
+            "poke",
+            "patch",
+            "amend",
+            "append",
+            "fork",
+        ),
+        "End": ("kill", "rm"),
+    },
 )
 
 WORKFLOW = LazyGroup(
@@ -172,7 +188,7 @@ UWF = LazyGroup(
         "run": LazyCommand("uwf_git.cli.run:command", "Start a thread and drive it to its end"),
         "ps": LazyCommand("uwf_git.cli.ps:command", "List what runs now"),
         "events": LazyCommand(
-            "uwf_git.cli.events:command", "Print the events of threads, one JSON object per line"
+            "uwf_git.cli.events:command", "Print the events of threads, one per line"
         ),
         "search": LazyCommand(
             "uwf_git.cli.search:command", "Search prompts, meta and content of all threads"
@@ -202,12 +218,19 @@ UWF = LazyGroup(
         "hook": LazyCommand("uwf_git.cli.hook:command", "Run a git hook", hidden=True),
     },
     help_text="Run multi-agent workflows one step per process, with git as the audit trail.\n\n"
-    "Results are JSON on standard output; everything else goes to standard error.",
+    "Results are text at a terminal and JSON in a pipe, on standard output; everything else goes "
+    "to standard error.",
     examples=[
         "uwf workflow put solve-issue.yaml",
         "uwf thread start solve-issue -p 'Fix the login bug'",
         "uwf thread step 01J7K9M2",
     ],
+    sections={
+        "Work": ("run", "thread", "workflow"),
+        "Look": ("ps", "watch", "events", "search", "verify"),
+        "Share": ("push", "fetch", "clone", "remote"),
+        "Set up": ("init", "setup", "agent", "config", "completion"),
+    },
 )
 UWF.params.insert(0, version_option())
 

@@ -45,15 +45,23 @@ class ThreadEntry(NamedTuple):
 
 
 def render_document(
-    title: str, facts: Sequence[str], task: str, entries: Iterable[ThreadEntry]
+    title: str,
+    facts: Sequence[str],
+    task: str,
+    entries: Iterable[ThreadEntry],
+    *,
+    has_lists: bool = False,
 ) -> Iterator[str]:
-    """Write a thread as Markdown, piece by piece; only one of *entries* is held at a time."""
+    """Write a thread as Markdown, piece by piece; only one of *entries* is held at a time.
+
+    With *has_lists* objects in meta are lists of their fields, and not JSON.
+    """
     yield _paragraphs(f"# {inline_text(title)}", _small_print(facts), _quote(task))
     for entry in entries:
         yield "\n" + _paragraphs(
             f"## {inline_text(entry.title)}",
             _small_print(entry.facts),
-            _meta(entry.meta),
+            _meta(entry.meta, has_lists=has_lists),
             place_text(entry.text),
         )
 
@@ -158,15 +166,34 @@ def _longest_run(text: str) -> int:
     return max((len(run) for run in re.findall(r"`+", text)), default=0)
 
 
-def _meta(meta: Any) -> str:
+def _meta(meta: Any, *, has_lists: bool) -> str:
     if meta is None or meta == {}:
         return ""
     if not isinstance(meta, dict):
         return f"```json\n{json.dumps(meta, ensure_ascii=False, indent=2)}\n```"
     lines: list[str] = []
     for name, value in meta.items():
-        lines += _field(name, value)
+        objects = _list_objects(value) if has_lists else []
+        lines += [f"- **{inline_text(name)}**:", *objects] if objects else _field(name, value)
     return "\n".join(lines)
+
+
+def _list_objects(value: Any) -> list[str]:
+    """Return a line for each object of a list, or for each field of an object; none if it is else.
+
+    What is nested deeper stays JSON.
+    """
+    if isinstance(value, dict) and value:
+        return [f"  - **{inline_text(name)}**: {_inline(each)}" for name, each in value.items()]
+    if not isinstance(value, list) or not all(isinstance(each, dict) and each for each in value):
+        return []
+    left_out = len(value) - _MOST_ITEMS
+    more = [f"  - … and {left_out} more"] if left_out > 0 else []
+    return [*(f"  - {_fields(each)}" for each in value[:_MOST_ITEMS]), *more]
+
+
+def _fields(fields: dict[str, Any]) -> str:
+    return " · ".join(f"**{inline_text(name)}** {_inline(each)}" for name, each in fields.items())
 
 
 def _field(name: str, value: Any) -> list[str]:

@@ -11,7 +11,7 @@ from uwf_git.model.crockford import ALPHABET, fold
 
 ThreadId = NewType("ThreadId", str)
 
-_TIME_SYMBOLS = 10
+TIME_SYMBOLS = 10
 _ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _PREFIX = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{0,25}")
 
@@ -38,7 +38,7 @@ def is_thread_id(text: str) -> bool:
 def read_time_ms(thread: ThreadId) -> int:
     """Return when a thread began, in milliseconds since 1970, by its id."""
     time_ms = 0
-    for symbol in thread[:_TIME_SYMBOLS]:
+    for symbol in thread[:TIME_SYMBOLS]:
         time_ms = time_ms << 5 | ALPHABET.index(symbol)
     return time_ms
 

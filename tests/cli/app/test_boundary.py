@@ -9,8 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cli.demo import DEMO
 from cli.ran import Ran
 
+from uwf_git.cli.app.boundary import run
 from uwf_git.cli.session.settings import Session
 
 Demo = Callable[..., Ran]
@@ -171,3 +173,16 @@ def test_no_encoding_makes_printing_fail(encoding: str, form: str, ran: Demo) ->
     if form == "json":
         assert json.loads(done.out) == ["日本", "\ud800"]
         assert ("日本" in done.out) == (encoding == "utf-8")
+
+
+def test_error_is_json_if_the_environment_names_the_format(
+    session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environ = {**session.environ, "UWF_FORMAT": "json"}
+
+    run(DEMO, ["shwo"], prog="demo", environ=environ, session=session)
+    named = capsys.readouterr().err
+    run(DEMO, ["shwo", "--format", "text"], prog="demo", environ=environ, session=session)
+
+    assert json.loads(named)["error"]["code"] == "no-such-command"
+    assert capsys.readouterr().err.startswith("error: ")

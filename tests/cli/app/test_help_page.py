@@ -1,6 +1,12 @@
 import click
 
-from uwf_git.cli.app.help_page import EXIT_STATUS, exit_table, write_ending
+from uwf_git.cli.app.help_page import (
+    EXIT_STATUS,
+    write_all_exits,
+    write_brief_ending,
+    write_examples,
+)
+from uwf_git.cli.app.options import shared_options
 from uwf_git.errors import (
     AgentFailed,
     BadUsage,
@@ -17,25 +23,48 @@ def test_every_kind_of_error_has_its_status_explained() -> None:
     assert {kind.exit_status for kind in kinds} <= EXIT_STATUS.keys()
 
 
-def test_own_words_win_and_the_order_is_that_of_the_numbers() -> None:
-    table = exit_table({4: "busy", 0: "well done"})
+def written(exits: dict[int, str], *, width: int = 78) -> str:
+    formatter = click.HelpFormatter(width=width)
+    with click.Context(click.Command("uwf"), info_name="uwf") as context:
+        write_brief_ending(formatter, context, shared_options(), exits)
+    return formatter.getvalue()
 
-    assert list(table) == [0, 1, 2, 4, 5, 70, 130]
-    assert (table[0], table[4], table[5]) == ("well done", "busy", EXIT_STATUS[5])
+
+def test_own_words_come_first_and_all_else_is_one_line_each() -> None:
+    assert written({4: "busy", 0: "well done"}) == (
+        "EXIT STATUS:\n"
+        "  4  busy\n"
+        "  0  well done\n"
+        "  1 refused · 2 wrong usage · 5 damaged · 70 bug · 130 interrupted\n"
+        "\n"
+        "SHARED OPTIONS (`uwf --help` explains them):\n"
+        "  --repo PATH · --format json|yaml|text · --utc · --debug · -h, --help\n"
+    )
+    assert written({}).startswith("EXIT STATUS:\n  0 done · 1 refused · ")
+
+
+def test_page_of_the_program_explains_every_status() -> None:
+    formatter = click.HelpFormatter()
+
+    write_all_exits(formatter)
+
+    assert [int(line.split()[0]) for line in formatter.getvalue().splitlines()[1:]] == list(
+        EXIT_STATUS
+    )
 
 
 def test_examples_are_never_wrapped() -> None:
     formatter = click.HelpFormatter(width=20)
     example = "uwf thread start solve-issue -p 'a long prompt that does not fit'"
 
-    write_ending(formatter, [example, "b"], {0: "done"})
+    write_examples(formatter, [example, "b"])
 
-    assert formatter.getvalue() == f"EXAMPLES:\n  {example}\n  b\n\nEXIT STATUS:\n  0  done\n"
+    assert formatter.getvalue() == f"EXAMPLES:\n  {example}\n  b\n"
 
 
 def test_page_without_examples_has_no_heading_for_them() -> None:
     formatter = click.HelpFormatter()
 
-    write_ending(formatter, [], {0: "done"})
+    write_examples(formatter, [])
 
-    assert formatter.getvalue().startswith("EXIT STATUS")
+    assert formatter.getvalue() == ""

@@ -32,7 +32,40 @@ def test_help_shows_the_table_and_imports_nothing(
 def test_help_ends_in_examples_and_exit_statuses(demo: Demo) -> None:
     ending = demo("deep", "-h").out.partition("EXAMPLE:\n")[2]
 
-    assert ending.startswith("  demo deep settings\n\nEXIT STATUS:\n  0    done\n")
+    assert ending.startswith("  demo deep settings\n\nEXIT STATUS:\n  0 done · 1 refused · ")
+
+
+def test_page_of_the_program_explains_options_and_statuses(demo: Demo) -> None:
+    page = demo("-h").out
+
+    assert page.index("Commands:") < page.index("--repo PATH") < page.index("EXIT STATUS:\n  0    ")
+
+
+def test_commands_are_shown_by_what_they_are_for_and_new_ones_too() -> None:
+    entry = LazyCommand("cli.demo_verbs:say", "Say a thing")
+    group = LazyGroup(
+        "demo",
+        {"a": entry, "bb": entry, "new": entry},
+        help_text="Try.",
+        examples=[],
+        sections={"Look": ("bb", "planned"), "Act": ("a",)},
+    )
+    with click.Context(group, info_name="demo") as context:
+        page = group.get_help(context)
+
+    told = "Look:\n  bb   Say a thing\n\nAct:\n  a    Say a thing\n\nMore:\n  new  Say a thing\n"
+    assert told in page
+
+
+def test_person_who_types_a_group_alone_gets_its_page(
+    session: Session, demo: Callable[..., Ran]
+) -> None:
+    there = session._replace(output_format="text", stdout_is_tty=True)
+
+    ran = demo("deep", given=there)
+
+    assert (ran.status, ran.err) == (2, "")
+    assert ran.out.startswith("Usage: demo deep [OPTIONS] COMMAND [ARGS]...\n")
 
 
 @pytest.mark.parametrize(

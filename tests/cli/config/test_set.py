@@ -36,3 +36,11 @@ def test_wrong_setting_is_refused_and_changes_nothing(
     assert (ran.status, ran.out) == (status, "")
     assert said in ran.err
     assert config.read_text() == before
+
+
+def test_format_is_one_that_exists(uwf: Uwf) -> None:
+    assert uwf("config", "set", "format", "yaml").status == 0
+    refused = uwf("config", "set", "uwf.format", "xml")
+
+    assert refused.status == 2
+    assert "hint: it is json, yaml or text" in refused.err

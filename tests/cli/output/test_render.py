@@ -67,18 +67,37 @@ def test_nothing_is_nothing_as_text(session: Session, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == ""
 
 
+def test_people_are_told_that_there_is_nothing(
+    session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = session._replace(output_format="text")
+
+    emit(text, [], none="nothing here")
+    emit(text, [{"a": 1}], none="nothing here")
+    emit(session, [], none="nothing here")
+
+    assert capsys.readouterr() == ("A\n1\n[]\n", "nothing here\n")
+
+
 def test_note_is_one_line_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     note("step 1\nof \x1b[31m2")
 
     assert capsys.readouterr() == ("", "step 1 of \\x1b[31m2\n")
 
 
-def test_terminal_is_noticed(start: Callable[..., subprocess.Popen[bytes]]) -> None:
+@pytest.mark.parametrize(
+    ("environ", "shown"),
+    [({}, b"a: 1\n"), ({"UWF_THREAD_ID": "01J"}, b'{\n  "a": 1\n}\n')],
+    ids=["person", "agent"],
+)
+def test_terminal_is_noticed(
+    environ: dict[str, str], shown: bytes, start: Callable[..., subprocess.Popen[bytes]]
+) -> None:
     ours, theirs = os.openpty()
-    with start("cli.demo", "show", '{"a": 1}', stdout=theirs) as process:
+    with start("cli.demo", "show", '{"a": 1}', stdout=theirs, env=environ) as process:
         os.close(theirs)
         printed = os.read(ours, 1000)
     os.close(ours)
 
     assert process.returncode == 0
-    assert printed.replace(b"\r\n", b"\n") == b'{\n  "a": 1\n}\n'
+    assert printed.replace(b"\r\n", b"\n") == shown

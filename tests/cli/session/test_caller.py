@@ -1,6 +1,6 @@
 import pytest
 
-from uwf_git.cli.session.caller import without_password_prompt
+from uwf_git.cli.session.caller import caller_of, without_password_prompt
 from uwf_git.cli.session.settings import Session
 
 
@@ -13,3 +13,9 @@ def test_only_a_person_at_a_terminal_is_asked(
     asked = caller.environ.get("GIT_TERMINAL_PROMPT") != "0"
     assert asked == (reads and shows)
     assert dict(session.environ).items() <= dict(caller.environ).items()
+
+
+def test_format_that_a_person_prefers_is_none_of_the_agents(session: Session) -> None:
+    there = session._replace(environ={"UWF_FORMAT": "text", "UWF_REPO": "a"})
+
+    assert dict(caller_of(there).environ) == {"UWF_REPO": "a"}

@@ -1,13 +1,22 @@
 import errno
+import io
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from uwf_git.cli.session.settings import BadTestClock, DirectoryGone, Session, read_session
+from uwf_git.cli.session.settings import (
+    BadFormat,
+    BadTestClock,
+    DirectoryGone,
+    Session,
+    read_session,
+)
 from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.store.git.config import set_config
 from uwf_git.store.store import NotAStore, create_store
 
 
@@ -17,6 +26,65 @@ def test_session_holds_what_the_environment_says() -> None:
     assert (session.repo, session.agent) == ("a/b", "uwf-mock --fast")
     assert session.cwd == os.getcwd()
     assert session.output_format == "json"
+
+
+class Terminal(io.StringIO):
+    """A standard output that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("at_terminal", "environ", "setting", "chosen"),
+    [
+        (False, {}, "text", "json"),
+        (True, {}, None, "text"),
+        (True, {}, "yaml", "yaml"),
+        (True, {"UWF_FORMAT": ""}, None, "text"),
+        (True, {"UWF_THREAD_ID": "01J"}, "text", "json"),
+        (True, {"UWF_FORMAT": "yaml", "UWF_THREAD_ID": "01J"}, "text", "yaml"),
+        (True, {"UWF_FORMAT": "json"}, "text", "json"),
+        (False, {"UWF_FORMAT": "TEXT"}, "json", "text"),
+    ],
+)
+def test_variable_counts_then_who_reads_then_the_setting(  # noqa: PLR0913 (a table)
+    *,
+    at_terminal: bool,
+    environ: dict[str, str],
+    setting: str | None,
+    chosen: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stdout", Terminal() if at_terminal else io.StringIO())
+    store = create_store(str(tmp_path / "store.git"))
+    if setting is not None:
+        set_config(f"{store.path}/config", "uwf.format", setting)
+    session = read_session({**environ, "UWF_REPO": store.path, "HOME": str(tmp_path)})
+
+    assert session.with_configured_format().output_format == chosen
+
+
+def test_setting_of_the_user_counts_where_there_is_no_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    (tmp_path / ".gitconfig").write_text("[uwf]\n\tformat = json\n")
+    session = read_session({"HOME": str(tmp_path)})
+
+    assert session.with_configured_format().output_format == "json"
+
+
+def test_format_that_does_not_exist_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(BadFormat, match="UWF_FORMAT is 'xml', not a format"):
+        read_session({"UWF_FORMAT": "xml"})
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    (tmp_path / ".gitconfig").write_text("[uwf]\n\tformat = xml\n")
+    with pytest.raises(BadFormat, match=r"uwf\.format is 'xml'"):
+        read_session({"HOME": str(tmp_path)}).with_configured_format()
 
 
 def test_empty_variables_count_as_unset() -> None:

@@ -211,7 +211,7 @@ def test_person_at_a_terminal_is_asked_for_each_field(uwf: Uwf, person: Start) -
     status, shown = me.end()
 
     assert status == 0
-    assert '"status": "ready"' in shown
+    assert "○ ready  " in shown
     step = newest(uwf, thread)
     assert (step["meta"], step["content"]) == ({"ok": True}, "I read it.")
 

@@ -122,3 +122,12 @@ def test_nodes_are_appended_to_a_container(uwf: Uwf) -> None:
     assert (refused.status, "its containers are quality" in refused.err) == (1, True)
     ran = uwf("thread", "run", thread, "--agent", str(uwf.place / "agent"))
     assert (ran.status, "doc-writer: done" in ran.err) == (0, True)
+
+
+def test_at_names_the_thread_and_not_its_branches(uwf: Uwf) -> None:
+    thread = split(uwf, "echo done")
+    uwf.json("thread", "step", thread)
+
+    assert uwf.json("thread", "show", "@")["thread"] == thread
+    assert uwf.json("thread", "list", "--children", "@") != []
+    assert uwf("thread", "show", "@2").err.startswith("error: there is no thread @2\n")

@@ -1,7 +1,14 @@
+import re
+from itertools import count
 from pathlib import Path
+from typing import Any
 
+import pytest
 from cli.program import Uwf
+from cli.ran import Ran
 
+from uwf_git.cli.output.text_width import display_width
+from uwf_git.cli.session.new_thread_id import thread_id_at
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import lock_thread
@@ -37,9 +44,9 @@ def test_table_is_for_people(uwf: Uwf) -> None:
 
     told = uwf("thread", "list", "--format", "text").out
 
-    assert told.splitlines()[0].split() == ["THREAD", "STATUS", "WORKFLOW", "NAME", "DEPTH", "SAID"]
-    assert thread in told
-    assert "start: Do it." in told
+    head, row = told.splitlines()
+    assert head.split() == ["THREAD", "STATUS", "WORKFLOW", "STEP", "TASK", "LAST", "WHEN"]
+    assert row == f"{thread}  ○ ready  demo      -     Do it.  -     2025-10-09 08:53:23 UTC"
 
 
 def test_damaged_thread_is_a_row_of_the_table_too(uwf: Uwf) -> None:
@@ -109,7 +116,7 @@ def test_text_shows_the_question_and_its_role(uwf: Uwf) -> None:
 
     told = uwf("thread", "list", "--status", "waiting", "--format", "text").out
 
-    assert told.splitlines()[1].endswith("writer is asked: Write.")
+    assert "  writer: Writes.  " in told.splitlines()[1]
 
 
 def test_what_is_at_work_is_found_by_its_status(uwf: Uwf) -> None:
@@ -119,8 +126,8 @@ def test_what_is_at_work_is_found_by_its_status(uwf: Uwf) -> None:
         told = uwf("thread", "list", "--format", "text").out
 
     assert [(row["thread"], row["status"]) for row in rows] == [(threads[0], "running")]
-    assert f"{threads[0]}  running" in told
-    assert f"{threads[1]}  ready" in told
+    assert f"{threads[0]}  ● running" in told
+    assert f"{threads[1]}  ○ ready" in told
 
 
 def test_status_of_ended_threads_asks_for_them(uwf: Uwf) -> None:
@@ -153,3 +160,87 @@ def test_words_of_tasks_name_a_status_too(uwf: Uwf) -> None:
     [row] = uwf.json("thread", "list", "--status", "pending")
     assert (row["thread"], row["status"], row["taskStatus"]) == (thread, "ready", "pending")
     assert uwf.json("thread", "list", "--status", "cancelled") == []
+
+
+SCREEN = {"stdout_is_tty": True, "output_format": "text"}
+
+
+def screen(uwf: Uwf, *words: str, columns: int = 80, **replaced: Any) -> Ran:
+    """Show what a person sees at a terminal."""
+    environ = {**uwf.session.environ, "COLUMNS": str(columns)}
+    return uwf(*words, **{**SCREEN, "environ": environ, **replaced})
+
+
+def test_screen_shows_short_ids_and_times_and_those_that_ended_lately(uwf: Uwf) -> None:
+    active = uwf.begun()
+    numbers = count(1)
+
+    def new_id() -> ThreadId:
+        return thread_id_at(uwf.session.now_ms(), next(numbers).to_bytes(10, "big"))
+
+    ended = Uwf(uwf.place, uwf.session._replace(new_thread_id=new_id), uwf.capsys).begun()
+    day_ms = 24 * 3600 * 1000
+    uwf.json("thread", "run", ended, "--max-steps", "1")
+    uwf.json("thread", "kill", ended)
+
+    told = screen(uwf, "thread", "list").out
+    later = screen(uwf, "thread", "list", now_ms=lambda: uwf.session.now_ms() + 2 * day_ms).out
+
+    assert [line.split()[0] for line in told.splitlines()] == ["THREAD", ended[:10], active[:10]]
+    assert "killed" in told
+    assert [line.split()[0] for line in later.splitlines()] == ["THREAD", active[:10]]
+    assert re.search(r" 9 Oct \d\d:\d\d$", later)
+
+
+def test_nothing_to_list_is_said(uwf: Uwf) -> None:
+    nothing = uwf("thread", "list", "--format", "text")
+    thread = uwf.begun()
+    uwf.json("thread", "kill", thread)
+    ended = uwf("thread", "list", "--format", "text")
+    other = uwf("thread", "list", "--status", "waiting", "--format", "text")
+
+    assert nothing.err == "there are no threads yet: uwf run WORKFLOW -p '…'\n"
+    assert ended.err == "no active threads; 1 has ended: uwf thread list --all\n"
+    assert other.err == "no thread matches\n"
+    assert uwf("thread", "list").err == ""
+
+
+def test_screen_says_who_is_asked_and_how_to_answer(uwf: Uwf) -> None:
+    thread = uwf.begun("human")
+    uwf.json("thread", "step", thread)
+
+    told = screen(uwf, "thread", "list")
+
+    assert "? waiting" in told.out
+    assert "writer: Writes." in told.out
+    assert told.err == f"next: uwf thread answer {thread[:10]}\n"
+
+
+@pytest.mark.parametrize("columns", [20, 40, 60, 80, 120])
+def test_no_line_wraps_and_no_id_is_cut(columns: int, uwf: Uwf) -> None:
+    threads = [uwf.begun("human") for _ in range(2)]
+    uwf.json("thread", "step", threads[0])
+    uwf.json("thread", "step", threads[1])
+    uwf.json("thread", "answer", threads[1], "--meta", '{"text": "日本" }', "--content", "x" * 300)
+
+    told = screen(uwf, "thread", "list", columns=columns).out.splitlines()
+
+    assert [line.split()[0] for line in told[1:]] == threads[::-1]
+    if columns >= 60:
+        assert max(map(display_width, told)) <= columns
+
+
+def test_colour_comes_with_a_mark_and_only_where_it_may(uwf: Uwf) -> None:
+    uwf.begun()
+    here = {**uwf.session.environ, "COLUMNS": "80", "TERM": "xterm"}
+    thread = uwf.begun("human")
+    uwf.json("thread", "step", thread)
+
+    def shown(**environ: str) -> str:
+        return screen(uwf, "thread", "list", environ=here | environ).out
+
+    assert "\x1b[33m? waiting\x1b[0m" in shown()
+    assert "\x1b" not in shown(NO_COLOR="1", FORCE_COLOR="1")
+    assert "\x1b" not in shown(TERM="dumb")
+    assert "\x1b[33m" in shown(TERM="dumb", FORCE_COLOR="1")
+    assert "\x1b" not in uwf("thread", "list", environ=here).out

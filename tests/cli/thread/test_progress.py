@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from cli.program import ANSWER, Uwf
 
+from uwf_git.cli.output.text_width import display_width
+
 
 @pytest.fixture
 def terminal(uwf: Uwf) -> Uwf:
@@ -29,7 +31,7 @@ def test_line_of_a_terminal_tells_what_is_going_on(terminal: Uwf) -> None:
     assert re.search(r"\r\x1b\[2Kwriter, \d+ s, attempt 1\r", told)
     assert re.search(r"\r\x1b\[2Kwriter, \d+ s, attempt 1: reading", told)
     # The status line is cleared before the line that stays.
-    assert re.search(r"\r\x1b\[2Kstep 1 writer: What was said\. \(\d+\.\d s\)\n", told)
+    assert re.search(r"\r\x1b\[2K✓  1 writer    What was said\. +\d+\.\d s\n", told)
 
 
 def test_last_line_that_says_anything_is_shown_without_its_colours(terminal: Uwf) -> None:
@@ -154,3 +156,32 @@ def test_limit_that_ends_the_run_is_reported(uwf: Uwf) -> None:
     assert (ran.status, document["stopped"]) == (0, "waiting")
     assert document["waiting"] == {"role": "writer", "until": 9999999999999}
     assert "writer failed (agent): exit status 7: no more today\n" in ran.err
+
+
+def test_lines_of_a_terminal_line_up_and_fit(terminal: Uwf) -> None:
+    terminal("config", "set", "uwf.retries", "1")
+    terminal("config", "set", "uwf.backoff", "0.01")
+    long = ANSWER.replace("What was said.", "日本 " + "words " * 40)
+
+    told = run(terminal, failing_once(long), "--until", "writer")
+
+    lines = [line.rpartition("\x1b[2K")[2] for line in told.splitlines()]
+    again, step = (next(line for line in lines if line.startswith(mark)) for mark in "↻✓")
+    assert re.fullmatch(r"↻    writer    try 1: exit status 7: no key +again in 0.01 s", again)
+    assert re.fullmatch(r"✓  1 writer    日本 words [words ]+….* \d\.\d s", step)
+    assert display_width(again) <= 79
+    assert display_width(step) == 79
+
+
+def test_end_at_a_terminal_is_a_sentence_with_what_it_cost(terminal: Uwf) -> None:
+    usage = '"usage": {"inputTokens": 145500, "outputTokens": 872, "costUsd": 0.586}'
+    agent = terminal.agent(ANSWER.replace('"content"', f'{usage}, "content"'))
+    words = ("run", terminal.file(), "-p", "x", "--agent", agent, "--until", "writer")
+
+    ran = terminal(*words, output_format="text", stdout_is_tty=True)
+
+    sentence, commands = ran.out.splitlines()
+    told = re.escape("○ ready after 1 step in ") + r"\d\.\d s"
+    assert re.fullmatch(told + " · 146k tokens in, 872 out · 0.59 USD", sentence)
+    assert commands == "  uwf thread read 01J0000000    uwf thread graph 01J0000000"
+    assert "look at it with" not in ran.err

@@ -70,7 +70,7 @@ def test_status_line_has_all_that_are_at_work(terminal: Uwf) -> None:
     )
     assert all(len(line) < 80 for line in both)
     # Nothing is left of it below the lines that stay.
-    assert re.search(r"\r\x1b\[2K[01] \w+: step 1 ", told)
+    assert re.search(r"\r\x1b\[2K✓  1 [01] \w+ ", told)
 
 
 def test_lines_of_agents_at_once_do_not_mix(capsys: pytest.CaptureFixture[str]) -> None:

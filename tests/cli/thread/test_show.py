@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 from cli.program import Uwf
@@ -136,3 +137,31 @@ def test_meta_and_times_are_reported_without_the_words_of_python(uwf: Uwf) -> No
     assert "   ok: true\n" in told
     assert '   more: {"a":null}\n' in told
     assert " s of 1 h 30 min\n" in told
+
+
+def test_text_says_how_far_how_long_how_dear_and_who(uwf: Uwf) -> None:
+    usage = '"usage": {"inputTokens": 146451, "outputTokens": 5872, "costUsd": 0.5861}'
+    findings = '"found": [{"file": "a.py", "line": 3}, {"file": "b.py"}], "none": []'
+    answer = f"""echo '{{"meta": {{"text": "x", "ok": true, {findings}}}, {usage}}}'"""
+    thread = uwf.begun(uwf.agent(answer))
+    uwf.json("thread", "step", thread)
+
+    told = uwf("thread", "show", thread, "--format", "text").out
+
+    assert "\nvisits    writer 1\n" in told
+    assert " s at work · 146,451 tokens in, 5,872 out · 0.5861 USD\n" in told
+    assert f"\nagents    {uwf.agent()}\n" in told
+    assert "   found:\n     - file: a.py, line: 3\n     - file: b.py\n   none: none\n" in told
+
+
+def test_screen_has_the_mark_of_the_status_and_local_times(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    environ = {**uwf.session.environ, "TERM": "xterm", "COLUMNS": "80"}
+    screen = {"stdout_is_tty": True, "output_format": "text", "environ": environ}
+
+    told = uwf("thread", "show", thread, **screen).out
+    in_utc = uwf("thread", "show", thread, "--utc", **screen).out
+
+    assert "\nstatus    ○ ready\n" in told
+    assert re.search(r"\nstarted   2025-10-09 \d\d:\d\d:\d\d, \d+ s ago\n", told)
+    assert re.search(r"\nstarted   2025-10-09 \d\d:\d\d:\d\d UTC\n", in_utc)

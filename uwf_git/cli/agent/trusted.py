@@ -17,7 +17,9 @@ def command(session: Session) -> None:
     run where these are the same; one without may run in any directory.
     """
     rows = [trusted_row(each) for each in list_trusted(session.open_store(create=True))]
-    emit(session, rows, text=_text)
+    emit(
+        session, rows, text=_text, none="no command is trusted here; uwf agent trust CMD trusts one"
+    )
 
 
 def _text(rows: list[dict[str, Any]]) -> str:

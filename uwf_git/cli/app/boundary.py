@@ -11,7 +11,7 @@ import click
 
 from uwf_git.cli.app.guard import run_guarded
 from uwf_git.cli.app.options import explicit_format
-from uwf_git.cli.session.settings import Session, read_session
+from uwf_git.cli.session.settings import FORMAT_VARIABLE, Session, read_session
 from uwf_git.cli.session.streams import write_stdout
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def run(
         return _invoke(group, words, prog=prog, session=given)
 
     def as_json() -> bool:
-        return explicit_format(words) == "json"
+        return (explicit_format(words) or environ.get(FORMAT_VARIABLE)) == "json"
 
     with ExitStack() as held:
         status = run_guarded(invoke, environ=environ, as_json=as_json)

@@ -6,7 +6,7 @@ Describing an error never raises.
 
 import errno
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -47,12 +47,16 @@ class Failure(NamedTuple):
     exit_status: int
     hint: str | None = None
     facts: Mapping[str, Any] = _NO_FACTS
+    lines: Sequence[str] = ()
+    """What people read in place of the message, if any."""
 
 
 def describe_failure(error: BaseException, environ: Mapping[str, str]) -> Failure:
     """Describe *error* for the user; for a bug, write its trace to a log file first."""
     if isinstance(error, UwfError):
-        return Failure(error.code, error.message, error.exit_status, error.hint, error.facts)
+        return Failure(
+            error.code, error.message, error.exit_status, error.hint, error.facts, error.lines
+        )
     if isinstance(error, click.ClickException):
         return _of_click(error)
     if isinstance(error, KeyboardInterrupt | click.Abort):

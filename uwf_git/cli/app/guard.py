@@ -30,7 +30,7 @@ def run_guarded(
         from uwf_git.cli.app.report import tell  # noqa: PLC0415 (see above)
 
         failure = describe_failure(error, environ)
-        tell(failure, as_json=as_json())
+        tell(failure, as_json=as_json(), environ=environ)
         return failure.exit_status
 
 

@@ -1,4 +1,4 @@
-"""The last part of every help page: examples, and the meaning of the exit statuses.
+"""The parts of help pages: options, examples, and the meaning of the exit statuses.
 
 Promise to scripts: new statuses may come, and an unknown one means failure. `errors.py` has the
 number of each kind of error.
@@ -20,23 +20,62 @@ EXIT_STATUS: Mapping[int, str] = {
     141: "the reader of the output left early",
 }
 
-ALWAYS_POSSIBLE = (0, 1, 2, 5, 70, 130)
+_IN_BRIEF: Mapping[int, str] = {
+    0: "done",
+    1: "refused",
+    2: "wrong usage",
+    5: "damaged",
+    70: "bug",
+    130: "interrupted",
+}
 
 
-def exit_table(own_words: Mapping[int, str]) -> dict[int, str]:
-    """Return the statuses of one command: those always possible, and its *own_words*."""
-    table = {status: EXIT_STATUS[status] for status in ALWAYS_POSSIBLE}
-    return dict(sorted({**table, **own_words}.items()))
-
-
-def write_ending(
-    formatter: click.HelpFormatter, examples: Sequence[str], exits: Mapping[int, str]
+def write_options(
+    formatter: click.HelpFormatter, ctx: click.Context, params: Sequence[click.Parameter]
 ) -> None:
-    """Write the examples, one command line each, and the exit statuses."""
+    """Write the options of *params* with their help; newer versions of click help arguments too."""
+    options = [param for param in params if isinstance(param, click.Option)]
+    records = [each for option in options if (each := option.get_help_record(ctx)) is not None]
+    if records:
+        with formatter.section("Options"):
+            formatter.write_dl(records)
+
+
+def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:
+    """Write the examples, one command line each."""
     if examples:
         with formatter.section("EXAMPLE" if len(examples) == 1 else "EXAMPLES"):
             indent = " " * formatter.current_indent
             for example in examples:
                 formatter.write(f"{indent}{example}\n")
+
+
+def write_all_exits(formatter: click.HelpFormatter) -> None:
+    """Write what each exit status means."""
     with formatter.section("EXIT STATUS"):
-        formatter.write_dl([(str(status), meaning) for status, meaning in exits.items()])
+        formatter.write_dl([(str(status), meaning) for status, meaning in EXIT_STATUS.items()])
+
+
+def write_brief_ending(
+    formatter: click.HelpFormatter,
+    ctx: click.Context,
+    shared: Sequence[click.Option],
+    exits: Mapping[int, str],
+) -> None:
+    """Write the exit statuses and the *shared* options, which the page of the program explains.
+
+    *exits* says in a verb's own words what a status means.
+    """
+    with formatter.section("EXIT STATUS"):
+        if exits:
+            formatter.write_dl([(str(status), meaning) for status, meaning in exits.items()])
+        brief = (f"{each} {word}" for each, word in _IN_BRIEF.items() if each not in exits)
+        formatter.write_text(" · ".join(brief))
+    names = [_spell(option, ctx) for option in shared]
+    with formatter.section(f"SHARED OPTIONS (`{ctx.find_root().info_name} --help` explains them)"):
+        formatter.write_text(" · ".join(names))
+
+
+def _spell(option: click.Option, ctx: click.Context) -> str:
+    value = "" if option.is_flag else f" {option.make_metavar(ctx).strip('[]')}"
+    return ", ".join(option.opts) + value

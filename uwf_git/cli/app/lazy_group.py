@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
 
-from uwf_git.cli.app.help_page import exit_table, write_ending
+from uwf_git.cli.app.help_page import (
+    write_all_exits,
+    write_brief_ending,
+    write_examples,
+    write_options,
+)
 from uwf_git.cli.app.options import shared_options
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session.streams import write_stdout
 from uwf_git.errors import BadUsage
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+_NO_SECTIONS: Mapping[str, Sequence[str]] = {}
 
 
 class LazyCommand(NamedTuple):
@@ -85,7 +94,12 @@ class LazyGroup(click.Group):
         *,
         help_text: str,
         examples: Sequence[str],
+        sections: Mapping[str, Sequence[str]] = _NO_SECTIONS,
     ) -> None:
+        """Create it; *sections* has the commands by what they are for, as the help page shows them.
+
+        Those that are in none stand at its end.
+        """
         super().__init__(
             name,
             help=help_text,
@@ -96,6 +110,7 @@ class LazyGroup(click.Group):
         )
         self.table = table
         self.examples = examples
+        self.sections = sections
 
     @property
     def summary(self) -> str:
@@ -127,16 +142,33 @@ class LazyGroup(click.Group):
             self._refuse(ctx, name)
         return (name if found else None), found, args[1:]
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table; at the end of the program's own page, all options."""
+        self.format_commands(ctx, formatter)
+        if ctx.parent is None:
+            write_options(formatter, ctx, self.get_params(ctx))
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table."""
+        """Write the table, by section."""
         del ctx  # the same in every context
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in self._shown()])
+        shown = dict(self._shown())
+        width = max(map(len, shown))
+        named = {name for names in self.sections.values() for name in names}
+        others = [name for name in shown if name not in named]
+        rest = {"More" if named else "Commands": others} if others else {}
+        for title, names in {**self.sections, **rest}.items():
+            rows = [(name.ljust(width), shown[name].summary) for name in names if name in shown]
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples and exit statuses."""
+        """Write the examples and exit statuses, and, unless it was done above, the options."""
         super().format_epilog(ctx, formatter)
-        write_ending(formatter, self.examples, exit_table({}))
+        write_examples(formatter, self.examples)
+        if ctx.parent is None:
+            write_all_exits(formatter)
+        else:
+            write_brief_ending(formatter, ctx, shared_options(), {})
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Complete a name from the table, or an option."""
@@ -173,7 +205,13 @@ class LazyGroup(click.Group):
 
 
 def _need_command() -> None:
-    """Refuse a group without a command; click calls this for every group on the way to a verb."""
+    """Refuse a group without a command; click calls this for every group on the way to a verb.
+
+    A person gets its help page.
+    """
     ctx = click.get_current_context()
     if ctx.invoked_subcommand is None and isinstance(ctx.command, LazyGroup):
+        if isinstance(ctx.obj, Session) and ctx.obj.is_screen:
+            write_stdout(ctx.get_help() + "\n")
+            ctx.exit(NoCommandGiven.exit_status)
         raise NoCommandGiven(ctx.command_path, ctx.command.list_commands(ctx))

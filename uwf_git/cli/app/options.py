@@ -27,8 +27,16 @@ def shared_options() -> list[click.Option]:
         click.Option(
             ["--format", "shared_format"],
             type=click.Choice(FORMATS),
-            help="The format of the result.  [default: json]",
+            help="The format of the result.  [default: $UWF_FORMAT; else text at a terminal, or "
+            "as uwf.format says there; else, and for agents, json]",
             callback=_choose_format,
+            expose_value=False,
+        ),
+        click.Option(
+            ["--utc", "shared_utc"],
+            is_flag=True,
+            help="Show times in UTC, as in JSON, and not as this machine has them.",
+            callback=_choose_utc,
             expose_value=False,
         ),
         click.Option(
@@ -49,6 +57,11 @@ def shared_options() -> list[click.Option]:
             help="Show this message and exit.",
         ),
     ]
+
+
+def is_shared(param: click.Parameter) -> bool:
+    """Return whether *param* is one of the shared options."""
+    return (param.name or "").startswith("shared_")
 
 
 def version_option() -> click.Option:
@@ -89,7 +102,13 @@ def _name_repo(ctx: click.Context, param: click.Parameter, value: str | None) ->
 def _choose_format(ctx: click.Context, param: click.Parameter, value: Format | None) -> None:
     del param  # click passes it to every callback
     if value is not None and isinstance(ctx.obj, Session):
-        ctx.obj = ctx.obj._replace(output_format=value)
+        ctx.obj = ctx.obj._replace(output_format=value, may_configure_format=False)
+
+
+def _choose_utc(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click calls it so)
+    del param  # click passes it to every callback
+    if value and isinstance(ctx.obj, Session):
+        ctx.obj = ctx.obj._replace(is_utc=True)
 
 
 def _log_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click calls it so)

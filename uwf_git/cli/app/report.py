@@ -8,17 +8,22 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from uwf_git.cli.app.failure import Failure
-from uwf_git.cli.session.streams import write_stderr
+from uwf_git.cli.session.streams import wants_stderr_colour, write_stderr
 from uwf_git.model.problem import Problem
 from uwf_git.model.visible import one_line, visible_line
+
+_NO_VARIABLES: Mapping[str, str] = {}
 
 # The last lines of an agent's output or of a trace say most.
 _MOST_LINES = 20
 
 
-def tell(failure: Failure, *, as_json: bool) -> None:
-    """Write *failure* to standard error."""
-    write_stderr(_as_json(failure) if as_json else _as_text(failure))
+def tell(failure: Failure, *, as_json: bool, environ: Mapping[str, str] = _NO_VARIABLES) -> None:
+    """Write *failure* to standard error, where *environ* allows it in colour."""
+    if as_json:
+        write_stderr(_as_json(failure))
+        return
+    write_stderr(_as_text(failure, has_colour=wants_stderr_colour(environ)))
 
 
 def _as_json(failure: Failure) -> str:
@@ -39,8 +44,10 @@ def _fact(fact: Any) -> Any:
     return [each.as_document() if isinstance(each, Problem) else each for each in fact]
 
 
-def _as_text(failure: Failure) -> str:
-    lines = [f"error: {one_line(failure.message)}"]
+def _as_text(failure: Failure, *, has_colour: bool) -> str:
+    title, *more = failure.lines or [failure.message]
+    red, dim, end = ("\x1b[31m", "\x1b[2m", "\x1b[0m") if has_colour else ("", "", "")
+    lines = [f"{red}error:{end} {one_line(title)}", *(f"  {one_line(line)}" for line in more)]
     for name, fact in failure.facts.items():
         if name == "problems" and isinstance(fact, list | tuple):
             lines += _problem_lines(_fact(fact), failure.message)
@@ -48,7 +55,7 @@ def _as_text(failure: Failure) -> str:
             last = fact.strip("\n").split("\n")[-_MOST_LINES:]
             lines += [f"  {visible_line(line)}" for line in last]
     if failure.hint:
-        lines.append(f"hint: {one_line(failure.hint)}")
+        lines.append(f"{dim}hint: {one_line(failure.hint)}{end}")
     return "\n".join(lines) + "\n"
 
 

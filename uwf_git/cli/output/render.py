@@ -3,22 +3,32 @@
 from collections.abc import Callable
 from typing import Any
 
+from uwf_git.cli.output.screen import Painted
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import stdout_is_utf8, write_stderr, write_stdout
 from uwf_git.model.visible import one_line, visible_block
 
 
-def emit(session: Session, document: Any, *, text: Callable[[Any], str] | None = None) -> None:
+def emit(
+    session: Session,
+    document: Any,
+    *,
+    text: Callable[[Any], str] | None = None,
+    none: str | None = None,
+) -> None:
     """Print *document*, which must be JSON, in the session's format.
 
     *text* formats it for people instead of `render_text`. Its result may hold text of agents as it
-    is: controls are escaped here.
+    is: controls are escaped here, unless it is `Painted`. *none* is what
+    people are told if the document is empty, on standard error.
 
     Raises:
         ReaderGone: the reader of standard output has left.
         OutputFailed: standard output cannot be written.
     """
     write_stdout(_render(session, document, text))
+    if none is not None and not document and session.output_format == "text":
+        note(none)
 
 
 def note(message: str) -> None:
@@ -37,7 +47,8 @@ def _render(session: Session, document: Any, text: Callable[[Any], str] | None) 
 
         return render_yaml(document)
     if text is not None:
-        return _ended(visible_block(text(document)))
+        told = text(document)
+        return _ended(told if isinstance(told, Painted) else visible_block(told))
     from uwf_git.cli.output.render_text import render_text  # noqa: PLC0415 (see above)
 
     return render_text(document, width=session.text_width())

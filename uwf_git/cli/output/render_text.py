@@ -8,15 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 from uwf_git.cli.output.json_text import render_json
-from uwf_git.cli.output.text_width import display_width, shorten
+from uwf_git.cli.output.screen import Screen
+from uwf_git.cli.output.table import NOTHING, Column, render_columns
+from uwf_git.cli.session.streams import stdout_is_utf8
 from uwf_git.model.visible import visible_block, visible_line
 
-NOTHING = "-"
-
-_GAP = "  "
 _INDENT = "  "
-# Ids of threads (26) and nodes (13) are copied from tables, so wider columns are cut first.
-_NARROWEST = 13
+# What people copy from tables: ids of threads, nodes and commits.
+_ID = re.compile("-|[0-9A-Z]{13}|[0-9A-Z]{26}|[0-9a-f]{40}")
+_NARROWEST = 10
 # Deeper indentation is unreadable; hostile documents may be 500 levels deep.
 _DEEPEST = 12
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -44,12 +44,17 @@ def render_table(
     """
     show = cell or _cell
     keys = list(dict.fromkeys(key for row in rows for key in row))
-    table = [[_header(key) for key in keys]]
-    table += [[visible_line(show(row.get(key))) for key in keys] for row in rows]
-    widths = [max(map(display_width, column)) for column in zip(*table, strict=True)]
-    if width is not None:
-        widths = _fitted(widths, width)
-    return [_row(cells, widths) for cells in table]
+    cells = [{key: show(row.get(key)) for key in keys} for row in rows]
+    columns = [_column(key, rank, [row[key] for row in cells]) for rank, key in enumerate(keys)]
+    screen = Screen(width, is_utf8=width is None or stdout_is_utf8())
+    return render_columns(cells, columns, screen)
+
+
+def _column(key: str, rank: int, cells: list[str]) -> Column:
+    """Return the column of a key of any document: the first ones count most, ids are not cut."""
+    title = _HUMP.sub(" ", visible_line(key)).upper()
+    is_id = all(_ID.fullmatch(cell) for cell in cells)
+    return Column(key, title, rank, None if is_id else min(len(title), _NARROWEST))
 
 
 def _block(value: Any, width: int | None, depth: int) -> list[str]:
@@ -118,25 +123,3 @@ def _cell(value: Any) -> str:
 
 def _compact(value: Any) -> str:
     return visible_line(render_json(value).removesuffix("\n"))
-
-
-def _header(key: str) -> str:
-    return _HUMP.sub(" ", visible_line(key)).upper()
-
-
-def _row(cells: list[str], widths: list[int]) -> str:
-    padded = [
-        text + " " * (width - display_width(text))
-        for text, width in zip(map(shorten, cells, widths), widths, strict=True)
-    ]
-    return _GAP.join(padded).rstrip()
-
-
-def _fitted(widths: list[int], width: int) -> list[int]:
-    """Narrow the widest columns until the table fits, none below the width of an id."""
-    fitted = [min(each, max(width, _NARROWEST)) for each in widths]
-    excess = sum(fitted) + len(_GAP) * (len(fitted) - 1) - width
-    while excess > 0 and max(fitted) > _NARROWEST:
-        fitted[fitted.index(max(fitted))] -= 1
-        excess -= 1
-    return fitted

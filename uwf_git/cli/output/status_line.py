@@ -3,17 +3,14 @@
 It is redrawn only if it changed, never wraps, and is cleared before other output.
 """
 
-import os
 from collections.abc import Sequence
 
 from uwf_git.cli.output.text_width import shorten
-from uwf_git.cli.session.streams import write_stderr
+from uwf_git.cli.session.streams import stderr_columns, write_stderr
 from uwf_git.model.visible import visible_line
 
 # ECMA-48: to the beginning of the line, then erase all of it.
 _CLEAR = "\r\x1b[2K"
-_COLUMNS = 80
-_STDERR = 2
 
 
 class StatusLine:
@@ -25,14 +22,14 @@ class StatusLine:
     def show(self, text: str) -> None:
         """Show *text*, cut to the width."""
         # Some terminals move to the next line when the last column is written.
-        line = shorten(visible_line(text), _columns() - 1)
+        line = shorten(visible_line(text), stderr_columns() - 1)
         if line != self._shown:
             write_stderr(_CLEAR + line)
             self._shown = line
 
     def show_all(self, texts: Sequence[str], *, gap: str) -> None:
         """Show *texts* beside each other, each cut to its share of the width."""
-        width = max(1, (_columns() - 1 - len(gap) * (len(texts) - 1)) // len(texts))
+        width = max(1, (stderr_columns() - 1 - len(gap) * (len(texts) - 1)) // len(texts))
         self.show(gap.join(shorten(visible_line(text), width) for text in texts))
 
     def clear(self) -> None:
@@ -40,11 +37,3 @@ class StatusLine:
         if self._shown:
             write_stderr(_CLEAR)
             self._shown = ""
-
-
-def _columns() -> int:
-    try:
-        # Some terminals report 0 columns if they do not know.
-        return os.get_terminal_size(_STDERR).columns or _COLUMNS
-    except (OSError, ValueError):
-        return _COLUMNS

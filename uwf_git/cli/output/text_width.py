@@ -14,8 +14,8 @@ def display_width(text: str) -> int:
     return width(text)
 
 
-def shorten(text: str, width: int) -> str:
-    """Cut *text* to at most *width* columns, between characters, with an ellipsis at the cut."""
+def shorten(text: str, width: int, *, end: str = _ELLIPSIS) -> str:
+    """Cut *text* to at most *width* columns, between characters, with *end* at the cut."""
     if display_width(text) <= width:
         return text
     room = width - 1
@@ -25,7 +25,7 @@ def shorten(text: str, width: int) -> str:
         if room < 0:
             break
         shown.append(character)
-    return "".join(shown) + _ELLIPSIS
+    return "".join(shown) + end
 
 
 def _characters(text: str) -> Iterator[str]:

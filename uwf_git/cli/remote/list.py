@@ -15,4 +15,5 @@ def command(session: Session) -> None:
     """
     width = session.text_width()
     rows = list_remote_rows(session.open_store(create=True))
-    emit(session, rows, text=lambda rows: render_text(rows, width=width))
+    none = "no remotes; uwf remote add NAME URL adds one"
+    emit(session, rows, text=lambda rows: render_text(rows, width=width), none=none)

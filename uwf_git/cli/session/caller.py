@@ -7,13 +7,14 @@ process is in its foreground: two readers would take each other's lines.
 import os
 from contextlib import suppress
 
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session.settings import FORMAT_VARIABLE, Session
 from uwf_git.commands.caller import Caller
 
 
 def caller_of(session: Session) -> Caller:
-    """Return the caller of a command."""
-    return Caller(session.now_ms, session.environ, session.cwd)
+    """Return the caller of a command; a format that a person prefers is not passed on to agents."""
+    environ = {name: each for name, each in session.environ.items() if name != FORMAT_VARIABLE}
+    return Caller(session.now_ms, environ, session.cwd)
 
 
 VARIABLE = "UWF_TTY"

@@ -5,6 +5,7 @@ changes; a flag makes a new one. It is a NamedTuple, since defining a frozen dat
 
 UWF_REPO      the store, as `--repo`.
 UWF_AGENT     the agent's command, where no flag names one.
+UWF_FORMAT    the format of results, as `--format`.
 UWF_TEST_NOW  for tests: the clock starts at this millisecond, and each reading adds 1000. New
               thread ids hold this millisecond and a count instead of randomness, so a process
               that is to make other ids needs another value.
@@ -17,11 +18,11 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 
 from uwf_git.cli.session.streams import write_stderr
-from uwf_git.errors import BadUsage, Refused
+from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.model.thread_id import ThreadId
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 Format = Literal["json", "yaml", "text"]
 FORMATS: tuple[Format, ...] = ("json", "yaml", "text")
+
+FORMAT_VARIABLE = "UWF_FORMAT"
+FORMAT_SETTING = "uwf.format"
 
 _LARGEST_ULID_MS = 2**48 - 1
 _ENTROPY_BYTES = 10
@@ -56,6 +60,17 @@ class BadTestClock(BadUsage):
         )
 
 
+class BadFormat(BadUsage):
+    """A variable or a setting names a format that does not exist."""
+
+    code = "bad-format"
+
+    def __init__(self, where: str, text: str) -> None:
+        super().__init__(
+            f"{where} is {text[:40]!r}, not a format", hint=f"the formats are {', '.join(FORMATS)}"
+        )
+
+
 class Session(NamedTuple):
     """One run of a command: its flags, and the sources of its time and its ids."""
 
@@ -71,6 +86,12 @@ class Session(NamedTuple):
     """The agent command of the environment; None if there is none."""
 
     output_format: Format = "json"
+    may_configure_format: bool = False
+    """Nothing but the terminal has decided the format: ``uwf.format`` may choose another."""
+
+    is_utc: bool = False
+    """Show times in UTC at a terminal as well."""
+
     stdin_is_tty: bool = False
     stdout_is_tty: bool = False
     stderr_is_tty: bool = False
@@ -102,6 +123,34 @@ class Session(NamedTuple):
             self.opened.append(store)
         return store
 
+    @property
+    def is_screen(self) -> bool:
+        """Whether a person reads text at a terminal: lines must fit, ids may be short."""
+        return self.output_format == "text" and self.stdout_is_tty
+
+    def with_configured_format(self) -> "Session":
+        """Return the session with the format that ``uwf.format`` has, if nothing else decided.
+
+        Raises:
+            BadFormat: there is no such format.
+        """
+        if not self.may_configure_format:
+            return self
+        from uwf_git.store.discover import find_store  # noqa: PLC0415 (costs 60 ms, see above)
+        from uwf_git.store.git.scopes import read_user_config  # noqa: PLC0415 (the same)
+        from uwf_git.store.store import NotAStore  # noqa: PLC0415 (the same)
+
+        text = None
+        # The verb reports what is wrong with the store, if it needs one.
+        with suppress(UwfError, OSError):
+            try:
+                store = find_store(self.repo, self.cwd, self.environ, create=False)
+                text = store.config.get(FORMAT_SETTING)
+            except NotAStore:
+                text = read_user_config(self.environ).get(FORMAT_SETTING)
+        chosen = "text" if text is None else _parse_format(FORMAT_SETTING, text)
+        return self._replace(output_format=chosen, may_configure_format=False)
+
     def text_width(self) -> int | None:
         """Return the width of the terminal that text is written to; None if it is no terminal."""
         if not self.stdout_is_tty:
@@ -122,6 +171,7 @@ def read_session(environ: Mapping[str, str]) -> Session:
     Raises:
         DirectoryGone: there is no current directory.
         BadTestClock: `UWF_TEST_NOW` is not a time.
+        BadFormat: `UWF_FORMAT` is no format.
     """
     try:
         cwd = os.getcwd()
@@ -129,6 +179,10 @@ def read_session(environ: Mapping[str, str]) -> Session:
         raise DirectoryGone from None
     pinned = environ.get("UWF_TEST_NOW")
     now_ms, new_thread_id = _pinned_sources(pinned) if pinned else (_now_ms, _new_thread_id)
+    stdout_is_tty = _is_tty(sys.stdout)
+    named = environ.get(FORMAT_VARIABLE)
+    # Agents have terminals as well, and parse what they get.
+    is_for_people = stdout_is_tty and not environ.get("UWF_THREAD_ID")
     return Session(
         cwd=cwd,
         environ=environ,
@@ -136,10 +190,22 @@ def read_session(environ: Mapping[str, str]) -> Session:
         new_thread_id=new_thread_id,
         repo=environ.get("UWF_REPO") or None,
         agent=environ.get("UWF_AGENT") or None,
+        output_format=_parse_format(FORMAT_VARIABLE, named)
+        if named
+        else ("text" if is_for_people else "json"),
+        may_configure_format=is_for_people and not named,
         stdin_is_tty=_is_tty(sys.stdin),
-        stdout_is_tty=_is_tty(sys.stdout),
+        stdout_is_tty=stdout_is_tty,
         stderr_is_tty=_is_tty(sys.stderr),
     )
+
+
+def _parse_format(where: str, text: str) -> Format:
+    """Return the format that a variable or a setting names; raise `BadFormat`."""
+    for known in FORMATS:
+        if text.lower() == known:
+            return known
+    raise BadFormat(where, text)
 
 
 def _warn_of_bare(cwd: str, *, used: "Store | None") -> None:

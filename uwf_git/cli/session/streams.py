@@ -8,9 +8,14 @@ import contextlib
 import io
 import os
 import sys
+from collections.abc import Mapping
 from typing import NoReturn
 
+from uwf_git.cli.session.colour import wants_colour
 from uwf_git.errors import UwfError
+
+_COLUMNS = 80
+_STDERR = 2
 
 
 class ReaderGone(Exception):
@@ -48,8 +53,34 @@ def hold_standard_streams() -> None:
 
 def stdout_is_utf8() -> bool:
     """Return True if standard output is UTF-8."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return _is_utf8(sys.stdout)
+
+
+def stderr_is_utf8() -> bool:
+    """Return True if standard error is UTF-8."""
+    return _is_utf8(sys.stderr)
+
+
+def _is_utf8(stream: object) -> bool:
+    encoding: str = getattr(stream, "encoding", None) or "utf-8"
     return encoding.lower().replace("-", "").replace("_", "") == "utf8"
+
+
+def wants_stderr_colour(environ: Mapping[str, str]) -> bool:
+    """Return True if what people read on standard error may be coloured."""
+    is_terminal = False
+    with contextlib.suppress(ValueError):
+        is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    return wants_colour(environ, is_terminal=is_terminal)
+
+
+def stderr_columns() -> int:
+    """Return the width of the terminal that standard error is; 80 if it does not say."""
+    try:
+        # Some terminals report 0 columns if they do not know.
+        return os.get_terminal_size(_STDERR).columns or _COLUMNS
+    except (OSError, ValueError):
+        return _COLUMNS
 
 
 def write_stdout(text: str) -> None:

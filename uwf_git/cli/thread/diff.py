@@ -7,14 +7,18 @@ import click
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.json_text import render_json
+from uwf_git.cli.output.paging import paged
 from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.screen import Painted, Screen, Style, screen_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.inspect.diff import diff_threads
 from uwf_git.engine.subject import count_steps
+from uwf_git.model.visible import visible_block
 
 _LONGEST_LINE = 200
 _MOST_LINES = 40
 _INDENT = "   "
+_STYLES: dict[str, Style] = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
 _MARKS = {"a": "-", "b": "+", "added": "+", "removed": "-", "changed": "~"}
 
 
@@ -33,7 +37,22 @@ def command(session: Session, a: str, b: str) -> None:
     removed or changed in their meta, and a unified diff of their text. As text, long diffs are cut;
     the JSON document has them whole.
     """
-    emit(session, diff_threads(session.open_store(), a, b), text=_text)
+    store = session.open_store()
+    document = diff_threads(store, a, b)
+    with paged(session, store) as reader:
+        screen = screen_of(reader)
+        emit(reader, document, text=lambda document: _coloured(_text(document), screen))
+
+
+def _coloured(text: str, screen: Screen) -> Painted:
+    """Return the lines of a diff, those of either side in their colours."""
+    lines = visible_block(text).split("\n")
+    return Painted("\n".join(screen.paint(line, _find_style(line)) for line in lines))
+
+
+def _find_style(line: str) -> Style | None:
+    mark = line.removeprefix(_INDENT)[:1]
+    return _STYLES.get(mark) if line.startswith(_INDENT) else None
 
 
 def _text(document: dict[str, Any]) -> str:

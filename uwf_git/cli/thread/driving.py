@@ -7,7 +7,7 @@ agent failed or the thread was killed.
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import update_wrapper
 from typing import Any, NamedTuple
 
@@ -16,6 +16,8 @@ import click
 from uwf_git.cli.app.follow_up import follow_up_noted
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.screen import Painted, screen_of
+from uwf_git.cli.output.spending import describe_usage
 from uwf_git.cli.session.caller import caller_of, terminal_caller
 from uwf_git.cli.session.interrupt_signals import sigterm_as_interrupt
 from uwf_git.cli.session.settings import Session
@@ -27,10 +29,14 @@ from uwf_git.commands.inspect.stop import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.engine.subject import count_steps, first_line
-from uwf_git.errors import Refused
+from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.thread import Waiting
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.time_text import render_duration
+from uwf_git.model.visible import visible_line
 from uwf_git.store.store import Store
+from uwf_git.store.threads.naming import read_short_ids
+from uwf_git.store.threads.snapshot import read_snapshot
 
 DRIVE_EXITS = {
     1: "it cannot be driven, or was killed",
@@ -139,7 +145,11 @@ def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
         return
     driven = drive_shown(session, store, driving)
     stop = stop_after(session, store, driven.last)
-    emit(session, _document(driven, stop))
+
+    def render(_document: dict[str, object]) -> str:
+        return describe_end(session, store, driven)
+
+    emit(session, _document(driven, stop), text=render if session.is_screen else None)
     raise_if_failed(driven)
     if driven.stopped != "end":
         # What reads a thread that has ended stands above.
@@ -162,7 +172,8 @@ def drive_shown(session: Session, store: Store, driving: Driving) -> Driven:
     if driven.failure is not None and (how.timestamps or driven.stopped != "failed"):
         # The final failure is reported as an error, which has no time.
         progress.tell(driven.failure.message)
-    _tell_end(progress, store, driven)
+    if not session.is_screen:
+        _tell_end(progress, store, driven)
     return driven
 
 
@@ -208,6 +219,23 @@ def _words(driving: Driving) -> list[str]:
     if driving.max_steps is not None:
         words.append(f"--max-steps={driving.max_steps}")
     return words
+
+
+def describe_end(session: Session, store: Store, driven: Driven) -> Painted:
+    """Return how a drive ended, as a person reads it: status, steps, time, tokens and cost."""
+    screen, last = screen_of(session), driven.last
+    mark = screen.name_status(last.status)
+    told = f"after {count_steps(last.depth)}"
+    if driven.steered is not None:
+        reason = first_line(driven.steered.reason)
+        told = f"by {driven.steered.by}" + (f": {reason}, " if reason else " ") + told
+    with suppress(StoreDamaged):
+        present = read_snapshot(store, last.commit).get_present()
+        told += f" in {render_duration(present.execution_ms)}"
+        told += "".join(f" · {part}" for part in describe_usage(present.usage, short=True))
+    thread = read_short_ids(store).shorten(last.thread)
+    where = f"  uwf thread read {thread}    uwf thread graph {thread}"
+    return Painted(f"{screen.paint(mark.text, mark.style)} {visible_line(told)}\n{where}")
 
 
 def _tell_end(progress: Progress, store: Store, driven: Driven) -> None:

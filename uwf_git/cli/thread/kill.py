@@ -7,7 +7,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.next_line import note_next
+from uwf_git.cli.thread.next_line import describe_result, note_next
 from uwf_git.commands.control.kill import kill_thread
 
 
@@ -31,13 +31,15 @@ def command(session: Session, thread: str, message: str) -> None:
     reason = text_argument(message, "the message")
     store = session.open_store()
     killed = kill_thread(store, caller_of(session), thread, reason=reason)
-    emit(
-        session,
-        {
-            "workflow": killed.workflow,
-            "thread": killed.thread,
-            "head": killed.head,
-            "status": "killed",
-        },
-    )
+    document = {
+        "workflow": killed.workflow,
+        "thread": killed.thread,
+        "head": killed.head,
+        "status": "killed",
+    }
+
+    def render(_document: dict[str, str]) -> str:
+        return describe_result(session, store, killed)
+
+    emit(session, document, text=render if session.is_screen else None)
     note_next(session, store, killed.thread, is_called=True)

@@ -7,17 +7,32 @@ import click
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.counts import Count, limit_option
 from uwf_git.cli.output.render import emit, note
-from uwf_git.cli.output.render_text import render_text
+from uwf_git.cli.output.screen import Painted, screen_of
+from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
 from uwf_git.cli.output.time_words import MOMENT, Moment
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.branches import DAMAGED
-from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.inspect.list import ListRequest, list_lately_ended, list_thread_rows
 from uwf_git.errors import BadUsage
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
+from uwf_git.store.store import Store
+from uwf_git.store.threads.naming import read_short_ids
 
 _DEFAULT_LIMIT = 50
-_COLUMNS = ("thread", "status", "workflowName", "depth", "said")
+_MOST_COUNTED = 100
+_LATELY_MS = 24 * 3600 * 1000
+_ALL = "uwf thread list --all"
+
+_COLUMNS = (
+    Column("thread", "THREAD"),
+    Column("status", "STATUS", least=11),
+    Column("workflow", "WORKFLOW", 5, least=8),
+    Column("step", "STEP", 6),
+    Column("task", "TASK", 1, least=12),
+    Column("last", "LAST", 3, least=14),
+    Column("when", "WHEN", 2),
+)
 
 
 class NoTimeBetween(BadUsage):
@@ -73,7 +88,8 @@ class NoTimeBetween(BadUsage):
     show_default=True,
     help="How many to skip first.",
 )
-def command(session: Session, *, limit: int, offset: int, **asked: Any) -> None:
+@wide_option
+def command(session: Session, *, limit: int, offset: int, wide: bool, **asked: Any) -> None:
     """List the threads.
 
     The newest first, by their starts. --after and --before compare the time of the last event
@@ -83,16 +99,27 @@ def command(session: Session, *, limit: int, offset: int, **asked: Any) -> None:
 
     A thread that has split into branches is one row, with their number by status. With a status,
     branches are rows too, so that none that waits or has failed is missed.
+
+    At a terminal, those that ended within a day are listed as well.
     """
     # One more than is shown, to know whether there are more.
     request = _request(session, asked)._replace(limit=limit + 1, offset=offset, cwd=session.cwd)
-    rows = list_thread_rows(session.open_store(create=True), request)
+    store = session.open_store(create=True)
+    rows = list_thread_rows(store, request)
+    is_plain = not offset and not any(asked.values())
+    if session.is_screen and is_plain:
+        after_ms = session.now_ms() - _LATELY_MS
+        rows += list_lately_ended(store, after_ms=after_ms, limit=limit + 1)
+        rows.sort(key=lambda row: str(row["thread"]), reverse=True)
     if len(rows) > limit:
         rows = rows[:limit]
         ways = f"--limit N, or the next ones with --offset {offset + limit}"
         note(f"note: there are more than {offset + limit}; print them with {ways}")
-    width = session.text_width()
-    emit(session, rows, text=lambda rows: _table(rows, width))
+    if not rows and session.output_format == "text":
+        note(_tell_none(store, is_plain=is_plain))
+    emit(session, rows, text=lambda rows: _table(session, store, rows, wide=wide))
+    if session.is_screen:
+        _note_waiting(store, [row["thread"] for row in rows if "question" in row])
 
 
 def _request(session: Session, asked: dict[str, Any]) -> ListRequest:
@@ -113,30 +140,58 @@ def _request(session: Session, asked: dict[str, Any]) -> ListRequest:
     return request
 
 
-def _table(rows: list[dict[str, Any]], width: int | None) -> str:
-    shown = [
-        {name: row.get(name) for name in _COLUMNS} | {"status": _status(row), "said": _said(row)}
-        for row in rows
-    ]
-    return render_text(shown, width=width)
+def _tell_none(store: Store, *, is_plain: bool) -> str:
+    """Return the line that stands for an empty list."""
+    if not is_plain:
+        return "no thread matches"
+    ended = len(list_thread_rows(store, ListRequest(archived=True, limit=_MOST_COUNTED)))
+    if not ended:
+        return "there are no threads yet: uwf run WORKFLOW -p '…'"
+    number = str(ended) if ended < _MOST_COUNTED else f"{ended} or more"
+    return f"no active threads; {number} {'has' if ended == 1 else 'have'} ended: {_ALL}"
 
 
-def _status(row: dict[str, Any]) -> str:
-    """Return the status, those of its branches, and whether it has diverged from a remote."""
-    status: str = row["status"]
-    if "branches" in row:
-        status += f" ({count_by_status(row['branches'])})"
-    return f"{status}, diverged" if "diverged" in row else status
+def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: bool) -> str:
+    if not rows:
+        return ""
+    from uwf_git.commands.inspect.summary import (  # noqa: PLC0415 (only text has it)
+        summarize_thread,
+    )
+
+    screen = screen_of(session)
+    ids = read_short_ids(store) if session.is_screen else None
+    cells: list[dict[str, Cell]] = []
+    for row in rows:
+        summary = summarize_thread(store, row)
+        thread = row["thread"]
+        short = thread if ids is None else ids.shorten(thread)
+        cells.append(
+            {
+                "thread": short,
+                "status": screen.name_status(row["status"], _more(row)),
+                "workflow": row.get("workflowName"),
+                "step": str(row.get("depth") or ""),
+                "task": summary.task,
+                "last": summary.last,
+                "when": screen.tell_when(row.get("lastUpdateTime")),
+            }
+        )
+    return Painted("\n".join(render_columns(cells, _COLUMNS, screen, wide=wide)))
+
+
+def _note_waiting(store: Store, threads: list[str]) -> None:
+    """Print the command that answers the first of *threads*, which wait for a person."""
+    if threads:
+        others = f"; {len(threads) - 1} more wait" if len(threads) > 1 else ""
+        note(f"next: uwf thread answer {read_short_ids(store).shorten(threads[0])}{others}")
+
+
+def _more(row: dict[str, Any]) -> str:
+    """Return the statuses of its branches, and whether it has diverged from a remote."""
+    more = f" ({count_by_status(row['branches'])})" if "branches" in row else ""
+    return f"{more}, diverged" if "diverged" in row else more
 
 
 def count_by_status(counts: dict[str, int]) -> str:
     """Return the numbers of branches in words: ``2 running, 1 failed``."""
     return ", ".join(f"{number} {status}" for status, number in counts.items())
-
-
-def _said(row: dict[str, Any]) -> str | None:
-    """Return the last event, the open question, or the problem of the thread."""
-    if "question" in row:
-        return f"{row['waiting']['role']} is asked: {row['question']}"
-    told: str | None = row.get("said", row.get("error"))
-    return told

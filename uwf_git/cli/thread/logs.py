@@ -1,6 +1,7 @@
 """`uwf thread logs`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from itertools import chain
 
 import click
 
@@ -8,6 +9,7 @@ from uwf_git.cli.app.failure import INTERRUPTED
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.agent_log import COLOUR
 from uwf_git.cli.output.counts import Count
+from uwf_git.cli.output.paging import paged
 from uwf_git.cli.output.render import note
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stdout
@@ -58,20 +60,26 @@ def command(session: Session, thread: str, last: int | None, follow: bool) -> No
         refuse_inside(store, resolve_thread(store, thread), session.environ)
     request = LogRequest(thread, last, session.environ)
     try:
-        lines = follow_logs(store, request) if follow else read_logs(store, request)
-        is_any = _show(lines)
         if follow:
+            _show(follow_logs(store, request))
             note(f"note: no process works on the thread; it is {find_status(store, thread)}")
-        elif not is_any:
-            note("note: nothing is logged")
+        else:
+            pieces = (piece for piece in read_logs(store, request) if piece.lines)
+            # What is wrong with the thread is said before the pager has the terminal.
+            first = next(pieces, None)
+            if first is None:
+                note("note: nothing is logged")
+                return
+            with paged(session, store):
+                _show(chain([first], pieces))
     except KeyboardInterrupt:
         if not follow:
             raise
         raise click.exceptions.Exit(INTERRUPTED) from None
 
 
-def _show(pieces: Iterator[LogPiece]) -> bool:
-    """Print *pieces* as they come; return True if there were any."""
+def _show(pieces: Iterable[LogPiece]) -> None:
+    """Print *pieces* as they come."""
     source = None
     for piece in pieces:
         if not piece.lines:
@@ -81,4 +89,3 @@ def _show(pieces: Iterator[LogPiece]) -> bool:
             note(f"-- {source}")
         text = COLOUR.sub("", "\n".join(piece.lines))
         write_stdout(visible_block(text) + "\n")
-    return source is not None

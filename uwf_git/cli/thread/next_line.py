@@ -1,12 +1,15 @@
 """The line that ends a command which leaves a thread: what to type next."""
 
 from uwf_git.cli.output.render import note
+from uwf_git.cli.output.screen import Painted, screen_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.inspect.stop import Stop, find_stop, read_stop
 from uwf_git.commands.turn.next_move import Advice
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import StoreDamaged
+from uwf_git.model.visible import one_line
 from uwf_git.store.store import Store
+from uwf_git.store.threads.naming import read_short_ids
 from uwf_git.store.threads.snapshot import read_snapshot
 
 _UNKNOWN = Stop(None, Advice("", is_usual=True))
@@ -15,9 +18,18 @@ _UNKNOWN = Stop(None, Advice("", is_usual=True))
 def stop_after(session: Session, store: Store, result: ThreadResult) -> Stop:
     """Return where *result* leaves a thread, with no advice if that cannot be read: it is done."""
     try:
-        return find_stop(store, read_snapshot(store, result.commit), default=session.agent)
+        stop = find_stop(store, read_snapshot(store, result.commit), default=session.agent)
     except StoreDamaged:
         return _UNKNOWN
+    return with_short_id(session, store, result.thread, stop)
+
+
+def with_short_id(session: Session, store: Store, thread: str, stop: Stop) -> Stop:
+    """Return *stop* with the short id of *thread* in its advice, where a person reads it."""
+    if not session.is_screen:
+        return stop
+    text = stop.advice.text.replace(thread, read_short_ids(store).shorten(thread))
+    return stop._replace(advice=stop.advice._replace(text=text))
 
 
 def note_next(session: Session, store: Store, thread: str, *, is_called: bool = False) -> None:
@@ -27,7 +39,16 @@ def note_next(session: Session, store: Store, thread: str, *, is_called: bool = 
     except StoreDamaged:
         # The command is done.
         return
-    tell_stop(session, stop, is_called=is_called)
+    tell_stop(session, with_short_id(session, store, thread, stop), is_called=is_called)
+
+
+def describe_result(session: Session, store: Store, result: ThreadResult) -> Painted:
+    """Return what a command did to a thread as a person reads it: status, id, what happened."""
+    screen = screen_of(session)
+    mark = screen.name_status(result.status)
+    said = f"{result.role}: {result.said}" if result.role is not None else result.said
+    thread = read_short_ids(store).shorten(result.thread)
+    return Painted(f"{screen.paint(mark.text, mark.style)}  {thread}  {one_line(said)}")
 
 
 def tell_stop(session: Session, stop: Stop, *, is_called: bool = False) -> None:

@@ -16,10 +16,19 @@ from threading import RLock
 from uwf_git.agents.command_line import agent_name
 from uwf_git.cli.app.follow_up import follow_up_noted
 from uwf_git.cli.output.agent_log import COLOUR, Lines, forwarded_output
+from uwf_git.cli.output.moments import tell_local
 from uwf_git.cli.output.render import note
+from uwf_git.cli.output.screen import Screen
 from uwf_git.cli.output.status_line import StatusLine
+from uwf_git.cli.output.step_lines import StepLines
 from uwf_git.cli.output.text_width import shorten
 from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session.streams import (
+    stderr_columns,
+    stderr_is_utf8,
+    wants_stderr_colour,
+    write_stderr,
+)
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.drive.drive_thread import Watcher
 from uwf_git.commands.split.family import name_branch
@@ -32,6 +41,7 @@ from uwf_git.model.visible import visible_line
 from uwf_git.store.store import Store
 
 _MS = 1000
+_TIME = "2026-11-22T14:25:05Z"
 _MINUTE_S = 60
 _LINE_ENDS = re.compile("[\r\n]")
 
@@ -61,6 +71,10 @@ class Progress:
         self._is_live = (
             session.stderr_is_tty and not stream and session.environ.get("TERM") != "dumb"
         )
+        is_lined_up = session.stderr_is_tty and not stream
+        before = len(_TIME) + 1 if timestamps else 0
+        screen = Screen(has_colour=wants_stderr_colour(session.environ), is_utf8=stderr_is_utf8())
+        self._steps = StepLines(screen, stderr_columns, before=before) if is_lined_up else None
         self._line = StatusLine()
         self._lines = Lines()
         self._lock = RLock()
@@ -76,6 +90,12 @@ class Progress:
             self._lines.end()
             note(f"{self._time()} {line}" if self._timestamps else line)
 
+    def _tell_step(self, line: str) -> None:
+        """Print a line that `StepLines` made."""
+        with self._lock:
+            self._line.clear()
+            write_stderr((f"{self._time()} {line}" if self._timestamps else line) + "\n")
+
     def _name(self, thread: ThreadId) -> str:
         """Return the name of a branch; "" of the thread that is driven."""
         if thread not in self._names:
@@ -89,6 +109,8 @@ class Progress:
     def play(self, turn: Turn) -> Played:
         """Run the agent of a turn, and show its progress."""
         self._since_ms[turn.thread] = self._session.now_ms()
+        if self._steps is not None:
+            self._steps.make_room(turn.present.binding)
         if self._stream:
             with forwarded_output(self._lines, name=self._name(turn.thread)) as output:
                 return agent_player(output.stderr, on_stdout=output.stdout)(turn)
@@ -142,32 +164,63 @@ class Progress:
                 self._line.show_all(told, gap=_GAP)
 
     def _on_step(self, stepped: ThreadResult) -> None:
-        thread = stepped.thread
-        if stepped.status == "waiting":
-            self.tell(self._about(thread, f"{stepped.role} {stepped.said}"))
-        elif stepped.role is not None:
-            seconds = (self._session.now_ms() - self._since_ms.get(thread, 0)) / _MS
-            step = f"step {stepped.depth} {stepped.role}: {stepped.said} ({seconds:.1f} s)"
-            self.tell(self._about(thread, step))
-        elif stepped.status == "split":
-            self.tell(self._about(thread, f"split: {stepped.said}"))
-        elif stepped.status == "ready":
-            self.tell(self._about(thread, f"step {stepped.depth} {stepped.said}"))
+        seconds = (self._session.now_ms() - self._since_ms.get(stepped.thread, 0)) / _MS
+        line = _describe_step(stepped, seconds)
+        if line and self._steps is not None:
+            self._tell_step(self._format_step(self._steps, stepped, seconds))
+        elif line:
+            self.tell(self._about(stepped.thread, line))
         follow_up_noted(self._store, self._session.environ)
 
+    def _format_step(self, lines: StepLines, stepped: ThreadResult, seconds: float) -> str:
+        name = self._name(stepped.thread) or stepped.role or ""
+        if stepped.status in {"waiting", "split"}:
+            return lines.format(lines.mark(stepped.status), name, stepped.said)
+        is_step = stepped.role is not None
+        return lines.format(
+            lines.mark("completed"),
+            name,
+            stepped.said,
+            number=stepped.depth,
+            tail=f"{seconds:.1f} s" if is_step else "",
+        )
+
     def _on_retry(self, failure: TurnFailed, seconds: float) -> None:
-        line = f"{failure.message}; trying again in {seconds:g} s"
-        self.tell(self._about(failure.facts["thread"], line))
+        thread, lines = failure.facts["thread"], self._steps
+        if lines is None:
+            self.tell(self._about(thread, f"{failure.message}; trying again in {seconds:g} s"))
+        else:
+            name = self._name(thread) or failure.facts["role"]
+            said = f"try {failure.facts['attempt']}: {failure.reason}"
+            line = lines.format(lines.again, name, said, tail=f" again in {seconds:g} s")
+            self._tell_step(line)
         follow_up_noted(self._store, self._session.environ)
 
     def _on_wait(self, waiting: Waiting) -> None:
-        until = "" if waiting.until is None else f" until {render_time(waiting.until)}"
-        self.tell(f"{waiting.role} waits{until}: its agent hit a limit")
+        lines = self._steps
+        if lines is None:
+            until = "" if waiting.until is None else f" until {render_time(waiting.until)}"
+            self.tell(f"{waiting.role} waits{until}: its agent hit a limit")
+        else:
+            until = "" if waiting.until is None else f" until {tell_local(waiting.until)}"
+            said = f"waits{until}: its agent hit a limit"
+            self._tell_step(lines.format(lines.mark("waiting"), waiting.role, said))
         follow_up_noted(self._store, self._session.environ)
 
     def _time(self) -> str:
         moment = datetime.fromtimestamp(self._session.now_ms() / _MS, tz=UTC)
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _describe_step(stepped: ThreadResult, seconds: float) -> str:
+    """Return what a step did, as one line; "" for an event that has no line."""
+    if stepped.status == "waiting":
+        return f"{stepped.role} {stepped.said}"
+    if stepped.role is not None:
+        return f"step {stepped.depth} {stepped.role}: {stepped.said} ({seconds:.1f} s)"
+    if stepped.status == "split":
+        return f"split: {stepped.said}"
+    return f"step {stepped.depth} {stepped.said}" if stepped.status == "ready" else ""
 
 
 class _Signs:

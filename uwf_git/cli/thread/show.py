@@ -1,6 +1,6 @@
 """`uwf thread show`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -8,14 +8,20 @@ import click
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.screen import Painted, Screen, screen_of
+from uwf_git.cli.output.spending import describe_usage
 from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.next_line import with_short_id
 from uwf_git.commands.inspect.show import view_thread
 from uwf_git.commands.inspect.stop import find_stop
 from uwf_git.model.limit import render_limit
-from uwf_git.model.time_text import render_time
+from uwf_git.model.time_text import render_duration, render_time
+from uwf_git.model.visible import visible_block
 
 _LONGEST_VALUE = 100
 _LONGEST_QUESTION = 4_000
+_MOST_OBJECTS = 10
+_STATUS = f"\n{'status':10}"
 
 
 @verb("uwf thread show 01J7K9M2", "uwf thread show 01J7K9M2 --full --format text")
@@ -34,18 +40,31 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
     def render(document: dict[str, Any]) -> str:
         # The move was decided for the document: another decision may cost another fork.
         stop = find_stop(store, shown.snapshot, move=shown.move, default=session.agent)
-        return _text(document, stop.advice.text)
+        stop = with_short_id(session, store, document["thread"], stop)
+        screen = screen_of(session)
+        return _paint(_text(document, screen, stop.advice.text), document["status"], screen)
 
     emit(session, shown.document, text=render)
 
 
-def _text(document: dict[str, Any], advice: str = "") -> str:
+def _paint(text: str, status: str, screen: Screen) -> str:
+    """Return *text* with its status in colour, on a screen with its mark."""
+    if screen.width is None:
+        return text
+    mark = screen.mark(status)
+    before, title, after = visible_block(text).partition(_STATUS)
+    told, newline, rest = after.partition("\n")
+    shown = screen.paint(f"{mark.text} {told}", mark.style)
+    return Painted(f"{before}{title}{shown}{newline}{rest}")
+
+
+def _text(document: dict[str, Any], screen: Screen, advice: str = "") -> str:
     """Format the state of a thread for people; `uwf thread read` prints its texts."""
     steps = document.get("steps") or [document["step"]]
     facts = {
         "thread": document["thread"],
         "workflow": f"{document['workflowName']} {document['workflow']}",
-        "status": describe_status(document),
+        "status": describe_status(document, screen.tell_moment),
         "because": document.get("reason"),
         "by": document.get("by"),
         "told": document.get("hint"),
@@ -54,8 +73,11 @@ def _text(document: dict[str, Any], advice: str = "") -> str:
         "prompt": document["prompt"],
         "steps": document["depth"],
         "newest": document["said"],
-        "started": render_time(document["startTime"]),
-        "updated": render_time(document["lastUpdateTime"]),
+        "visits": _describe_visits(document),
+        "spent": _describe_spent(document),
+        "agents": _describe_agents(document["agents"]),
+        "started": screen.tell_moment(document["startTime"]),
+        "updated": screen.tell_moment(document["lastUpdateTime"]),
         "workdir": document["workdir"],
         "limits": describe_limits(document),
         "turn": document["currentNode"],
@@ -107,7 +129,30 @@ def _branches(rows: list[dict[str, Any]], around: str) -> Iterator[str]:
         yield from _branches(row.get("branches", []), f"{number}.")
 
 
-def describe_status(document: dict[str, Any]) -> str:
+def _describe_visits(document: dict[str, Any]) -> str | None:
+    """Return how often each role ran."""
+    told = (f"{role} {number}" for role, number in document["visits"].items() if number)
+    return " · ".join(told) or None
+
+
+def _describe_spent(document: dict[str, Any]) -> str | None:
+    """Return the time at work, tokens and cost."""
+    if not document["executionTime"]:
+        return None
+    at_work = f"{render_duration(document['executionTime'])} at work"
+    return " · ".join([at_work, *describe_usage(document["usage"])])
+
+
+def _describe_agents(agents: dict[str, str]) -> str | None:
+    """Return the agent of each role, or of all of them."""
+    if len(set(agents.values())) == 1:
+        return next(iter(agents.values()))
+    return " · ".join(f"{role} {_short(command)}" for role, command in agents.items()) or None
+
+
+def describe_status(
+    document: dict[str, Any], tell_moment: Callable[[int], str] = render_time
+) -> str:
     """Return the status, its cause, and who is at work."""
     waiting = document.get("waiting")
     told = str(document["status"])
@@ -115,14 +160,14 @@ def describe_status(document: dict[str, Any]) -> str:
         told += f", and was {document['pausedFrom']}"
     elif told == "waiting" and waiting is not None:
         if "until" in waiting:
-            told += f" until {render_time(waiting['until'])}: {waiting['role']} hit a limit"
+            told += f" until {tell_moment(waiting['until'])}: {waiting['role']} hit a limit"
         else:
-            since = render_time(waiting["since"])
+            since = tell_moment(waiting["since"])
             told += f" since {since} for a person, who plays {waiting['role']}"
     if document["failures"]:
         told += f", after {_count(document['failures'], 'failed try', 'failed tries')}"
     running = document.get("running")
-    return told if running is None else f"{told}; at work: {_worker(running)}"
+    return told if running is None else f"{told}; at work: {_worker(running, tell_moment)}"
 
 
 def _diverged(document: dict[str, Any]) -> str:
@@ -134,12 +179,12 @@ def _diverged(document: dict[str, Any]) -> str:
     return f"{there}; `{fork}` keeps what is here as a thread of its own"
 
 
-def _worker(running: dict[str, Any]) -> str:
+def _worker(running: dict[str, Any], tell_moment: Callable[[int], str]) -> str:
     """Return the role and process at work, as far as they are known."""
     told = running["role"] or "the driver"
     told += f" ({running['agent']})" if running["agent"] else ""
     told += f", process {running['pid']}" if running["pid"] is not None else ""
-    return told + (f", since {render_time(running['since'])}" if running["since"] else "")
+    return told + (f", since {tell_moment(running['since'])}" if running["since"] else "")
 
 
 def describe_limits(document: dict[str, Any]) -> str | None:
@@ -175,7 +220,20 @@ def _question(question: dict[str, Any]) -> list[str]:
 
 def _meta(meta: Any) -> list[str]:
     fields = meta.items() if isinstance(meta, dict) else [("meta", meta)]
-    return [f"   {name}: {_short(value)}" for name, value in fields]
+    return [line for name, value in fields for line in _field(name, value)]
+
+
+def _field(name: str, value: Any) -> Iterator[str]:
+    """Yield a field of a meta; the objects of a list are a line each."""
+    if not isinstance(value, list) or not all(isinstance(each, dict) and each for each in value):
+        yield f"   {name}: {_short(value)}"
+        return
+    yield f"   {name}:" if value else f"   {name}: none"
+    for each in value[:_MOST_OBJECTS]:
+        told = ", ".join(f"{key}: {_short(inner)}" for key, inner in each.items())
+        yield f"     - {_short(told)}"
+    if len(value) > _MOST_OBJECTS:
+        yield f"     - … and {len(value) - _MOST_OBJECTS} more"
 
 
 def _behind(step: dict[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ import click
 
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.next_line import note_next
+from uwf_git.cli.thread.next_line import describe_result, note_next
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.store.store import Store
 
@@ -30,5 +30,9 @@ def emit_steered(session: Session, store: Store, steered: ThreadResult) -> None:
         "head": steered.head,
         "status": steered.status,
     }
-    emit(session, document)
+
+    def render(_document: dict[str, Any]) -> str:
+        return describe_result(session, store, steered)
+
+    emit(session, document, text=render if session.is_screen else None)
     note_next(session, store, steered.thread)

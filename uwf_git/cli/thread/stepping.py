@@ -12,7 +12,7 @@ from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.caller import terminal_caller
 from uwf_git.cli.session.interrupt_signals import sigterm_as_interrupt
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.next_line import stop_after, tell_stop
+from uwf_git.cli.thread.next_line import describe_result, stop_after, tell_stop
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.split.family import name_branch
 from uwf_git.commands.step.branches import MetaUnfit, StateTooLarge
@@ -114,7 +114,12 @@ def emit_step(
         document["work"] = stepped.work
     if stepped.branches:
         document["branches"] = [_view_branch(each) for each in stepped.branches]
-    emit(session, document)
+
+    def render(_document: dict[str, object]) -> str:
+        return describe_result(session, store, stepped)
+
+    is_line = session.is_screen and not stepped.branches
+    emit(session, document, text=render if is_line else None)
     tell_stop(session, stop, is_called=is_called)
     _check_branches(stepped)
 

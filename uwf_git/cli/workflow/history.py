@@ -7,15 +7,23 @@ import click
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.counts import limit_option
 from uwf_git.cli.output.render import emit
-from uwf_git.cli.output.render_text import render_table
+from uwf_git.cli.output.screen import Painted, screen_of
+from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.workflow.history import list_history
-from uwf_git.model.time_text import render_time
 
 _MOST_CHANGES = 6
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 # As many as `git log --oneline` shows of a commit in a large repository.
 _SHORT = 12
+_COLUMNS = (
+    Column("workflow", "WORKFLOW"),
+    Column("event", "EVENT", 3),
+    Column("when", "WHEN", 2),
+    Column("author", "AUTHOR", 4, least=8),
+    Column("version", "VERSION", 5),
+    Column("what", "WHAT", 1, least=16),
+)
 
 
 @verb(
@@ -25,7 +33,8 @@ _SHORT = 12
 )
 @click.argument("name")
 @limit_option()
-def command(session: Session, name: str, limit: int | None) -> None:
+@wide_option
+def command(session: Session, *, name: str, limit: int | None, wide: bool) -> None:
     """List the versions of a workflow.
 
     The newest comes first, with its time, author, reason if given, and the differences from the
@@ -33,23 +42,23 @@ def command(session: Session, name: str, limit: int | None) -> None:
     keeps its history.
     """
     rows = list_history(session.open_store(), name, limit=limit)
-    width = session.text_width()
-    emit(session, rows, text=lambda rows: _table(rows, width))
+    emit(session, rows, text=lambda rows: _table(session, rows, wide=wide))
 
 
-def _table(rows: list[dict[str, Any]], width: int | None) -> str:
-    shown = [
+def _table(session: Session, rows: list[dict[str, Any]], *, wide: bool) -> str:
+    screen = screen_of(session)
+    cells: list[dict[str, Cell]] = [
         {
             "workflow": row.get("workflow"),
             "event": row.get("event"),
-            "when": None if "timestamp" not in row else render_time(row["timestamp"]),
+            "when": screen.tell_when(row.get("timestamp")),
             "author": row.get("author"),
             "version": row.get("version", "")[:_SHORT] or None,
             "what": _what(row),
         }
         for row in rows
     ]
-    return "\n".join(render_table(shown, width=width))
+    return Painted("\n".join(render_columns(cells, _COLUMNS, screen, wide=wide)))
 
 
 def _what(row: dict[str, Any]) -> str:

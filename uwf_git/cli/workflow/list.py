@@ -7,17 +7,24 @@ import click
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.counts import limit_option
 from uwf_git.cli.output.render import emit, note
-from uwf_git.cli.output.render_text import render_text
+from uwf_git.cli.output.screen import Painted, Styled, screen_of
+from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.workflow.list import list_all_workflows, list_workflows
 
-_COLUMNS = ("name", "workflow", "description")
+_COLUMNS = (
+    Column("name", "NAME"),
+    Column("workflow", "WORKFLOW", 3),
+    Column("description", "DESCRIPTION", 1, least=20),
+    Column("file", "FILE", 4, least=16),
+)
 
 
 @verb("uwf workflow list", "uwf workflow list --all --format text")
 @click.option("--all", "with_all", is_flag=True, help="Also those that uwf brings.")
 @limit_option()
-def command(session: Session, *, with_all: bool, limit: int | None) -> None:
+@wide_option
+def command(session: Session, *, with_all: bool, limit: int | None, wide: bool) -> None:
     """List the workflows that can be started here.
 
     First those of the project: the files in .workflows, of the current directory and those above it
@@ -30,20 +37,32 @@ def command(session: Session, *, with_all: bool, limit: int | None) -> None:
         note(
             "note: there are no workflows of yours; `uwf workflow list --all` lists what uwf brings"
         )
-    width = session.text_width()
-    emit(session, rows, text=lambda rows: _table(rows, width))
+    emit(session, rows, text=lambda rows: _table(session, rows, wide=wide))
 
 
-def _table(rows: list[dict[str, Any]], width: int | None) -> str:
-    columns = (*_COLUMNS, "file") if any("file" in row for row in rows) else _COLUMNS
-    shown = [
-        {name: row.get(name) for name in columns} | {"description": _about(row)} for row in rows
+def _table(session: Session, rows: list[dict[str, Any]], *, wide: bool) -> str:
+    if not rows:
+        return ""
+    # Few have a file: the others' paths would be missing in each row.
+    columns = [
+        each for each in _COLUMNS if each.key != "file" or any("file" in row for row in rows)
     ]
-    return render_text(shown, width=width)
+    cells: list[dict[str, Cell]] = [
+        {
+            "name": row["name"],
+            "workflow": row.get("workflow"),
+            "description": Styled(f"error: {row['error']}", "red")
+            if "error" in row
+            else _about(row),
+            "file": row.get("file"),
+        }
+        for row in rows
+    ]
+    return Painted("\n".join(render_columns(cells, columns, screen_of(session), wide=wide)))
 
 
-def _about(row: dict[str, Any]) -> str | None:
+def _about(row: dict[str, Any]) -> Cell:
     """Return the description of a workflow, or its problem, on one line."""
     if "error" in row:
-        return f"error: {row['error']}"
+        return Styled(f"error: {row['error']}", "red")
     return " ".join(row["description"].split()) or None

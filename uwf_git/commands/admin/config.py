@@ -29,6 +29,7 @@ from uwf_git.store.trust import describe_command, trust_agents
 SETTINGS: dict[str, str] = {
     "uwf.agent": "the agent command of roles that have none",
     "uwf.store": "whether uwf finds this repository as a store from the folders below it",
+    "uwf.format": "the format of results at a terminal (text unless set; json, yaml)",
     "uwf.fsync": "whether commits are flushed to the disk (true unless set)",
     "uwf.maxRunning": "how many agents may run at once on this machine (0 or unset is no limit)",
     "uwf.retries": "how often a failed agent is tried again (0 unless set)",
@@ -52,6 +53,7 @@ _FLAGS = {"uwf.store", "uwf.fsync"}
 _RECEIVED = {MAX_BLOB_SIZE, MAX_FETCH_SIZE, MAX_FETCH_OBJECTS, RECEIVE_TIMEOUT}
 _NUMBERS = {"uwf.maxRunning", RETRIES, BACKOFF, KEEP_LOGS, *_RECEIVED}
 _FLAG_VALUES = {"true", "false", "yes", "no", "on", "off", "1", "0"}
+_FORMATS = ("json", "yaml", "text")
 
 
 class NoSuchSetting(BadUsage):
@@ -102,10 +104,8 @@ class BadValue(BadUsage):
 
     code = "bad-value"
 
-    def __init__(self, name: str, value: str) -> None:
-        super().__init__(
-            f"{name} cannot be {value[:60]!r}", hint="it is true or false", setting=name
-        )
+    def __init__(self, name: str, value: str, *, choices: str = "true or false") -> None:
+        super().__init__(f"{name} cannot be {value[:60]!r}", hint=f"it is {choices}", setting=name)
 
 
 class Setting(NamedTuple):
@@ -143,6 +143,8 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
     full = full_name(name)
     if full in _FLAGS and value.lower() not in _FLAG_VALUES:
         raise BadValue(full, value)
+    if full == "uwf.format" and value not in _FORMATS:
+        raise BadValue(full, value, choices="json, yaml or text")
     if full in _NUMBERS:
         _check_number(full, GitConfig({full.lower(): [value]}))
     if full == "uwf.signTimeout":

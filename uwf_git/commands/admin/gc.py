@@ -127,7 +127,8 @@ def tidy(store: Store, environ: Mapping[str, str]) -> None:
 
 
 def _start_background(store: Store, environ: Mapping[str, str]) -> None:
-    argv = [sys.executable, "-m", "uwf_git", "gc", "--auto", "--detached", "--repo", store.path]
+    argv = [sys.executable, "-m", "uwf_git", "gc", "--auto", "--detached"]
+    argv += ["--format=json", "--repo", store.path]
     try:
         start_background_program(argv, environ)
     except ProgramFailed as error:

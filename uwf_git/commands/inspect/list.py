@@ -7,19 +7,27 @@ is one row that says so. Whether one is ``running`` is checked only if it has ru
 import contextlib
 from collections.abc import Iterator
 from heapq import merge
-from itertools import groupby, islice
+from itertools import groupby, islice, takewhile
 from typing import Any, NamedTuple
 
 from uwf_git.commands.inspect.branches import DAMAGED, count_branches, find_status
 from uwf_git.commands.split.family import find_trunk
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, TASK_WORDS
-from uwf_git.model.thread_id import ThreadId, is_thread_id, parse_thread_prefix
+from uwf_git.model.thread_id import ThreadId, is_thread_id, read_time_ms
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE, find_head, list_threads, resolve_thread
+from uwf_git.store.threads.heads import (
+    ACTIVE,
+    find_head,
+    list_threads,
+    parse_thread_id,
+    resolve_thread,
+)
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+_LONG_MS = 7 * 24 * 3600 * 1000
 
 
 class ListRequest(NamedTuple):
@@ -73,8 +81,7 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
     archived = request.archived or bool(statuses & ENDED)
     if request.parent is not None:
         # A child may be here without its parent, whose whole id is enough.
-        parent = parse_thread_prefix(request.parent)
-        known = parent if is_thread_id(parent) else resolve_thread(store, parent)
+        known = parse_thread_id(request.parent) or resolve_thread(store, request.parent)
         request, archived = request._replace(parent=known), True
     heads = RemoteHeads(store)
     with_branches = request.branches or bool(statuses) or request.parent is not None
@@ -88,6 +95,21 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
     if not found and request.workflow is not None:
         check_workflow_known(store, request.workflow, request.cwd)
     return found
+
+
+def list_lately_ended(store: Store, *, after_ms: int, limit: int) -> list[dict[str, Any]]:
+    """List the threads that ended at *after_ms* or later, of those that began not long before.
+
+    The others are not looked at: a store may have 100,000 that have ended.
+    """
+    heads = RemoteHeads(store)
+    first_ms = after_ms - _LONG_MS
+    threads = takewhile(
+        lambda thread: read_time_ms(thread) >= first_ms, list_threads(store, archived=True)
+    )
+    rows = (_row(store, heads, thread, with_branches=False) for thread in threads)
+    wanted = (row for row in rows if row and row.get("lastUpdateTime", 0) >= after_ms)
+    return list(islice(wanted, limit))
 
 
 def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:

@@ -36,6 +36,9 @@ DRIVER = "background driver"
 
 _TICK_S = 0.05
 
+# The newest may be empty.
+_LINES_BACK = 5
+
 # A ready thread without a process may be between two calls of `uwf thread step`.
 _PATIENCE_S = 1.0
 
@@ -98,6 +101,16 @@ def follow_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
                 break
             time.sleep(_TICK_S)
         yield from tails.end()
+
+
+def find_last_log_line(store: Store, thread: ThreadId, environ: Mapping[str, str]) -> str | None:
+    """Return the newest line of the log of the agent that works on *thread*; None if none."""
+    if find_run_dir(store, thread) is None:
+        return None
+    pieces = read_logs(store, LogRequest(thread, _LINES_BACK, environ))
+    told = [piece.lines for piece in pieces if not piece.source.startswith(DRIVER)]
+    lines = [line.strip() for lines in told for line in lines if line.strip()]
+    return lines[-1] if lines else None
 
 
 def find_status(store: Store, text: str) -> str:

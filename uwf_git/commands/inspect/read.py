@@ -1,7 +1,7 @@
 """`uwf thread read`: a thread as Markdown, with failed attempts. The layout: engine/markdown.py."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -73,11 +73,18 @@ _MS = 1000
 
 
 def render_thread(
-    store: Store, text: str, *, last: int | None = None, logs: bool = False
+    store: Store,
+    text: str,
+    *,
+    last: int | None = None,
+    logs: bool = False,
+    tell_time: Callable[[int], str] | None = None,
 ) -> Iterator[str]:
     """Yield the thread that *text* names, or its *last* events, as Markdown, piece by piece.
 
-    *logs* adds the logs that steps keep; those of failed attempts are always there.
+    *logs* adds the logs that steps keep; those of failed attempts are always there. *tell_time*
+    is given for a person who reads it rendered: it words the times, and objects in meta are lists
+    rather than JSON.
 
     Each step is read when it is yielded: all of them could be more than memory holds.
 
@@ -100,11 +107,12 @@ def render_thread(
             f"workflow **{inline_text(tip.record.workflow_name)}** `{tip.record.workflow}`",
             f"**{tip.record.status}**",
             count_steps(tip.record.depth),
-            f"started {render_time(start.timestamp)}",
+            f"started {(tell_time or render_time)(start.timestamp)}",
             *_name_parent(tip),
         ),
         prompt,
-        _entries(_Reader(store, tip, Commands(tip), logs), story),
+        _entries(_Reader(store, tip, Commands(tip), logs, tell_time or render_time), story),
+        has_lists=tell_time is not None,
     )
 
 
@@ -126,6 +134,9 @@ class _Reader(NamedTuple):
     commands: Commands
     logs: bool
     """Whether entries of steps have their logs."""
+
+    tell_time: Callable[[int], str] = render_time
+    """How times are worded."""
 
     around: str = ""
     """Of a branch: its number and those of the branches around it, each with a dot."""
@@ -182,8 +193,8 @@ def _entry(reader: _Reader, snapshot: Snapshot) -> ThreadEntry:
     if event in STEPS:
         return _step(reader, snapshot)
     if event == "attempt":
-        return _attempt(snapshot, reader.tip)
-    facts = (render_time(snapshot.commit.time_s * _MS), inline_text(read_author(snapshot)))
+        return _attempt(snapshot, reader)
+    facts = (reader.tell_time(snapshot.commit.time_s * _MS), inline_text(read_author(snapshot)))
     if event in CONTROL_EVENTS:
         return describe_control(snapshot, reader.tip, reader.commands, facts=facts)
     said = snapshot.subject.partition(": ")[2]
@@ -205,14 +216,14 @@ def _step(reader: _Reader, snapshot: Snapshot) -> ThreadEntry:
     # A subject that is only the meta is left out: the meta follows.
     title = "" if not said or said.startswith("{") else f": {said}"
     if snapshot.record.event == "join":
-        return _join(snapshot, step, content)
+        return _join(snapshot, step, content, reader.tell_time(step.timestamp))
     return ThreadEntry(
         title=f"{snapshot.record.depth}. {payload['role']}{title}",
         facts=(
             inline_text(agent_name(reader.commands.get(payload["agent"]))),
             # Only the commit names the person, and holds their note.
             inline_text(read_author(snapshot)) if snapshot.record.event == "answer" else "",
-            render_time(step.timestamp),
+            reader.tell_time(step.timestamp),
             _duration(payload),
             _after_attempts(count_failed_attempts(reader.store, snapshot)),
             f"`{step.hash}`",
@@ -222,12 +233,12 @@ def _step(reader: _Reader, snapshot: Snapshot) -> ThreadEntry:
     )
 
 
-def _join(snapshot: Snapshot, step: Node, content: str) -> ThreadEntry:
+def _join(snapshot: Snapshot, step: Node, content: str, when: str) -> ThreadEntry:
     """Describe a join: its branches have told the rest, but for the result of a whole workflow."""
     meta = step.payload["meta"]
     return ThreadEntry(
         title=f"{snapshot.record.depth}. {snapshot.subject.partition(': ')[2]}",
-        facts=(render_time(step.timestamp), f"`{step.hash}`"),
+        facts=(when, f"`{step.hash}`"),
         meta=None if joins_only(meta) else meta,
         text=content,
     )
@@ -238,7 +249,8 @@ def joins_only(meta: Any) -> bool:
     return isinstance(meta, dict) and set(meta) == {"branches"}
 
 
-def _attempt(snapshot: Snapshot, tip: Snapshot) -> ThreadEntry:
+def _attempt(snapshot: Snapshot, reader: _Reader) -> ThreadEntry:
+    tip = reader.tip
     name = snapshot.get_present().last_attempt
     payload = {} if name is None else get_typed(tip, name, ATTEMPT).payload
     error = payload.get("error", {})
@@ -246,7 +258,7 @@ def _attempt(snapshot: Snapshot, tip: Snapshot) -> ThreadEntry:
     output = {name: get_text(tip, payload.get(stream)) for stream, name in names.items()}
     return ThreadEntry(
         title=f"{snapshot.record.role}: attempt {snapshot.record.attempt} failed",
-        facts=(render_time(snapshot.commit.time_s * _MS), _duration(payload)),
+        facts=(reader.tell_time(snapshot.commit.time_s * _MS), _duration(payload)),
         meta={error.get("kind", "error"): error.get("message", "unknown")},
         text="\n\n".join(
             f"{name}\n\n{fence_text(text)}" for name, text in output.items() if text.strip()

@@ -50,11 +50,7 @@ def walk_descendants(store: Store, tip: Snapshot) -> Iterator[tuple[Head, Snapsh
 
 def find_trunk(snapshot: Snapshot) -> ThreadId | None:
     """Return the thread of which this one is a branch; None if it is none."""
-    parent = snapshot.record.parent_thread
-    # A thread that an agent began has a parent thread as well, and no place in it.
-    if parent is None or "parent" not in snapshot.get_start().payload:
-        return None
-    return parent
+    return snapshot.get_trunk()
 
 
 def name_branch(store: Store, thread: ThreadId) -> str:

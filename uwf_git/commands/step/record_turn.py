@@ -51,6 +51,7 @@ class TurnFailed(AgentFailed):
 
         error = dict(played.error or {})
         command = turn.agent.payload["command"]
+        self.reason = str(error.get("message"))
         cause = None if played.is_stopped else tell_adapter(command) or played.hint
         if error.get("kind") == ProgramMissing.code:
             change = shlex.quote(f"{turn.role}=CMD")
@@ -61,7 +62,7 @@ class TurnFailed(AgentFailed):
         told = _NEXT["ending" if is_ending else status].format(thread=turn.thread)
         lost = "nothing was lost: " if status in {"ready", "failed"} and not is_ending else ""
         super().__init__(
-            f"{turn.role} failed ({agent_name(command)}): {error.get('message')}",
+            f"{turn.role} failed ({agent_name(command)}): {self.reason}",
             hint=f"{cause}; {told}" if cause else f"{lost}{told}",
             thread=turn.thread,
             role=turn.role,

@@ -4,6 +4,7 @@ A thread that has both refs is archived: a crash while it was archived left its 
 Format: FORMAT.md, "Refs".
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from uwf_git.debug_log import debug
@@ -16,6 +17,7 @@ from uwf_git.store.store import Store
 ACTIVE = "refs/threads/"
 ARCHIVE = "refs/archive/"
 
+NEWEST = "@"
 _FULL_LENGTH = 26
 
 
@@ -45,12 +47,13 @@ class AmbiguousThread(Refused):
 
     code = "ambiguous-thread"
 
-    def __init__(self, text: str, matches: list[ThreadId]) -> None:
+    def __init__(self, text: str, matches: list[ThreadId], described: Sequence[str]) -> None:
         super().__init__(
             f"{len(matches)} threads begin with {text}: {name_some(matches)}",
             hint="give more of the id",
             matches=matches,
         )
+        self.lines = [f"{len(matches)} threads begin with {text}", *described]
 
 
 class ThreadExists(Conflict):
@@ -100,7 +103,7 @@ def get_head(store: Store, thread: ThreadId) -> Head:
 
 
 def resolve_thread(store: Store, text: str) -> ThreadId:
-    """Return the thread whose id is *text* or begins with it.
+    """Return the thread whose id is *text* or begins with it; ``@`` is the newest, ``@2`` the next.
 
     Raises:
         NotAThreadId: no id can begin so.
@@ -116,16 +119,28 @@ def resolve_head(store: Store, text: str) -> Head:
 
 
 def parse_thread_id(text: str) -> ThreadId | None:
-    """Return *text* as the whole id of a thread, which need not exist; None if it is a prefix.
+    """Return *text* as the whole id of a thread, which need not exist; None if it is no whole id.
 
     Raises:
         NotAThreadId: no id can begin so.
     """
+    if text.startswith(NEWEST):
+        return None
     prefix = parse_thread_prefix(text)
     return ThreadId(prefix) if len(prefix) == _FULL_LENGTH else None
 
 
 def _resolve_prefix(store: Store, text: str) -> ThreadId:
+    from uwf_git.store.threads.naming import (  # noqa: PLC0415 (it reads threads; few are named so)
+        describe_threads,
+        find_newest,
+    )
+
+    if text.startswith(NEWEST):
+        newest = find_newest(store, text)
+        if newest is None:
+            raise NoSuchThread(text)
+        return newest
     prefix = parse_thread_prefix(text)
     # Active first, and without duplicates: a thread may be archived in between.
     threads = [*list_threads(store, archived=False), *list_threads(store, archived=True)]
@@ -133,7 +148,7 @@ def _resolve_prefix(store: Store, text: str) -> ThreadId:
     if not matches:
         raise NoSuchThread(text)
     if len(matches) > 1:
-        raise AmbiguousThread(text, matches)
+        raise AmbiguousThread(text, matches, describe_threads(store, matches))
     return matches[0]
 
 

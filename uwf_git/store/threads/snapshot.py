@@ -15,6 +15,7 @@ from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import NotAPresent, ThreadState
+from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.nodes.blob import DamagedNode, identify_node
 from uwf_git.store.nodes.tree import MissingNode, find_node
@@ -122,6 +123,18 @@ class Snapshot(NamedTuple):
         if node.type != START:
             raise DamagedCommit(self.commit.oid, f"has a {START_FILE} that is not a StartNode")
         return node
+
+    def get_trunk(self) -> ThreadId | None:
+        """Return the thread of which this one is a branch; None if it is none.
+
+        Raises:
+            DamagedCommit: start.json is missing or invalid.
+        """
+        parent = self.record.parent_thread
+        # A thread that an agent began has a parent thread as well, and no place in it.
+        if parent is None or "parent" not in self.get_start().payload:
+            return None
+        return parent
 
     def get_nesting(self) -> int:
         """Return how deep the thread is nested: 0, or one more than that of its parent thread.

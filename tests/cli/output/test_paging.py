@@ -1,0 +1,53 @@
+"""Paging: a real pager reads what the verbs print."""
+
+from pathlib import Path
+
+import pytest
+from cli.program import Uwf, make_uwf
+
+from uwf_git.cli.session.settings import Session
+
+
+@pytest.fixture
+def person(tmp_path: Path, session: Session, capfd: pytest.CaptureFixture[str]) -> Uwf:
+    """Return the program at a terminal, whose pager marks each line."""
+    uwf = make_uwf(tmp_path, session, capfd)
+    mine = {"TERM": "xterm", "NO_COLOR": "1", "GIT_PAGER": "sed 's/^/P:/'", "COLUMNS": "60"}
+    there = uwf.session._replace(environ={**uwf.session.environ, **mine})
+    return Uwf(uwf.place, there, capfd)
+
+
+SCREEN = {"stdout_is_tty": True, "output_format": "text"}
+
+
+def test_read_diff_and_logs_are_paged_and_nothing_else(person: Uwf) -> None:
+    thread = person.begun()
+    person.json("thread", "step", thread)
+
+    for words in (("read", thread), ("diff", thread, thread), ("logs", thread)):
+        shown = person("thread", *words, **SCREEN).out
+        assert all(line.startswith("P:") for line in shown.splitlines()), shown
+    assert person("thread", "read", thread, **SCREEN).out.startswith("P:Do it.\n")
+    assert "P:" not in person("thread", "list", **SCREEN).out
+    assert "P:" not in person("thread", "read", thread).out
+    assert person("thread", "read", thread, "--raw", **SCREEN).out.startswith("P:# Do it.\n")
+
+
+def test_errors_are_not_paged(person: Uwf) -> None:
+    for verb in ("read", "logs"):
+        ran = person("thread", verb, "7ZZZ", **SCREEN)
+        assert (ran.status, ran.out) == (1, "")
+        assert ran.err.startswith("error: there is no thread 7ZZZ")
+
+
+def test_pager_that_is_left_early_ends_the_command_well(person: Uwf) -> None:
+    thread = person.begun(
+        person.agent("""echo '{"meta": {"text": "x"}, "content": "'$(seq 30000)'"}'""")
+    )
+    person.json("thread", "step", thread)
+    environ = {**person.session.environ, "GIT_PAGER": "head -n 1"}
+
+    ran = person("thread", "read", thread, **SCREEN, environ=environ)
+
+    assert (ran.status, ran.out) == (0, "Do it.\n")
+    assert person("thread", "list", **SCREEN).out
