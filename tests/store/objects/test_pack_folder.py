@@ -12,6 +12,7 @@ import pytest
 from dulwich.objects import Blob, ObjectID, ShaFile
 from store.conftest import Git
 
+from uwf_git.store.gc.unite import unite_packs
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.objects.pack_folder import PackFolder, open_pack_folder
 from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
@@ -86,6 +87,7 @@ def test_pack_that_was_united_while_the_names_were_read_is_found(
 
 NEEDS_FEW_FILES = """
 import resource, sys
+from uwf_git.store.gc.unite import unite_packs
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.objects.size import find_size
 resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30))
@@ -300,3 +302,14 @@ def test_large_pack_is_let_go_when_the_store_is_closed(store: Store, git: Git) -
     assert len(os.listdir("/proc/self/fd")) > opened
     objects.close()
     assert len(os.listdir("/proc/self/fd")) == opened
+
+
+def test_packs_that_were_united_meanwhile_are_not_asked_for_ever(store: Store) -> None:
+    """A program that writes on and on never asks for what is missing."""
+    names = store.objects._packs.names  # noqa: SLF001 - what it holds is no promise, how much is
+    for number, obj in enumerate(some(300)):
+        store.objects.add_objects([(obj, None)])
+        if number % 20 == 0:
+            unite_packs(store)
+    assert len(names()) < 64
+    assert all(obj.id in store.objects for obj in some(300))

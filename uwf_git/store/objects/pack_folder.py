@@ -30,6 +30,9 @@ _LARGEST_HELD = 1024 * 1024
 
 _MOST_FOLDERS = 4
 
+# Among more packs than these a look-up takes long; most were united meanwhile.
+_MOST_ADDED = 32
+
 _NEVER = -1
 _MOST_LISTINGS = 100
 # The clock of a file system goes in ticks of at most 10 ms; a machine that is shared may miss some.
@@ -52,6 +55,7 @@ class PackFolder:
         self._packs: dict[str, Pack] = {}
         self._last: Pack | None = None
         self._seen_ns = _NEVER
+        self._added = 0
         self._held = Held(
             ByteCache(_HELD_BYTES, largest=_LARGEST_HELD),
             ByteCache(_HELD_BYTES, largest=LARGEST_READ),
@@ -100,6 +104,11 @@ class PackFolder:
         self._packs = {**self._packs, name: made}
         # Another thread may have listed the packs in between: then this has undone it.
         self._seen_ns = _NEVER
+        self._added += 1
+        if self._added > _MOST_ADDED:
+            self._added = 0
+            with suppress(FileNotFoundError):
+                self._list()
 
     def renew(self) -> None:
         """List the packs again, and forget what has changed on the disk."""
