@@ -1,7 +1,9 @@
 """Branches as steps see them: begun once, held by their thread, joined when all have ended."""
 
+from pathlib import Path
+
 import pytest
-from commands.flows import Split, assert_sound, finish, plays, split_checks
+from commands.flows import Split, assert_sound, finish, plays, split_checks, split_files
 from commands.world import World, fails
 
 from uwf_git.commands.control.kill import kill_thread
@@ -16,6 +18,7 @@ from uwf_git.commands.step.branches import (
     settle_branches,
     share_workdir,
 )
+from uwf_git.store.gc.small_packs import MOST_PACKS
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 
 
@@ -105,3 +108,12 @@ def test_a_branch_works_where_its_thread_does_unless_it_has_its_own_place(split:
         share_workdir(store, split.thread, child)
 
     assert (find_workdir(store, first), find_workdir(store, second)) == ("/", place)
+
+
+def test_a_step_of_many_branches_leaves_few_packs(world: World) -> None:
+    at = split_files(world, 40)
+
+    at.step()
+
+    packs = Path(world.store.path, "objects", "pack").glob("*.pack")
+    assert len(list(packs)) <= MOST_PACKS + 1
