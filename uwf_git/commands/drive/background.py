@@ -119,6 +119,9 @@ def _check_free(store: Store, thread: ThreadId) -> None:
 
 
 def _check_ready(store: Store, snapshot: Snapshot, *, now_ms: int, wait: bool) -> None:
+    if snapshot.record.status == "split":
+        # Its branches say whether they can go on.
+        return
     present = snapshot.get_present()
     sleeps = wait and present.waiting is not None and present.waiting.until is not None
     if not (sleeps and snapshot.record.status == "waiting") and not is_steppable(
