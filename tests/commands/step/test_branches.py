@@ -11,13 +11,12 @@ from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.split.family import find_trunk, list_branches
 from uwf_git.commands.step.branches import (
-    BranchHeld,
     begin_branch,
-    check_ancestors,
     join_branches,
     settle_branches,
     share_workdir,
 )
+from uwf_git.commands.turn.ancestors import BranchHeld, check_ancestors
 from uwf_git.store.gc.small_packs import MOST_PACKS
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 

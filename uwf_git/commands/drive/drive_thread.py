@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.wait_in_status import wait_in_status
-from uwf_git.commands.step.branches import BranchHeld
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, TurnInterrupted, step_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
+from uwf_git.commands.turn.ancestors import BranchHeld
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.next_move import Steered, find_steered
 from uwf_git.commands.turn.retries import RetryRules
