@@ -210,9 +210,7 @@ def test_thread_that_waits_can_be_killed(world: World, slow: ThreadId) -> None:
     assert ended(first)[0] == 0
 
 
-def test_branch_that_waits_is_held_when_its_thread_is_paused(
-    world: World, slow: ThreadId
-) -> None:
+def test_branch_that_waits_is_held_when_its_thread_is_paused(world: World, slow: ThreadId) -> None:
     at = split_checks(world)
     first = begin(world, slow)
     agent = world.program(ANSWER, name="other")

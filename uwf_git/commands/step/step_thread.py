@@ -156,7 +156,7 @@ def _take_step(
             lock.say(begun.role, agent_name(begun.agent.payload["command"]))
             return record_turn(caller, head, begun, play_begun(begun, request.play))
         now = _decide(snapshot)
-        if not request.is_driven:
+        if not (request.is_driven or request.choice.others):
             check_next(thread, now.workflow, request.choice.agents, role=now.role)
         if now.role == END:
             check_result(store, snapshot)
@@ -190,8 +190,14 @@ def _step_branches(
         # Its branches take it over, and so does it when they are joined.
         choose_place(store, tip, _ask_place(caller, request))
 
+    choice = request.choice
+    if choice.agents and not request.is_driven:
+        from uwf_git.commands.turn.inner_roles import check_roles  # noqa: PLC0415 (few name agents)
+
+        choice = choice._replace(others=check_roles(tip, None, choice.agents))
+
     def step(thread: ThreadId) -> ThreadResult:
-        return step_thread(store, caller, request._replace(thread=thread))
+        return step_thread(store, caller, request._replace(thread=thread, choice=choice))
 
     return step_branches(store, caller, tip, step, jobs=request.jobs)
 
