@@ -15,13 +15,10 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import stop_after, tell_stop
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.split.family import name_branch
-from uwf_git.commands.step.split_thread import BranchStep
+from uwf_git.commands.step.split_thread import BranchStep, check_branches
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
-from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
-from uwf_git.commands.turn.ancestors import BranchHeld
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
-from uwf_git.errors import AgentFailed, Conflict, UwfError
 from uwf_git.store.store import Store
 
 jobs_option = click.option(
@@ -42,8 +39,6 @@ class Stepping(NamedTuple):
     trust: bool
     jobs: int = 4
 
-
-_AT_REST = (BranchHeld, ThreadNotActive, ThreadNotReady)
 
 NOT_GIVEN = Stepping((), None, trust=False)
 
@@ -118,7 +113,7 @@ def emit_step(
         document["branches"] = [_view_branch(each) for each in stepped.branches]
     emit(session, document)
     tell_stop(session, stop, is_called=is_called)
-    _check_branches(stepped)
+    check_branches(stepped)
 
 
 def _view_branch(branch: BranchStep) -> dict[str, object]:
@@ -134,15 +129,3 @@ def _view_branch(branch: BranchStep) -> dict[str, object]:
         "role": result.role,
         **({} if result.work is None else {"work": result.work}),
     }
-
-
-def _check_branches(stepped: ThreadResult) -> None:
-    """Raise why a branch did not go on; a failed agent comes before a busy thread.
-
-    A branch that waits, is paused or has ended meanwhile is no failure of the step.
-    """
-    errors = [each.error for each in stepped.branches if each.error is not None]
-    for kind in (AgentFailed, Conflict, UwfError):
-        for error in errors:
-            if isinstance(error, kind) and not isinstance(error, _AT_REST):
-                raise error

@@ -16,16 +16,20 @@ from uwf_git.commands.step.branches import (
     settle_branches,
     share_workdir,
 )
+from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
+from uwf_git.commands.turn.ancestors import BranchHeld
 from uwf_git.commands.turn.decide import NextTurn
 from uwf_git.commands.turn.isolated import AskedPlace, choose_place
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
-from uwf_git.errors import Conflict, Refused, UwfError
+from uwf_git.errors import AgentFailed, Conflict, Refused, UwfError
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.disk.file_lock import LockingUnsupported
 from uwf_git.store.gc.small_packs import has_many_packs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, advance_head, get_head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+_AT_REST = (BranchHeld, ThreadNotActive, ThreadNotReady)
 
 
 class BranchStep(NamedTuple):
@@ -131,6 +135,21 @@ def step_branches(
         said = now.subject.partition(": ")[2]
         joined = build_thread_result(now.record, said=said, commit=now.commit.oid)
     return joined._replace(branches=tuple(told))
+
+
+def check_branches(stepped: ThreadResult) -> None:
+    """Raise why a branch did not go on; a failed agent comes before a busy thread.
+
+    A branch that waits, is paused or has ended meanwhile is no failure of the step.
+
+    Raises:
+        AgentFailed, Conflict, Refused: what kept the first such branch from going on.
+    """
+    errors = [each.error for each in stepped.branches if each.error is not None]
+    for kind in (AgentFailed, Conflict, UwfError):
+        for error in errors:
+            if isinstance(error, kind) and not isinstance(error, _AT_REST):
+                raise error
 
 
 def _unite(store: Store) -> None:
