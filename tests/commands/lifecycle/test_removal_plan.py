@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 from commands.flows import FILES, finish, lists, plays, split_checks
-from commands.worktree.project import PAIR, Git, begin_project, children, run, worktrees, writer
+from commands.worktree.project import PAIR, Git, begin_project, children, run, writer
 from commands.world import World, replied
 
 from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.removal_plan import (
     BranchesStillActive,
@@ -16,12 +15,9 @@ from uwf_git.commands.lifecycle.removal_plan import (
     plan_removals,
 )
 from uwf_git.commands.lifecycle.remove import Removed, remove_thread
-from uwf_git.commands.step.branches import begin_branch
 from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.verify.verify import verify
-from uwf_git.commands.worktree.forget import WorktreeStays
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.threads.heads import get_head
 
 INNER = "{type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}"
 NESTED = FILES.replace("{type: agent, agentId: reader}", INNER)
@@ -150,36 +146,3 @@ def test_the_work_of_its_branches_goes_along(world: World, git: Git) -> None:
     assert told is not None
     git("update-ref", told.ref, told.commit, cwd=Path(told.repository))
     assert git("show", f"{work[0]}:notes", cwd=world.place) == "begun\none\n"
-
-
-def test_a_joined_branch_alone_takes_its_own_work_along(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread = world.begun(PAIR)
-    world.step(thread)
-    one, two = children(world.snapshot(thread))
-    run(world, thread, writer())
-
-    remove(world, one)
-
-    assert refs(world, git, world.place) == [f"refs/uwf/work/{two}"]
-    assert [each["thread"] for each in show_thread(world.store, thread)["work"]] == [two]
-
-
-def test_a_branch_whose_worktree_has_to_stay_stays_as_well(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread = world.begun(PAIR)
-    world.step(thread)
-    one, _ = children(world.snapshot(thread))
-    begin_branch(world.store, world.snapshot(thread), 0)
-    places: dict[str, str] = {}
-    world.step(one, writer(places))
-    git("init", "--quiet", "inner", cwd=places["one"])
-    git("commit", "--quiet", "--allow-empty", "-m", "theirs", cwd=Path(places["one"], "inner"))
-    kill_thread(world.store, world.caller, thread)
-    assert worktrees(world, git) == [places["one"]]
-
-    with pytest.raises(WorktreeStays, match="is still there"):
-        remove(world, one)
-
-    assert get_head(world.store, one).archived
-    assert refs(world, git, world.place)

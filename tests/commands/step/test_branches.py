@@ -6,9 +6,6 @@ import pytest
 from commands.flows import Split, assert_sound, finish, plays, split_checks, split_files
 from commands.world import World, fails
 
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.pause import pause_thread
-from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.split.family import find_trunk, list_branches
 from uwf_git.commands.step.branches import (
     begin_branch,
@@ -16,7 +13,6 @@ from uwf_git.commands.step.branches import (
     settle_branches,
     share_workdir,
 )
-from uwf_git.commands.turn.ancestors import BranchHeld, check_ancestors
 from uwf_git.store.gc.small_packs import MOST_PACKS
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 
@@ -37,36 +33,6 @@ def test_a_branch_is_begun_once(split: Split) -> None:
     assert split.world.snapshot(first).commit.parents == (before,)
     assert find_trunk(split.world.snapshot(first)) == split.thread
     assert find_trunk(split.tip) is None
-
-
-def test_a_branch_is_held_while_its_thread_is_paused(split: Split) -> None:
-    world, first = split.world, split.children[0]
-    pause_thread(world.store, world.caller, split.thread)
-
-    with pytest.raises(BranchHeld, match=f"{first} is a branch of {split.thread}, which is paused"):
-        world.step(first, plays)
-
-    resume_thread(world.store, world.caller, split.thread)
-    assert world.step(first, plays).depth == 1
-
-
-def test_a_branch_of_a_thread_that_was_killed_goes_on_no_more(split: Split) -> None:
-    world, first = split.world, split.children[0]
-    snapshot = world.snapshot(first)
-    kill_thread(world.store, world.caller, split.thread, reason="enough")
-
-    with pytest.raises(BranchHeld, match="which is killed"):
-        check_ancestors(world.store, snapshot)
-
-
-def test_a_branch_that_was_joined_goes_on_no_more(split: Split) -> None:
-    world, first = split.world, split.children[0]
-    begun = world.snapshot(first)
-    split.finish_branches()
-    split.step()
-
-    with pytest.raises(BranchHeld, match="goes on without it"):
-        check_ancestors(world.store, begun)
 
 
 def test_branches_are_joined_when_all_have_ended(split: Split) -> None:
