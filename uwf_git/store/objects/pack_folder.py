@@ -137,9 +137,13 @@ class PackFolder:
     def _ask(self, question: Callable[["Pack"], _Answer | None]) -> _Answer | None:
         """Return the first answer of a pack; list the packs again before there is none."""
         for _listing in range(_MOST_LISTINGS):
+            asked = self._packs
             found = self._ask_all(question)
-            if found is not None or not self._has_changed():
+            if found is not None:
                 return found
+            # Another thread may have listed them meanwhile: then this one has not asked them all.
+            if not self._has_changed() and self._packs is asked:
+                return None
         return None
 
     def _ask_all(self, question: Callable[["Pack"], _Answer | None]) -> _Answer | None:
