@@ -35,6 +35,9 @@ class Scale(NamedTuple):
     drivers: int
     """Number of threads in the background."""
 
+    branches: int
+    """Number of branches that are checked."""
+
 
 FULL = Scale(
     rounds=20,
@@ -46,6 +49,7 @@ FULL = Scale(
     read_rounds=3,
     crowd=100_000,
     drivers=200,
+    branches=1_000,
 )
 QUICK = Scale(
     rounds=5,
@@ -57,6 +61,7 @@ QUICK = Scale(
     read_rounds=1,
     crowd=5_000,
     drivers=10,
+    branches=50,
 )
 
 

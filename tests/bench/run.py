@@ -15,6 +15,7 @@ from types import FrameType
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from bench.cold import measure_cold  # noqa: E402 - the path above has to come first
+from bench.containers import measure_containers  # noqa: E402 - as above
 from bench.crowd import measure_crowd  # noqa: E402 - as above
 from bench.deep import FULL, QUICK, Bench  # noqa: E402 - as above
 from bench.depth import measure_depth  # noqa: E402 - as above
@@ -37,6 +38,7 @@ PARTS: dict[str, Callable[[Bench], list[Table]]] = {
     "crowd": measure_crowd,
     "drivers": measure_drivers,
     "kit": measure_kit,
+    "containers": measure_containers,
 }
 
 
@@ -79,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "parts", nargs="*", metavar="PART", help=f"any of {', '.join(PARTS)}; all by default"
     )
-    parser.add_argument("--quick", action="store_true", help="less of everything: under a minute")
+    parser.add_argument("--quick", action="store_true", help="less of everything: about a minute")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--rounds", type=_natural, metavar="N", help="rounds of cold processes")
     return parser

@@ -133,6 +133,11 @@ def _wordy_store(bench: Bench, depth: int) -> str:
     return path
 
 
+def count_bytes(folder: str) -> int:
+    """Return the bytes of all files below *folder*."""
+    return sum(each.st_size for each in _files(folder))
+
+
 def _files(folder: str) -> list[os.stat_result]:
     return [
         os.stat(os.path.join(directory, file))

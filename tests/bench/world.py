@@ -72,7 +72,7 @@ class Thread(NamedTuple):
 
     def step(self, *, trust: bool = False) -> None:
         """Take a step whose player does nothing; *trust* its agent from now on."""
-        step_thread(self.store, self.caller, StepRequest(self.id, _play, Choice(trust=trust)))
+        step_thread(self.store, self.caller, StepRequest(self.id, play_once, Choice(trust=trust)))
         self.unite()
 
     def unite(self) -> None:
@@ -176,7 +176,8 @@ def begin_endless(world: World, store: Store) -> Thread:
     return begin_thread(world, store, ENDLESS)
 
 
-def _play(turn: Turn) -> Played:
+def play_once(turn: Turn) -> Played:
+    """Play a turn: a line of text, and a number that no other turn has."""
     number = next(_counted)
     text = f"Step {number}: looked at one file, changed one line, and all tests pass.\n"
     reply = AgentReply(meta={"n": number}, content=text, form="object")

@@ -103,6 +103,20 @@ def test_split_task_says_what_its_branches_do(store: str) -> None:
     assert (inside.parent_task_id, inside.is_branch, inside.task_depth) == (task.task_id, True, 1)
 
 
+def test_step_of_a_split_task_raises_what_failed_in_a_branch(store: str) -> None:
+    task = begin(store, reviewer=fail)
+    task.step()
+    task.step()
+
+    with pytest.raises(AgentFailed, match="no luck"):
+        task.step(jobs=1)
+
+    assert [(each.status, each.depth) for each in task.query().branches] == [
+        ("failed", 0),
+        ("ready", 1),
+    ]
+
+
 def test_list_has_branches_where_they_are_asked_for(store: str) -> None:
     task = begin(store)
     for _ in range(3):

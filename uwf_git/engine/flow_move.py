@@ -23,8 +23,6 @@ class LoopExhausted(Refused):
     def __init__(self, node: FlowNode, at: Position, passes: int) -> None:
         super().__init__(
             f"loop {node.label} at {at} made {passes} passes and its condition still holds",
-            hint="`uwf thread patch ID --state JSON` changes the state that it reads; "
-            "`uwf thread amend ID --workflow FILE` changes the loop",
             position=str(at),
             passes=passes,
         )

@@ -22,8 +22,6 @@ class BadFlowValue(Refused):
     def __init__(self, node: FlowNode, field_name: str, problem: str) -> None:
         super().__init__(
             f"{field_name} of {node.label} ({node.place}) {problem}",
-            hint="`uwf thread patch ID --state JSON` changes the state that it reads; "
-            "`uwf thread amend ID --workflow FILE` changes the workflow",
             place=node.place,
             field=field_name,
         )

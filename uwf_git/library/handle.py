@@ -19,7 +19,7 @@ from uwf_git.commands.control.retry import retry_thread
 from uwf_git.commands.drive.drive_thread import DriveRequest, drive_thread
 from uwf_git.commands.drive.wait import WaitRequest, wait_for_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.step.step_thread import StepRequest, TurnInterrupted, step_thread
+from uwf_git.commands.step.step_thread import StepRequest, TurnInterrupted
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.library.arguments import check_arguments, check_number
 from uwf_git.library.background import start_background
@@ -33,6 +33,7 @@ from uwf_git.library.outcomes import (
     build_task_run,
     build_task_step,
     build_watcher,
+    take_task_step,
 )
 from uwf_git.library.place import Place
 from uwf_git.library.players import RolePlayer
@@ -144,17 +145,16 @@ class TaskHandle:
         *trust* lets the task's own agent commands run here.
 
         Raises:
-            AgentFailed: the agent failed; the attempt is recorded with its output.
+            AgentFailed: the agent, or a branch's, failed; the attempt is recorded with its output.
             Refused: the task is paused, waiting, ended or at a limit, or no trusted agent
                 plays the role.
-            Conflict: another process works on the task.
+            Conflict: another process works on the task, or on a branch.
             KeyboardInterrupt: Ctrl-C; the attempt is recorded.
         """
         check_number("TaskHandle.step(jobs=…)", jobs, least=1)
         where = None if workdir is None else os.fspath(workdir)
         with self._stepping(agent, jobs, trust=trust) as (store, request):
-            step = request._replace(workdir=where)
-            return build_task_step(store, step_thread(store, self._place.caller, step))
+            return take_task_step(store, self._place.caller, request._replace(workdir=where))
 
     def run(  # noqa: PLR0913 (the options of `uwf thread run`; all are keyword-only)
         self,

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.drive_thread import Driven, StoppedBy, Watcher
+from uwf_git.commands.step.split_thread import check_branches
+from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import AgentFailed
@@ -78,6 +81,17 @@ def build_task_step(store: Store, stepped: ThreadResult) -> TaskStep:
         depth=stepped.depth,
         said=stepped.said,
     )
+
+
+def take_task_step(store: Store, caller: Caller, request: StepRequest) -> TaskStep:
+    """Take the next step of a task, or one of each of its branches.
+
+    Raises:
+        What ``step_thread`` and ``check_branches`` raise.
+    """
+    stepped = step_thread(store, caller, request)
+    check_branches(stepped)
+    return build_task_step(store, stepped)
 
 
 def build_task_run(store: Store, driven: Driven) -> TaskRun:

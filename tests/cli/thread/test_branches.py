@@ -6,6 +6,13 @@ import re
 import pytest
 from cli.program import Uwf
 
+from uwf_git.commands.step.split_thread import list_leaves
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store, open_store
+from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.lock import lock_thread
+from uwf_git.store.threads.snapshot import read_snapshot
+
 CHECKS = """\
 name: checks
 description: Two at once.
@@ -40,18 +47,65 @@ def test_a_step_tells_what_each_branch_did(uwf: Uwf) -> None:
     assert uwf.json("thread", "step", thread)["status"] == "completed"
 
 
-def test_a_failed_branch_comes_before_a_busy_one(uwf: Uwf) -> None:
-    thread = split(uwf, 'test "$UWF_ROLE" != tester && echo done')
+def begun_branches(uwf: Uwf, thread: str) -> tuple[Store, list[ThreadId]]:
+    """Begin the branches of a thread; return their store, and them."""
+    store = open_store(str(uwf.session.repo), environ=uwf.session.environ)
+    tip = read_snapshot(store, get_head(store, ThreadId(thread)).commit)
+    return store, list(list_leaves(store, tip))
 
-    ran = uwf("thread", "step", thread)
+
+def test_a_step_of_a_busy_branch_is_exit_4_and_the_others_go_on(uwf: Uwf) -> None:
+    thread = split(uwf, "echo done")
+    store, (first, second) = begun_branches(uwf, thread)
+
+    with lock_thread(store, first, since_ms=0):
+        ran = uwf("thread", "step", thread)
+
+    assert ran.status == 4
+    busy, other = json.loads(ran.out)["branches"]
+    assert (busy["thread"], other["thread"]) == (first, second)
+    assert "is busy" in busy["error"]
+    assert other["role"] == "tester"
+    assert f"error: thread {first} is busy" in ran.err
+    assert uwf("thread", "step", thread).status == 0
+
+
+def test_a_failed_branch_comes_before_a_busy_one(uwf: Uwf) -> None:
+    thread = split(uwf, "exit 7")
+    store, (first, _) = begun_branches(uwf, thread)
+
+    with lock_thread(store, first, since_ms=0):
+        ran = uwf("thread", "step", thread)
 
     assert ran.status == 3
     document = json.loads(ran.out)
-    assert [sorted(each) for each in document["branches"]] == [
-        ["head", "role", "status", "thread"],
-        ["error", "thread"],
-    ]
+    assert [sorted(each) for each in document["branches"]] == [["error", "thread"]] * 2
     assert "tester failed" in ran.err
+
+
+def test_a_branch_whose_expression_has_no_answer_is_exit_1(uwf: Uwf) -> None:
+    broken = CHECKS.replace("agentId: tester", 'agentId: tester, input: "${state.x.y}"')
+    uwf.json("workflow", "put", uwf.file(broken, name="checks.yaml"))
+    agent = uwf.agent("echo done")
+    thread = str(uwf.json("thread", "start", "checks", "--agent", agent)["thread"])
+    uwf.json("thread", "step", thread)
+
+    ran = uwf("thread", "step", thread)
+
+    assert ran.status == 1
+    reviewer, tester = json.loads(ran.out)["branches"]
+    assert (reviewer["role"], "undefined has no member" in tester["error"]) == ("reviewer", True)
+    assert f"`uwf thread patch {tester['thread']} JSON`" in ran.err
+
+
+def test_a_branch_that_waits_is_no_failure_of_the_step(uwf: Uwf) -> None:
+    thread = split(uwf, "echo done")
+    uwf.json("thread", "step", thread, "--agent", "human")
+
+    ran = uwf("thread", "step", thread)
+
+    assert ran.status == 0
+    assert all("waits for" in each["error"] for each in json.loads(ran.out)["branches"])
 
 
 def test_a_conflict_is_exit_1_and_tells_what_to_type(uwf: Uwf) -> None:

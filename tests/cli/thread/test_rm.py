@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from cli.program import Uwf
 from cli.ran import Ran
+from commands.flows import CHECKS
 
 
 @pytest.fixture
@@ -66,6 +67,22 @@ def test_person_is_asked_once_for_all(
 
     assert ran.status == 0
     assert "Remove these 2 threads for good? [y/N] " in ran.err
+    assert listed(uwf) == []
+
+
+def test_person_is_told_how_many_branches_go_along(
+    uwf: Uwf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uwf.json("workflow", "put", uwf.file(CHECKS, name="checks.yaml"))
+    told = uwf.json("thread", "start", "checks", "-p", "Do it.", "--agent", uwf.agent())
+    thread = str(told["thread"])
+    for _ in range(3):
+        uwf.json("thread", "step", thread)
+    uwf.json("thread", "kill", thread)
+
+    ran = asked(uwf, "y\n", monkeypatch, thread)
+
+    assert f"{thread}  checks, killed, 1 step\nand 2 branches\nRemove these 3" in ran.err
     assert listed(uwf) == []
 
 

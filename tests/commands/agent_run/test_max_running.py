@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from commands.flows import split_checks
 from commands.world import World
 
 from uwf_git.commands.agent_run.max_running import BadMaxRunning, read_max_running
@@ -205,6 +206,23 @@ def test_thread_that_waits_can_be_killed(world: World, slow: ThreadId) -> None:
 
     assert world.snapshot(other).record.status == "killed"
     assert ended(waiter)[0] == 4
+    (world.place / "go").touch()
+    assert ended(first)[0] == 0
+
+
+def test_branch_that_waits_is_held_when_its_thread_is_paused(world: World, slow: ThreadId) -> None:
+    at = split_checks(world)
+    first = begin(world, slow)
+    agent = world.program(ANSWER, name="other")
+    waiter = world.process("thread", "step", at.children[0], "--agent", agent)
+    assert waiter.stderr is not None
+    assert b"waiting" in waiter.stderr.readline()
+
+    pause_thread(world.store, world.caller, at.thread)
+
+    status, err = ended(waiter)
+    assert status == 1
+    assert f"is a branch of {at.thread}, which is paused" in err
     (world.place / "go").touch()
     assert ended(first)[0] == 0
 

@@ -16,6 +16,7 @@ from uwf_git.model.thread_id import ThreadId
 FLOW = """\
 name: flow
 description: A loop, and what is done at once.
+initialState: {code: x}
 root:
   type: sequential
   id: all

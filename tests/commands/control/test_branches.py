@@ -18,10 +18,10 @@ from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.control.retry import retry_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.step.branches import BranchHeld
 from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, WrongStatus
+from uwf_git.commands.turn.ancestors import BranchHeld
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import Played, Turn
@@ -393,6 +393,24 @@ def test_what_to_type_after_a_failed_branch_is_a_retry_of_the_thread(world: Worl
 
     assert "its branches go on" in before.text
     assert after.text.startswith(f"a branch has failed: `uwf thread retry {thread}`")
+
+
+def test_what_to_type_when_only_people_are_left_is_an_answer(world: World) -> None:
+    thread, leaves = grown(world)
+    for each in leaves[:-1]:
+        world.step(each, command="human")
+    assert advise(world.store, world.snapshot(thread), NextMove()).is_usual
+    pause_thread(world.store, world.caller, leaves[-1])
+
+    waiting = advise(world.store, world.snapshot(thread), NextMove())
+    for each in leaves[:-1]:
+        kill_thread(world.store, world.caller, each)
+    paused = advise(world.store, world.snapshot(thread), NextMove())
+
+    assert not waiting.is_usual
+    assert f": `uwf thread answer {leaves[0]}`" in waiting.text
+    assert waiting.text.endswith("; 2 more wait")
+    assert paused.text.startswith(f"branch {leaves[-1]} is paused: `uwf thread resume")
 
 
 def test_a_retry_of_a_thread_without_failed_branches_is_refused(world: World) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands.flows import CHECKS, plays
 from commands.world import World, fails
 
 from uwf_git.commands.control.kill import kill_thread
@@ -79,6 +80,19 @@ def test_driver_has_the_right_to_drive_when_it_is_started(world: World) -> None:
     (world.place / "go").touch()
     until_free(world, thread)
     assert world.snapshot(thread).record.status == "completed"
+
+
+def test_thread_that_has_split_is_driven_in_the_background(world: World) -> None:
+    world.put(CHECKS)
+    thread = world.start(world.program(ANSWER), workflow="checks")
+    for _ in range(2):
+        world.step(thread, plays)
+    assert world.snapshot(thread).record.status == "split"
+
+    start(world, thread)
+    until_free(world, thread)
+
+    assert world.snapshot(thread).record.status == "completed", log_of(world, thread)
 
 
 def test_driver_that_is_done_at_once_has_driven(world: World) -> None:

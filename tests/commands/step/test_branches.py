@@ -1,21 +1,19 @@
 """Branches as steps see them: begun once, held by their thread, joined when all have ended."""
 
+from pathlib import Path
+
 import pytest
-from commands.flows import Split, assert_sound, finish, plays, split_checks
+from commands.flows import Split, assert_sound, finish, plays, split_checks, split_files
 from commands.world import World, fails
 
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.pause import pause_thread
-from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.split.family import find_trunk, list_branches
 from uwf_git.commands.step.branches import (
-    BranchHeld,
     begin_branch,
-    check_ancestors,
     join_branches,
     settle_branches,
     share_workdir,
 )
+from uwf_git.store.gc.small_packs import MOST_PACKS
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 
 
@@ -35,36 +33,6 @@ def test_a_branch_is_begun_once(split: Split) -> None:
     assert split.world.snapshot(first).commit.parents == (before,)
     assert find_trunk(split.world.snapshot(first)) == split.thread
     assert find_trunk(split.tip) is None
-
-
-def test_a_branch_is_held_while_its_thread_is_paused(split: Split) -> None:
-    world, first = split.world, split.children[0]
-    pause_thread(world.store, world.caller, split.thread)
-
-    with pytest.raises(BranchHeld, match=f"{first} is a branch of {split.thread}, which is paused"):
-        world.step(first, plays)
-
-    resume_thread(world.store, world.caller, split.thread)
-    assert world.step(first, plays).depth == 1
-
-
-def test_a_branch_of_a_thread_that_was_killed_goes_on_no_more(split: Split) -> None:
-    world, first = split.world, split.children[0]
-    snapshot = world.snapshot(first)
-    kill_thread(world.store, world.caller, split.thread, reason="enough")
-
-    with pytest.raises(BranchHeld, match="which is killed"):
-        check_ancestors(world.store, snapshot)
-
-
-def test_a_branch_that_was_joined_goes_on_no_more(split: Split) -> None:
-    world, first = split.world, split.children[0]
-    begun = world.snapshot(first)
-    split.finish_branches()
-    split.step()
-
-    with pytest.raises(BranchHeld, match="goes on without it"):
-        check_ancestors(world.store, begun)
 
 
 def test_branches_are_joined_when_all_have_ended(split: Split) -> None:
@@ -105,3 +73,12 @@ def test_a_branch_works_where_its_thread_does_unless_it_has_its_own_place(split:
         share_workdir(store, split.thread, child)
 
     assert (find_workdir(store, first), find_workdir(store, second)) == ("/", place)
+
+
+def test_a_step_of_many_branches_leaves_few_packs(world: World) -> None:
+    at = split_files(world, 40)
+
+    at.step()
+
+    packs = Path(world.store.path, "objects", "pack").glob("*.pack")
+    assert len(list(packs)) <= MOST_PACKS + 1

@@ -2,11 +2,16 @@
 
 from typing import Any
 
+import pytest
 from commands.step.test_flows import script
 from commands.world import World
 
+from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.flow import fill_input, find_place
+from uwf_git.commands.turn.next_move import find_next_move
+from uwf_git.engine.flow_move import LoopExhausted
+from uwf_git.errors import Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import parse_workflow
 
@@ -74,3 +79,54 @@ def test_the_next_turn_has_its_place(world: World) -> None:
         turn = decide_next(snapshot, snapshot.get_present(), workflow)
         assert (turn.role, turn.at, turn.splits) == (role, at, False)
         world.step(thread, script())
+
+
+UNFILLED = """\
+name: unfilled
+description: An input that nothing fills yet.
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: one}
+    - {type: agent, agentId: two, input: "${state.plan.text}", onError: continue, retries: 3}
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "code"), [("javascript", "expression-failed"), ("jsonata", "condition-failed")]
+)
+def test_an_input_that_cannot_be_filled_costs_no_attempt(
+    world: World, language: str, code: str
+) -> None:
+    template = "${state.plan.text}" if language == "javascript" else "${$number(state.plan)}"
+    source = UNFILLED.replace("${state.plan.text}", template)
+    thread = world.begun(f"{source}language: {language}\ninitialState: {{plan: null}}\n")
+    world.step(thread, script())
+    before = world.snapshot(thread).commit.oid
+
+    with pytest.raises(Refused) as caught:
+        world.step(thread, lambda _turn: pytest.fail("the agent was run"))
+
+    assert caught.value.code == code
+    assert f"`uwf thread patch {thread} JSON`" in str(caught.value.hint)
+    assert world.snapshot(thread).commit.oid == before
+    problem = find_next_move(world.snapshot(thread)).problem
+    assert problem is not None
+    assert problem.code == code
+    patched = {"plan": {"text": "Do this."} if language == "javascript" else "7"}
+    patch_thread(world.store, world.caller, thread, patched)
+    assert world.step(thread, script()).role == "two"
+
+
+def test_a_loop_that_is_exhausted_says_what_to_type(world: World) -> None:
+    thread = world.begun(
+        "name: bound\ndescription: d\n"
+        "root: {type: loop, condition: 'true', maxIterations: 1, onExhausted: stop, "
+        "nodes: [{type: agent, agentId: one}]}\n"
+    )
+    world.step(thread, script())
+
+    with pytest.raises(LoopExhausted) as caught:
+        world.step(thread, script())
+
+    assert f"`uwf thread patch {thread} JSON`" in str(caught.value.hint)

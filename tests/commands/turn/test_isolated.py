@@ -18,8 +18,10 @@ from commands.worktree.project import (
 )
 from commands.world import World, fails, replied
 
+from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.step.branches import begin_branch
 from uwf_git.commands.step.split_thread import BranchStep
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.worktree.make import WorktreeGone
@@ -256,3 +258,23 @@ def test_a_forgotten_work_directory_is_found_again(world: World, git: Git) -> No
     world.step(one, writer(places))
 
     assert places["one"] == known
+
+
+@pytest.mark.parametrize("command", ["./agent.tmp", "../above"])
+def test_an_agent_that_a_worktree_lacks_is_that_of_the_work_directory(
+    world: World, git: Git, command: str
+) -> None:
+    """One that git ignores, as those of a virtual environment, or above the repository."""
+    begin_project(world, git)
+    program = Path(world.program("pwd > ran\necho done", name=command))
+    assert program.exists()
+    thread = world.begun(PAIR)
+    world.step(thread, command=command, workdir=str(world.place))
+    one, _ = children(world.snapshot(thread))
+    begin_branch(world.store, world.snapshot(thread), 0)
+
+    world.step(one, agent_player(lambda _chunk: None), command=command)
+
+    place = find_workdir(world.store, one)
+    assert place != str(world.place)
+    assert Path(str(place), "ran").read_text() == f"{place}\n"

@@ -12,7 +12,9 @@ import pytest
 from dulwich.objects import Blob, ObjectID, ShaFile
 from store.conftest import Git
 
+from uwf_git.store.gc.unite import unite_packs
 from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.objects.pack_file import Pack
 from uwf_git.store.objects.pack_folder import PackFolder, open_pack_folder
 from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
 from uwf_git.store.store import Store, create_store
@@ -86,6 +88,7 @@ def test_pack_that_was_united_while_the_names_were_read_is_found(
 
 NEEDS_FEW_FILES = """
 import resource, sys
+from uwf_git.store.gc.unite import unite_packs
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.objects.size import find_size
 resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30))
@@ -300,3 +303,35 @@ def test_large_pack_is_let_go_when_the_store_is_closed(store: Store, git: Git) -
     assert len(os.listdir("/proc/self/fd")) > opened
     objects.close()
     assert len(os.listdir("/proc/self/fd")) == opened
+
+
+def test_packs_that_were_united_meanwhile_are_not_asked_for_ever(store: Store) -> None:
+    """A program that writes on and on never asks for what is missing."""
+    objects = DurableObjects(f"{store.path}/objects")
+    names = objects._packs.names  # noqa: SLF001 - what it holds is no promise, how much is
+    for number, obj in enumerate(some(300)):
+        objects.add_objects([(obj, None)])
+        if number % 20 == 0:
+            unite_packs(store)
+    assert len(names()) < 64
+    assert all(obj.id in objects for obj in some(300))
+
+
+def test_packs_that_another_thread_has_listed_meanwhile_are_asked(tmp_path: Path) -> None:
+    (obj,) = some(1)
+    write(tmp_path, obj)
+    folder = PackFolder(str(tmp_path))
+    asked: list[Pack] = []
+
+    def question(pack: Pack, _offset: int) -> bool | None:
+        asked.append(pack)
+        if len(asked) > 1:
+            return True if pack is not asked[0] else None
+        # As if the pack were gone, and another thread had just found what it was united into.
+        write(tmp_path, obj)
+        os.utime(tmp_path, ns=(LONG_AGO_NS, LONG_AGO_NS))
+        assert Blob.from_string(b"another").id not in folder
+        return None
+
+    assert has(folder, obj)
+    assert folder.ask(obj.id, question) is True

@@ -10,7 +10,8 @@ from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stderr
-from uwf_git.commands.lifecycle.remove import Removal, Removed, plan_removals, remove_thread
+from uwf_git.commands.lifecycle.removal_plan import Removal, plan_removals
+from uwf_git.commands.lifecycle.remove import Removed, remove_thread
 from uwf_git.engine.subject import count_steps
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.thread_id import ThreadId
@@ -47,10 +48,12 @@ class NotConfirmed(Refused):
 @click.argument("threads", nargs=-1, required=True, metavar="THREAD...")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def command(session: Session, threads: tuple[str, ...], yes: bool) -> None:  # noqa: FBT001 (click's way)
-    """Remove archived threads from this store.
+    """Remove archived threads from this store, and their branches.
 
     At a terminal it asks first; without one it needs --yes. Removed are the thread's refs here, its
-    remote-tracking refs, and its files on this machine. The history that forks share stays. So do
+    remote-tracking refs, and its files on this machine; of a branch with `isolation: worktree` also
+    refs/uwf/work/ID in the repository where it worked (`git update-ref` with the ref and the commit
+    in the result brings that back). The history that forks share stays. So do
     the commits, until `uwf gc` prunes them (until then the commit in the result restores the
     thread: `git update-ref refs/archive/ID COMMIT`), and the thread at remotes: the next fetch
     brings it back unless it is removed there as well.
@@ -73,9 +76,17 @@ def command(session: Session, threads: tuple[str, ...], yes: bool) -> None:  # n
 def _ask(session: Session, removals: list[Removal]) -> None:
     if not (session.stdin_is_tty and session.stderr_is_tty):
         raise CannotConfirm([removal.thread for removal in removals])
+    planned = {removal.thread for removal in removals}
     for removal in removals:
-        steps = "" if removal.depth is None else f", {count_steps(removal.depth)}"
-        note(f"{removal.thread}  {removal.workflow_name or '-'}, {removal.status}{steps}")
+        if removal.parent not in planned:
+            steps = "" if removal.depth is None else f", {count_steps(removal.depth)}"
+            note(f"{removal.thread}  {removal.workflow_name or '-'}, {removal.status}{steps}")
+    branches = [removal for removal in removals if removal.parent in planned]
+    if branches:
+        note(f"and {_count_branches(len(branches))}")
+    apart = sum(removal.works_apart for removal in removals)
+    if apart:
+        note(f"and what {_count_branches(apart)} left at refs/uwf/work/ in your repository")
     write_stderr(f"Remove {_count(len(removals))} for good? [y/N] ")
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise NotConfirmed
@@ -91,6 +102,8 @@ def _remove(session: Session, store: Store, removal: Removal) -> dict[str, Any]:
         "depth": removal.depth,
         "commit": removal.commit,
         "remotes": removed.remotes,
+        **({} if removal.parent is None else {"parentThread": removal.parent}),
+        **({} if removed.work is None else {"work": removed.work._asdict()}),
     }
 
 
@@ -105,3 +118,7 @@ def _note_remotes(removed: Removed) -> None:
 
 def _count(threads: int) -> str:
     return "this thread" if threads == 1 else f"these {threads} threads"
+
+
+def _count_branches(branches: int) -> str:
+    return "1 branch" if branches == 1 else f"{branches} branches"

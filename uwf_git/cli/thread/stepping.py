@@ -15,13 +15,10 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import describe_result, stop_after, tell_stop
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.split.family import name_branch
-from uwf_git.commands.step.branches import MetaUnfit, StateTooLarge
-from uwf_git.commands.step.split_thread import BranchStep
+from uwf_git.commands.step.split_thread import BranchStep, check_branches
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
-from uwf_git.engine.flow_merge import MergeConflict
-from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.store.store import Store
 
 jobs_option = click.option(
@@ -121,7 +118,7 @@ def emit_step(
     is_line = session.is_screen and not stepped.branches
     emit(session, document, text=render if is_line else None)
     tell_stop(session, stop, is_called=is_called)
-    _check_branches(stepped)
+    check_branches(stepped)
 
 
 def _view_branch(branch: BranchStep) -> dict[str, object]:
@@ -137,15 +134,3 @@ def _view_branch(branch: BranchStep) -> dict[str, object]:
         "role": result.role,
         **({} if result.work is None else {"work": result.work}),
     }
-
-
-def _check_branches(stepped: ThreadResult) -> None:
-    """Raise why a branch did not go on; a failed agent comes before a busy thread.
-
-    A branch that waits or is paused is no failure of the step.
-    """
-    errors = [each.error for each in stepped.branches if each.error is not None]
-    for kind in (AgentFailed, Conflict, MergeConflict, StateTooLarge, MetaUnfit):
-        for error in errors:
-            if isinstance(error, kind):
-                raise error

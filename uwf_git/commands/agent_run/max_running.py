@@ -15,6 +15,7 @@ from uwf_git.agents.request import Listener
 from uwf_git.agents.run_files import RunAlive
 from uwf_git.commands.agent_run.runs import read_found_state
 from uwf_git.commands.turn.active_thread import ThreadNotReady, read_active
+from uwf_git.commands.turn.ancestors import check_ancestors
 from uwf_git.commands.turn.turn import Turn
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused
@@ -133,6 +134,8 @@ class _Waiting:
         """Check that the turn is still due."""
         store, thread = self._turn.store, self._turn.thread
         check_not_stopped(store, thread)
+        if self._turn.snapshot.record.parent_thread is not None:
+            check_ancestors(store, self._turn.snapshot)
         seen = find_head(store, thread)
         if seen is not None and seen.commit == self._seen:
             return

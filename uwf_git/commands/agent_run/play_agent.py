@@ -52,6 +52,7 @@ from uwf_git.commands.agent_run.runs import (
     read_found_state,
 )
 from uwf_git.commands.agent_run.step_dir import read_step_dir
+from uwf_git.commands.turn.isolated import find_source
 from uwf_git.commands.turn.keep import record_env
 from uwf_git.commands.turn.limits import tell_cut_short
 from uwf_git.commands.turn.turn import Played, Player, Turn
@@ -228,7 +229,7 @@ def _request(turn: Turn, kept_fds: tuple[int, ...]) -> AgentRequest:
         role=turn.role,
     )
     argv = find_above(words, workdir=turn.workdir)
-    program = resolve_program(argv[0], path=path, workdir=turn.workdir)
+    program = _resolve(turn, argv[0], path)
     return AgentRequest(
         argv=(program, *argv[1:]),
         environment=_environment(turn, environ | {"PATH": path}),
@@ -238,6 +239,17 @@ def _request(turn: Turn, kept_fds: tuple[int, ...]) -> AgentRequest:
         max_log_bytes=_max_log_bytes(turn),
         kept_fds=kept_fds,
     )
+
+
+def _resolve(turn: Turn, program: str, path: str) -> str:
+    try:
+        return resolve_program(program, path=path, workdir=turn.workdir)
+    except ProgramMissing:
+        # A worktree lacks what git ignores, and what lies above the repository.
+        source = find_source(turn.store, turn.snapshot)
+        if source is None or source == turn.workdir or "/" not in program:
+            raise
+        return resolve_program(program, path=path, workdir=source)
 
 
 def _agent_environ(turn: Turn) -> dict[str, str]:

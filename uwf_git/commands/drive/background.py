@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from uwf_git.agents.detach import Detached, DetachRequest, spawn_detached
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.drive.drive_thread import check_roles
 from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, read_active
+from uwf_git.commands.turn.inner_roles import check_roles
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, BadUsage, Conflict, Refused, StoreDamaged
 from uwf_git.model.node_hash import NodeHash
@@ -119,6 +119,9 @@ def _check_free(store: Store, thread: ThreadId) -> None:
 
 
 def _check_ready(store: Store, snapshot: Snapshot, *, now_ms: int, wait: bool) -> None:
+    if snapshot.record.status == "split":
+        # Its branches say whether they can go on.
+        return
     present = snapshot.get_present()
     sleeps = wait and present.waiting is not None and present.waiting.until is not None
     if not (sleeps and snapshot.record.status == "waiting") and not is_steppable(

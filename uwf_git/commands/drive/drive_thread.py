@@ -6,27 +6,26 @@ Source: seed 000 section 3; seed 003's `run`.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.wait_in_status import wait_in_status
-from uwf_git.commands.step.branches import BranchHeld
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, TurnInterrupted, step_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
+from uwf_git.commands.turn.ancestors import BranchHeld
+from uwf_git.commands.turn.inner_roles import check_roles
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.next_move import Steered, find_steered
 from uwf_git.commands.turn.retries import RetryRules
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn, build_thread_result
-from uwf_git.commands.turn.typed_agents import NoSuchRole, read_typed
 from uwf_git.debug_log import debug
 from uwf_git.engine.subject import first_line
 from uwf_git.model.thread import Status, Waiting
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
-from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.heads import HeadMoved, get_head
 from uwf_git.store.threads.lock import ThreadBusy, ThreadLock, is_being_stopped, lock_drive
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
@@ -123,23 +122,11 @@ def hold_drive(
 ) -> Iterator["Drive"]:
     """Hold the thread's drive lock and yield the drive that ``drive_thread`` runs."""
     head, snapshot = read_active(store, request.step.thread)
-    check_roles(snapshot, request.until, request.step.choice.agents)
+    choice = request.step.choice
+    choice = choice._replace(others=check_roles(snapshot, request.until, choice.agents))
     with lock_drive(store, head.thread, since_ms=caller.now_ms()) as lock:
-        step = request.step._replace(thread=head.thread, is_driven=True)
+        step = request.step._replace(thread=head.thread, is_driven=True, choice=choice)
         yield Drive(store, caller, request._replace(step=step), watcher, lock)
-
-
-def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) -> None:
-    """Check that *until* and the values of ``--agent`` name roles of the thread's workflow.
-
-    Raises:
-        NoSuchRole: one of them does not.
-        BadCommand, BadAgent: an agent is invalid.
-    """
-    workflow = get_workflow(snapshot, snapshot.record.workflow)
-    if until is not None and until not in workflow.roles:
-        raise NoSuchRole(until, workflow)
-    read_typed(workflow, agents)
 
 
 class Drive:

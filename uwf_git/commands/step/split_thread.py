@@ -1,6 +1,7 @@
 """Split a thread into branches, and step these: the part of a step that plays no agent itself."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
@@ -15,14 +16,20 @@ from uwf_git.commands.step.branches import (
     settle_branches,
     share_workdir,
 )
+from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
+from uwf_git.commands.turn.ancestors import BranchHeld
 from uwf_git.commands.turn.decide import NextTurn
 from uwf_git.commands.turn.isolated import AskedPlace, choose_place
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
-from uwf_git.errors import Conflict, Refused, UwfError
+from uwf_git.errors import AgentFailed, Conflict, Refused, UwfError
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.disk.file_lock import LockingUnsupported
+from uwf_git.store.gc.small_packs import has_many_packs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, advance_head, get_head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+_AT_REST = (BranchHeld, ThreadNotActive, ThreadNotReady)
 
 
 class BranchStep(NamedTuple):
@@ -77,6 +84,7 @@ def list_leaves(store: Store, tip: Snapshot) -> Iterator[ThreadId]:
         found = read_split(find_split(tip))
         for each in new:
             begin_in(store, found, each.number)
+            _unite(store)
     for thread in [each.child.thread for each in branches]:
         # It may have been fetched, and have none here.
         share_workdir(store, tip.record.thread, thread)
@@ -108,6 +116,8 @@ def step_branches(
             return BranchStep(thread, step(thread))
         except UwfError as error:
             return BranchStep(thread, None, error)
+        finally:
+            _unite(store)
 
     told = run_at_once(take, list(list_leaves(store, tip)), jobs=jobs)
     thread = tip.record.thread
@@ -125,6 +135,31 @@ def step_branches(
         said = now.subject.partition(": ")[2]
         joined = build_thread_result(now.record, said=said, commit=now.commit.oid)
     return joined._replace(branches=tuple(told))
+
+
+def check_branches(stepped: ThreadResult) -> None:
+    """Raise why a branch did not go on; a failed agent comes before a busy thread.
+
+    A branch that waits, is paused or has ended meanwhile is no failure of the step.
+
+    Raises:
+        AgentFailed, Conflict, Refused: what kept the first such branch from going on.
+    """
+    errors = [each.error for each in stepped.branches if each.error is not None]
+    for kind in (AgentFailed, Conflict, UwfError):
+        for error in errors:
+            if isinstance(error, kind) and not isinstance(error, _AT_REST):
+                raise error
+
+
+def _unite(store: Store) -> None:
+    """Unite small packs if that is due: each branch writes some, and all read them."""
+    # On an error whoever follows tries again.
+    with suppress(OSError, LockingUnsupported):
+        if has_many_packs(store.path):
+            from uwf_git.store.gc.unite import unite_packs  # noqa: PLC0415 (once in some steps)
+
+            unite_packs(store)
 
 
 def list_trunks(store: Store, tip: Snapshot) -> Iterator[ThreadId]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.step.branches import BranchHeld, check_ancestors, check_result, sweep_held
+from uwf_git.commands.step.branches import check_result, sweep_held
 from uwf_git.commands.step.end_by_kill import finish_kill
 from uwf_git.commands.step.end_thread import end_thread
 from uwf_git.commands.step.left_work import find_begun_turn, keep_overtaken_work, play_begun
@@ -22,6 +22,7 @@ from uwf_git.commands.step.record_turn import (
 from uwf_git.commands.step.split_thread import split_thread, step_branches
 from uwf_git.commands.step.transitions import wait_for_person
 from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, read_active
+from uwf_git.commands.turn.ancestors import BranchHeld, check_ancestors
 from uwf_git.commands.turn.check_meta import check_reply
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, is_person
 from uwf_git.commands.turn.decide import NextTurn, decide_next, find_turn_place
@@ -155,7 +156,7 @@ def _take_step(
             lock.say(begun.role, agent_name(begun.agent.payload["command"]))
             return record_turn(caller, head, begun, play_begun(begun, request.play))
         now = _decide(snapshot)
-        if not request.is_driven:
+        if not (request.is_driven or request.choice.others):
             check_next(thread, now.workflow, request.choice.agents, role=now.role)
         if now.role == END:
             check_result(store, snapshot)
@@ -189,8 +190,14 @@ def _step_branches(
         # Its branches take it over, and so does it when they are joined.
         choose_place(store, tip, _ask_place(caller, request))
 
+    choice = request.choice
+    if choice.agents and not request.is_driven:
+        from uwf_git.commands.turn.inner_roles import check_roles  # noqa: PLC0415 (few name agents)
+
+        choice = choice._replace(others=check_roles(tip, None, choice.agents))
+
     def step(thread: ThreadId) -> ThreadResult:
-        return step_thread(store, caller, request._replace(thread=thread))
+        return step_thread(store, caller, request._replace(thread=thread, choice=choice))
 
     return step_branches(store, caller, tip, step, jobs=request.jobs)
 

@@ -93,6 +93,9 @@ class Choice(NamedTuple):
     workdir: str | None = None
     """Where the agent will run: the files that its command means are there; None: not known."""
 
+    others: frozenset[str] = frozenset()
+    """Roles of other workflows that *agents* may name: the thread is one of several that run."""
+
 
 def choose_agent(
     store: Store, snapshot: Snapshot, present: ThreadState, *, role: str, choice: Choice
@@ -136,6 +139,10 @@ def _read_typed(
     if not choice.agents:
         return []
     workflow = get_workflow(snapshot, present.workflow)
+    if choice.others:
+        # Which hash is no matter: the names alone are read.
+        known = dict.fromkeys(choice.others, workflow.hash)
+        workflow = workflow._replace(roles={**known, **workflow.roles})
     return [each for each in read_typed(workflow, choice.agents) if each.is_for(role)]
 
 

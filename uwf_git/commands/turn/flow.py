@@ -4,13 +4,15 @@ Rules: FORMAT.md, "Positions" and "State of flows".
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from uwf_git.commands.split.plan import Asked, Container, read_entry, read_flow
 from uwf_git.engine.flow_move import Move, count_passes, find_given_up, next_move
 from uwf_git.engine.flow_state import fold_result
 from uwf_git.engine.flow_words import FlowWords
+from uwf_git.errors import Refused
 from uwf_git.model.flow import Flow, FlowNode, parent
 from uwf_git.model.position import NotAPosition, Position, parse_position
 from uwf_git.model.thread import ThreadState
@@ -18,6 +20,9 @@ from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.snapshot import Snapshot
 
 _JSONATA = "jsonata"
+_OF_EXPRESSIONS = frozenset(
+    {"condition-failed", "expression-failed", "fence-hit", "flow-value", "loop-exhausted"}
+)
 
 
 class FlowPlace(NamedTuple):
@@ -95,28 +100,57 @@ def find_place(snapshot: Snapshot, at: str) -> FlowPlace | None:
 
 
 def decide_flow(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
-    """Return the next move of a thread that runs *flow*.
+    """Return the next move of a thread that runs *flow*; if to an agent, its input can be filled.
 
     Raises:
         LoopExhausted, NoStop: the flow leads nowhere.
-        ConditionFailed, LimitHit: an expression cannot be evaluated.
+        BadFlowValue, ConditionFailed, ExpressionFailed, LimitHit: an expression has no fit value.
     """
+    with _told_how_to_mend(snapshot):
+        return _decide(snapshot, present, flow)
+
+
+def _decide(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
     at = None if present.at is None else parse_position(present.at)
     entry = read_entry(snapshot)
     words = build_words(snapshot, present, flow, entry)
+
+    def move() -> Move:
+        found = next_move(flow, at, words, entry=entry)
+        if found.kind == "agent" and found.at is not None and found.node is not None:
+            # Before anybody is paid for a turn that cannot be begun.
+            words.fill(found.node.fields.get("input"), count_passes(flow, found.at))
+        return found
+
     if flow.language != _JSONATA:
-        return next_move(flow, at, words, entry=entry)
-
-    def move() -> str | None:
-        found = next_move(flow, at, words, entry=entry).at
-        return None if found is None else str(found)
-
-    told = evaluate_within_limits(flow, move)
+        return move()
+    told = evaluate_within_limits(flow, lambda: _text(move().at))
     if told is None:
         return Move("end", None, None)
     position = parse_position(told)
     node = flow.nodes[position.place]
     return Move("agent" if node.kind == "agent" else "split", position, node)
+
+
+def _text(at: Position | None) -> str | None:
+    return None if at is None else str(at)
+
+
+@contextmanager
+def _told_how_to_mend(snapshot: Snapshot) -> Iterator[None]:
+    """Add to the error of an expression what changes its answer."""
+    try:
+        yield
+    except Refused as error:
+        if error.code not in _OF_EXPRESSIONS:
+            raise
+        thread = snapshot.record.thread
+        mend = (
+            f"`uwf thread patch {thread} JSON` changes the state that it reads, "
+            f"`uwf thread amend {thread} --workflow FILE` the workflow"
+        )
+        error.hint = f"{error.hint}; {mend}" if error.hint else mend
+        raise
 
 
 def evaluate_within_limits(flow: Flow, work: Callable[[], Any]) -> Any:
@@ -163,7 +197,8 @@ def fill_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> An
         return None
     words = build_words(snapshot, present, place.flow, place.entry)
     passes = count_passes(place.flow, place.at)
-    return evaluate_within_limits(place.flow, lambda: words.fill(template, passes))
+    with _told_how_to_mend(snapshot):
+        return evaluate_within_limits(place.flow, lambda: words.fill(template, passes))
 
 
 def ask_container(snapshot: Snapshot, present: ThreadState, container: Container) -> Asked:
@@ -172,6 +207,11 @@ def ask_container(snapshot: Snapshot, present: ThreadState, container: Container
     Raises:
         BadFlowValue, ConditionFailed, ExpressionFailed, LimitHit: an expression has no fit value.
     """
+    with _told_how_to_mend(snapshot):
+        return _ask(snapshot, present, container)
+
+
+def _ask(snapshot: Snapshot, present: ThreadState, container: Container) -> Asked:
     prompt = str(snapshot.get_start().payload["prompt"])
     flow, node = container.flow, container.node
     if flow is None or node is None or container.kind == "parallel":

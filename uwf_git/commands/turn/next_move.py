@@ -1,6 +1,7 @@
 """Whose turn it is in a thread, and the command that fits: what every stop of the program tells."""
 
 import shlex
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
@@ -140,20 +141,48 @@ def advise(
 
 def _when_split(store: Store, snapshot: Snapshot) -> Advice:
     thread = snapshot.record.thread
-    from uwf_git.commands.split.family import walk_descendants  # noqa: PLC0415 (few threads split)
+    from uwf_git.commands.split.family import (  # noqa: PLC0415 (few threads split)
+        list_branches,
+        walk_descendants,
+    )
 
-    below = [branch.record for _, branch in walk_descendants(store, snapshot)]
-    failed = sum(record.status == "failed" for record in below)
+    below = [branch for head, branch in walk_descendants(store, snapshot) if not head.archived]
+    failed = sum(branch.record.status == "failed" for branch in below)
     if failed:
         told = "a branch has failed" if failed == 1 else f"{failed} branches have failed"
         return Advice(
             f"{told}: `uwf thread retry {thread}` lets a run go on, then `uwf thread run {thread}`"
         )
+    trunks = [each for each in below if each.record.status == "split"]
+    has_new = any(
+        branch.head is None
+        for trunk in [snapshot, *trunks]
+        for branch in list_branches(store, trunk)
+    )
+    leaves = [each for each in below if each.record.status != "split"]
+    held = [each for each in leaves if each.record.status in {"waiting", "paused"}]
+    if held and len(held) == len(leaves) and not has_new:
+        return Advice(_when_held(thread, held))
     return Advice(
         f"its branches go on: `uwf thread run {thread}` drives all of them, "
         f"`uwf thread step {thread}` steps each once",
         is_usual=True,
     )
+
+
+def _when_held(thread: ThreadId, held: Sequence[Snapshot]) -> str:
+    """Return what to type when all that is left of the branches of *thread* needs somebody."""
+    first = held[0]
+    branch, present = first.record.thread, first.get_present()
+    waiting = None if first.record.status == "paused" else present.waiting
+    if waiting is None:
+        told = f"branch {branch} is paused: {_after_pause(branch, present)}"
+    elif waiting.until is None:
+        told = f"branch {branch} waits for {waiting.role}: {_wait(branch, waiting)}"
+    else:
+        told = f"branch {branch} waits for the end of a limit: {_wait(thread, waiting)}"
+    more = len(held) - 1
+    return told + (f"; {more} more {'waits' if more == 1 else 'wait'}" if more else "")
 
 
 def _retry(thread: ThreadId) -> str:

@@ -272,8 +272,9 @@ class CommitChecks:
             return []
         after = fold_next(standing, record, whole)
         if event == "amend" and cause.node is not None:
+            made = Snapshot(self._trees.recent, point.view, record)
             yield from check_amend(
-                self._nodes, site, record, between=(standing, after[0]), signal=cause.node
+                self._nodes, site, made, between=(standing, after[0]), signal=cause.node
             )
         return after
 

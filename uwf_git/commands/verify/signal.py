@@ -5,6 +5,7 @@ Format: FORMAT.md, "What events do".
 
 from collections.abc import Generator, Iterator
 
+from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.nodes import NodeChecks
 from uwf_git.engine.flow_change import find_lost_place
@@ -26,20 +27,25 @@ from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.message import parse_thread_message
 from uwf_git.store.threads.now_file import parse_now
-from uwf_git.store.threads.snapshot import NOW_FILE
+from uwf_git.store.threads.snapshot import NOW_FILE, Snapshot
 
 
 def check_amend(
     nodes: NodeChecks,
     site: Location,
-    record: TransitionRecord,
+    made: Snapshot,
     *,
     between: tuple[Standing, Standing],
     signal: Node,
 ) -> Iterator[Finding]:
     """Check the amendment of *signal*; *between* is where the thread stands before and after."""
     before, after = between
-    for name, value in signal.payload.get("limits", {}).items():
+    record, is_branch = made.record, _is_branch(made)
+    limits = signal.payload.get("limits", {})
+    if is_branch and limits:
+        message = f"amend gives limits to a branch: {', '.join(limits)}"
+        yield site.finding(message, node=signal.hash)
+    for name, value in limits.items():
         problem = None if value is None else find_limit_problem(name, value)
         if problem is not None:
             yield site.finding(f"the limit {name} {problem}", node=signal.hash)
@@ -60,8 +66,21 @@ def check_amend(
         yield site.finding(message, node=workflow.hash)
         return
     yield from _check_workflow(site, record, workflow)
-    if workflow.hash != before.state.workflow:
-        yield from _check_position(nodes, site, before.state, workflow)
+    if workflow.hash == before.state.workflow:
+        return
+    if is_branch:
+        message = f"amend gives a branch another workflow than its split: {workflow.hash}"
+        yield site.finding(message, node=workflow.hash)
+        return
+    action = signal.payload["action"]
+    yield from _check_position(nodes, site, before.state, workflow, is_append=action == "append")
+
+
+def _is_branch(snapshot: Snapshot) -> bool:
+    try:
+        return find_trunk(snapshot) is not None
+    except StoreDamaged:
+        return False  # reported for the file
 
 
 def _check_workflow(site: Location, record: TransitionRecord, workflow: Node) -> Iterator[Finding]:
@@ -72,13 +91,17 @@ def _check_workflow(site: Location, record: TransitionRecord, workflow: Node) ->
 
 
 def _check_position(
-    nodes: NodeChecks, site: Location, present: ThreadState, workflow: Node
+    nodes: NodeChecks, site: Location, present: ThreadState, workflow: Node, *, is_append: bool
 ) -> Iterator[Finding]:
     try:
         old = _read_flow(nodes, site, nodes.get(site, present.workflow))
         new = _read_flow(nodes, site, workflow)
     except StoreDamaged:
         return  # reported for the commit that added it
+    if present.split is not None and not (is_append and _adds_only(old, new)):
+        message = f"the thread has split, and gets another workflow: {workflow.hash}"
+        yield site.finding(message, node=workflow.hash)
+        return
     lost = find_lost_place(old, new, present)
     if lost is not None:
         message = f"the thread stands at {lost}, and workflow {workflow.hash} differs on the way"
@@ -89,6 +112,14 @@ def _check_position(
     if gone is not None:
         message = f"the thread stands at {gone!r}, which is no role of workflow {workflow.hash}"
         yield site.finding(message, node=workflow.hash)
+
+
+def _adds_only(old: Flow | None, new: Flow | None) -> bool:
+    """Check whether all that is in the flow *old* is in *new*; of two graphs they are not read."""
+    if old is None or new is None:
+        return old is new
+    kept = {place: node for place, node in new.nodes.items() if place in old.nodes}
+    return kept == dict(old.nodes) and new.language == old.language
 
 
 def _read_flow(nodes: NodeChecks, site: Location, workflow: Node) -> Flow | None:

@@ -42,10 +42,10 @@ class TreeChecks:
 
     def __init__(self, store: Store) -> None:
         self.objects = store.objects
-        self.folders = NodeFolders(store.objects)
-        self.nodes = NodeChecks(store.objects, self.folders)
         self.recent = RecentObjects(store.objects)
         """For what many commits refer to."""
+        self.folders = NodeFolders(self.recent)
+        self.nodes = NodeChecks(self.recent, self.folders)
         self.remaking = Remaking()
         """What derived commits are compared with."""
         self.commits = 0

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.model.thread_id import ThreadId, is_thread_id
-from uwf_git.store.disk.durable import read_if_there, replace_file
+from uwf_git.store.disk.durable import read_if_there, remove_file, replace_file
 from uwf_git.store.store import Store
 
 _FOLDER = "uwf-worktrees"
@@ -84,9 +84,19 @@ def write_origin(store: Store, parent: ThreadId, origin: SplitOrigin) -> None:
 
 def find_split_origin(store: Store, parent: ThreadId, at: str) -> SplitOrigin | None:
     """Return where the branches begin that *parent* has at *at*; None if no one here knows."""
-    found = _read(_path(store, parent, _ORIGIN))
-    origin = None if found is None else SplitOrigin(**found)
+    origin = find_any_split_origin(store, parent)
     return origin if origin is not None and origin.at == at else None
+
+
+def find_any_split_origin(store: Store, parent: ThreadId) -> SplitOrigin | None:
+    """Return where the branches of the newest split of *parent* begin; None if unknown here."""
+    found = _read(_path(store, parent, _ORIGIN))
+    return None if found is None else SplitOrigin(**found)
+
+
+def forget_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> None:
+    """Remove what is recorded of the worktree of a branch of *parent*."""
+    remove_file(_path(store, parent, thread))
 
 
 def forget_worktrees(store: Store, parent: ThreadId) -> None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from uwf_git.commands.split.ending import name_work
 from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.split.trunk import find_isolation, read_trunk
+from uwf_git.commands.worktree.inner import find_unkept
 from uwf_git.commands.worktree.make import find_head_of, find_own_worktree, lock_worktrees
 from uwf_git.commands.worktree.record import (
     Worktree,
@@ -33,7 +34,6 @@ from uwf_git.store.threads.local_files import find_workdir, workdirs_folder
 from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot
 
-_REPOSITORY_MODE = "160000 "
 _INDEX = ".index"
 
 
@@ -133,7 +133,7 @@ def _retire(
     commit = found.commit
     if found.git_dir and not is_kept:
         commit = _commit(store, environ, found)
-    if commit is not None and os.path.isdir(found.path) and _holds_repository(environ, found):
+    if commit is not None and _holds_unkept(environ, found, commit):
         return False
     _remove(environ, found)
     write_worktree(store, found._replace(commit=commit, is_removed=True))
@@ -206,12 +206,15 @@ def _write_tree(environ: Mapping[str, str], worktree: Worktree, head: str) -> st
         remove_file(index)
 
 
-def _holds_repository(environ: Mapping[str, str], worktree: Worktree) -> bool:
-    """Check whether other repositories lie in the worktree; a commit has only their names."""
+def _holds_unkept(environ: Mapping[str, str], worktree: Worktree, commit: str) -> bool:
+    """Check whether a repository in the worktree has what would be lost with it."""
+    if not os.path.isdir(worktree.path):
+        return False
     git = git_of(environ, worktree.repository)
-    listed = git.ask("ls-tree", "-r", "-z", name_work(worktree.thread)).split("\0")
-    paths = [each.partition("\t")[2] for each in listed if each.startswith(_REPOSITORY_MODE)]
-    return any(os.path.lexists(os.path.join(worktree.path, path, ".git")) for path in paths)
+    unkept = find_unkept(environ, git, worktree.path, begun=worktree.base, now=commit)
+    if unkept is not None:
+        debug("K3RW9DTF", "worktree stays for what is in it", path=unkept)
+    return unkept is not None
 
 
 def _remove(environ: Mapping[str, str], worktree: Worktree) -> None:

@@ -32,6 +32,9 @@ _LARGEST_HELD = 1024 * 1024
 _MOST_FOLDERS = 4
 _MOST_RECENT = 4
 
+# Among more packs than these a look-up takes long; most were united meanwhile.
+_MOST_ADDED = 32
+
 _NEVER = -1
 _MOST_LISTINGS = 100
 # The clock of a file system goes in ticks of at most 10 ms; a machine that is shared may miss some.
@@ -55,6 +58,7 @@ class PackFolder:
         # Those that had an object last, the newest first: the next is probably there too.
         self._recent: tuple[Pack, ...] = ()
         self._seen_ns = _NEVER
+        self._added = 0
         self._held = Held(
             ByteCache(_HELD_BYTES, largest=_LARGEST_HELD),
             ByteCache(_HELD_BYTES, largest=LARGEST_READ),
@@ -104,6 +108,11 @@ class PackFolder:
         self._note(made)
         # Another thread may have listed the packs in between: then this has undone it.
         self._seen_ns = _NEVER
+        self._added += 1
+        if self._added > _MOST_ADDED:
+            self._added = 0
+            with suppress(FileNotFoundError):
+                self._list()
 
     def renew(self) -> None:
         """List the packs again, and forget what has changed on the disk."""
@@ -132,9 +141,13 @@ class PackFolder:
     def _ask(self, question: Callable[["Pack"], _Answer | None]) -> _Answer | None:
         """Return the first answer of a pack; list the packs again before there is none."""
         for _listing in range(_MOST_LISTINGS):
+            asked = self._packs
             found = self._ask_all(question)
-            if found is not None or not self._has_changed():
+            if found is not None:
                 return found
+            # Another thread may have listed them meanwhile: then this one has not asked them all.
+            if not self._has_changed() and self._packs is asked:
+                return None
         return None
 
     def _ask_all(self, question: Callable[["Pack"], _Answer | None]) -> _Answer | None:

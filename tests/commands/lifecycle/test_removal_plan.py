@@ -1,0 +1,148 @@
+"""Which threads go with a thread that is removed: its branches, joined or not, and their work."""
+
+from pathlib import Path
+
+import pytest
+from commands.flows import FILES, finish, lists, plays, split_checks
+from commands.worktree.project import PAIR, Git, begin_project, children, run, writer
+from commands.world import World, replied
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.lifecycle.removal_plan import (
+    BranchesStillActive,
+    BranchNotJoined,
+    plan_removals,
+)
+from uwf_git.commands.lifecycle.remove import Removed, remove_thread
+from uwf_git.commands.step.end_by_kill import end_by_kill
+from uwf_git.commands.verify.verify import verify
+from uwf_git.model.thread_id import ThreadId
+
+INNER = "{type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}"
+NESTED = FILES.replace("{type: agent, agentId: reader}", INNER)
+
+
+def remove(world: World, *threads: str) -> list[Removed]:
+    plan = plan_removals(world.store, threads)
+    return [remove_thread(world.store, world.caller, removal) for removal in plan]
+
+
+def refs(world: World, git: Git, place: Path | None = None) -> list[str]:
+    return git(
+        "for-each-ref", "--format=%(refname)", "refs/threads", "refs/archive", "refs/uwf",
+        cwd=place or Path(world.store.path),
+    ).splitlines()  # fmt: skip
+
+
+def names(world: World, thread: ThreadId) -> list[str]:
+    """List the files of the store that are called after a thread."""
+    return [str(path) for path in Path(world.store.path).rglob(f"*{thread}*")]
+
+
+def test_branches_and_theirs_go_along_after_the_join(world: World, git: Git) -> None:
+    thread = world.begun(NESTED)
+    world.step(thread, lambda _turn: replied(lists(2)))
+    finish(world, thread)
+    assert len(refs(world, git)) == 1 + 2 + 4
+
+    removed = remove(world, thread)
+
+    assert [each.removal.thread for each in removed][-1] == thread
+    assert len(removed) == 1 + 2 + 4
+    assert refs(world, git) == []
+    assert names(world, thread) == []
+
+
+def test_branches_of_a_killed_thread_go_along(world: World, git: Git) -> None:
+    at = split_checks(world)
+    kill_thread(world.store, world.caller, at.thread)
+
+    assert len(remove(world, at.thread)) == 3
+    assert refs(world, git) == []
+
+
+def test_branches_that_a_kill_left_are_listed_and_stay(world: World, git: Git) -> None:
+    at = split_checks(world)
+    first, second = at.children
+    end_by_kill(world.store, world.caller, at.thread, reason="")
+    before = refs(world, git)
+
+    with pytest.raises(BranchesStillActive, match=f"2 branches of .*: .*{first}") as caught:
+        plan_removals(world.store, [at.thread])
+
+    assert caught.value.facts["branches"] == sorted([first, second], reverse=True)
+    assert refs(world, git) == before
+    with pytest.raises(Exception, match="is killed"):
+        world.step(first, plays)
+    assert len(remove(world, at.thread)) == 3
+
+
+def test_a_branch_that_is_to_be_joined_stays(world: World) -> None:
+    at = split_checks(world)
+    child = at.children[0]
+    finish(world, child)
+
+    with pytest.raises(BranchNotJoined, match=f"{child} is a branch that thread {at.thread}"):
+        plan_removals(world.store, [child])
+
+    finish(world, at.thread)
+    assert [each.removal.thread for each in remove(world, child)] == [child]
+    assert verify(world.store, []).troubles == ()
+
+
+def test_a_removal_that_was_cut_short_is_repeated(world: World, git: Git) -> None:
+    at = split_checks(world)
+    finish(world, at.thread)
+    plan = plan_removals(world.store, [at.thread])
+    remove_thread(world.store, world.caller, plan[0])
+
+    assert len(remove(world, at.thread)) == 2
+    assert refs(world, git) == []
+
+
+def test_a_fork_does_not_take_the_branches_of_the_other_thread_along(
+    world: World, git: Git
+) -> None:
+    at = split_checks(world)
+    finish(world, at.thread)
+    request = ForkRequest(at.thread, "2")
+    forked = fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    kill_thread(world.store, world.caller, forked)
+
+    assert [each.removal.thread for each in remove(world, forked)] == [forked]
+    assert len(refs(world, git)) == 3
+
+
+def test_what_does_not_name_its_parent_stays(world: World, git: Git) -> None:
+    at = split_checks(world)
+    child = at.children[0]
+    finish(world, at.thread)
+    stranger = world.begun()
+    kill_thread(world.store, world.caller, stranger)
+    git("update-ref", f"refs/archive/{child}", f"refs/archive/{stranger}", cwd=world.store.path)
+
+    planned = [each.thread for each in plan_removals(world.store, [at.thread])]
+
+    assert child not in planned
+    assert len(planned) == 2
+
+
+def test_the_work_of_its_branches_goes_along(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun(PAIR)
+    world.step(thread)
+    branches = children(world.snapshot(thread))
+    run(world, thread, writer())
+    work = [f"refs/uwf/work/{branch}" for branch in branches]
+    assert refs(world, git, world.place) == work
+
+    removed = {each.removal.thread: each.work for each in remove(world, thread)}
+
+    assert refs(world, git, world.place) == []
+    assert names(world, thread) == names(world, branches[0]) == []
+    assert removed[thread] is None
+    told = removed[branches[0]]
+    assert told is not None
+    git("update-ref", told.ref, told.commit, cwd=Path(told.repository))
+    assert git("show", f"{work[0]}:notes", cwd=world.place) == "begun\none\n"

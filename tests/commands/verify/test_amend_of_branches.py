@@ -1,0 +1,89 @@
+"""What no command records is found: another workflow for a branch, or while a thread is split."""
+
+import json
+
+import pytest
+from commands.flows import CHECKS, assert_sound, split_checks, tell
+from commands.world import World
+
+from uwf_git.commands.control.append import AppendRequest, append_to_thread
+from uwf_git.commands.control.steer import build_signalled, record_built
+from uwf_git.commands.workflow.find import find_workflow
+from uwf_git.model.event_folds import Cause
+from uwf_git.model.signal import Action, build_signal
+from uwf_git.model.thread import Amendment
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.record import NewCommit, read_standing
+from uwf_git.store.threads.snapshot import Snapshot
+
+TALKATIVE = CHECKS.replace("agentId: tester", "agentId: tester, input: Loudly.")
+
+
+def forge(
+    world: World, thread: ThreadId, workflow: str | None, action: Action = "amend", **limits: int
+) -> list[str]:
+    """Record a change of rules as the commands would, but for their checks; return the findings."""
+
+    def build(snapshot: Snapshot) -> NewCommit:
+        found = None if workflow is None else find_workflow(world.store, workflow, cwd="/")
+        amendment = Amendment(found and found.workflow.hash, {}, limits)
+        signal = build_signal(action, timestamp=world.caller.now_ms(), amendment=amendment)
+        cause = Cause(workflow_name="checks")
+        nodes = () if found is None else tuple(found.closure)
+        return build_signalled(
+            read_standing(snapshot), cause, signal=signal, said="changed", nodes=nodes
+        )
+
+    done = record_built(world.store, world.caller, thread, build)
+    assert done.commit is not None
+    return tell(world.store, thread, done.commit)
+
+
+@pytest.mark.parametrize("action", ["amend", "append"])
+def test_another_workflow_of_a_branch_is_found(world: World, action: Action) -> None:
+    at = split_checks(world)
+    workflow = world.put(TALKATIVE).workflow
+
+    told = forge(world, at.children[1], workflow, action)
+
+    assert told == [f"amend gives a branch another workflow than its split: {workflow}"]
+
+
+@pytest.mark.parametrize("action", ["amend", "append"])
+def test_another_workflow_while_split_is_found(world: World, action: Action) -> None:
+    at = split_checks(world)
+    workflow = world.put(TALKATIVE).workflow
+
+    told = forge(world, at.thread, workflow, action)
+
+    assert told == [f"the thread has split, and gets another workflow: {workflow}"]
+
+
+def test_limits_of_a_branch_are_found(world: World) -> None:
+    at = split_checks(world)
+
+    assert forge(world, at.children[0], None, maxSteps=9) == [
+        "amend gives limits to a branch: maxSteps"
+    ]
+    assert forge(world, at.thread, None, maxSteps=9) == []
+
+
+def test_it_is_found_after_the_join_as_well(world: World) -> None:
+    at = split_checks(world)
+    workflow = world.put(TALKATIVE).workflow
+    forge(world, at.children[1], workflow)
+    at.finish_branches()
+    at.step()
+
+    told = tell(world.store, at.thread, at.tip.commit.oid)
+
+    assert f"amend gives a branch another workflow than its split: {workflow}" in told
+
+
+def test_an_append_while_split_is_sound(world: World) -> None:
+    at = split_checks(world)
+    for to in (None, "checks"):
+        source = json.dumps([{"type": "agent", "agentId": "doc"}]).encode()
+        append_to_thread(world.store, world.caller, AppendRequest(at.thread, source, to=to))
+
+    assert_sound(world, at.thread)

@@ -1,0 +1,60 @@
+"""What is left of a branch that worked apart goes when its thread is removed."""
+
+from pathlib import Path
+
+import pytest
+from commands.worktree.project import PAIR, Git, begin_project, children, run, worktrees, writer
+from commands.world import World
+
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.lifecycle.removal_plan import plan_removals
+from uwf_git.commands.lifecycle.remove import remove_thread
+from uwf_git.commands.step.branches import begin_branch
+from uwf_git.commands.worktree.forget import WorktreeStays
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.heads import get_head
+
+
+def remove(world: World, thread: ThreadId) -> None:
+    for removal in plan_removals(world.store, [thread]):
+        remove_thread(world.store, world.caller, removal)
+
+
+def works(world: World, git: Git) -> list[str]:
+    """List the refs of works in the project."""
+    listed = git("for-each-ref", "--format=%(refname)", "refs/uwf", cwd=world.place)
+    return listed.splitlines()
+
+
+def test_a_joined_branch_alone_takes_its_own_work_along(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun(PAIR)
+    world.step(thread)
+    one, two = children(world.snapshot(thread))
+    run(world, thread, writer())
+
+    remove(world, one)
+
+    assert works(world, git) == [f"refs/uwf/work/{two}"]
+    assert [each["thread"] for each in show_thread(world.store, thread)["work"]] == [two]
+
+
+def test_a_branch_whose_worktree_has_to_stay_stays_as_well(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun(PAIR)
+    world.step(thread)
+    one, _ = children(world.snapshot(thread))
+    begin_branch(world.store, world.snapshot(thread), 0)
+    places: dict[str, str] = {}
+    world.step(one, writer(places))
+    git("init", "--quiet", "inner", cwd=places["one"])
+    git("commit", "--quiet", "--allow-empty", "-m", "theirs", cwd=Path(places["one"], "inner"))
+    kill_thread(world.store, world.caller, thread)
+    assert worktrees(world, git) == [places["one"]]
+
+    with pytest.raises(WorktreeStays, match="is still there"):
+        remove(world, one)
+
+    assert get_head(world.store, one).archived
+    assert works(world, git)

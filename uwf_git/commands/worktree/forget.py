@@ -1,0 +1,88 @@
+"""Forget the work of a branch whose thread is removed: its ref in the user's repository."""
+
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from uwf_git.commands.split.ending import name_work
+from uwf_git.commands.worktree.record import (
+    Worktree,
+    find_any_split_origin,
+    find_worktree,
+    forget_worktree,
+)
+from uwf_git.commands.worktree.repository import git_of
+from uwf_git.commands.worktree.retire import sweep_worktrees
+from uwf_git.errors import Conflict
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
+
+
+class WorktreeStays(Conflict):
+    """The worktree of an ended branch holds what no commit holds, or is in use."""
+
+    code = "worktree-stays"
+
+    def __init__(self, worktree: Worktree) -> None:
+        super().__init__(
+            f"the worktree of branch {worktree.thread} is still there: {worktree.path}",
+            hint="a branch works in it, or it holds another repository: take that away, then "
+            "`uwf gc` removes the worktree",
+            thread=worktree.thread,
+            path=worktree.path,
+        )
+
+
+class ForgottenWork(NamedTuple):
+    """The work of a branch, whose ref was deleted; its commit stays until git prunes it."""
+
+    ref: str
+    commit: str
+    repository: str
+
+
+def remove_left_worktree(
+    store: Store, environ: Mapping[str, str], *, thread: ThreadId, parent: ThreadId
+) -> None:
+    """Remove the worktree of *thread*, a branch of *parent* that has ended, if it is still there.
+
+    Raises:
+        WorktreeStays: it cannot be removed yet.
+    """
+    found = find_worktree(store, parent, thread)
+    if found is None or found.is_removed:
+        return
+    sweep_worktrees(store, environ, [parent])
+    found = find_worktree(store, parent, thread)
+    if found is not None and not found.is_removed:
+        raise WorktreeStays(found)
+
+
+def forget_work(
+    store: Store, environ: Mapping[str, str], *, thread: ThreadId, parent: ThreadId
+) -> ForgottenWork | None:
+    """Delete the ref of the work of *thread*, a branch of *parent*, and what is recorded of it.
+
+    Returns:
+        What it was; None if there is none on this machine.
+
+    Raises:
+        ProgramFailed: git is missing, or failed.
+    """
+    # A branch in which nothing ran has no worktree, but a ref.
+    origin = find_worktree(store, parent, thread) or find_any_split_origin(store, parent)
+    work = None
+    if origin is not None and os.path.isdir(origin.repository):
+        work = _delete_ref(environ, origin.repository, name_work(thread))
+    forget_worktree(store, parent, thread)
+    return work
+
+
+def _delete_ref(environ: Mapping[str, str], repository: str, ref: str) -> ForgottenWork | None:
+    git = git_of(environ, repository)
+    ran = git.run("rev-parse", "--verify", "--quiet", ref)
+    if ran.status:
+        return None
+    commit = ran.stdout.decode().strip()
+    git.ask("update-ref", "-d", ref, commit)
+    return ForgottenWork(ref, commit, repository)
