@@ -32,7 +32,7 @@ BANNED |= {"common", "misc", "base", "core", "data", "info"}
 # Who prints: the command line, and what agent authors build on.
 SHELL = (f"{PACKAGE}/cli/", f"{PACKAGE}/agentkit/")
 # Who reads the environment: they, and what other programs have for a part.
-OUTSIDE = (*SHELL, f"{PACKAGE}/library/")
+OUTSIDE = (*SHELL, f"{PACKAGE}/library/", f"{PACKAGE}/plan/stop_hook.py")
 
 # A package that many modules of one directory may import.
 WIDE_DOORS = {
