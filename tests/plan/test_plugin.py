@@ -8,7 +8,6 @@ import pytest
 
 from uwf_git.plan.hook_forms import TOOLS
 from uwf_git.plan.plugin import (
-    STATE_FILE,
     Plugin,
     SettingsRefused,
     find_plugin,
@@ -16,6 +15,7 @@ from uwf_git.plan.plugin import (
     uninstall_hooks,
     write_plugin,
 )
+from uwf_git.plan.state_file import STATE_FILE
 from uwf_git.plan.whole_file import replace_whole
 
 FOREIGN = {"model": "x", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "a"}]}]}}

@@ -11,7 +11,6 @@ from uwf_git.plan.inside import resolve_inside
 from uwf_git.plan.whole_file import keep_out_of_git, replace_if_changed
 
 PLUGIN_DIR = ".plugins"
-STATE_FILE = ".state/workflow.state.json"
 
 _EXECUTABLE = 0o755
 

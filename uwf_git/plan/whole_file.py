@@ -4,6 +4,8 @@ import os
 from contextlib import suppress
 
 IGNORED = ".gitignore"
+OUR_FOLDERS = (".state", ".plugins")
+"""Folders that hold nothing of the project, whoever made them."""
 
 
 def replace_whole(path: str, content: bytes) -> None:
@@ -40,7 +42,8 @@ def replace_if_changed(path: str, content: bytes) -> bool:
 
 
 def keep_out_of_git(folder: str) -> None:
-    """Let *folder* ignore itself in git, unless it says otherwise."""
+    """Let *folder* ignore itself in git if it is ours: it is not there yet, or has our name."""
     path = os.path.join(folder, IGNORED)
-    if not os.path.lexists(path):
+    is_ours = os.path.basename(folder) in OUR_FOLDERS or not os.path.lexists(folder)
+    if is_ours and not os.path.lexists(path):
         replace_whole(path, b"*\n")
