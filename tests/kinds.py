@@ -64,6 +64,7 @@ FILES = {
         "*/test_hostile_keys.py",
         "engine/javascript/test_fuzz_node.py",
         "engine/picture/test_many_places.py",
+        "realcli/test_stop_hook.py",
     ),
     "browser": ("browser/*",),
     "crash": (

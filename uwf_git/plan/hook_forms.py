@@ -127,7 +127,10 @@ def _codex(hook: StopHook, _: str) -> ProjectForm:
 
 def _gemini(hook: StopHook, _: str) -> ProjectForm:
     return ProjectForm(
-        {".gemini/settings.json": _nested(hook, "AfterAgent", "SessionEnd", name=NAME)}
+        {".gemini/settings.json": _nested(hook, "AfterAgent", "SessionEnd", name=NAME)},
+        # Tried with 0.61: `--skip-trust` is read after the settings, and so does not count.
+        advice="gemini runs hooks only in a folder that it trusts: trust it in gemini, or set "
+        "GEMINI_CLI_TRUST_WORKSPACE=true",
     )
 
 
