@@ -17,6 +17,9 @@ from uwf_git.plan.state_file import STATE_FILE, write_state
 from uwf_git.plan.stop_server import StopServer
 
 _PATIENCE_S = 30
+
+# Where a project has plugins, opencode first gets its own packages from npm.
+_FIRST_PLUGIN_S = 300
 PROGRAMS = (CLAUDE, COPILOT, CODEX, GEMINI, QWEN, OPENCODE)
 
 
@@ -27,19 +30,20 @@ def prepare(cli: Cli) -> Plugin:
     return plugin
 
 
-def homes_hooks(home: Path) -> list[str]:
+def homes_hooks(home: Path, script: str) -> list[str]:
     """List the settings in the home that know of the hook; caches and logs may."""
     names = ("settings*.json", "hooks*.json", "config.toml", "*.js")
     found = (path for name in names for path in home.rglob(name) if path.is_file())
-    return [str(path) for path in found if "stop_hook" in path.read_text(errors="replace")]
+    return [str(path) for path in found if script in path.read_text(errors="replace")]
 
 
 @pytest.mark.parametrize("cli", PROGRAMS, indirect=True, ids=[each.name for each in PROGRAMS])
 def test_program_answers_as_without_it_and_the_notice_arrives(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As gemini's form advises.
+    # As gemini's form advises; opencode looks for plugins where PWD says that it is.
     monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
+    monkeypatch.setenv("PWD", str(cli.project))
     taken: queue.SimpleQueue[Notice] = queue.SimpleQueue()
     plugin = prepare(cli)
     plain = cli.ask({"text": FRONT})
@@ -51,9 +55,10 @@ def test_program_answers_as_without_it_and_the_notice_arrives(
         if not words:
             install_hooks(str(cli.project), cli.vendor.name, plugin, "1.0")
 
-        hooked = cli.ask({"text": FRONT}, **({"args": shlex.join(words)} if words else {}))
+        args = {"args": shlex.join(words)} if words else {}
+        hooked = cli.ask({"text": FRONT}, timeout_s=_FIRST_PLUGIN_S, **args)
         notice = taken.get(timeout=_PATIENCE_S)
 
     assert (hooked.text, hooked.structured) == (plain.text, plain.structured) == (FRONT, None)
     assert notice.phase == "executing"
-    assert homes_hooks(cli.home) == []
+    assert homes_hooks(cli.home, plugin.hook.script) == []

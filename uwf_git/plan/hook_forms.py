@@ -144,14 +144,18 @@ def _cursor(hook: StopHook, _: str) -> ProjectForm:
 
 
 def _opencode(hook: StopHook, _: str) -> ProjectForm:
-    return ProjectForm(
-        files={_OPENCODE: _OPENCODE_1.replace("ARGV", json.dumps(hook.argv, ensure_ascii=False))}
-    )
+    return _opencode_form(_OPENCODE_1, hook)
 
 
 def _opencode2(hook: StopHook, _: str) -> ProjectForm:
+    return _opencode_form(_OPENCODE_2, hook)
+
+
+def _opencode_form(module: str, hook: StopHook) -> ProjectForm:
+    text = module.replace("ARGV", json.dumps(hook.argv, ensure_ascii=False))
     return ProjectForm(
-        files={_OPENCODE: _OPENCODE_2.replace("ARGV", json.dumps(hook.argv, ensure_ascii=False))}
+        files={_OPENCODE: text},
+        advice="where a project has plugins, the first run of opencode gets packages from npm",
     )
 
 
