@@ -114,6 +114,7 @@ FILES = {
     "verb": (
         "cli/agent/*",
         "cli/cas/*",
+        "cli/plan/*",
         "cli/remote/*",
         "cli/test_*",
         "cli/thread/*",

@@ -1,68 +1,23 @@
-"""Stories of real threads: a graph with the roles of `plan-execute`, played by functions."""
+"""Stories of real threads."""
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
-from plan.stories import DONE, NO, PLANS, YES
+from plan.played import start_task
 
-from uwf_git import AgentContext, AgentFailed, TaskHandle, TaskRuntime
+from uwf_git import TaskHandle
 from uwf_git.plan.phases import fold_story
 from uwf_git.plan.session_log import write_session_log
 from uwf_git.plan.story import read_story
-from uwf_git.store.store import open_store
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import resolve_head
-
-_ROLE = "{systemPrompt: x, outputSchema: {type: object}}"
-WORKFLOW = f"""
-name: plan-graph
-description: The roles of plan-execute, in a graph
-initialState: {{maxRetries: 2}}
-roles:
-  planner: {_ROLE}
-  plan-verifier: {_ROLE}
-  plans: {_ROLE}
-  executor: {_ROLE}
-  verifier: {_ROLE}
-moderator:
-  graph:
-    - {{from: $START, transitions: [{{to: planner}}]}}
-    - {{from: planner, transitions: [{{to: plan-verifier}}]}}
-    - {{from: plan-verifier, transitions: [{{to: plans}}]}}
-    - {{from: plans, transitions: [{{to: executor}}]}}
-    - {{from: executor, transitions: [{{to: verifier}}]}}
-    - from: verifier
-      transitions:
-        - {{to: executor, condition: '$count(history[role = "executor"]) < 3'}}
-        - {{to: $END}}
-"""
-
-
-class Script:
-    """Plays all roles: each answer in turn; None is a crash."""
-
-    def __init__(self, *answers: Mapping[str, Any] | None) -> None:
-        self._answers: Iterator[Mapping[str, Any] | None] = iter(answers)
-
-    def play(self, _context: AgentContext) -> Mapping[str, Any]:
-        """Return the next answer."""
-        answer = next(self._answers)
-        if answer is None:
-            raise AgentFailed("no key")
-        return answer
 
 
 @pytest.fixture
 def task(tmp_path: Path) -> TaskHandle:
     """Return a thread whose executor crashes, is rejected, and then carries two plans out."""
-    answers = (DONE, YES, PLANS, None, DONE, NO, DONE, YES, DONE, YES)
-    play = Script(*answers).play
-    roles = ("planner", "plan-verifier", "plans", "executor", "verifier")
-    runtime = TaskRuntime(
-        tmp_path / "store.git", create=True, players=dict.fromkeys(roles, play), cwd=tmp_path
-    )
-    return runtime.start(WORKFLOW, "做一个网站")
+    return start_task(tmp_path / "store.git", tmp_path, create=True)
 
 
 def test_story_of_a_thread(task: TaskHandle, tmp_path: Path) -> None:
@@ -128,6 +83,6 @@ def test_log_of_a_thread_is_written_once(task: TaskHandle, tmp_path: Path) -> No
     assert fold_story(story).error == "enough"
 
 
-def task_tip(task: TaskHandle, store: Any) -> Any:
+def task_tip(task: TaskHandle, store: Store) -> Oid:
     """Return the newest commit."""
     return resolve_head(store, task.task_id).commit
