@@ -164,6 +164,16 @@ def test_another_folder(tmp_path: Path) -> None:
     assert there.plans[0].file == "计划/000-there.md"
 
 
+def test_folder_is_found_in_either_form_of_unicode(tmp_path: Path) -> None:
+    decomposed = unicodedata.normalize("NFD", "plän")
+    (tmp_path / decomposed).mkdir()
+    put(tmp_path / decomposed, "000-a.md")
+
+    (plan,) = find_plans(str(tmp_path), "plän").plans
+
+    assert plan.file == f"{decomposed}/000-a.md"
+
+
 def test_folder_outside_is_refused(tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / "docs").mkdir(parents=True)

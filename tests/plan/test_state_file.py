@@ -50,6 +50,15 @@ def test_file_that_is_none(tmp_path: Path, content: bytes) -> None:
     assert read_state(str(tmp_path)) == {}
 
 
+def test_pipe_in_its_place_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / ".state").mkdir()
+    os.mkfifo(tmp_path / STATE_FILE)
+
+    assert read_state(str(tmp_path)) == {}
+    assert write_state(str(tmp_path), IDLE, {})
+    assert read_state(str(tmp_path))["phase"] == "idle"
+
+
 def test_mark_of_an_editor(tmp_path: Path) -> None:
     (tmp_path / ".state").mkdir()
     (tmp_path / STATE_FILE).write_bytes(b"\xef\xbb\xbf" + json.dumps(WHERE).encode())

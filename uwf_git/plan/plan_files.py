@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from uwf_git.errors import BadUsage, name_some
 from uwf_git.model.visible import one_line
-from uwf_git.plan.inside import resolve_inside
+from uwf_git.plan.inside import find_spelled, resolve_inside
 
 PLAN_DIR = "docs/plans"
 """Where plan files are, from the work directory, unless a setting says otherwise."""
@@ -69,12 +69,12 @@ def find_plans(workdir: str, plan_dir: str = PLAN_DIR) -> PlanSet:
         PlanDirOutside: *plan_dir* is not below *workdir*, or a link leads out of it.
         OSError: it cannot be listed.
     """
-    inside = resolve_inside(workdir, plan_dir)
-    folder = os.path.join(workdir, inside or "")
-    if inside is None or resolve_inside(workdir, os.path.join(plan_dir, "x")) is None:
+    typed = resolve_inside(workdir, plan_dir)
+    inside = typed and (find_spelled(workdir, typed) or typed)
+    if inside is None or resolve_inside(workdir, os.path.join(inside, "x")) is None:
         raise PlanDirOutside(plan_dir, workdir)
     try:
-        names = sorted(os.listdir(folder))
+        names = sorted(os.listdir(os.path.join(workdir, inside)))
     except FileNotFoundError:
         names = []
     shown = inside.replace(os.sep, "/")

@@ -8,7 +8,7 @@ from uwf_git.errors import Refused
 from uwf_git.plan.hook_forms import StopHook, build_form, build_plugin
 from uwf_git.plan.hook_settings import SCRIPT, NotMergeable, add_hooks, remove_hooks
 from uwf_git.plan.inside import resolve_inside
-from uwf_git.plan.whole_file import keep_out_of_git, replace_if_changed
+from uwf_git.plan.whole_file import keep_out_of_git, read_whole, replace_if_changed
 
 PLUGIN_DIR = ".plugins"
 
@@ -140,10 +140,7 @@ def _read_settings(workdir: str, path: str) -> str:
         # It may be the file of all projects, and a replaced link is lost.
         raise SettingsRefused(path, "is a link, or lies behind one")
     try:
-        with open(whole, "rb") as file:
-            return file.read().decode()
-    except FileNotFoundError:
-        return ""
+        return (read_whole(whole) or b"").decode()
     except UnicodeDecodeError as error:
         raise SettingsRefused(path, f"is not UTF-8 (byte {error.start:,})") from error
 

@@ -26,7 +26,7 @@ from uwf_git.plan.phases import (
     list_plans,
     list_texts,
 )
-from uwf_git.plan.whole_file import replace_whole
+from uwf_git.plan.whole_file import read_whole, replace_whole
 
 MEMORY_DIR = "docs/memory"
 
@@ -97,11 +97,7 @@ def write_session_log(
         path = os.path.join(workdir, inside or "")
         if inside is None or os.path.islink(path):
             continue
-        try:
-            with open(path, "rb") as file:
-                before = file.read()
-        except FileNotFoundError:
-            before = b""
+        before = read_whole(path) or b""
         after = add_entries(before, name, entries)
         if after != before:
             replace_whole(path, after)

@@ -10,11 +10,9 @@ from typing import Any
 
 from uwf_git.plan.inside import resolve_inside
 from uwf_git.plan.phases import PlanState, build_state_document
-from uwf_git.plan.whole_file import keep_out_of_git, replace_if_changed
+from uwf_git.plan.whole_file import keep_out_of_git, read_whole, replace_if_changed
 
 STATE_FILE = ".state/workflow.state.json"
-
-_MOST_BYTES = 1024 * 1024
 
 
 def write_state(
@@ -43,8 +41,8 @@ def read_state(workdir: str, *, state_file: str = STATE_FILE) -> dict[str, Any]:
     It is a hint where the thread is, and never the truth.
     """
     try:
-        with open(os.path.join(workdir, state_file), "rb") as file:
-            document = json.loads(file.read(_MOST_BYTES).decode("utf-8-sig"))
+        content = read_whole(os.path.join(workdir, state_file)) or b""
+        document = json.loads(content.decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}

@@ -1,11 +1,28 @@
-"""Replace files whole: a reader sees the old content or the new one."""
+"""Read and replace files whole: a reader sees the old content or the new one."""
 
+import errno
 import os
+import stat
 from contextlib import suppress
 
 IGNORED = ".gitignore"
 OUR_FOLDERS = (".state", ".plugins")
 """Folders that hold nothing of the project, whoever made them."""
+
+
+def read_whole(path: str) -> bytes | None:
+    """Return the content of *path*; None if there is no such file.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file: a pipe would never end.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", path)
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
 
 
 def replace_whole(path: str, content: bytes) -> None:
@@ -34,8 +51,8 @@ def replace_if_changed(path: str, content: bytes) -> bool:
     Raises:
         OSError: the system refused; the old file is unchanged.
     """
-    with suppress(OSError), open(path, "rb") as file:
-        if file.read() == content:
+    with suppress(OSError):
+        if read_whole(path) == content:
             return False
     replace_whole(path, content)
     return True

@@ -64,6 +64,13 @@ def test_claims_since_a_time(check: Check, tmp_path: Path) -> None:
     assert later.out == "files_created names '新.py', which has not changed since this plan began\n"
 
 
+def test_many_false_claims_are_counted(check: Check) -> None:
+    ran = check("files", "--since", "1", meta={"files_created": [f"f{n}" for n in range(12)]})
+
+    assert ran.out.count("files_created names") == 10
+    assert ran.out.endswith("; and 2 more\n")
+
+
 def test_report_without_claims(check: Check) -> None:
     ran = check("files", meta={"files_created": []})
 

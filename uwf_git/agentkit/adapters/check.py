@@ -53,6 +53,7 @@ EXIT STATUS: 0 the check passes; 1 it fails; 2 usage, or there is no answer to c
 """
 
 _FAILED, _USAGE = 1, 2
+_MOST_PROBLEMS = 10
 _MOST_REPLY = 64 * 1024 * 1024
 
 
@@ -85,7 +86,7 @@ def main() -> int:
         _write(sys.stderr, f"{hint}error: {error.message}\n")
         return _USAGE
     # All on the last line: that one is the reason in the next prompt.
-    told = "; ".join(problems)
+    told = _join(problems)
     _write(sys.stdout, "".join(f"{line}\n" for line in (*notes, told) if line))
     return _FAILED if problems else 0
 
@@ -136,9 +137,15 @@ def list_plans(arguments: CheckArguments, environ: Mapping[str, str]) -> AgentRe
     found = _find_plans(arguments, environ)
     problems = list_plan_problems(os.getcwd(), found)
     if problems:
-        raise AgentFailed("; ".join(problems))
+        raise AgentFailed(_join(problems))
     texts = [f"# {plan.file}\n\n{read_plan(os.getcwd(), plan).strip()}\n" for plan in found.plans]
     return AgentResult({"plans": [plan._asdict() for plan in found.plans]}, "\n".join(texts))
+
+
+def _join(problems: Sequence[str]) -> str:
+    more = len(problems) - _MOST_PROBLEMS
+    shown = [*problems[:_MOST_PROBLEMS], *([f"and {more} more"] if more > 0 else [])]
+    return "; ".join(shown)
 
 
 def find_begin_ms(context: AgentContext, role: str) -> int:
