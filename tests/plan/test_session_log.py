@@ -77,6 +77,17 @@ def test_log_behind_a_link_is_left_alone(tmp_path: Path) -> None:
     assert list(elsewhere.iterdir()) == []
 
 
+def test_rejection_that_used_up_the_tries() -> None:
+    story = Story().planned().step("executor")
+    story.add("step", "failed", role="verifier", agent="a", meta=NO)
+
+    (entries,) = render_entries(story.told, zone=UTC).values()
+
+    assert list(entries.values())[-1].splitlines()[1] == (
+        "verifier (a): rejected: 缺少测试; x; write one; waiting for a person"
+    )
+
+
 @pytest.mark.parametrize("meta", [None, 1, {}, {"summary": 1}, {"summary": " "}, YES])
 def test_report_without_words(meta: object) -> None:
     (entries,) = render_entries(Story().add("step", role="planner", meta=meta).told).values()

@@ -122,14 +122,17 @@ def _text(happened: Happened, after: PlanState) -> str:
         case "start":
             return f"task: {_line(happened.task)}"
         case "step" | "answer":
-            return f"{who}: {_tell_step(happened)}"
+            return f"{who}: {_tell_step(happened)}{_tell_end(after)}"
         case "attempt":
-            left = "" if after.phase != "waiting_human" else "; waiting for a person"
-            return f"{who}: failed: {_line(happened.reason)}{left}"
+            return f"{who}: failed: {_line(happened.reason)}{_tell_end(after)}"
         case "end":
             return f"{after.done} of {len(after.plans)} plans completed"
     told = f"{happened.event} {happened.role}".strip()
     return told + (f": {_line(happened.reason)}" if happened.reason else "")
+
+
+def _tell_end(after: PlanState) -> str:
+    return "; waiting for a person" if after.phase == "waiting_human" else ""
 
 
 def _tell_step(happened: Happened) -> str:
