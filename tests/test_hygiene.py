@@ -1,7 +1,8 @@
 """The house is in order: every rule of hygiene.py, on this checkout."""
 
+import gc
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hygiene
@@ -154,6 +155,15 @@ KEPT = [
     ("tests/test_a.py", "time.sleep(0.05)\nsleep(0)\n"),
     ("docs/a.md", "See https://example.com" + "/" + "work/ and $HOME" + "/" + "root/.\n"),
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _trees_for_a_while() -> Iterator[None]:
+    """Keep the collector off the syntax trees, and the trees off the forks of all later tests."""
+    gc.disable()
+    yield
+    hygiene.forget_trees()
+    gc.enable()
 
 
 @pytest.mark.parametrize("rule", hygiene.RULES, ids=lambda rule: rule.__name__)

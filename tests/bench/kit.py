@@ -63,15 +63,15 @@ sys.exit(create_agent(lambda context: AgentResult({"n": context.visit}, ""))())
 
 _ADAPTER_AGENT = """\
 import json, sys
-from uwf_git.agentkit.extraction.adapter import Answer
-from uwf_git.agentkit.programs.command_adapter import Command, CommandAdapter, adapter_main
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall, adapter_main
 
 def build(asked, folder):
-    return Command((PROGRAM,), asked.prompt.encode())
+    return ProgramCall((PROGRAM,), asked.prompt.encode())
 
 def parse(ended):
     said = json.loads(ended.run.stdout)
-    return Answer(text=said["text"], structured=said["object"])
+    return AdapterAnswer(text=said["text"], structured=said["object"])
 
 PROGRAM = sys.argv.pop(1)
 sys.exit(adapter_main(CommandAdapter(name="bench", programs=(), build=build, parse=parse))())

@@ -7,7 +7,6 @@ from bench.deep import Bench
 from bench.report import Limit, Row, Table
 from bench.timing import Case, ratio, take_turns, time_call
 from bench.world import Thread, begin_endless, make_store
-from fresh_store import fresh_store
 
 _MS = 1000
 _COUNTED_STEPS = 20
@@ -18,12 +17,11 @@ _LIMIT = Limit(_TIMES, 2.0)
 
 
 def measure_rate(bench: Bench) -> list[Table]:
-    """Compare steps in one process on a disk with fsync, without, and in memory."""
+    """Compare steps in one process with fsync and without."""
     world, steps = bench.world, bench.scale.rate_steps
     stores = {
         _DURABLE: make_store(world, "rate-fsync", fsync=True),
         _NOT_DURABLE: make_store(world, "rate-no-fsync", fsync=False),
-        "in memory": fresh_store(),
     }
     threads = {name: begin_endless(world, store) for name, store in stores.items()}
     series = take_turns(

@@ -4,6 +4,7 @@ import ctypes
 import os
 import random
 import subprocess
+import time
 import traceback
 from collections.abc import Callable
 from functools import partial
@@ -79,9 +80,17 @@ def play_rounds(world: World, chance: random.Random, rounds: int) -> int:
             # Some of our errors cannot be handed to the parent; their text can.
             told = "".join(traceback.format_exception(error))
             raise AssertionError(f"in round {number + 1} of {rounds}: {told}") from None
-        subprocess.run(["umount", disk], check=True)
+        unmount(disk)
     print(f"{rounds} full disks; {failed} commands failed")  # noqa: T201 - for `pytest -rA`
     return failed
+
+
+def unmount(disk: Path) -> None:
+    """Unmount *disk* once nobody tidies it in the background any more."""
+    deadline = time.monotonic() + 60
+    while subprocess.run(["umount", disk], capture_output=True, check=False).returncode:
+        assert time.monotonic() < deadline, "somebody is still at work on it"
+        time.sleep(0.05)
 
 
 class Round:

@@ -17,6 +17,11 @@ OID = re.compile(rb"[0-9a-f]{40}\n")
 
 
 def refs_in(image: Image) -> Iterator[tuple[str, bytes]]:
+    """Yield the refs, packed ones first: a loose one of the same name counts."""
+    for line in (image.find("packed-refs") or b"").splitlines(keepends=True):
+        if not line.startswith(b"#"):
+            oid, _space, packed = line.partition(b" ")
+            yield packed.strip().decode(), oid + b"\n"
     for name in image.list("refs"):
         if not name.endswith(".lock"):
             yield name, image.find(name) or b""

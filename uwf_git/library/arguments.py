@@ -67,7 +67,9 @@ def _checked(method: Callable[..., Any], shown: str | None) -> Callable[..., Any
 
     @wraps(method)
     def call(*args: Any, **others: Any) -> Any:
-        _check(what, taken, args, others)
+        # Often there is nothing to check, and binding takes as long as reading a commit.
+        if len(args) != 1 or others or len(taken.parameters) != 1:
+            _check(what, taken, args, others)
         return method(*args, **others)
 
     return call

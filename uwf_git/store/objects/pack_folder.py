@@ -9,6 +9,7 @@ from binascii import unhexlify
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import TypeVar
 
 from uwf_git.store.objects.byte_cache import ByteCache
@@ -29,6 +30,7 @@ _HELD_BYTES = 8 * 1024 * 1024
 _LARGEST_HELD = 1024 * 1024
 
 _MOST_FOLDERS = 4
+_MOST_RECENT = 4
 
 _NEVER = -1
 _MOST_LISTINGS = 100
@@ -50,7 +52,8 @@ class PackFolder:
         self._path = path
         # Replaced whole, never changed: threads of the program read together.
         self._packs: dict[str, Pack] = {}
-        self._last: Pack | None = None
+        # Those that had an object last, the newest first: the next is probably there too.
+        self._recent: tuple[Pack, ...] = ()
         self._seen_ns = _NEVER
         self._held = Held(
             ByteCache(_HELD_BYTES, largest=_LARGEST_HELD),
@@ -98,6 +101,7 @@ class PackFolder:
         made = Pack(self._path, name, self._held)
         made.hold(content, index)
         self._packs = {**self._packs, name: made}
+        self._note(made)
         # Another thread may have listed the packs in between: then this has undone it.
         self._seen_ns = _NEVER
 
@@ -107,7 +111,7 @@ class PackFolder:
             changed_ns, began_ns = os.stat(self._path).st_mtime_ns, time.time_ns()
             stamps = dict(_list_stamps(self._path))
         except FileNotFoundError:
-            self._packs, self._last, self._seen_ns = {}, None, _NEVER
+            self._packs, self._recent, self._seen_ns = {}, (), _NEVER
             return
         known = self._packs
         self._packs = {
@@ -117,7 +121,7 @@ class PackFolder:
             for name, stamp in stamps.items()
             if name.endswith(INDEX) and pack_of(name) in stamps
         }
-        self._last = None
+        self._keep_recent()
         self._seen_ns = _seen(changed_ns, began_ns)
 
     def unmap(self) -> None:
@@ -134,9 +138,9 @@ class PackFolder:
         return None
 
     def _ask_all(self, question: Callable[["Pack"], _Answer | None]) -> _Answer | None:
-        last = self._last
-        # The next object is probably in the same pack: ask it first.
-        for pack in (last, *self._packs.values()) if last is not None else self._packs.values():
+        recent = self._recent
+        others = (pack for pack in self._packs.values() if pack not in recent)
+        for pack in chain(recent, others):
             try:
                 found = question(pack)
             except FileNotFoundError:
@@ -146,13 +150,23 @@ class PackFolder:
                 pack.is_unusual = True
             else:
                 if found is not None:
-                    self._last = pack
+                    self._note(pack)
                     return found
         return None
 
+    def _note(self, pack: Pack) -> None:
+        recent = self._recent
+        if not recent or pack is not recent[0]:
+            self._recent = (pack, *(each for each in recent if each is not pack))[:_MOST_RECENT]
+
+    def _keep_recent(self) -> None:
+        """Forget which packs were asked last, of those that are not here any more."""
+        packs = self._packs
+        self._recent = tuple(pack for pack in self._recent if packs.get(pack.name) is pack)
+
     def _forget(self, pack: "Pack") -> None:
         self._packs = {name: each for name, each in self._packs.items() if each is not pack}
-        self._last = None
+        self._keep_recent()
         # Last, here and below: another thread may have listed the packs meanwhile.
         self._seen_ns = _NEVER
 
@@ -184,7 +198,7 @@ class PackFolder:
             self._packs = {
                 name: known.get(name) or Pack(self._path, name, self._held) for name in names
             }
-            self._last = None
+            self._keep_recent()
         self._seen_ns = _seen(changed_ns, began_ns) if is_settled else _NEVER
         return is_other
 

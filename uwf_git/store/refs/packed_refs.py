@@ -9,6 +9,7 @@ import mmap
 import os
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from uwf_git.errors import StoreDamaged
@@ -24,6 +25,10 @@ _SHORTEST_LINE = _OID_LENGTH + len(" r\n")
 
 # Rows that git can read, as many as follow one another; possessive, since there may be 100,000.
 _ROWS = re.compile(rb"(?:[0-9a-fA-F]{40}[ \t\r][^\n]++\n(?:\^[0-9a-fA-F]{40}\n)?+)*+")
+
+# A look-up takes as long as reading some twenty rows one after the other.
+_ROWS_A_LOOKUP = 20
+_SHORTEST_ROW = 70
 
 # The characters that a ref name may have (git-check-ref-format); git lists no line with others.
 _NAME = r"([^\x00-\x20\x7f~^:?*\[\\]+)"
@@ -149,6 +154,8 @@ class PackedRefs:
         self._content = _map(path)
         self._start = 0
         self._is_sorted = False
+        self._asked = 0
+        self._rows: dict[bytes, bytes] | None = None
         if self._content[:1] == b"#":
             self._start = self._content.find(b"\n") + 1
             header = self._content[: self._start]
@@ -168,6 +175,10 @@ class PackedRefs:
         """Return the 40 bytes before *name*, normally an object id; None if it is not there."""
         wanted = os.fsencode(name)
         if self._is_sorted:
+            if self._rows is None and self._is_asked_often():
+                self._rows = self._index_rows()
+            if self._rows:
+                return self._rows.get(wanted)
             at, is_there = self._bisect(wanted)
             return self._content[at : at + _OID_LENGTH] if is_there else None
         end = self._content.find(wanted + b"\n", self._start)
@@ -177,6 +188,18 @@ class PackedRefs:
                 return self._content[at : at + _OID_LENGTH]
             end = self._content.find(wanted + b"\n", end + 1)
         return None
+
+    def _is_asked_often(self) -> bool:
+        """Tell, at each look-up, whether reading all rows at once has paid by now."""
+        self._asked += 1
+        return self._asked * _ROWS_A_LOOKUP * _SHORTEST_ROW > self._end - self._start
+
+    def _index_rows(self) -> dict[bytes, bytes]:
+        """Return all rows by name; none unless a search finds in order what it is asked for."""
+        rows = _row_pattern(rb"[^\n]+").findall(self._content, self._start)
+        names = [name for _oid, name, _peeled in rows]
+        in_order = all(name < later for name, later in pairwise(names))
+        return {name: oid for oid, name, _peeled in rows} if in_order else {}
 
     def add_row(self, name: str, oid: Oid) -> bytes:
         """Return the content of the file with a row of *name*, which has none yet, at *oid*."""
