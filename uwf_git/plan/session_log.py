@@ -44,14 +44,14 @@ _FIELDS = (
 
 
 def render_entries(
-    story: Iterable[Happened], *, zone: tzinfo | None = None
+    story: Iterable[Happened], *, state: PlanState = IDLE, zone: tzinfo | None = None
 ) -> dict[str, dict[str, str]]:
-    """Return the entries of a whole *story*, oldest first, by file name and then by commit.
+    """Return the entries of a *story*, oldest first, by file name and then by commit.
 
-    The days and times are those of *zone*, by default of this machine.
+    The story goes on from *state*. The days and times are those of *zone*, by default of this
+    machine.
     """
     days: dict[str, dict[str, str]] = {}
-    state = IDLE
     for happened in story:
         after = advance(state, happened)
         moment = datetime.fromtimestamp(happened.time_ms / 1000, tz=zone)
@@ -79,11 +79,15 @@ def add_entries(content: bytes, name: str, entries: Mapping[str, str]) -> bytes:
 
 
 def write_session_log(
-    workdir: str, story: Iterable[Happened], *, memory_dir: str = MEMORY_DIR
+    workdir: str,
+    story: Iterable[Happened],
+    *,
+    state: PlanState = IDLE,
+    memory_dir: str = MEMORY_DIR,
 ) -> list[str]:
-    """Add the entries of a whole *story* that the logs in *memory_dir* have not.
+    """Add the entries of a *story* that the logs in *memory_dir* have not.
 
-    A log behind a link is left alone.
+    The story goes on from *state*. A log behind a link is left alone.
 
     Returns:
         The paths of the files that changed.
@@ -92,7 +96,7 @@ def write_session_log(
         OSError: the system refused; each file is as before, or whole.
     """
     written = []
-    for name, entries in render_entries(story).items():
+    for name, entries in render_entries(story, state=state).items():
         inside = resolve_inside(workdir, os.path.join(memory_dir, name))
         path = os.path.join(workdir, inside or "")
         if inside is None or os.path.islink(path):

@@ -47,7 +47,8 @@ def command(
 
     It goes into .plugins/workflow of the work directory, and is one of claude and copilot. With
     --for the form of any tool is shown: `run` has the words for one run of it, `settings` and
-    `files` are what --install writes into the project. All else in these files stays.
+    `files` are what --install writes into the project. All else in these files stays. They name
+    paths of this machine, so they are not for git.
     """
     if (installs or uninstalls) and tool is None:
         raise NoTool("which tool? --for was not given")
