@@ -18,8 +18,8 @@ from uwf_git.plan.plugin import find_plugin, render_stop_hook, write_plugin
 from uwf_git.plan.stop_hook import STATE_FILE
 from uwf_git.plan.stop_server import StopServer
 
-MOST_S = 2.0
-"""What a tool may lose to its hook."""
+MOST_S = 10.0
+"""Far less than for ever; the hook ends within 2 s, but a busy machine starts Python slowly."""
 
 Taken = queue.SimpleQueue[Notice]
 Hook = Callable[..., None]

@@ -19,7 +19,7 @@ MOST_BYTES = 1024 * 1024
 
 def main() -> None:
     """Send the notice, and end this process."""
-    last = threading.Timer(1.7, os._exit, [0])
+    last = threading.Timer(1.5, os._exit, [0])
     last.daemon = True
     last.start()
     # A tool that cannot write what it has to say gets a signal; one that never closes its end
