@@ -9,7 +9,6 @@ import pytest
 
 from uwf_git.plan.notice import MOST_BYTES, Notice
 from uwf_git.plan.stop_server import (
-    PORT,
     CannotListen,
     ServerLimits,
     StopServer,
@@ -143,7 +142,8 @@ def test_sender_that_hangs_up_ends_nothing(server: StopServer) -> None:
 
 def test_taken_port(taken: Taken) -> None:
     with StopServer(taken.put) as first, StopServer(taken.put) as second:
-        assert second.port != PORT
+        # Another program of this machine may have the usual port.
+        assert first.port != second.port
         assert send(second, STOP) == OK
         with pytest.raises(CannotListen) as refused:
             StopServer(taken.put, port=first.port)
