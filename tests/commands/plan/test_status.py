@@ -42,6 +42,13 @@ def test_state_file_comes_back_while_the_thread_lives(store: Store, tmp_path: Pa
     assert told["repo"] == store.path
 
 
+def test_state_that_cannot_be_written_is_told(store: Store, tmp_path: Path) -> None:
+    start_task(store.path, tmp_path)
+    (tmp_path / ".state").write_text("in the way")
+
+    assert read_plan_status(store, str(tmp_path))["phase"] == "planning"
+
+
 def test_plans_without_a_thread(store: Store, tmp_path: Path) -> None:
     (tmp_path / "docs/plans").mkdir(parents=True)
     (tmp_path / "docs/plans/000-准备.md").touch()

@@ -1,5 +1,6 @@
 """`uwf plan status` and `uwf plan plans`: where the thread of a directory stands, and its plans."""
 
+from contextlib import suppress
 from typing import Any
 
 from uwf_git.commands.plan.find import find_plan_dir, find_plan_thread
@@ -27,7 +28,6 @@ def read_plan_status(store: Store | None, workdir: str) -> dict[str, Any]:
 
     Raises:
         StoreDamaged: the thread cannot be read.
-        OSError: the state file cannot be written.
     """
     found = None if store is None else find_plan_thread(store, workdir)
     if store is None or found is None:
@@ -38,7 +38,9 @@ def read_plan_status(store: Store | None, workdir: str) -> dict[str, Any]:
     if known.get("thread") == found.record.thread:
         where |= {key: known[key] for key in ("address", "port") if key in known}
     elif found.record.status not in ENDED:
-        write_state(workdir, state, where)
+        # Where nothing can be written, it can still be told.
+        with suppress(OSError):
+            write_state(workdir, state, where)
     return build_state_document(state, where)
 
 
