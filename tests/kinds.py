@@ -102,6 +102,7 @@ FILES = {
         "plan/test_reports.py",
         "plan/test_stop_hook.py",
         "plan/test_story.py",
+        "plan/test_views.py",
         "store/disk/test_slots.py",
         "store/test_contract.py",
         "test_bad_input.py",
