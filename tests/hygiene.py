@@ -6,6 +6,7 @@ test_hygiene.py turns every rule into a test.
 import ast
 import functools
 import io
+import os
 import re
 import statistics
 import subprocess
@@ -31,7 +32,7 @@ BANNED |= {"common", "misc", "base", "core", "data", "info"}
 # Who prints: the command line, and what agent authors build on.
 SHELL = (f"{PACKAGE}/cli/", f"{PACKAGE}/agentkit/")
 # Who reads the environment: they, and what other programs have for a part.
-OUTSIDE = (*SHELL, f"{PACKAGE}/library/")
+OUTSIDE = (*SHELL, f"{PACKAGE}/library/", f"{PACKAGE}/plan/stop_hook.py")
 
 # A package that many modules of one directory may import.
 WIDE_DOORS = {
@@ -103,6 +104,16 @@ def code_is_formatted(root: Path) -> list[str]:
 def types_hold(root: Path) -> list[str]:
     """Check the types of package and tests (`mypy`, strict as pyproject.toml says)."""
     return _tool(root, sys.executable, "-m", "mypy", "--no-color-output")
+
+
+def plans_need_no_posix(root: Path) -> list[str]:
+    """Use nothing that Windows lacks where plan files, hooks and their server are (`mypy`)."""
+    if not (root / PACKAGE / "plan").is_dir():
+        return []
+    windows = ("--platform=win32", "--follow-imports=silent", f"--cache-dir={os.devnull}")
+    return _tool(
+        root, sys.executable, "-m", "mypy", "--no-color-output", *windows, f"{PACKAGE}/plan"
+    )
 
 
 def imports_point_one_way(root: Path) -> list[str]:
@@ -427,6 +438,7 @@ RULES: tuple[Rule, ...] = (
     ruff_finds_nothing,
     code_is_formatted,
     types_hold,
+    plans_need_no_posix,
     imports_point_one_way,
     modules_are_short,
     half_of_the_modules_are_small,

@@ -31,7 +31,9 @@ def test_groups_have_the_verbs_of_the_design() -> None:
         *("thread context", "thread answer", "thread pause", "thread resume", "thread retry"),
         *("thread poke", "thread patch", "thread amend", "thread append", "thread fork"),
         *("thread kill", "thread rm"),
-        *("run", "ps", "events", "search"),
+        *("run", "ps"),
+        *("plan", "plan status", "plan plans", "plan clean", "plan plugin"),
+        *("events", "search"),
         *("verify", "gc", "push", "fetch", "clone"),
         *("remote", "remote add", "remote list", "remote remove", "remote repair"),
         "setup",
@@ -97,4 +99,6 @@ def test_main_takes_the_words_of_the_process(
 def test_groups_lie_in_the_root() -> None:
     groups = [path for path, entry in ENTRIES.items() if isinstance(entry, LazyGroup)]
 
-    assert groups == ["uwf workflow", "uwf thread", "uwf remote", "uwf agent", "uwf config"]
+    assert [group.removeprefix("uwf ") for group in groups] == [
+        *("workflow", "thread", "plan", "remote", "agent", "config")
+    ]

@@ -129,6 +129,31 @@ WORKFLOW = LazyGroup(
     examples=["uwf workflow put solve-issue.yaml"],
 )
 
+PLAN = LazyGroup(
+    "plan",
+    {
+        "status": LazyCommand(
+            "uwf_git.cli.plan.status:command", "Show where the plans of a directory stand"
+        ),
+        "plans": LazyCommand(
+            "uwf_git.cli.plan.plans:command",
+            "List the plan files of a directory, with their status",
+        ),
+        "clean": LazyCommand(
+            "uwf_git.cli.plan.clean:command",
+            "End the unfinished thread of a directory, and remove its state files",
+        ),
+        "plugin": LazyCommand(
+            "uwf_git.cli.plan.plugin:command",
+            "Write the plugin by which an AI tool tells that it has stopped",
+        ),
+    },
+    help_text="Inspect and clean the plans of a directory.\n\n"
+    "They are files docs/plans/NNN-name.md, and a thread of the workflow plan-execute carries "
+    "them out.",
+    examples=["uwf plan plans --format text"],
+)
+
 CONFIG = LazyGroup(
     "config",
     {
@@ -187,6 +212,7 @@ UWF = LazyGroup(
         "thread": THREAD,
         "run": LazyCommand("uwf_git.cli.run:command", "Start a thread and drive it to its end"),
         "ps": LazyCommand("uwf_git.cli.ps:command", "List what runs now"),
+        "plan": PLAN,
         "events": LazyCommand(
             "uwf_git.cli.events:command", "Print the events of threads, one per line"
         ),

@@ -1,0 +1,99 @@
+"""The verbs of `uwf plan`, on one project."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.program import Uwf
+from plan.played import start_task
+
+from uwf_git.cli.plan import clean, directory, plans, plugin, status
+from uwf_git.plan.hook_forms import TOOLS
+
+MODULES = (clean, directory, plans, plugin, status)
+
+
+@pytest.fixture
+def project(uwf: Uwf) -> Path:
+    (uwf.place / "shop/docs/plans").mkdir(parents=True)
+    (uwf.place / "shop/docs/plans/000-准备.md").write_text("x")
+    return uwf.place / "shop"
+
+
+def test_thread_from_its_start_to_its_end(uwf: Uwf, project: Path) -> None:
+    task = start_task(uwf.session.repo or "", project)
+    task.run()
+
+    told = uwf.json("plan", "status", "-d", "shop")
+    rows = uwf("plan", "plans", "--dir", "shop", "--format", "text").out
+    cleaned = uwf.json("plan", "clean", "--all", "-d", str(project))
+
+    assert (told["phase"], told["currentPlan"], told["thread"]) == (
+        "waiting_human",
+        "000-准备",
+        task.task_id,
+    )
+    assert "failed" in rows
+    assert "pending, missing" in rows
+    assert cleaned["ended"] == task.task_id
+    assert set(cleaned["removed"]) == {".state/workflow.state.json", "docs/plans/000-准备.md"}
+    assert uwf.json("plan", "clean", "-d", "shop") == {"ended": None, "removed": []}
+
+
+def test_without_a_store(uwf: Uwf, project: Path, tmp_path: Path) -> None:
+    home = {"repo": None, "environ": {"HOME": str(tmp_path)}, "cwd": str(project)}
+
+    assert uwf.json("plan", "status", **home)["phase"] == "idle"
+    assert uwf.json("plan", "plans", **home)[0]["tracked"] is False
+    assert not (tmp_path / ".uwf").exists()
+    assert uwf("plan", "status", "--repo", str(tmp_path / "none.git")).status == 1
+
+
+def test_directory_that_is_none(uwf: Uwf) -> None:
+    ran = uwf("plan", "plans", "-d", "nowhere")
+
+    assert ran.status == 2
+    assert ran.err.startswith("error: nowhere is not a directory")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_plugin_for_a_tool(uwf: Uwf, project: Path, tool: str) -> None:
+    shown = uwf.json("plan", "plugin", "-d", "shop", "--for", tool)
+    installed = uwf.json("plan", "plugin", "-d", "shop", "--for", tool, "--install")
+    removed = uwf.json("plan", "plugin", "-d", "shop", "--for", tool, "--uninstall")
+
+    assert (project / ".plugins/workflow/hooks/stop_hook").is_file()
+    assert shown["written"][0] == ".plugins/workflow/manifest.json"
+    assert installed["written"] == []
+    assert set(installed["changed"]) == {*shown["settings"], *shown["files"]}
+    assert sorted(removed["changed"]) == sorted(installed["changed"])
+    assert sorted(path.name for path in project.iterdir()) == [".plugins", "docs"]
+
+
+def test_settings_of_the_user_are_refused_whole(uwf: Uwf, project: Path) -> None:
+    (project / ".claude").mkdir()
+    settings = project / ".claude/settings.local.json"
+    settings.write_text("{ // mine\n}")
+
+    ran = uwf("plan", "plugin", "-d", "shop", "--for", "claude", "--install")
+
+    assert ran.status == 1
+    assert ran.err.startswith("error: .claude/settings.local.json is not JSON")
+    assert settings.read_text() == "{ // mine\n}"
+
+
+@pytest.mark.parametrize(
+    "words", [("--install",), ("--for", "claude", "--install", "--uninstall"), ("--for", "vi")]
+)
+def test_wrong_usage_of_plugin(uwf: Uwf, words: tuple[str, ...]) -> None:
+    assert uwf("plan", "plugin", *words).status == 2
+    assert not (uwf.place / ".plugins").exists()
+
+
+def test_state_is_that_of_the_file(uwf: Uwf, project: Path) -> None:
+    start_task(uwf.session.repo or "", project)
+
+    told = uwf.json("plan", "status", "-d", "shop")
+
+    assert json.loads((project / ".state/workflow.state.json").read_text()) == told
+    assert all(module.__doc__ for module in MODULES)

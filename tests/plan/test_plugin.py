@@ -1,0 +1,154 @@
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from uwf_git.plan.hook_forms import TOOLS
+from uwf_git.plan.plugin import (
+    Plugin,
+    SettingsRefused,
+    find_plugin,
+    install_hooks,
+    uninstall_hooks,
+    write_plugin,
+)
+from uwf_git.plan.state_file import STATE_FILE
+from uwf_git.plan.whole_file import replace_whole
+
+FOREIGN = {"model": "x", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "a"}]}]}}
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Plugin:
+    return find_plugin(str(tmp_path), python="/usr/bin/python3")
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_plugin_is_written_once(tmp_path: Path, plugin: Plugin) -> None:
+    state_file = str(tmp_path / STATE_FILE)
+
+    written = write_plugin(plugin, "1.0", state_file=state_file)
+
+    assert [os.path.relpath(each, plugin.folder) for each in written] == [
+        "manifest.json",
+        ".claude-plugin/plugin.json",
+        "hooks/config.json",
+        "hooks/stop_hook",
+    ]
+    assert set(files(tmp_path / ".plugins")) == {
+        ".gitignore",
+        *(f"workflow/{os.path.relpath(each, plugin.folder)}" for each in written),
+    }
+    assert 'STATE_FILE = "../../../' not in Path(plugin.hook.script).read_text()
+    assert os.access(plugin.hook.script, os.X_OK)
+    assert write_plugin(plugin, "1.0", state_file=state_file) == []
+    assert [
+        os.path.basename(each) for each in write_plugin(plugin, "2", state_file=state_file)
+    ] == [
+        "manifest.json",
+        "plugin.json",
+    ]
+
+
+def test_plugins_are_no_files_of_the_project(
+    tmp_path: Path, plugin: Plugin, git: Callable[..., str]
+) -> None:
+    git("init", "--quiet", cwd=tmp_path)
+    write_plugin(plugin, "1.0", state_file=str(tmp_path / STATE_FILE))
+
+    assert git("status", "--short", cwd=tmp_path) == ""
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_project_is_as_before_after_both(tmp_path: Path, plugin: Plugin, tool: str) -> None:
+    (tmp_path / "README.md").write_text("x")
+    before = files(tmp_path)
+
+    installed = install_hooks(str(tmp_path), tool, plugin, "1.0")
+    again = install_hooks(str(tmp_path), tool, plugin, "1.0")
+    during = files(tmp_path)
+    removed = uninstall_hooks(str(tmp_path), tool, plugin, "1.0")
+
+    assert again == []
+    assert set(during) == {*before, *installed}
+    assert sorted(removed) == sorted(installed)
+    assert bool(installed) == (tool != "hermes")
+    assert files(tmp_path) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+    assert uninstall_hooks(str(tmp_path), tool, plugin, "1.0") == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "path"),
+    [
+        ("claude", ".claude/settings.local.json"),
+        ("codex", ".codex/hooks.json"),
+        ("gemini", ".gemini/settings.json"),
+        ("qwen", ".qwen/settings.json"),
+    ],
+)
+def test_settings_of_the_project_stay(tmp_path: Path, plugin: Plugin, tool: str, path: str) -> None:
+    settings = tmp_path / path
+    settings.parent.mkdir()
+    before = json.dumps(FOREIGN, indent=4)
+    settings.write_text(before)
+    settings.chmod(0o640)
+
+    assert install_hooks(str(tmp_path), tool, plugin, "1.0") == [path]
+    assert json.loads(settings.read_text())["model"] == "x"
+    assert plugin.hook.script in settings.read_text()
+    assert stat.S_IMODE(settings.stat().st_mode) == 0o640
+    uninstall_hooks(str(tmp_path), tool, plugin, "1.0")
+    assert settings.read_text() == before
+
+
+def test_settings_behind_a_link_are_refused(tmp_path: Path, plugin: Plugin) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "settings.json").write_text("{}")
+    (tmp_path / "project/.claude").mkdir(parents=True)
+    (tmp_path / "project/.claude/settings.local.json").symlink_to(home / "settings.json")
+    (tmp_path / "project/.qwen").symlink_to(home)
+
+    for tool in ("claude", "qwen"):
+        with pytest.raises(SettingsRefused):
+            install_hooks(str(tmp_path / "project"), tool, plugin, "1.0")
+    assert files(home) == {"settings.json": "{}"}
+
+
+@pytest.mark.parametrize("content", [b"{ // mine\n}", b"\xff", b"[]"])
+def test_settings_that_would_lose_something_are_refused(
+    tmp_path: Path, plugin: Plugin, content: bytes
+) -> None:
+    (tmp_path / ".gemini").mkdir()
+    (tmp_path / ".gemini/settings.json").write_bytes(content)
+
+    for change in (install_hooks, uninstall_hooks):
+        with pytest.raises(SettingsRefused) as refused:
+            change(str(tmp_path), "gemini", plugin, "1.0")
+        assert refused.value.message.startswith(".gemini/settings.json ")
+    assert (tmp_path / ".gemini/settings.json").read_bytes() == content
+
+
+def test_plugin_folder_outside_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsRefused):
+        find_plugin(str(tmp_path), plugin_dir="../elsewhere")
+
+
+def test_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/x").touch()
+
+    with pytest.raises(OSError, match="folder"):
+        replace_whole(str(tmp_path / "folder"), b"new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder"]

@@ -1,0 +1,64 @@
+"""Real programs with the stop hook: they answer as without it, and the notice arrives."""
+
+import queue
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from realcli.conftest import FRONT, Cli
+from realcli.vendors import CLAUDE, CODEX, COPILOT, GEMINI, OPENCODE, QWEN
+
+from uwf_git.plan.hook_forms import list_run_words
+from uwf_git.plan.notice import Notice
+from uwf_git.plan.phases import IDLE
+from uwf_git.plan.plugin import Plugin, find_plugin, install_hooks, write_plugin
+from uwf_git.plan.state_file import STATE_FILE, write_state
+from uwf_git.plan.stop_server import StopServer
+
+_PATIENCE_S = 30
+
+# Where a project has plugins, opencode first gets its own packages from npm.
+_FIRST_PLUGIN_S = 300
+PROGRAMS = (CLAUDE, COPILOT, CODEX, GEMINI, QWEN, OPENCODE)
+
+
+def prepare(cli: Cli) -> Plugin:
+    """Write the plugin of the program's project."""
+    plugin = find_plugin(str(cli.project), python=sys.executable)
+    write_plugin(plugin, "1.0", state_file=str(cli.project / STATE_FILE))
+    return plugin
+
+
+def homes_hooks(home: Path, script: str) -> list[str]:
+    """List the settings in the home that know of the hook; caches and logs may."""
+    names = ("settings*.json", "hooks*.json", "config.toml", "*.js")
+    found = (path for name in names for path in home.rglob(name) if path.is_file())
+    return [str(path) for path in found if script in path.read_text(errors="replace")]
+
+
+@pytest.mark.parametrize("cli", PROGRAMS, indirect=True, ids=[each.name for each in PROGRAMS])
+def test_program_answers_as_without_it_and_the_notice_arrives(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As gemini's form advises; opencode looks for plugins where PWD says that it is.
+    monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
+    monkeypatch.setenv("PWD", str(cli.project))
+    taken: queue.SimpleQueue[Notice] = queue.SimpleQueue()
+    plugin = prepare(cli)
+    plain = cli.ask({"text": FRONT})
+    with StopServer(taken.put, port=0) as server:
+        state = IDLE._replace(status="ready", stage="executing")
+        where = {"thread": "T", "address": server.address, "port": server.port}
+        write_state(str(cli.project), state, where)
+        words = list_run_words(cli.vendor.name, plugin.hook, plugin.folder)
+        if not words:
+            install_hooks(str(cli.project), cli.vendor.name, plugin, "1.0")
+
+        args = {"args": shlex.join(words)} if words else {}
+        hooked = cli.ask({"text": FRONT}, timeout_s=_FIRST_PLUGIN_S, **args)
+        notice = taken.get(timeout=_PATIENCE_S)
+
+    assert (hooked.text, hooked.structured) == (plain.text, plain.structured) == (FRONT, None)
+    assert notice.phase == "executing"
+    assert homes_hooks(cli.home, plugin.hook.script) == []

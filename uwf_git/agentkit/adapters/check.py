@@ -1,0 +1,251 @@
+"""uwf-check: is a report complete, are its claims true, can the plan files be carried out.
+
+The truth is on the disk and in git. The last line of a failed check is its reason, for the next
+prompt.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from uwf_git.agentkit.arguments import parse_arguments
+from uwf_git.agentkit.context import AgentContext, Step
+from uwf_git.agentkit.loading import load_context
+from uwf_git.agentkit.result import AgentResult
+from uwf_git.agentkit.running import run_as_agent
+from uwf_git.agents.left_file import read_left_file
+from uwf_git.agents.strict_json import BadJson, parse_strict_json
+from uwf_git.errors import AgentFailed, BadUsage, UwfError
+from uwf_git.plan.plan_files import (
+    PLAN_DIR,
+    PlanSet,
+    describe_gaps,
+    find_plans,
+    list_plan_problems,
+    read_plan,
+)
+from uwf_git.plan.reports import find_incompleteness, list_claims, list_false_claims
+
+_HELP = """\
+Usage: uwf-check completed
+       uwf-check files [--since MS]
+       uwf-check plans [--dir DIR] [--list [THREAD-ID]]
+
+Check the answer of an agent, in its work directory. $UWF_REPLY names a file with the
+answer: {"role", "meta", "content"}. The last line of a failed check says why.
+
+completed  fails unless the meta has completed: true; it names the meta's issues
+files      fails if the meta's files_created or files_modified names a file that was
+           not created, changed or deleted since this plan began. The disk and git
+           are asked: copies, moves, commits, deletions and ignored files count. A plan
+           begins where the step before its first one ends, or at MS (since 1970)
+plans      fails if there is no plan file (NNN-name.md, with three digits or more), or
+           if one is empty, is not UTF-8, or has the number of another; needs no answer.
+           DIR is docs/plans, or the planDir of the thread's state
+
+`plans --list` is an agent: its meta is {"plans": [{"file", "number", "name"}]}, and
+its text is that of all plans.
+
+Example, by hand: uwf-check plans --dir docs/plans
+
+EXIT STATUS: 0 the check passes; 1 it fails; 2 usage, or there is no answer to check.
+"""
+
+_FAILED, _USAGE = 1, 2
+_MOST_PROBLEMS = 10
+_MOST_REPLY = 64 * 1024 * 1024
+
+
+class CheckArguments(NamedTuple):
+    """The parsed command line of uwf-check."""
+
+    check: str
+    plan_dir: str | None = None
+    since_ms: int | None = None
+    lists: bool = False
+    thread: str | None = None
+
+
+def main() -> int:
+    """Run uwf-check on this process's arguments and environment."""
+    argv = sys.argv[1:]
+    if argv[:1] in (["-h"], ["--help"]):
+        sys.stdout.write(_HELP)
+        return 0
+    try:
+        arguments = parse_check_arguments(argv)
+        if arguments.lists:
+            return run_as_agent(
+                lambda: list_plans(arguments, os.environ),
+                is_debug=bool(os.environ.get("UWF_DEBUG")),
+            )
+        problems, notes = _CHECKS[arguments.check](arguments, os.environ)
+    except UwfError as error:
+        hint = f"hint: {error.hint}\n" if error.hint else ""
+        _write(sys.stderr, f"{hint}error: {error.message}\n")
+        return _USAGE
+    # All on the last line: that one is the reason in the next prompt.
+    told = _join(problems)
+    _write(sys.stdout, "".join(f"{line}\n" for line in (*notes, told) if line))
+    return _FAILED if problems else 0
+
+
+def parse_check_arguments(argv: Sequence[str]) -> CheckArguments:
+    """Parse *argv*, without the program.
+
+    Raises:
+        BadUsage: it is not one of the three forms.
+    """
+    words = list(argv)
+    arguments = CheckArguments(words.pop(0) if words else "")
+    while words and words[0] in _OPTIONS.get(arguments.check, ()):
+        arguments = _take_option(arguments, words)
+    if words and arguments.lists:
+        thread = parse_arguments(words)
+        if not thread.own:
+            return arguments._replace(thread=thread.thread_id)
+    if words or arguments.check not in _CHECKS:
+        raise BadUsage(
+            f"uwf-check takes completed, files or plans, not {' '.join(argv)!r:.60}",
+            hint="see uwf-check --help",
+        )
+    return arguments
+
+
+def _take_option(arguments: CheckArguments, words: list[str]) -> CheckArguments:
+    option = words.pop(0)
+    if option == "--list":
+        return arguments._replace(lists=True)
+    value = words.pop(0) if words else ""
+    if option == "--dir" and value:
+        return arguments._replace(plan_dir=value)
+    if option == "--since" and value.isascii() and value.isdigit():
+        return arguments._replace(since_ms=int(value))
+    raise BadUsage(
+        f"{option} takes {'a directory' if option == '--dir' else 'milliseconds since 1970'}",
+        hint="see uwf-check --help",
+    )
+
+
+def list_plans(arguments: CheckArguments, environ: Mapping[str, str]) -> AgentResult:
+    """Return the list of plans, and their texts, as an answer.
+
+    Raises:
+        AgentFailed: the plans cannot be carried out.
+    """
+    found = _find_plans(arguments, environ)
+    problems = list_plan_problems(os.getcwd(), found)
+    if problems:
+        raise AgentFailed(_join(problems))
+    texts = [f"# {plan.file}\n\n{read_plan(os.getcwd(), plan).strip()}\n" for plan in found.plans]
+    return AgentResult({"plans": [plan._asdict() for plan in found.plans]}, "\n".join(texts))
+
+
+def _join(problems: Sequence[str]) -> str:
+    more = len(problems) - _MOST_PROBLEMS
+    shown = [*problems[:_MOST_PROBLEMS], *([f"and {more} more"] if more > 0 else [])]
+    return "; ".join(shown)
+
+
+def find_begin_ms(context: AgentContext, role: str) -> int:
+    """Return when the first try at this turn of *role* could begin, in ms since 1970.
+
+    That is the end of the step before it. Earlier tries are the steps of the same role, and the
+    verdicts (``verified: false``) that refused them.
+    """
+    for number in range(len(context.steps), 0, -1):
+        step = context.steps[number - 1]
+        if step.role != role and not _refuses(step):
+            return step.timestamp
+    return context.start.timestamp
+
+
+def _refuses(step: Step) -> bool:
+    return isinstance(step.meta, dict) and step.meta.get("verified") is False
+
+
+def _check_completed(_: CheckArguments, environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    problem = find_incompleteness(_read_reply(environ).get("meta"))
+    return ([] if problem is None else [problem]), []
+
+
+def _check_files(
+    arguments: CheckArguments, environ: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
+    reply = _read_reply(environ)
+    claims = list_claims(reply.get("meta"))
+    if not claims:
+        return [], ["the report names no files"]
+    since_ms = arguments.since_ms
+    if since_ms is None:
+        role = str(reply.get("role") or environ.get("UWF_ROLE") or "")
+        since_ms = find_begin_ms(_load(environ, environ.get("UWF_THREAD_ID"), role), role)
+    false = list_false_claims(claims, workdir=os.getcwd(), since_ms=since_ms, environ=dict(environ))
+    return false, []
+
+
+def _check_plans(
+    arguments: CheckArguments, environ: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
+    found = _find_plans(arguments, environ)
+    problems = list_plan_problems(os.getcwd(), found)
+    gaps = describe_gaps(found.plans)
+    return problems, [f"there is no plan {gaps}"] if gaps else []
+
+
+def _find_plans(arguments: CheckArguments, environ: Mapping[str, str]) -> PlanSet:
+    return find_plans(os.getcwd(), arguments.plan_dir or _find_plan_dir(arguments, environ))
+
+
+def _find_plan_dir(arguments: CheckArguments, environ: Mapping[str, str]) -> str:
+    thread = arguments.thread or environ.get("UWF_THREAD_ID")
+    if not thread or not environ.get("UWF_REPO"):
+        return PLAN_DIR
+    named = _load(environ, thread, environ.get("UWF_ROLE")).state.get("planDir")
+    return named if isinstance(named, str) and named else PLAN_DIR
+
+
+def _load(environ: Mapping[str, str], thread: str | None, role: str | None) -> AgentContext:
+    if not thread:
+        raise BadUsage(
+            "UWF_THREAD_ID is not set, so it is not known when the plan began",
+            hint="by hand: uwf-check files --since MILLISECONDS",
+        )
+    return load_context(environ, ["-t", thread, *(["-r", role] if role else [])])
+
+
+def _read_reply(environ: Mapping[str, str]) -> dict[str, Any]:
+    path = environ.get("UWF_REPLY")
+    if not path:
+        raise BadUsage(
+            "UWF_REPLY is not set, so there is no answer to check",
+            hint="by hand, put the path of a file with {role, meta, content} in it",
+        )
+    try:
+        left = read_left_file(path, most_bytes=_MOST_REPLY, follows_links=True)
+        reply = parse_strict_json(left.content.decode("utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadUsage(f"the answer in {path} cannot be read: {error}") from error
+    except BadJson as error:
+        raise BadUsage(f"the answer in {path} is {error.message}") from error
+    if not isinstance(reply, dict):
+        raise BadUsage(f"the answer in {path} is JSON, but not an object")
+    return reply
+
+
+def _write(stream: Any, text: str) -> None:
+    stream.buffer.write(text.encode("utf-8", "backslashreplace"))
+    stream.flush()
+
+
+_Check = Callable[[CheckArguments, Mapping[str, str]], tuple[list[str], list[str]]]
+_CHECKS: Mapping[str, _Check] = {
+    "completed": _check_completed,
+    "files": _check_files,
+    "plans": _check_plans,
+}
+_OPTIONS = {"files": ("--since",), "plans": ("--dir", "--list")}
+
+if __name__ == "__main__":
+    sys.exit(main())

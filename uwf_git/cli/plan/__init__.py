@@ -1,0 +1,1 @@
+"""`uwf plan`: the plans of a directory, one file per verb."""

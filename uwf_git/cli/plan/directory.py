@@ -1,0 +1,59 @@
+"""The work directory of `uwf plan`, and the store that knows its thread."""
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from uwf_git.cli.session.settings import Session
+from uwf_git.errors import BadUsage
+
+if TYPE_CHECKING:
+    from uwf_git.store.store import Store
+
+
+class NotADirectory(BadUsage):
+    """`-d` names no directory."""
+
+    code = "no-such-directory"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} is not a directory", hint="name that of the project with -d", path=path
+        )
+
+
+def directory_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option ``directory`` to a verb."""
+    return click.option(
+        "-d", "--dir", "directory", metavar="DIR", help="The work directory.  [default: this one]"
+    )(function)
+
+
+def find_directory(session: Session, directory: str | None) -> str:
+    """Return the work directory, absolute.
+
+    Raises:
+        NotADirectory: it is not there.
+    """
+    path = os.path.normpath(os.path.join(session.cwd, directory or ""))
+    if not os.path.isdir(path):
+        raise NotADirectory(directory or path)
+    return path
+
+
+def find_store_of(session: Session, workdir: str) -> "Store | None":
+    """Open the store that a command in *workdir* would use; None if there is none yet.
+
+    Raises:
+        NotAStore: the one that was named is not there.
+    """
+    from uwf_git.store.store import NotAStore  # noqa: PLC0415 (60 ms that help does not need)
+
+    try:
+        return session._replace(cwd=workdir).open_store()
+    except NotAStore:
+        if session.repo:
+            raise
+        return None

@@ -1,0 +1,31 @@
+"""`uwf plan plans`."""
+
+from typing import Any
+
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.render_text import render_text
+from uwf_git.cli.plan.directory import directory_option, find_directory, find_store_of
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.plan.status import read_plan_rows
+
+
+@verb("uwf plan plans", "uwf plan plans -d ~/shop --format text")
+@directory_option
+def command(session: Session, directory: str | None) -> None:
+    """List the plan files of a directory, with their status.
+
+    They are docs/plans/NNN-name.md. A status is pending, executing, completed or failed. A plan
+    that nobody carries out has `tracked` false; one whose file is gone has `missing` true.
+    """
+    workdir = find_directory(session, directory)
+    rows = read_plan_rows(find_store_of(session, workdir), workdir)
+    width = session.text_width()
+    emit(session, rows, text=lambda rows: render_text(list(map(_shown, rows)), width=width))
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    status = row["status"]
+    status += ", missing" if row.get("missing") else ""
+    status += ", not tracked" if row.get("tracked") is False else ""
+    return {"number": row["number"], "name": row["name"], "status": status, "file": row["file"]}

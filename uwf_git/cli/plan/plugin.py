@@ -1,0 +1,83 @@
+"""`uwf plan plugin`."""
+
+import os
+from typing import Any
+
+import click
+
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.plan.directory import directory_option, find_directory
+from uwf_git.cli.session.installed_version import installed_version
+from uwf_git.cli.session.settings import Session
+from uwf_git.errors import BadUsage
+from uwf_git.plan.hook_forms import TOOLS, build_form, list_run_words
+from uwf_git.plan.plugin import Plugin, find_plugin, install_hooks, uninstall_hooks, write_plugin
+from uwf_git.plan.state_file import STATE_FILE
+
+
+class NoTool(BadUsage):
+    """`--install` or `--uninstall` was given without a tool, or both were."""
+
+    code = "no-tool"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem, hint="uwf plan plugin --for claude --install")
+
+
+@verb(
+    "uwf plan plugin",
+    "uwf plan plugin --for codex",
+    "uwf plan plugin --for claude --install",
+    exits={1: "a settings file would lose something"},
+)
+@directory_option
+@click.option("--for", "tool", type=click.Choice(TOOLS), help="Show the form of this AI tool.")
+@click.option("--install", "installs", is_flag=True, help="Put it into the project's settings.")
+@click.option("--uninstall", "uninstalls", is_flag=True, help="Take it out of them.")
+def command(
+    session: Session,
+    directory: str | None,
+    *,
+    tool: str | None,
+    installs: bool,
+    uninstalls: bool,
+) -> None:
+    """Write the plugin by which an AI tool tells that it has stopped.
+
+    It goes into .plugins/workflow of the work directory, and is one of claude and copilot. With
+    --for the form of any tool is shown: `run` has the words for one run of it, `settings` and
+    `files` are what --install writes into the project. All else in these files stays. They name
+    paths of this machine, so they are not for git.
+    """
+    if (installs or uninstalls) and tool is None:
+        raise NoTool("which tool? --for was not given")
+    if installs and uninstalls:
+        raise NoTool("--install and --uninstall exclude each other")
+    workdir = find_directory(session, directory)
+    version = installed_version()
+    plugin = find_plugin(workdir)
+    document: dict[str, Any] = {"plugin": plugin.folder, "written": []}
+    if not uninstalls:
+        state_file = os.path.join(workdir, STATE_FILE)
+        written = write_plugin(plugin, version, state_file=state_file)
+        document["written"] = [os.path.relpath(path, workdir) for path in written]
+    if tool is not None:
+        document |= _describe(tool, plugin, version)
+        change = install_hooks if installs else uninstall_hooks if uninstalls else None
+        if change is not None:
+            document["changed"] = change(workdir, tool, plugin, version)
+    emit(session, document)
+    if not uninstalls and document.get("advice"):
+        note(f"note: {document['advice']}")
+
+
+def _describe(tool: str, plugin: Plugin, version: str) -> dict[str, Any]:
+    form = build_form(tool, plugin.hook, version)
+    return {
+        "tool": tool,
+        "run": list_run_words(tool, plugin.hook, plugin.folder),
+        "settings": dict(form.settings),
+        "files": dict(form.files),
+        "advice": form.advice or None,
+    }

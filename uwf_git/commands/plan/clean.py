@@ -1,0 +1,98 @@
+"""`uwf plan clean`: end the unfinished thread of a directory and remove what it left there."""
+
+import os
+import stat
+from typing import NamedTuple
+
+from uwf_git.commands.agent_run.running import is_any_at_work
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.plan.find import find_plan_dir, find_plan_thread
+from uwf_git.commands.split.family import Family
+from uwf_git.errors import Conflict, Refused
+from uwf_git.model.thread import ENDED
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.plan.plan_files import find_plans
+from uwf_git.plan.state_file import STATE_FILE
+from uwf_git.store.store import Store
+
+STATUS_FILE = ".state/status.json"
+"""Where agents leave their reports, from the work directory, unless the state says otherwise."""
+
+_REASON = "cleaned"
+
+
+class PlanBusy(Conflict):
+    """An agent, or whoever drives, is at work on the plans."""
+
+    code = "plan-busy"
+
+    def __init__(self, thread: ThreadId) -> None:
+        super().__init__(
+            f"thread {thread} is at work on the plans; nothing was removed",
+            hint=f"`uwf thread kill {thread}` ends it, `uwf thread wait {thread}` waits for it",
+            thread=thread,
+        )
+
+
+class BehindLink(Refused):
+    """A folder whose files are to be removed is, or lies behind, a link."""
+
+    code = "behind-link"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(
+            f"{folder} is a link, or lies behind one; nothing was removed",
+            hint="remove its files by hand, if they are yours",
+            folder=folder,
+        )
+
+
+class Cleaned(NamedTuple):
+    """What `uwf plan clean` has done."""
+
+    ended: ThreadId | None
+    """The thread that was ended; None if there was none to end."""
+
+    removed: list[str]
+    """The files, by their paths from the work directory."""
+
+
+def clean_plans(
+    store: Store | None, caller: Caller, workdir: str, *, with_plans: bool = False
+) -> Cleaned:
+    """End the unfinished thread of *workdir* and remove its state files.
+
+    With *with_plans* also the plan files, and nothing else; no link is followed.
+
+    Raises:
+        PlanBusy: the thread is at work; nothing has changed.
+        BehindLink, PlanDirOutside: a folder is behind a link; nothing has changed.
+        OSError: a file cannot be removed.
+    """
+    found = None if store is None else find_plan_thread(store, workdir)
+    thread = None if found is None else found.record.thread
+    if store is not None and thread is not None and is_any_at_work(store, Family(store, thread)):
+        raise PlanBusy(thread)
+    files = [path for path in (STATE_FILE, STATUS_FILE) if _is_plain_file(workdir, path)]
+    if with_plans:
+        plans = find_plans(workdir, find_plan_dir(found)).plans
+        files += [plan.file for plan in plans if _is_plain_file(workdir, plan.file)]
+    is_open = found is not None and found.record.status not in ENDED
+    if store is not None and thread is not None and is_open:
+        kill_thread(store, caller, thread, reason=_REASON)
+    for path in files:
+        os.unlink(os.path.join(workdir, path))
+    return Cleaned(thread if is_open else None, files)
+
+
+def _is_plain_file(workdir: str, path: str) -> bool:
+    """Check whether *path* is a regular file there; a link is none."""
+    folder = os.path.dirname(path)
+    root = os.path.realpath(workdir)
+    if os.path.realpath(os.path.join(root, folder)) != os.path.normpath(os.path.join(root, folder)):
+        raise BehindLink(folder)
+    try:
+        return stat.S_ISREG(os.lstat(os.path.join(root, path)).st_mode)
+    except OSError:
+        return False

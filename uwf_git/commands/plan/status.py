@@ -1,0 +1,62 @@
+"""`uwf plan status` and `uwf plan plans`: where the thread of a directory stands, and its plans."""
+
+from contextlib import suppress
+from typing import Any
+
+from uwf_git.commands.plan.find import find_plan_dir, find_plan_thread
+from uwf_git.model.thread import ENDED
+from uwf_git.plan.phases import (
+    IDLE,
+    ListedPlan,
+    PlanState,
+    build_state_document,
+    fold_story,
+    list_plan_rows,
+)
+from uwf_git.plan.plan_files import find_plans
+from uwf_git.plan.state_file import read_state, write_state
+from uwf_git.plan.story import read_story
+from uwf_git.store.store import Store
+from uwf_git.store.threads.snapshot import Snapshot
+
+
+def read_plan_status(store: Store | None, workdir: str) -> dict[str, Any]:
+    """Return where the plan thread of *workdir* stands, in the form of the state file.
+
+    A state file that was deleted comes back while the thread lives. *store* is None if there is
+    no store yet.
+
+    Raises:
+        StoreDamaged: the thread cannot be read.
+    """
+    found = None if store is None else find_plan_thread(store, workdir)
+    if store is None or found is None:
+        return build_state_document(IDLE, {})
+    state = _read_state_of(store, found)
+    known = read_state(workdir)
+    where = {"thread": found.record.thread, "repo": store.path}
+    if known.get("thread") == found.record.thread:
+        where |= {key: known[key] for key in ("address", "port") if key in known}
+    elif found.record.status not in ENDED:
+        # Where nothing can be written, it can still be told.
+        with suppress(OSError):
+            write_state(workdir, state, where)
+    return build_state_document(state, where)
+
+
+def read_plan_rows(store: Store | None, workdir: str) -> list[dict[str, Any]]:
+    """List the plans of *workdir* with their status, by number.
+
+    Raises:
+        PlanDirOutside: the plan directory is not below *workdir*.
+        StoreDamaged: the thread cannot be read.
+        OSError: the plan directory cannot be listed.
+    """
+    found = None if store is None else find_plan_thread(store, workdir)
+    state = IDLE if store is None or found is None else _read_state_of(store, found)
+    on_disk = find_plans(workdir, find_plan_dir(found)).plans
+    return list_plan_rows(state, [ListedPlan(*plan) for plan in on_disk])
+
+
+def _read_state_of(store: Store, tip: Snapshot) -> PlanState:
+    return fold_story(read_story(store, tip.commit.oid))

@@ -1,0 +1,249 @@
+"""Where a plan thread stands, in the words of seed 002, from what has happened to it.
+
+The roles are those of the workflow ``plan-execute``. A try is a turn of the planner or of the
+executor: it ends by a verdict, or by an attempt that counts against the retries. A verifier that
+breaks is asked again, and that is no try.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from uwf_git.model.thread import Event, Status
+
+PLANNER, PLAN_VERIFIER, PLANS = "planner", "plan-verifier", "plans"
+EXECUTOR, VERIFIER = "executor", "verifier"
+WORKERS = frozenset({PLANNER, EXECUTOR})
+VERIFIERS = frozenset({PLAN_VERIFIER, VERIFIER})
+
+MAX_RETRIES = 3
+"""How many tries there are in all unless the state of the thread has another ``maxRetries``."""
+
+Phase: TypeAlias = Literal["idle", "planning", "executing", "completed", "failed", "waiting_human"]
+PlanWord: TypeAlias = Literal["pending", "executing", "completed", "failed"]
+
+
+class ListedPlan(NamedTuple):
+    """A plan that the thread carries out."""
+
+    file: str
+    """Its path from the work directory, with slashes."""
+
+    number: int
+    name: str
+
+
+class Happened(NamedTuple):
+    """One transition of a thread."""
+
+    commit: str
+    time_ms: int
+    event: Event
+    status: Status
+    """The thread's afterwards."""
+
+    role: str = ""
+    agent: str = ""
+    meta: Any = None
+    """Of a step: its meta."""
+
+    reason: str = ""
+    """Of an attempt: why it failed; of what steers the thread: why; of a wait: the question."""
+
+    counts: bool = False
+    """Of an attempt: it counts against the retries."""
+
+    until_ms: int | None = None
+    """When the thread waits for the end of a limit: that end."""
+
+    paused_from: Status | None = None
+    max_retries: int | None = None
+    """The ``maxRetries`` of the thread's state afterwards."""
+
+    task: str = ""
+    """Of a start: the prompt."""
+
+
+class PlanState(NamedTuple):
+    """Where the thread stands; the default is that of a directory without a thread."""
+
+    status: Status | None = None
+    """The thread's, under a pause too."""
+
+    stage: Literal["planning", "executing"] = "planning"
+    plans: tuple[ListedPlan, ...] = ()
+    done: int = 0
+    """How many of the plans are carried out and verified."""
+
+    tries: int = 0
+    """How many tries of this phase, or of this plan, have failed."""
+
+    max_retries: int = MAX_RETRIES
+    task: str = ""
+    error: str = ""
+    """Why the last try failed."""
+
+    is_paused: bool = False
+    until_ms: int | None = None
+    updated_ms: int = 0
+    before_step: "PlanState | None" = None
+    """Where it stood before the newest step; a poke goes back there."""
+
+    @property
+    def phase(self) -> Phase:
+        """The word of the seed for it."""
+        match self.status:
+            case None:
+                return "idle"
+            case "completed":
+                return "completed"
+            case "killed":
+                return "failed"
+            case "failed":
+                return "waiting_human"
+            case "waiting" if self.until_ms is None:
+                return "waiting_human"
+        return self.stage
+
+    @property
+    def current(self) -> ListedPlan | None:
+        """The plan that is carried out, or that failed; None outside of any."""
+        is_at_one = self.stage == "executing" and self.done < len(self.plans)
+        return self.plans[self.done] if is_at_one and self.phase != "completed" else None
+
+
+IDLE = PlanState()
+
+
+def fold_story(story: Iterable[Happened], state: PlanState = IDLE) -> PlanState:
+    """Return where the thread stands after *story*, oldest first, that goes on from *state*."""
+    for happened in story:
+        state = advance(state, happened)
+    return state
+
+
+def advance(state: PlanState, happened: Happened) -> PlanState:
+    """Return where the thread stands after one transition."""
+    changed = _after_event(state, happened)
+    return changed._replace(
+        status=happened.paused_from or happened.status,
+        is_paused=happened.paused_from is not None,
+        until_ms=happened.until_ms,
+        max_retries=happened.max_retries or state.max_retries,
+        updated_ms=happened.time_ms,
+    )
+
+
+def _after_event(state: PlanState, happened: Happened) -> PlanState:
+    match happened.event:
+        case "start":
+            return PlanState(task=happened.task)
+        case "step" | "answer":
+            return _after_step(state, happened)._replace(before_step=state)
+        case "attempt":
+            is_try = happened.counts and happened.role in WORKERS
+            return state._replace(tries=state.tries + is_try, error=happened.reason)
+        case "retry" | "fork":
+            return state._replace(tries=0)
+        case "poke":
+            return state.before_step or state
+        case "kill":
+            return state._replace(error=happened.reason or state.error)
+    return state
+
+
+def _after_step(state: PlanState, happened: Happened) -> PlanState:
+    if happened.role == PLANS:
+        return state._replace(stage="executing", plans=list_plans(happened.meta), done=0, tries=0)
+    if happened.role not in VERIFIERS:
+        return state
+    if not is_verified(happened.meta):
+        return state._replace(tries=state.tries + 1, error=describe_rejection(happened.meta))
+    if happened.role == PLAN_VERIFIER:
+        return state._replace(stage="executing", tries=0, error="")
+    return state._replace(done=state.done + 1, tries=0, error="")
+
+
+def is_verified(meta: Any) -> bool:
+    """Check whether the *meta* of a verifier accepts the work."""
+    return isinstance(meta, dict) and meta.get("verified") is True
+
+
+def describe_rejection(meta: Any) -> str:
+    """Return the issues and the suggestion of a verdict."""
+    suggestion = meta.get("suggestion") if isinstance(meta, dict) else None
+    told = [*list_texts(meta, "issues"), *([suggestion] if isinstance(suggestion, str) else [])]
+    return "; ".join(text for text in told if text.strip()) or "rejected"
+
+
+def list_texts(meta: Any, key: str) -> list[str]:
+    """List the texts of the field *key* of a report or verdict; [] if it has none."""
+    value = meta.get(key) if isinstance(meta, dict) else None
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def list_plans(meta: Any) -> tuple[ListedPlan, ...]:
+    """List the plans in the meta of the role ``plans``; what is no plan is left out."""
+    rows = meta.get("plans") if isinstance(meta, dict) else None
+    return tuple(
+        ListedPlan(row["file"], row["number"], row["name"])
+        for row in (rows if isinstance(rows, list) else [])
+        if isinstance(row, dict)
+        and isinstance(row.get("file"), str)
+        and isinstance(row.get("number"), int)
+        and isinstance(row.get("name"), str)
+    )
+
+
+def list_plan_rows(state: PlanState, on_disk: Sequence[ListedPlan]) -> list[dict[str, Any]]:
+    """List all plans, by number, with their ``status``.
+
+    A plan that is only on the disk has ``tracked`` false, one that is gone has ``missing`` true.
+    """
+    present = {plan.file for plan in on_disk}
+    rows = []
+    for place, plan in enumerate(state.plans):
+        row: dict[str, Any] = {**plan._asdict(), "status": _word_of(state, place)}
+        rows.append(row if plan.file in present else {**row, "missing": True})
+    known = {plan.file for plan in state.plans}
+    rows += [
+        {**plan._asdict(), "status": "pending", "tracked": False}
+        for plan in on_disk
+        if plan.file not in known
+    ]
+    return sorted(rows, key=lambda row: (row["number"], row["file"]))
+
+
+def _word_of(state: PlanState, place: int) -> PlanWord:
+    if place < state.done:
+        return "completed"
+    if place > state.done or state.phase == "planning":
+        return "pending"
+    return "failed" if state.phase in {"waiting_human", "failed"} else "executing"
+
+
+def build_state_document(state: PlanState, where: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of the state file.
+
+    *where* has ``thread``, ``repo``, ``address`` and ``port``; what it has not is null.
+    """
+    current = state.current
+    document = {
+        "phase": state.phase,
+        "currentPlan": None
+        if current is None
+        else current.file.rpartition("/")[2].removesuffix(".md"),
+        "retryCount": state.tries,
+        "maxRetries": state.max_retries,
+        "task": state.task or None,
+        "error": state.error or None,
+        **{key: where.get(key) for key in ("thread", "repo", "address", "port")},
+        "updated": render_moment(state.updated_ms) if state.updated_ms else None,
+    }
+    document |= {"paused": True} if state.is_paused else {}
+    return document | ({} if state.until_ms is None else {"until": render_moment(state.until_ms)})
+
+
+def render_moment(time_ms: int) -> str:
+    """Write milliseconds since 1970 as a time of RFC 3339, in UTC."""
+    return datetime.fromtimestamp(time_ms // 1000, tz=UTC).isoformat()

@@ -1,0 +1,63 @@
+"""The story of a thread: what has happened to it, read from its commits."""
+
+from typing import Any
+
+from uwf_git.model.builtin import ATTEMPT, SIGNAL
+from uwf_git.model.event_folds import counts_as_failure
+from uwf_git.model.event_rules import STEPS
+from uwf_git.model.thread import ThreadState
+from uwf_git.plan.phases import Happened
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import Snapshot, get_typed
+
+
+def read_story(store: Store, tip: Oid, *, after: str | None = None) -> list[Happened]:
+    """Return what has happened to a thread up to the commit *tip*, oldest first.
+
+    With *after*, a commit of its, only what came later.
+
+    Raises:
+        StoreDamaged: a commit cannot be read.
+    """
+    story = []
+    for snapshot in walk_history(store, tip, through_forks=True):
+        if snapshot.commit.oid == after:
+            break
+        story.append(_tell(snapshot))
+    return story[::-1]
+
+
+def _tell(snapshot: Snapshot) -> Happened:
+    record, present = snapshot.record, snapshot.get_present()
+    most = present.state.get("maxRetries")
+    is_start = record.event == "start"
+    return Happened(
+        commit=str(snapshot.commit.oid),
+        time_ms=snapshot.commit.time_s * 1000,
+        event=record.event,
+        status=record.status,
+        role=record.role or "",
+        agent=record.agent or "",
+        until_ms=None if present.waiting is None else present.waiting.until,
+        paused_from=present.paused_from,
+        max_retries=most if isinstance(most, int) and not isinstance(most, bool) else None,
+        task=str(snapshot.get_start().payload["prompt"]) if is_start else "",
+        **_tell_end(snapshot, present),
+    )
+
+
+def _tell_end(snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
+    record = snapshot.record
+    if record.event in STEPS:
+        return {"meta": snapshot.get_head_node().payload["meta"]}
+    if record.event == "attempt" and present.last_attempt is not None:
+        attempt = get_typed(snapshot, present.last_attempt, ATTEMPT).payload
+        return {
+            "reason": attempt["error"]["message"],
+            "counts": counts_as_failure(attempt),
+        }
+    if record.signal is not None:
+        return {"reason": get_typed(snapshot, record.signal, SIGNAL).payload.get("reason", "")}
+    return {"reason": snapshot.body}

@@ -1,0 +1,66 @@
+"""Read and replace files whole: a reader sees the old content or the new one."""
+
+import errno
+import os
+import stat
+from contextlib import suppress
+
+IGNORED = ".gitignore"
+OUR_FOLDERS = (".state", ".plugins")
+"""Folders that hold nothing of the project, whoever made them."""
+
+
+def read_whole(path: str) -> bytes | None:
+    """Return the content of *path*; None if there is no such file.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file: a pipe would never end.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", path)
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def replace_whole(path: str, content: bytes) -> None:
+    """Write *content* to *path*, with the folders that are missing; its mode stays.
+
+    Raises:
+        OSError: the system refused; the old file is unchanged.
+    """
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    temporary = f"{path}.{os.urandom(6).hex()}.tmp"
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+        with suppress(FileNotFoundError):
+            os.chmod(temporary, os.stat(path).st_mode & 0o777)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def replace_if_changed(path: str, content: bytes) -> bool:
+    """Replace *path* unless it holds *content* already; return whether it did.
+
+    Raises:
+        OSError: the system refused; the old file is unchanged.
+    """
+    with suppress(OSError):
+        if read_whole(path) == content:
+            return False
+    replace_whole(path, content)
+    return True
+
+
+def keep_out_of_git(folder: str) -> None:
+    """Let *folder* ignore itself in git if it is ours: it is not there yet, or has our name."""
+    path = os.path.join(folder, IGNORED)
+    is_ours = os.path.basename(folder) in OUR_FOLDERS or not os.path.lexists(folder)
+    if is_ours and not os.path.lexists(path):
+        replace_whole(path, b"*\n")
