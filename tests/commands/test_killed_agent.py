@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+import pytest
 from commands.killed import kill_everywhere
-from commands.world import World
+from commands.world import DEMO, World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 
@@ -13,8 +14,16 @@ printf '{"meta": {"text": "words", "ok": true}, "content": "What was said."}'
 """
 
 
-def test_a_step_killed_anywhere_has_its_agent_run_once(world: World) -> None:
-    world.put()
+CHECK = 'echo check >>"$UWF_REPO/checks"'
+CHECKED = DEMO.replace(
+    "    systemPrompt: Write.\n", "    systemPrompt: Write.\n    checks: [./check]\n"
+)
+
+
+@pytest.mark.parametrize("source", [DEMO, CHECKED], ids=["plain", "checked"])
+def test_a_step_killed_anywhere_has_its_agent_run_once(source: str, world: World) -> None:
+    world.put(source)
+    world.program(CHECK, name="check")
     thread = world.start(world.program(WORK))
     # How long the agent took is in its node, and so the folder of its object is another each
     # time. All are there, so that the moments are nearly the same.
@@ -32,5 +41,7 @@ def test_a_step_killed_anywhere_has_its_agent_run_once(world: World) -> None:
         assert stepped.depth == depth + 1
         runs = Path(copy.store.path, "runs").read_text().splitlines()
         assert runs == ["run"] * stepped.depth
+        if source == CHECKED:
+            assert len(Path(copy.store.path, "checks").read_text().splitlines()) >= 1
 
     assert kill_everywhere(world, step, again, spare=3) > 50

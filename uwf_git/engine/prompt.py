@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from uwf_git.engine.answer_format import build_answer_format
-from uwf_git.engine.turn_context import AgentContext
+from uwf_git.engine.turn_context import AgentContext, RoleView
 
 DEFAULT_BUDGET = 120_000
 """Characters, some 30,000 tokens: room for the agent's own work in every current model."""
@@ -49,6 +49,7 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
         *_build_last_error(context),
         "# How to answer",
         build_answer_format(role),
+        *_build_checks(role),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -88,8 +89,22 @@ def _build_last_error(context: AgentContext) -> list[str]:
         "# The last attempt failed",
         f"{attempt} The last one failed because of this ({error.kind}):",
         _mark("error", _cut(error.message, _LONGEST_META, context)),
+        *_build_check_output(error.output, context),
         "Try another way, so that it does not fail again.",
     ]
+
+
+def _build_check_output(output: str, context: AgentContext) -> list[str]:
+    if not output:
+        return []
+    return ["What the check printed:", _mark("output", _cut(output, _LONGEST_HINT, context))]
+
+
+def _build_checks(role: RoleView) -> list[str]:
+    if not role.checks:
+        return []
+    said = "Your answer is taken only if these commands then succeed in the work directory:"
+    return [said, _mark("checks", "\n".join(role.checks))]
 
 
 def _build_history(context: AgentContext, budget: int) -> list[str]:

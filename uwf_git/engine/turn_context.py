@@ -47,6 +47,9 @@ class RoleView:
     output_schema: dict[str, Any] | bool
     """The JSON Schema of the meta."""
 
+    checks: tuple[str, ...] = ()
+    """The commands that have to succeed before the answer is taken."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
@@ -94,6 +97,8 @@ class LastError:
 
     kind: str
     message: str
+    output: str = ""
+    """The end of what the check printed that refused the answer; kind ``check`` only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +221,7 @@ def _parse_role(part: "_Fields") -> RoleView:
         system_prompt=part.text("systemPrompt"),
         extract_prompt=part.find_text("extractPrompt"),
         output_schema=part.schema("outputSchema"),
+        checks=part.find_texts("checks"),
     )
 
 
@@ -252,7 +258,11 @@ def _parse_step(part: "_Fields") -> Step:
 
 
 def _parse_error(part: "_Fields") -> LastError:
-    return LastError(kind=part.text("kind"), message=part.text("message"))
+    return LastError(
+        kind=part.text("kind"),
+        message=part.text("message"),
+        output=part.find_text("output") or "",
+    )
 
 
 class _Fields:
@@ -295,6 +305,12 @@ class _Fields:
         if value is not None and not isinstance(value, dict):
             raise BadContext(self._at(name), "is not an object")
         return value
+
+    def find_texts(self, name: str) -> tuple[str, ...]:
+        values = self._value.get(name) or []
+        if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+            raise BadContext(self._at(name), "is not a list of texts")
+        return tuple(values)
 
     def schema(self, name: str) -> dict[str, Any] | bool:
         value = self.anything(name)

@@ -27,6 +27,11 @@ def test_what_a_role_does_not_say_has_a_default(content: str) -> None:
     assert role.output_schema == {"type": "object"}
 
 
+def test_checks_are_commands_in_their_order() -> None:
+    text = checker("    checks:\n      - make test\n      - |\n        sh -c 'a; b'\n")
+    assert read(text).roles["checker"].checks == ("make test", "sh -c 'a; b'")
+
+
 @pytest.mark.parametrize("schema", [True, False])
 def test_schema_may_be_a_boolean(schema: bool) -> None:  # noqa: FBT001 (the value tested)
     text = checker(f"    outputSchema: {str(schema).lower()}")
@@ -66,6 +71,17 @@ def test_schema_may_point_into_itself() -> None:
         ("    schema: {$ref: '#/x'}", 6, ".schema", "'#/x' leads nowhere"),
         ("    $ref: 3FXJM7QS2A9PB", 6, ".$ref", "cannot refer to the store; write the role out"),
         ("    workflow: develop", 6, ".workflow", "no other workflow is known here"),
+        ("    checks: make", 6, ".checks", "must be a list of commands, not text"),
+        ("    checks: []", 6, ".checks", "must be a list of commands, not an empty list"),
+        ("    checks: [make, ' ']", 6, ".checks[1]", "the command is empty"),
+        ("    checks: [1]", 6, ".checks[0]", "must be text, not a number"),
+        (
+            "    checks:\n      - make\n      - say 'x",
+            8,
+            ".checks[1]",
+            "cannot be split into words",
+        ),
+        (f"    checks: [{'a, ' * 21}]", 6, ".checks", "has 21 commands, of at most 20"),
         ("    prompt: x", 6, ".prompt", "did you mean 'systemPrompt'?"),
     ],
 )

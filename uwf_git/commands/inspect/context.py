@@ -6,15 +6,18 @@ Source: seed 003's AgentContext.
 from typing import Any
 
 from uwf_git.commands.agent_run.runs import read_begun_turn
-from uwf_git.commands.inspect.step_view import view_error, view_steps
+from uwf_git.commands.inspect.step_view import get_text, view_error, view_steps
 from uwf_git.commands.split.family import count_steps_before
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.check_meta import get_output_schema
 from uwf_git.commands.turn.decide import decide_next, find_turn_place
+from uwf_git.engine.check_log import CHECK, find_last_output
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import Refused
+from uwf_git.model.builtin import ATTEMPT
 from uwf_git.model.event_rules import CONTROLS, STEPS
+from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.transition import END
 from uwf_git.model.workflow import Workflow
@@ -24,7 +27,7 @@ from uwf_git.store.threads.heads import resolve_head
 from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.run_dir import get_run_dir, has_runs
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 
 
 class NotItsTurn(Refused):
@@ -52,6 +55,7 @@ class NoTurnThere(Refused):
 
 
 _MS = 1000
+_LONGEST_OUTPUT = 8_000
 
 
 def load_thread_context(repo: str, thread: str, *, role: str | None = None) -> dict[str, Any]:
@@ -156,7 +160,7 @@ def build_context(
         "depth": snapshot.record.depth,
         "visit": present.visits.get(role, 0) + 1,
         "attempt": present.attempts + 1,
-        "lastError": _last_error(snapshot, present),
+        "lastError": _last_error(snapshot, present, workflow.roles[role]),
         "state": dict(present.state),
         "hint": present.hint or None,
         "workdir": find_workdir(store, snapshot.record.thread),
@@ -217,12 +221,21 @@ def _view_role(snapshot: Snapshot, workflow: Workflow, name: str) -> dict[str, A
     }
     if role.extract_prompt is not None:
         view["extractPrompt"] = role.extract_prompt
+    if role.checks:
+        view["checks"] = list(role.checks)
     view["outputSchema"] = get_output_schema(snapshot, workflow, name)
     return view
 
 
-def _last_error(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
-    return view_error(snapshot, present.last_attempt)
+def _last_error(snapshot: Snapshot, present: ThreadState, role: NodeHash) -> dict[str, Any] | None:
+    """Return the error of the newest failed attempt, and what the check printed that refused it."""
+    error = view_error(snapshot, present.last_attempt)
+    if error is None or error["kind"] != CHECK or present.last_attempt is None:
+        return error
+    attempt = get_typed(snapshot, present.last_attempt, ATTEMPT)
+    log = get_text(snapshot, attempt.payload.get("stderr"))
+    output = find_last_output(log, get_role(snapshot, role).checks)
+    return error | ({"output": output[-_LONGEST_OUTPUT:]} if output.strip() else {})
 
 
 def render_prompt(context: dict[str, Any]) -> str:

@@ -38,6 +38,8 @@ def describe_workflow(workflow: Workflow, closure: Iterable[Node]) -> dict[str, 
         }
         if role.extract_prompt is not None:
             roles[name]["extractPrompt"] = role.extract_prompt
+        if role.checks:
+            roles[name]["checks"] = list(role.checks)
     document: dict[str, Any] = {
         "workflow": workflow.hash,
         "name": workflow.name,

@@ -62,6 +62,9 @@ class RoleDefinition(NamedTuple):
     used: Sequence[Node] = ()
     """All nodes that this workflow reaches, itself among them."""
 
+    checks: tuple[str, ...] = ()
+    """The commands that have to succeed before an answer is recorded."""
+
 
 class FlowDefinition(NamedTuple):
     """The containers and agents of a workflow."""

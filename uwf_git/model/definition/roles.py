@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from uwf_git.model.crockford import fold
+from uwf_git.model.definition.agents import read_command
 from uwf_git.model.definition.definition import RoleDefinition
 from uwf_git.model.definition.findings import DocumentPath, Findings, shown, yaml_kind
 from uwf_git.model.definition.surroundings import FindUsed, UsedWorkflow
@@ -25,7 +26,10 @@ SENTINELS = {
 }
 """Every spelling of the two ends of a graph (seeds 000, 001, 003), and the one that is stored."""
 
-_OF_AGENT = ("systemPrompt", "extractPrompt")
+_OF_AGENT = ("systemPrompt", "extractPrompt", "checks")
+MOST_CHECKS = 20
+"""The most checks of a role."""
+
 _KEYS = ("name", "description", *_OF_AGENT, "outputSchema", "schema", "workflow")
 
 
@@ -98,7 +102,21 @@ def _read_role(
         output_schema=_read_schema(findings, path, content or {}, check_schema=check_schema),
         workflow=None if used is None else used.hash,
         used=() if used is None else used.nodes,
+        checks=_read_checks(findings, (*path, "checks"), fields.get("checks")),
     )
+
+
+def _read_checks(findings: Findings, path: DocumentPath, value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not value:
+        told = "an empty list" if isinstance(value, list) else yaml_kind(value)
+        findings.add(path, f"must be a list of commands, not {told}")
+        return ()
+    if len(value) > MOST_CHECKS:
+        findings.add(path, f"has {len(value)} commands, of at most {MOST_CHECKS}")
+    read = [read_command(findings, (*path, index), each) for index, each in enumerate(value)]
+    return tuple(each for each in read if each is not None)
 
 
 def _find_used(
