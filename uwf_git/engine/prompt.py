@@ -48,6 +48,7 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
         *_build_hint(context),
         *_build_last_error(context),
         "# How to answer",
+        *_build_output_file(role),
         build_answer_format(role),
         *_build_checks(role),
     ]
@@ -98,6 +99,13 @@ def _build_check_output(output: str, context: AgentContext) -> list[str]:
     if not output:
         return []
     return ["What the check printed:", _mark("output", _cut(output, _LONGEST_HINT, context))]
+
+
+def _build_output_file(role: RoleView) -> list[str]:
+    if role.output_file is None:
+        return []
+    said = f"Before you end, write the fields as one JSON object into {role.output_file}, a file of"
+    return [f"{said} the work directory: it is read first. If you cannot, answer as follows."]
 
 
 def _build_checks(role: RoleView) -> list[str]:

@@ -50,6 +50,9 @@ class RoleView:
     checks: tuple[str, ...] = ()
     """The commands that have to succeed before the answer is taken."""
 
+    output_file: str | None = None
+    """The path, below the work directory, at which the meta may be left as JSON."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
@@ -222,6 +225,7 @@ def _parse_role(part: "_Fields") -> RoleView:
         extract_prompt=part.find_text("extractPrompt"),
         output_schema=part.schema("outputSchema"),
         checks=part.find_texts("checks"),
+        output_file=part.find_text("outputFile"),
     )
 
 

@@ -104,6 +104,9 @@ class Role(NamedTuple):
     checks: tuple[str, ...] = ()
     """The commands that have to succeed before an answer is recorded."""
 
+    output_file: str | None = None
+    """A template for the path at which its agent may leave its meta."""
+
 
 def describe_check(command: str) -> dict[str, Any]:
     """Return what is trusted where a check may run: as an agent with this command."""
@@ -237,6 +240,7 @@ def parse_role(node: Node) -> Role:
         output_schema=schema,
         workflow=find_reference(payload.get("workflow")),
         checks=tuple(payload.get("checks", ())),
+        output_file=payload.get("outputFile"),
     )
 
 
@@ -294,7 +298,7 @@ def _role_payload(role: "RoleDefinition", schema: Node) -> dict[str, Any]:
 
 def _more_of_role(role: "RoleDefinition") -> dict[str, Any]:
     """Return the fields that only a Role2 has, as far as they are set."""
-    fields: dict[str, Any] = {"checks": list(role.checks)}
+    fields: dict[str, Any] = {"checks": list(role.checks), "outputFile": role.output_file}
     return {name: value for name, value in fields.items() if value}
 
 

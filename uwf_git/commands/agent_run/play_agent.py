@@ -44,6 +44,14 @@ from uwf_git.commands.agent_run.mask import (
 )
 from uwf_git.commands.agent_run.max_running import running_slot
 from uwf_git.commands.agent_run.orphaned_run import wait_for_orphan
+from uwf_git.commands.agent_run.output_file import (
+    FILE,
+    OutputFileUnusable,
+    find_meta_problem,
+    find_report,
+    prepare_output_file,
+    read_reply,
+)
 from uwf_git.commands.agent_run.process_of_turn import (
     agent_environ,
     find_timeout_s,
@@ -136,7 +144,7 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
         with masked_listener(listener, environ) as masked:
             run = _run(turn, masked)
         run = run._replace(stderr=_cut_to_lines(run.stderr, _max_log_bytes(turn)))
-    except (ProgramMissing, SpawnFailed, CheckMissing) as error:
+    except (ProgramMissing, SpawnFailed, CheckMissing, OutputFileUnusable) as error:
         return _failed_to_start(turn, error)
     secrets = read_secrets(turn.run_dir, environ)
     played = _read_run(run, turn, secrets)
@@ -181,6 +189,7 @@ def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
                 kept = () if alive is None else (alive,)
                 with running_slot(turn, listener) as slot:
                     request = _request(turn, (*kept, *slot))
+                    prepare_output_file(turn)
                     _write_env(turn, request.environment)
                     watch_config(turn.store)
                     return run_agent(request, listener)
@@ -255,10 +264,18 @@ def _read_run(run: AgentRun, turn: Turn, secrets: Secrets) -> Played:
         # A message may quote half of a secret, which could not be masked any more.
         masked = mask_run(run, secrets)
         return _failed(masked, run.outcome, _describe_end(masked), _last_hint(masked.stderr))
+    report = find_report(turn, secrets)
+    if report is not None and report.problem is None:
+        reply = read_reply(report, run.stdout, protocol)
+        return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)
     try:
         reply = parse_reply(run.stdout, protocol=protocol, is_free=turn.is_free)
+        if report is not None and find_meta_problem(turn, reply.meta):
+            return _failed(mask_run(run, secrets), FILE, report.message, None)
     except BadReply as error:
         masked = mask_run(run, secrets)
+        if report is not None:
+            return _failed(masked, FILE, report.message, None)
         if masked.stdout != run.stdout:
             error = _describe_masked(masked.stdout, protocol, error.kind)
         return _failed(masked, error.kind, error.message, error.hint)

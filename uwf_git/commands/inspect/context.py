@@ -11,6 +11,7 @@ from uwf_git.commands.split.family import count_steps_before
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.check_meta import get_output_schema
 from uwf_git.commands.turn.decide import decide_next, find_turn_place
+from uwf_git.commands.turn.role_files import find_output_path
 from uwf_git.engine.check_log import CHECK, find_last_output
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import parse_context
@@ -26,7 +27,7 @@ from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.heads import resolve_head
 from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.run_dir import get_run_dir, has_runs
+from uwf_git.store.threads.run_dir import RunDir, get_run_dir, has_runs
 from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 
 
@@ -87,7 +88,7 @@ def _find_begun_place(store: Store, snapshot: Snapshot, role: str | None) -> str
     thread = snapshot.record.thread
     if role is None or not has_runs(store, thread):
         return None
-    begun = read_begun_turn(get_run_dir(store, thread, find_turn_start(store, snapshot)))
+    begun = read_begun_turn(_find_begun_run(store, snapshot))
     return begun.at if begun is not None and begun.role == role else None
 
 
@@ -139,6 +140,7 @@ def build_context(
     start = snapshot.get_start()
     place = _view_place(snapshot, present, at)
     present = present.begin_tries(at)
+    files = _view_files(store, snapshot, present, (workflow.roles[role], at))
     return {
         "thread": snapshot.record.thread,
         "workflow": {
@@ -146,7 +148,7 @@ def build_context(
             "name": workflow.name,
             "description": workflow.description,
         },
-        "role": _view_role(snapshot, workflow, role),
+        "role": _view_role(snapshot, workflow, role) | files,
         "start": {
             "hash": start.hash,
             "prompt": start.payload["prompt"],
@@ -225,6 +227,24 @@ def _view_role(snapshot: Snapshot, workflow: Workflow, name: str) -> dict[str, A
         view["checks"] = list(role.checks)
     view["outputSchema"] = get_output_schema(snapshot, workflow, name)
     return view
+
+
+def _view_files(
+    store: Store, snapshot: Snapshot, present: ThreadState, turn: tuple[NodeHash, str | None]
+) -> dict[str, Any]:
+    """Return the files that a role names, at its turn."""
+    name, at = turn
+    role = get_role(snapshot, name)
+    if role.output_file is None:
+        return {}
+    path = _find_begun_run(store, snapshot).read_output_file()
+    path = path or find_output_path(snapshot, present, find_turn_place(snapshot, at), role) or ""
+    return {"outputFile": path}
+
+
+def _find_begun_run(store: Store, snapshot: Snapshot) -> RunDir:
+    started_after = find_turn_start(store, snapshot)
+    return get_run_dir(store, snapshot.record.thread, started_after)
 
 
 def _last_error(snapshot: Snapshot, present: ThreadState, role: NodeHash) -> dict[str, Any] | None:

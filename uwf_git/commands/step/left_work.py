@@ -34,6 +34,7 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.heads import Head, HeadMoved
 from uwf_git.store.threads.history import find_turn_start, walk_history
+from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.run_dir import get_run_dir
 from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 
@@ -85,7 +86,7 @@ def _rebuild_turn(store: Store, caller: Caller, snapshot: Snapshot, base: Oid) -
         agent,
         caller.environ,
         # It has run, or runs: its work directory was chosen when it began.
-        caller.cwd,
+        find_workdir(store, snapshot.record.thread) or caller.cwd,
         retry=read_retry(store.config, agent.payload, place),
         keep=read_keep_rules(store.config),
         place=place,

@@ -40,6 +40,8 @@ def describe_workflow(workflow: Workflow, closure: Iterable[Node]) -> dict[str, 
             roles[name]["extractPrompt"] = role.extract_prompt
         if role.checks:
             roles[name]["checks"] = list(role.checks)
+        if role.output_file is not None:
+            roles[name]["outputFile"] = role.output_file
     document: dict[str, Any] = {
         "workflow": workflow.hash,
         "name": workflow.name,

@@ -65,6 +65,9 @@ class RoleDefinition(NamedTuple):
     checks: tuple[str, ...] = ()
     """The commands that have to succeed before an answer is recorded."""
 
+    output_file: str | None = None
+    """A template for the path at which its agent may leave its meta."""
+
 
 class FlowDefinition(NamedTuple):
     """The containers and agents of a workflow."""

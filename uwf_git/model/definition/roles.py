@@ -7,9 +7,16 @@ from uwf_git.model.crockford import fold
 from uwf_git.model.definition.agents import read_command
 from uwf_git.model.definition.definition import RoleDefinition
 from uwf_git.model.definition.findings import DocumentPath, Findings, shown, yaml_kind
-from uwf_git.model.definition.surroundings import FindUsed, UsedWorkflow
+from uwf_git.model.definition.surroundings import (
+    CheckText,
+    FindUsed,
+    FlowText,
+    UsedWorkflow,
+    not_checked,
+)
 from uwf_git.model.flow import MAX_NESTING
 from uwf_git.model.node_hash import is_node_hash
+from uwf_git.model.path_below import check_path_below
 from uwf_git.model.problem import Problem
 from uwf_git.model.transition import END, START
 from uwf_git.model.workflow_name import check_name
@@ -26,7 +33,7 @@ SENTINELS = {
 }
 """Every spelling of the two ends of a graph (seeds 000, 001, 003), and the one that is stored."""
 
-_OF_AGENT = ("systemPrompt", "extractPrompt", "checks")
+_OF_AGENT = ("systemPrompt", "extractPrompt", "checks", "outputFile")
 MOST_CHECKS = 20
 """The most checks of a role."""
 
@@ -41,6 +48,10 @@ class RolesFile(NamedTuple):
 
     find_used: FindUsed | None = None
     """Finds a workflow that plays a role; None: in a flow, a node does that."""
+
+    check_text: CheckText = not_checked
+    language: str = "javascript"
+    """That of the templates of roles."""
 
 
 _FLOW_FILE = RolesFile()
@@ -103,7 +114,22 @@ def _read_role(
         workflow=None if used is None else used.hash,
         used=() if used is None else used.nodes,
         checks=_read_checks(findings, (*path, "checks"), fields.get("checks")),
+        output_file=_read_path(findings, (*path, "outputFile"), fields.get("outputFile"), file),
     )
+
+
+def _read_path(findings: Findings, path: DocumentPath, value: Any, file: RolesFile) -> str | None:
+    """Read a template for a path below the work directory."""
+    text = None if value is None else findings.read_text(path, value)
+    if text is None:
+        return None
+    if "${" in text:
+        problem = file.check_text(FlowText("template", text, file.language))
+    else:
+        problem = check_path_below(text)
+    if problem is not None:
+        findings.add(path, problem)
+    return text
 
 
 def _read_checks(findings: Findings, path: DocumentPath, value: Any) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from uwf_git.model.definition.findings import (
     shown,
     yaml_kind,
 )
-from uwf_git.model.definition.flow import FlowFile, read_flow, read_language
+from uwf_git.model.definition.flow import LANGUAGES, FlowFile, read_flow, read_language
 from uwf_git.model.definition.graph import CheckCondition, read_graph
 from uwf_git.model.definition.roles import CheckSchema, RolesFile, read_roles
 from uwf_git.model.definition.routes import check_routes
@@ -68,16 +68,22 @@ def read_definition(
     fields, root = _read_top(findings, document.value)
     is_flow = root is not None
     name = _read_name(findings, fields, outside.name if root == () else None)
+    language = read_language(findings, fields) if is_flow else None
     roles: dict[str, RoleDefinition] = {}
     named = fields.get("roles")
     if not is_flow or named:
-        file_of_roles = RolesFile(name, None if is_flow else outside.find_used)
+        file_of_roles = RolesFile(
+            name,
+            None if is_flow else outside.find_used,
+            outside.check_text,
+            language or LANGUAGES[0],
+        )
         roles = read_roles(findings, named, check_schema=check_schema, file=file_of_roles)
     role_names = list(named) if isinstance(named, dict) else []
     graph: Graph = {}
     flow: FlowDefinition | None = None
     if root is not None:
-        file = FlowFile(name, read_language(findings, fields), roles, outside)
+        file = FlowFile(name, language, roles, outside)
         flow, added = read_flow(findings, root, _container(fields, root), file)
         roles |= {agent: role for agent, role in added.items() if agent not in role_names}
         role_names += [agent for agent in added if agent not in role_names]

@@ -6,6 +6,7 @@
     <git dir>/uwf/run/<thread>/<commit>.stopped  why the agent was stopped from outside
     <git dir>/uwf/run/<thread>/<commit>.env      variables of the agent to be recorded, masked
     <git dir>/uwf/run/<thread>/<commit>.prints   fingerprints of the secrets that the agent had
+    <git dir>/uwf/run/<thread>/<commit>.output   the file in which it may leave its meta, as a path
     <git dir>/uwf/run/<thread>/<commit>.files/   the agent's own files ($UWF_STEP_DIR)
     <git dir>/uwf/run/<thread>/<commit>.checks/<n>  the same for each check of the role, from 0
 
@@ -25,7 +26,7 @@ from uwf_git.store.store import Store
 _RUN = "run"
 _REMOVED = ".removed"
 _ALIVE, _TURN, _STOPPED, _FILES = ".alive", ".turn", ".stopped", ".files"
-_ENV, _PRINTS, _CHECKS = ".env", ".prints", ".checks"
+_ENV, _PRINTS, _CHECKS, _OUTPUT = ".env", ".prints", ".checks", ".output"
 
 MAX_REASON = 1000
 """Characters of a stop reason that are kept."""
@@ -75,7 +76,7 @@ class RunDir(NamedTuple):
         """Discard an older run and write *turn*, the words that name the turn."""
         for folder in (self.path, self.step_dir, self.path + _CHECKS):
             _remove_folder(folder)
-        for suffix in (_STOPPED, _ENV, _PRINTS):
+        for suffix in (_STOPPED, _ENV, _PRINTS, _OUTPUT):
             remove_file(self.path + suffix)
         # A power loss ends the agent too, so this file need not survive one.
         replace_file(self.path + _TURN, turn.encode(), durable=False)
@@ -95,6 +96,14 @@ class RunDir(NamedTuple):
     def read_prints(self) -> str:
         """Return what ``write_prints`` wrote; empty if there is nothing readable."""
         return _read_text(self.path + _PRINTS)
+
+    def write_output_file(self, path: str) -> None:
+        """Write the path, below the work directory, at which the agent may leave its meta."""
+        replace_file(self.path + _OUTPUT, path.encode(), durable=False)
+
+    def read_output_file(self) -> str:
+        """Return what ``write_output_file`` wrote; empty if there is nothing readable."""
+        return _read_text(self.path + _OUTPUT)
 
     def read_stop_reason(self) -> str | None:
         """Return why the agent was stopped from outside; None if it was not."""
@@ -117,7 +126,7 @@ class RunDir(NamedTuple):
         folders = (self.path, self.step_dir, self.path + _REMOVED, self.path + _CHECKS)
         for folder in folders:
             _remove_folder(folder)
-        for suffix in (_ALIVE, _TURN, _STOPPED, _ENV, _PRINTS):
+        for suffix in (_ALIVE, _TURN, _STOPPED, _ENV, _PRINTS, _OUTPUT):
             remove_file(self.path + suffix)
 
 
