@@ -30,7 +30,8 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
     """
     task = _cut(context.start.prompt, budget // 2, context)
     given = "" if context.input is None else _cut(_as_text(context.input), budget // 4, context)
-    left = budget - len(task) - len(given)
+    files = _build_files(context, budget // 2)
+    left = max(0, budget - len(task) - len(given) - sum(map(len, files)))
     state = _cut(_json(context.state), left // 4, context) if context.state else ""
     history = _build_history(context, left - len(state))
     role = context.current_role
@@ -41,6 +42,7 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
         "# The task",
         _mark("task", task),
         *(["# What this turn is about", _mark("input", given)] if given else []),
+        *files,
         "# Where you are",
         _build_position(context),
         *history,
@@ -72,6 +74,25 @@ def _build_position(context: AgentContext) -> str:
     if context.workdir:
         lines.append(f"You work in the directory {context.workdir}.")
     return "\n".join(lines)
+
+
+def _build_files(context: AgentContext, budget: int) -> list[str]:
+    """Show the files that the turn is given; of those that are too long together, parts."""
+    if not context.input_files:
+        return []
+    parts = ["# Files that you are given"]
+    left, room = budget, {}
+    for count, file in enumerate(sorted(context.input_files, key=lambda each: len(each.content))):
+        room[file.path] = left // (len(context.input_files) - count)
+        left -= min(len(file.content), room[file.path])
+    for file in context.input_files:
+        if file.problem is not None:
+            parts.append(f"## {file.path}\n\n(It {file.problem}.)")
+            continue
+        whole = f"the file {file.path} has all of it"
+        text = _shorten(file.content, room[file.path], whole)
+        parts.append(f"## {file.path}\n\n{_mark('file', text)}")
+    return parts
 
 
 def _build_hint(context: AgentContext) -> list[str]:
@@ -158,12 +179,19 @@ def _build_older(context: AgentContext, count: int, budget: int) -> list[str]:
 
 
 def _cut(text: str, limit: int, context: AgentContext) -> str:
-    """Keep the beginning and the end of a text that is too long, with a note between them."""
+    return _shorten(text, limit, _whole(context))
+
+
+def _shorten(text: str, limit: int, whole: str) -> str:
+    """Keep the beginning and the end of a text that is too long, with a note between them.
+
+    *whole* says where all of it is.
+    """
     if len(text) <= limit:
         return text
     head, tail = max(0, limit * 2 // 3), max(0, limit // 3)
     left_out = len(text) - head - tail
-    note = f"\n[… {left_out:,} characters left out; {_whole(context)} …]\n"
+    note = f"\n[… {left_out:,} characters left out; {whole} …]\n"
     return text[:head] + note + text[len(text) - tail :]
 
 

@@ -116,6 +116,18 @@ class NodeView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InputFile:
+    """A file that the turn is given."""
+
+    path: str
+    """Below the work directory."""
+
+    content: str
+    problem: str | None = None
+    """Why there is no content; None: there is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModeratorContext:
     """What routing sees: the prompt and the steps."""
 
@@ -163,6 +175,9 @@ class AgentContext(ModeratorContext):
     iteration: int | None = None
     """The passes done of the innermost loop around it, 0 in the first; None in a graph."""
 
+    input_files: tuple[InputFile, ...] = ()
+    """The files that the role names, as they are now."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractContext(AgentContext):
@@ -204,6 +219,19 @@ def parse_context(document: Any) -> AgentContext:
         input=root.find("input"),
         node=None if root.find("node") is None else _parse_node(root.part("node")),
         iteration=root.find_number("iteration"),
+        input_files=_parse_files(root),
+    )
+
+
+def _parse_files(root: "_Fields") -> tuple[InputFile, ...]:
+    parts = root.parts("inputFiles") if root.find("inputFiles") else ()
+    return tuple(
+        InputFile(
+            path=part.text("path"),
+            content=part.find_text("content") or "",
+            problem=part.find_text("problem"),
+        )
+        for part in parts
     )
 
 

@@ -107,6 +107,9 @@ class Role(NamedTuple):
     output_file: str | None = None
     """A template for the path at which its agent may leave its meta."""
 
+    input_files: tuple[str, ...] = ()
+    """Templates for paths, or patterns, of the files that its agent is given."""
+
 
 def describe_check(command: str) -> dict[str, Any]:
     """Return what is trusted where a check may run: as an agent with this command."""
@@ -241,6 +244,7 @@ def parse_role(node: Node) -> Role:
         workflow=find_reference(payload.get("workflow")),
         checks=tuple(payload.get("checks", ())),
         output_file=payload.get("outputFile"),
+        input_files=tuple(payload.get("inputFiles", ())),
     )
 
 
@@ -298,7 +302,11 @@ def _role_payload(role: "RoleDefinition", schema: Node) -> dict[str, Any]:
 
 def _more_of_role(role: "RoleDefinition") -> dict[str, Any]:
     """Return the fields that only a Role2 has, as far as they are set."""
-    fields: dict[str, Any] = {"checks": list(role.checks), "outputFile": role.output_file}
+    fields: dict[str, Any] = {
+        "checks": list(role.checks),
+        "outputFile": role.output_file,
+        "inputFiles": list(role.input_files),
+    }
     return {name: value for name, value in fields.items() if value}
 
 

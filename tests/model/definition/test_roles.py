@@ -102,6 +102,9 @@ def test_schema_may_point_into_itself() -> None:
         ("    outputFile: a/../../x", 6, ".outputFile", "leads out of the work directory"),
         ("    outputFile: .git/config", 6, ".outputFile", "is git's own"),
         ("    outputFile: docs/", 6, ".outputFile", "names no file"),
+        ("    inputFiles: x", 6, ".inputFiles", "must be a list of paths or patterns, not text"),
+        ("    inputFiles: [a, ../*]", 6, ".inputFiles[1]", "leads out of the work directory"),
+        ("    inputFiles: [~]", 6, ".inputFiles[0]", "must be text, not empty"),
         ("    prompt: x", 6, ".prompt", "did you mean 'systemPrompt'?"),
     ],
 )

@@ -108,7 +108,9 @@ def play(
     write_prompt(step_dir, question.prompt)
     with open_trace(environ.get("UWF_TRACE")) as note:
         rungs = Fallbacks(
-            reported=lambda: read_reported(context, step_dir),
+            reported=lambda: read_reported(
+                step_dir, context.workdir, context.current_role.output_file
+            ),
             submitted=lambda: read_submitted(step_dir),
             find_extractor=lambda: _find_extractor(environ, context.current_role.name),
             note=note,

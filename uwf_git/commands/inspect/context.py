@@ -5,13 +5,17 @@ Source: seed 003's AgentContext.
 
 from typing import Any
 
-from uwf_git.commands.agent_run.runs import read_begun_turn
+from uwf_git.commands.inspect.file_view import (
+    ViewedTurn,
+    find_begun,
+    view_input_files,
+    view_output_file,
+)
 from uwf_git.commands.inspect.step_view import get_text, view_error, view_steps
 from uwf_git.commands.split.family import count_steps_before
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.check_meta import get_output_schema
 from uwf_git.commands.turn.decide import decide_next, find_turn_place
-from uwf_git.commands.turn.role_files import find_output_path
 from uwf_git.engine.check_log import CHECK, find_last_output
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import parse_context
@@ -25,9 +29,7 @@ from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.heads import resolve_head
-from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.run_dir import RunDir, get_run_dir, has_runs
 from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 
 
@@ -77,19 +79,9 @@ def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str
     snapshot = read_snapshot(store, head.commit)
     if head.archived:
         raise ThreadNotActive(snapshot)
-    return build_context(store, snapshot, role, at=_find_begun_place(store, snapshot, role))
-
-
-def _find_begun_place(store: Store, snapshot: Snapshot, role: str | None) -> str | None:
-    """Return the place of the turn of *role* that has begun: what steers it meanwhile comes later.
-
-    None: none has begun, or it is the turn of a graph.
-    """
-    thread = snapshot.record.thread
-    if role is None or not has_runs(store, thread):
-        return None
-    begun = read_begun_turn(_find_begun_run(store, snapshot))
-    return begun.at if begun is not None and begun.role == role else None
+    # What steers the thread while an agent is at work comes after its turn.
+    begun = find_begun(store, snapshot, role)
+    return build_context(store, snapshot, role, at=None if begun is None else begun[0].at)
 
 
 def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
@@ -109,7 +101,7 @@ def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
     # A patch that came while the agent worked was not in its context.
     while before.record.event in CONTROLS and before.commit.time_s * _MS > started_ms:
         before = read_snapshot(store, before.commit.parents[0])
-    return build_context(store, before, record.role, at=record.at)
+    return build_context(store, before, record.role, at=record.at, is_past=True)
 
 
 def _find_start_ms(taken: Snapshot) -> int:
@@ -122,11 +114,17 @@ def _find_start_ms(taken: Snapshot) -> int:
 
 
 def build_context(
-    store: Store, snapshot: Snapshot, role: str | None, *, at: str | None = None
+    store: Store,
+    snapshot: Snapshot,
+    role: str | None,
+    *,
+    at: str | None = None,
+    is_past: bool = False,
 ) -> dict[str, Any]:
     """Return the context of a turn of *role* (None: the next role) at the commit of *snapshot*.
 
-    *at* is its place in a flow; None: where the thread goes next, if *role* acts there.
+    *at* is its place in a flow; None: where the thread goes next, if *role* acts there. Of a turn
+    that *is_past* the files that it was given are not known.
 
     Raises:
         NotItsTurn: no turn is left, or there is no such role.
@@ -137,10 +135,10 @@ def build_context(
     if role is None or (at is None and workflow.flow is not None):
         role, at = _find_turn(snapshot, present, workflow, role)
     _check_role(snapshot, workflow, role)
-    start = snapshot.get_start()
     place = _view_place(snapshot, present, at)
     present = present.begin_tries(at)
-    files = _view_files(store, snapshot, present, (workflow.roles[role], at))
+    asked = get_role(snapshot, workflow.roles[role])
+    turn = ViewedTurn(store, snapshot, present, find_turn_place(snapshot, at), asked)
     return {
         "thread": snapshot.record.thread,
         "workflow": {
@@ -148,15 +146,8 @@ def build_context(
             "name": workflow.name,
             "description": workflow.description,
         },
-        "role": _view_role(snapshot, workflow, role) | files,
-        "start": {
-            "hash": start.hash,
-            "prompt": start.payload["prompt"],
-            "timestamp": start.timestamp,
-            "depth": snapshot.get_nesting(),
-            "parentThread": snapshot.record.parent_thread,
-            **({"entry": start.payload["entry"]} if "entry" in start.payload else {}),
-        },
+        "role": _view_role(snapshot, workflow, role) | view_output_file(turn),
+        "start": _view_start(snapshot),
         "steps": view_steps(snapshot, count_steps_before(store, snapshot)),
         "head": snapshot.record.node,
         "depth": snapshot.record.depth,
@@ -167,6 +158,19 @@ def build_context(
         "hint": present.hint or None,
         "workdir": find_workdir(store, snapshot.record.thread),
         **place,
+        **view_input_files(turn, is_past=is_past),
+    }
+
+
+def _view_start(snapshot: Snapshot) -> dict[str, Any]:
+    start = snapshot.get_start()
+    return {
+        "hash": start.hash,
+        "prompt": start.payload["prompt"],
+        "timestamp": start.timestamp,
+        "depth": snapshot.get_nesting(),
+        "parentThread": snapshot.record.parent_thread,
+        **({"entry": start.payload["entry"]} if "entry" in start.payload else {}),
     }
 
 
@@ -227,24 +231,6 @@ def _view_role(snapshot: Snapshot, workflow: Workflow, name: str) -> dict[str, A
         view["checks"] = list(role.checks)
     view["outputSchema"] = get_output_schema(snapshot, workflow, name)
     return view
-
-
-def _view_files(
-    store: Store, snapshot: Snapshot, present: ThreadState, turn: tuple[NodeHash, str | None]
-) -> dict[str, Any]:
-    """Return the files that a role names, at its turn."""
-    name, at = turn
-    role = get_role(snapshot, name)
-    if role.output_file is None:
-        return {}
-    path = _find_begun_run(store, snapshot).read_output_file()
-    path = path or find_output_path(snapshot, present, find_turn_place(snapshot, at), role) or ""
-    return {"outputFile": path}
-
-
-def _find_begun_run(store: Store, snapshot: Snapshot) -> RunDir:
-    started_after = find_turn_start(store, snapshot)
-    return get_run_dir(store, snapshot.record.thread, started_after)
 
 
 def _last_error(snapshot: Snapshot, present: ThreadState, role: NodeHash) -> dict[str, Any] | None:

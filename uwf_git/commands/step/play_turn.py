@@ -2,8 +2,27 @@
 
 from uwf_git.commands.agent_run.run_checks import leave_unchecked
 from uwf_git.commands.turn.check_meta import check_reply
+from uwf_git.commands.turn.input_files import KIND, read_input_files
 from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.errors import name_some
 from uwf_git.store.threads.definitions import get_workflow
+
+
+def refuse_inputs(turn: Turn) -> Played | None:
+    """Return the failed turn of an agent whose input files are not all there; None: they are."""
+    files = read_input_files(
+        turn.snapshot, turn.present, turn.place, turn.asked, workdir=turn.workdir
+    )
+    bad = [f"{each.path} {each.problem}" for each in files if each.problem is not None]
+    if not bad:
+        return None
+    return Played(
+        reply=None,
+        started_ms=turn.snapshot.commit.time_s * 1000,
+        duration_ms=0,
+        error={"kind": KIND, "message": f"its inputFiles: {name_some(bad)}"},
+        hint="inputFiles are texts below the work directory, up to 1 MiB each; no agent has run",
+    )
 
 
 def play_turn(turn: Turn, play: Player) -> Played:

@@ -13,7 +13,7 @@ from uwf_git.commands.step.branches import BranchHeld, check_ancestors, check_re
 from uwf_git.commands.step.end_by_kill import finish_kill
 from uwf_git.commands.step.end_thread import end_thread
 from uwf_git.commands.step.left_work import find_begun_turn, keep_overtaken_work
-from uwf_git.commands.step.play_turn import play_turn
+from uwf_git.commands.step.play_turn import play_turn, refuse_inputs
 from uwf_git.commands.step.record_turn import (
     TurnFailed,
     TurnInterrupted,
@@ -178,7 +178,7 @@ def _take_step(
         # Reads settings: a bad one must fail before the agent runs.
         turn = _begin_turn(store, caller, now, agent, workdir)._replace(spending=spending)
         lock.say(turn.role, agent_name(agent.payload["command"]))
-        played = play_turn(turn, request.play)
+        played = refuse_inputs(turn) or play_turn(turn, request.play)
         debug("9KYP4NAD", "turn played", thread=thread, role=turn.role, error=played.error)
         return record_turn(caller, head, turn, played)
 

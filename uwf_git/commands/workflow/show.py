@@ -42,6 +42,8 @@ def describe_workflow(workflow: Workflow, closure: Iterable[Node]) -> dict[str, 
             roles[name]["checks"] = list(role.checks)
         if role.output_file is not None:
             roles[name]["outputFile"] = role.output_file
+        if role.input_files:
+            roles[name]["inputFiles"] = list(role.input_files)
     document: dict[str, Any] = {
         "workflow": workflow.hash,
         "name": workflow.name,

@@ -68,6 +68,9 @@ class RoleDefinition(NamedTuple):
     output_file: str | None = None
     """A template for the path at which its agent may leave its meta."""
 
+    input_files: tuple[str, ...] = ()
+    """Templates for paths, or patterns, of the files that its agent is given."""
+
 
 class FlowDefinition(NamedTuple):
     """The containers and agents of a workflow."""

@@ -33,7 +33,7 @@ SENTINELS = {
 }
 """Every spelling of the two ends of a graph (seeds 000, 001, 003), and the one that is stored."""
 
-_OF_AGENT = ("systemPrompt", "extractPrompt", "checks", "outputFile")
+_OF_AGENT = ("systemPrompt", "extractPrompt", "checks", "outputFile", "inputFiles")
 MOST_CHECKS = 20
 """The most checks of a role."""
 
@@ -115,12 +115,13 @@ def _read_role(
         used=() if used is None else used.nodes,
         checks=_read_checks(findings, (*path, "checks"), fields.get("checks")),
         output_file=_read_path(findings, (*path, "outputFile"), fields.get("outputFile"), file),
+        input_files=_read_paths(findings, (*path, "inputFiles"), fields.get("inputFiles"), file),
     )
 
 
 def _read_path(findings: Findings, path: DocumentPath, value: Any, file: RolesFile) -> str | None:
     """Read a template for a path below the work directory."""
-    text = None if value is None else findings.read_text(path, value)
+    text = None if value is None and path[-1] == "outputFile" else findings.read_text(path, value)
     if text is None:
         return None
     if "${" in text:
@@ -130,6 +131,19 @@ def _read_path(findings: Findings, path: DocumentPath, value: Any, file: RolesFi
     if problem is not None:
         findings.add(path, problem)
     return text
+
+
+def _read_paths(
+    findings: Findings, path: DocumentPath, value: Any, file: RolesFile
+) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not value:
+        told = "an empty list" if isinstance(value, list) else yaml_kind(value)
+        findings.add(path, f"must be a list of paths or patterns, not {told}")
+        return ()
+    read = [_read_path(findings, (*path, n), each, file) for n, each in enumerate(value)]
+    return tuple(each for each in read if each is not None)
 
 
 def _read_checks(findings: Findings, path: DocumentPath, value: Any) -> tuple[str, ...]:
