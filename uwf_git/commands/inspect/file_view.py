@@ -53,14 +53,12 @@ def view_output_file(turn: ViewedTurn) -> dict[str, Any]:
 
 def view_input_files(turn: ViewedTurn, *, is_past: bool) -> dict[str, Any]:
     """Return the files that the turn is given, as they are now; of a past turn only their names."""
-    role, snapshot = turn.role, turn.snapshot
-    if not role.input_files:
-        return {}
-    files = [InputFile(each, "", _NOT_KEPT) for each in role.input_files]
-    if not is_past:
-        workdir = find_workdir(turn.store, snapshot.record.thread)
-        files = read_input_files(snapshot, turn.present, turn.place, role, workdir=workdir)
-    return {"inputFiles": [_view(each) for each in files]}
+    snapshot = turn.snapshot
+    workdir = None if is_past else find_workdir(turn.store, snapshot.record.thread)
+    files = read_input_files(snapshot, turn.present, turn.place, turn.role, workdir=workdir)
+    if is_past:
+        files = [InputFile(each.path, "", _NOT_KEPT) for each in files]
+    return {"inputFiles": [_view(each) for each in files]} if files else {}
 
 
 def _view(file: InputFile) -> dict[str, Any]:

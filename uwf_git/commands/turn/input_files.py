@@ -41,15 +41,24 @@ def read_input_files(
     workdir: str | None,
 ) -> list[InputFile]:
     """Return the files that *role* is given at a turn, in the order of its patterns."""
-    if not role.input_files:
-        return []
-    if workdir is None:
-        return [InputFile(each, "", "has no work directory here") for each in role.input_files]
     try:
-        patterns = fill_paths(snapshot, present, place, role.input_files, of=role)
+        patterns = list_patterns(snapshot, present, place, role)
     except BadFileBelow as error:
         return [InputFile(str(error.facts["path"]), "", error.problem)]
+    if workdir is None:
+        return [InputFile(each, "", "has no work directory here") for each in patterns]
     return read_files(workdir, patterns)
+
+
+def list_patterns(
+    snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", role: Role
+) -> list[str]:
+    """Return the patterns of the files that *role* is given at a turn, with templates filled.
+
+    Raises:
+        BadFileBelow: a template has no value, or that is no path below the work directory.
+    """
+    return fill_paths(snapshot, present, place, role.input_files, of=role)
 
 
 def read_files(workdir: str, patterns: Sequence[str]) -> list[InputFile]:
