@@ -82,7 +82,9 @@ def test_report_of_an_earlier_try_is_never_believed(world: World) -> None:
     thread = begin(world, f"test -e again && exit 0; touch again; {LEAVES}; exit 1")
     assert failure(world, thread).facts["kind"] == "exited"
     assert (world.place / ".state" / "status.json").exists()
-    assert failure(world, thread).facts["kind"] == "empty"
+    empty = failure(world, thread)
+    assert empty.facts["kind"] == "empty"
+    assert "it left no .state/status.json, and the agent printed nothing" in empty.message
     assert not (world.place / ".state" / "status.json").exists()
 
 

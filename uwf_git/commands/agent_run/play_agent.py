@@ -278,7 +278,9 @@ def _read_run(run: AgentRun, turn: Turn, secrets: Secrets) -> Played:
             return _failed(masked, FILE, report.message, None)
         if masked.stdout != run.stdout:
             error = _describe_masked(masked.stdout, protocol, error.kind)
-        return _failed(masked, error.kind, error.message, error.hint)
+        path = turn.run_dir.read_output_file()
+        message = f"it left no {path}, and {error.message}" if path else error.message
+        return _failed(masked, error.kind, message, error.hint)
     return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)
 
 
