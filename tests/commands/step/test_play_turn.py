@@ -1,6 +1,7 @@
 """A check that a dead engine left is ended and runs again; one that is at work can be stopped."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -95,3 +96,14 @@ def test_thread_that_is_killed_after_its_engine_keeps_the_answer_unchecked(at: A
     assert attempt["error"]["kind"] == "interrupted"
     assert '"text": "words"' in attempt["content"]
     assert find_troubles(at.world.store) == ()
+
+
+def test_ctrl_c_ends_the_check_and_is_recorded(at: AtWork) -> None:
+    at.engine.send_signal(signal.SIGINT)
+    status, _err = at.finish()
+    assert status == 130
+    error = {"kind": "interrupted", "message": "its check check was interrupted"}
+    assert at.attempt()["error"] == error
+    assert not is_alive(pids(at.world)[0])
+    assert at.world.step(at.thread, agent_player(None)).said == "a text"
+    assert (lines(at.world, "runs"), lines(at.world, "checks")) == (["run"] * 2, ["check"] * 2)
