@@ -21,7 +21,7 @@ EMPTY: set[str] = set()
         ("store/test_power_loss.py", (), {"crash", "disk", "slow"}),
         ("commands/test_races.py", ("world",), {"race", "slow", "verb"}),
         ("interop/test_gc_races.py", ("git",), {"process", "race", "slow"}),
-        ("realcli/test_claude.py", (), {"realcli"}),
+        ("realcli/test_claude.py", (), {"realcli", "slow"}),
         ("web/test_page.py", ("browser",), {"browser"}),
         ("test_hygiene.py", (), {"hygiene"}),
     ],

@@ -269,3 +269,19 @@ def test_secret_of_the_environment_is_masked_in_a_result(store: str, tmp_path: P
     task.step()
 
     assert task.query().document["step"]["meta"] == {"text": "use [masked]"}
+
+
+def test_checks_of_its_role_check_a_function_too(store: str) -> None:
+    texts = ["bad", "good"]
+    checked = DEMO.replace(
+        "    systemPrompt: Write.\n",
+        "    systemPrompt: Write.\n    checks: [sh -c 'grep good $UWF_REPLY || exit 5']\n",
+    )
+    runtime = TaskRuntime(
+        store, players={"writer": lambda _context: {"text": texts.pop(0)}, "checker": check}
+    )
+    task = runtime.start(checked, "Do it.")
+    with pytest.raises(AgentFailed) as failed:
+        task.step()
+    assert failed.value.facts["kind"] == "check"
+    assert task.step().role == "writer"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from uwf_git.model import builtin
-from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, META, META_NODE
+from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, FIRST_NODES, META, META_NODE
 from uwf_git.model.crockford import encode_u64
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
@@ -30,6 +30,7 @@ NAMES = {
     "STEP_2": "7VRJV7D419VPM",
     "AGENT_EXEC_CONTEXT": "09XJBB8N39DVK",
     "FLOW": "14AKSTRNHBE0F",
+    "ROLE_2": "B10CXH82EVCTF",
 }
 
 _numbers = itertools.count()
@@ -47,6 +48,16 @@ FULL: dict[str, dict[str, Any]] = {
         "systemPrompt": "Write.",
         "extractPrompt": "",
         "outputSchema": ref(),
+    },
+    "ROLE_2": {
+        "name": "developer",
+        "description": "",
+        "systemPrompt": "Write.",
+        "extractPrompt": "",
+        "outputSchema": ref(),
+        "checks": ["make test"],
+        "outputFile": "report.json",
+        "inputFiles": ["docs/*.md"],
     },
     "MODERATOR": {
         "graph": [{"from": "$START", "transitions": [{"to": "$END", "condition": None}]}]
@@ -157,6 +168,7 @@ FULL: dict[str, dict[str, Any]] = {
 FULL["STEP_2"] = {**FULL["STEP"], "stderr": ref(), "execContext": ref()}
 NEEDED = {
     "ROLE": "name description",
+    "ROLE_2": "name description",
     "MODERATOR": "graph",
     "WORKFLOW": "name description roles",
     "AGENT_CONFIG": "command",
@@ -246,3 +258,9 @@ def test_a_role_may_be_played_by_a_workflow_instead() -> None:
 def test_a_workflow_may_have_a_flow_instead_of_a_moderator() -> None:
     workflow = {"name": "w", "description": "", "roles": {}, "flow": ref()}
     assert check_value(schema("WORKFLOW"), workflow) == []
+
+
+def test_what_a_split_brings_along_never_changes() -> None:
+    # A split of an older thread is made again with these, and compared.
+    assert [node.hash for node in FIRST_NODES] == [*NAMES.values()][: len(FIRST_NODES)]
+    assert FIRST_NODES[-1].hash == NAMES["FLOW"]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from uwf_git.agents.file_below import BadFileBelow, read_below
 from uwf_git.agents.left_file import read_left_file
 from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 
@@ -22,6 +23,8 @@ SUBMITTED = "submitted.json"
 _LONGEST_TEXT = 4_000
 _DEEPEST = 8
 _MOST_ITEMS = 200
+
+_MOST_REPORTED = 1024 * 1024
 
 Note = Callable[[Mapping[str, Any]], None]
 
@@ -68,6 +71,31 @@ def read_submitted(step_dir: str | None) -> Mapping[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and "meta" in value else None
+
+
+def read_reported(
+    step_dir: str | None, workdir: str | None, path: str | None
+) -> tuple[Any, str] | None:
+    """Return what the agent left in *path*, its role's output file, with "" or why it is no JSON.
+
+    None if there is no such file, and without a step: the engine removes that of an earlier try.
+    """
+    if step_dir is None or workdir is None or path is None:
+        return None
+    # Imports cbor2, which most agents do not need.
+    from uwf_git.agents.strict_json import BadJson, parse_strict_json  # noqa: PLC0415
+
+    try:
+        content = read_below(workdir, path, most_bytes=_MOST_REPORTED)
+        if content is None:
+            return None
+        return parse_strict_json(content.decode("utf-8-sig").strip()), ""
+    except BadFileBelow as error:
+        return None, error.problem
+    except UnicodeDecodeError:
+        return None, "is not UTF-8"
+    except BadJson as error:
+        return None, f"is {error.message}"
 
 
 @contextmanager

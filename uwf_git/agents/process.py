@@ -49,7 +49,7 @@ from uwf_git.errors import AgentFailed, Refused
 _WRAPPER = """\
 echo $$ >{pid} || exit 125
 trap : TERM INT HUP
-(exec "$@" </dev/null 2>>{stderr})
+(exec "$@" </dev/null {outputs})
 set -- $?
 echo $1 1<>{reserved}
 echo $1 1<>{exit}
@@ -235,8 +235,10 @@ def _spawned(
 ) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
     """Start the shell that runs the agent; yield a descriptor that hangs up when the shell ends."""
     files = {"pid": PID, "reserved": RESERVED_EXIT, "exit": EXIT, "stderr": STDERR}
+    paths = {name: shlex.quote(str(outputs.run_dir / file)) for name, file in files.items()}
+    log = paths.pop("stderr")
     script = _WRAPPER.format(
-        **{name: shlex.quote(str(outputs.run_dir / file)) for name, file in files.items()}
+        **paths, outputs=f">>{log} 2>&1" if request.is_all_log else f"2>>{log}"
     )
     ended, held = os.pipe()
     try:

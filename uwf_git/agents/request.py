@@ -64,6 +64,9 @@ class AgentRequest(NamedTuple):
     grace_s: float = DEFAULT_GRACE_S
     """Time between SIGTERM and SIGKILL."""
 
+    is_all_log: bool = False
+    """What it prints on stdout goes into the log too, in order; no answer is expected."""
+
 
 class AgentRun(NamedTuple):
     """What one run left."""

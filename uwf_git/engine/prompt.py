@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from uwf_git.engine.answer_format import build_answer_format
-from uwf_git.engine.turn_context import AgentContext
+from uwf_git.engine.turn_context import AgentContext, RoleView
 
 DEFAULT_BUDGET = 120_000
 """Characters, some 30,000 tokens: room for the agent's own work in every current model."""
@@ -30,7 +30,8 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
     """
     task = _cut(context.start.prompt, budget // 2, context)
     given = "" if context.input is None else _cut(_as_text(context.input), budget // 4, context)
-    left = budget - len(task) - len(given)
+    files = _build_files(context, budget // 2)
+    left = max(0, budget - len(task) - len(given) - sum(map(len, files)))
     state = _cut(_json(context.state), left // 4, context) if context.state else ""
     history = _build_history(context, left - len(state))
     role = context.current_role
@@ -41,6 +42,7 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
         "# The task",
         _mark("task", task),
         *(["# What this turn is about", _mark("input", given)] if given else []),
+        *files,
         "# Where you are",
         _build_position(context),
         *history,
@@ -48,7 +50,9 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
         *_build_hint(context),
         *_build_last_error(context),
         "# How to answer",
+        *_build_output_file(role),
         build_answer_format(role),
+        *_build_checks(role),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -72,6 +76,25 @@ def _build_position(context: AgentContext) -> str:
     return "\n".join(lines)
 
 
+def _build_files(context: AgentContext, budget: int) -> list[str]:
+    """Show the files that the turn is given; of those that are too long together, parts."""
+    if not context.input_files:
+        return []
+    parts = ["# Files that you are given"]
+    left, room = budget, {}
+    for count, file in enumerate(sorted(context.input_files, key=lambda each: len(each.content))):
+        room[file.path] = left // (len(context.input_files) - count)
+        left -= min(len(file.content), room[file.path])
+    for file in context.input_files:
+        if file.problem is not None:
+            parts.append(f"## {file.path}\n\n(It {file.problem}.)")
+            continue
+        whole = f"the file {file.path} has all of it"
+        text = _shorten(file.content, room[file.path], whole)
+        parts.append(f"## {file.path}\n\n{_mark('file', text)}")
+    return parts
+
+
 def _build_hint(context: AgentContext) -> list[str]:
     if not context.hint:
         return []
@@ -88,8 +111,29 @@ def _build_last_error(context: AgentContext) -> list[str]:
         "# The last attempt failed",
         f"{attempt} The last one failed because of this ({error.kind}):",
         _mark("error", _cut(error.message, _LONGEST_META, context)),
+        *_build_check_output(error.output, context),
         "Try another way, so that it does not fail again.",
     ]
+
+
+def _build_check_output(output: str, context: AgentContext) -> list[str]:
+    if not output:
+        return []
+    return ["What the check printed:", _mark("output", _cut(output, _LONGEST_HINT, context))]
+
+
+def _build_output_file(role: RoleView) -> list[str]:
+    if role.output_file is None:
+        return []
+    said = f"Before you end, write the fields as one JSON object into {role.output_file}, a file of"
+    return [f"{said} the work directory: it is read first. If you cannot, answer as follows."]
+
+
+def _build_checks(role: RoleView) -> list[str]:
+    if not role.checks:
+        return []
+    said = "Your answer is taken only if these commands then succeed in the work directory:"
+    return [said, _mark("checks", "\n".join(role.checks))]
 
 
 def _build_history(context: AgentContext, budget: int) -> list[str]:
@@ -135,12 +179,19 @@ def _build_older(context: AgentContext, count: int, budget: int) -> list[str]:
 
 
 def _cut(text: str, limit: int, context: AgentContext) -> str:
-    """Keep the beginning and the end of a text that is too long, with a note between them."""
+    return _shorten(text, limit, _whole(context))
+
+
+def _shorten(text: str, limit: int, whole: str) -> str:
+    """Keep the beginning and the end of a text that is too long, with a note between them.
+
+    *whole* says where all of it is.
+    """
     if len(text) <= limit:
         return text
     head, tail = max(0, limit * 2 // 3), max(0, limit // 3)
     left_out = len(text) - head - tail
-    note = f"\n[… {left_out:,} characters left out; {_whole(context)} …]\n"
+    note = f"\n[… {left_out:,} characters left out; {whole} …]\n"
     return text[:head] + note + text[len(text) - tail :]
 
 

@@ -47,6 +47,12 @@ class RoleView:
     output_schema: dict[str, Any] | bool
     """The JSON Schema of the meta."""
 
+    checks: tuple[str, ...] = ()
+    """The commands that have to succeed before the answer is taken."""
+
+    output_file: str | None = None
+    """The path, below the work directory, at which the meta may be left as JSON."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
@@ -94,6 +100,8 @@ class LastError:
 
     kind: str
     message: str
+    output: str = ""
+    """The end of what the check printed that refused the answer; kind ``check`` only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +113,18 @@ class NodeView:
 
     at: str
     """Its place, with the passes of the loops around it: ``0.3/1``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFile:
+    """A file that the turn is given."""
+
+    path: str
+    """Below the work directory."""
+
+    content: str
+    problem: str | None = None
+    """Why there is no content; None: there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +175,9 @@ class AgentContext(ModeratorContext):
     iteration: int | None = None
     """The passes done of the innermost loop around it, 0 in the first; None in a graph."""
 
+    input_files: tuple[InputFile, ...] = ()
+    """The files that the role names, as they are now."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractContext(AgentContext):
@@ -196,6 +219,19 @@ def parse_context(document: Any) -> AgentContext:
         input=root.find("input"),
         node=None if root.find("node") is None else _parse_node(root.part("node")),
         iteration=root.find_number("iteration"),
+        input_files=_parse_files(root),
+    )
+
+
+def _parse_files(root: "_Fields") -> tuple[InputFile, ...]:
+    parts = root.parts("inputFiles") if root.find("inputFiles") else ()
+    return tuple(
+        InputFile(
+            path=part.text("path"),
+            content=part.find_text("content") or "",
+            problem=part.find_text("problem"),
+        )
+        for part in parts
     )
 
 
@@ -216,6 +252,8 @@ def _parse_role(part: "_Fields") -> RoleView:
         system_prompt=part.text("systemPrompt"),
         extract_prompt=part.find_text("extractPrompt"),
         output_schema=part.schema("outputSchema"),
+        checks=part.find_texts("checks"),
+        output_file=part.find_text("outputFile"),
     )
 
 
@@ -252,7 +290,11 @@ def _parse_step(part: "_Fields") -> Step:
 
 
 def _parse_error(part: "_Fields") -> LastError:
-    return LastError(kind=part.text("kind"), message=part.text("message"))
+    return LastError(
+        kind=part.text("kind"),
+        message=part.text("message"),
+        output=part.find_text("output") or "",
+    )
 
 
 class _Fields:
@@ -295,6 +337,12 @@ class _Fields:
         if value is not None and not isinstance(value, dict):
             raise BadContext(self._at(name), "is not an object")
         return value
+
+    def find_texts(self, name: str) -> tuple[str, ...]:
+        values = self._value.get(name) or []
+        if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+            raise BadContext(self._at(name), "is not a list of texts")
+        return tuple(values)
 
     def schema(self, name: str) -> dict[str, Any] | bool:
         value = self.anything(name)

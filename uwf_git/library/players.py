@@ -101,7 +101,7 @@ class RolePlayer:
 
     def _play(self, turn: Turn) -> Played:
         command: str = turn.agent.payload["command"]
-        if not command.startswith(PREFIX):
+        if turn.answered is not None or not command.startswith(PREFIX):
             return self._play_command(turn)
         name = command.removeprefix(PREFIX)
         if name not in self._players:

@@ -77,20 +77,38 @@ _AGENT_CHOICE: dict[str, Any] = {
     "anyOf": [{"type": "string", "minLength": 1}, {**_AGENT_CONFIG, "title": "agent"}]
 }
 
+_ROLE_FIELDS: dict[str, Any] = {
+    "name": _TEXT,
+    "description": _TEXT,
+    "systemPrompt": _TEXT,
+    "extractPrompt": _TEXT,
+    "outputSchema": _REF,
+    "workflow": _REF,
+}
+_ROLE_OPTIONAL = "systemPrompt extractPrompt outputSchema workflow"
 _ROLE = {
-    **_record(
-        "Role",
-        {
-            "name": _TEXT,
-            "description": _TEXT,
-            "systemPrompt": _TEXT,
-            "extractPrompt": _TEXT,
-            "outputSchema": _REF,
-            "workflow": _REF,
-        },
-        "systemPrompt extractPrompt outputSchema workflow",
-    ),
+    **_record("Role", _ROLE_FIELDS, _ROLE_OPTIONAL),
     "anyOf": [{"required": ["systemPrompt", "outputSchema"]}, {"required": ["workflow"]}],
+}
+
+# Written only for a role that asks for more; every other role is still a Role.
+_TEXTS: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": "string", "minLength": 1},
+    "minItems": 1,
+}
+_ROLE_2 = {
+    **_record(
+        "Role2",
+        {
+            **_ROLE_FIELDS,
+            "checks": _TEXTS,
+            "outputFile": {"type": "string", "minLength": 1},
+            "inputFiles": _TEXTS,
+        },
+        f"{_ROLE_OPTIONAL} checks outputFile inputFiles",
+    ),
+    "anyOf": _ROLE["anyOf"],
 }
 
 _TRANSITION = _record("transition", {"to": _TEXT, "condition": {"type": ["string", "null"]}})
@@ -293,6 +311,7 @@ _SIGNAL_NODE = _schema_node(_SIGNAL)
 _STEP_2_NODE = _schema_node(_STEP_2)
 _AGENT_EXEC_CONTEXT_NODE = _schema_node(_AGENT_EXEC_CONTEXT)
 _FLOW_SCHEMA_NODE = _schema_node(_FLOW)
+_ROLE_2_NODE = _schema_node(_ROLE_2)
 
 TEXT: NodeHash = _TEXT_NODE.hash
 BYTES: NodeHash = _BYTES_NODE.hash
@@ -308,11 +327,15 @@ SIGNAL: NodeHash = _SIGNAL_NODE.hash
 STEP_2: NodeHash = _STEP_2_NODE.hash
 AGENT_EXEC_CONTEXT: NodeHash = _AGENT_EXEC_CONTEXT_NODE.hash
 FLOW: NodeHash = _FLOW_SCHEMA_NODE.hash
+ROLE_2: NodeHash = _ROLE_2_NODE.hash
 
 STEP_TYPES: frozenset[NodeHash] = frozenset({STEP, STEP_2})
 """The types of a step; each has the fields of the one before."""
 
-BUILTIN_NODES: tuple[Node, ...] = (
+ROLE_TYPES: frozenset[NodeHash] = frozenset({ROLE, ROLE_2})
+"""The types of a role; each has the fields of the one before."""
+
+FIRST_NODES: tuple[Node, ...] = (
     META_NODE,
     _TEXT_NODE,
     _BYTES_NODE,
@@ -329,6 +352,16 @@ BUILTIN_NODES: tuple[Node, ...] = (
     _AGENT_EXEC_CONTEXT_NODE,
     _FLOW_SCHEMA_NODE,
 )
+"""The schemas that a split brings along: it is made again, byte for byte, by every version."""
+
+BUILTIN_NODES: tuple[Node, ...] = (*FIRST_NODES, _ROLE_2_NODE)
 """The meta-schema first, then the schema nodes."""
 
+_LATER: dict[NodeHash, frozenset[NodeHash]] = {STEP: STEP_TYPES, ROLE: ROLE_TYPES}
+
 BUILTIN: dict[NodeHash, Node] = {node.hash: node for node in BUILTIN_NODES}
+
+
+def is_kind(found: NodeHash, kind: NodeHash) -> bool:
+    """Return whether the type *found* is the built-in type *kind* or a later version of it."""
+    return found in _LATER.get(kind, {kind})

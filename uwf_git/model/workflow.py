@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.builtin import BUILTIN_NODES, FLOW, META, MODERATOR, ROLE, WORKFLOW
+from uwf_git.model.builtin import (
+    BUILTIN_NODES,
+    FLOW,
+    META,
+    MODERATOR,
+    ROLE,
+    ROLE_2,
+    ROLE_TYPES,
+    WORKFLOW,
+)
 from uwf_git.model.frozen import FrozenDict
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
@@ -92,6 +101,20 @@ class Role(NamedTuple):
     workflow: NodeHash | None = None
     """The Workflow that plays it; None: an agent does."""
 
+    checks: tuple[str, ...] = ()
+    """The commands that have to succeed before an answer is recorded."""
+
+    output_file: str | None = None
+    """A template for the path at which its agent may leave its meta."""
+
+    input_files: tuple[str, ...] = ()
+    """Templates for paths, or patterns, of the files that its agent is given."""
+
+
+def describe_check(command: str) -> dict[str, Any]:
+    """Return what is trusted where a check may run: as an agent with this command."""
+    return {"command": command}
+
 
 def build_workflow(definition: "Definition", *, timestamp: int) -> tuple[Node, list[Node]]:
     """Build the nodes of *definition*.
@@ -141,7 +164,9 @@ def _build_moves(definition: "Definition", *, timestamp: int) -> Node:
 def build_role(role: "RoleDefinition", *, timestamp: int) -> tuple[Node, Node]:
     """Build the Role node of *role*, and the node of its schema."""
     schema = build_node(META, role.output_schema, timestamp=timestamp)
-    return build_node(ROLE, _role_payload(role, schema), timestamp=timestamp), schema
+    more = _more_of_role(role)
+    payload = _role_payload(role, schema) | more
+    return build_node(ROLE_2 if more else ROLE, payload, timestamp=timestamp), schema
 
 
 def build_moderator(graph: Graph, *, timestamp: int) -> Node:
@@ -208,7 +233,7 @@ def parse_role(node: Node) -> Role:
     """
     payload = node.payload
     schema = find_reference(payload.get("outputSchema")) if isinstance(payload, dict) else None
-    if node.type != ROLE or schema is None:
+    if node.type not in ROLE_TYPES or schema is None:
         raise NotAWorkflow(node, "role")
     return Role(
         name=str(payload.get("name")),
@@ -217,6 +242,9 @@ def parse_role(node: Node) -> Role:
         extract_prompt=payload.get("extractPrompt"),
         output_schema=schema,
         workflow=find_reference(payload.get("workflow")),
+        checks=tuple(payload.get("checks", ())),
+        output_file=payload.get("outputFile"),
+        input_files=tuple(payload.get("inputFiles", ())),
     )
 
 
@@ -270,6 +298,16 @@ def _role_payload(role: "RoleDefinition", schema: Node) -> dict[str, Any]:
     if role.workflow is not None:
         payload["workflow"] = reference(role.workflow)
     return payload
+
+
+def _more_of_role(role: "RoleDefinition") -> dict[str, Any]:
+    """Return the fields that only a Role2 has, as far as they are set."""
+    fields: dict[str, Any] = {
+        "checks": list(role.checks),
+        "outputFile": role.output_file,
+        "inputFiles": list(role.input_files),
+    }
+    return {name: value for name, value in fields.items() if value}
 
 
 def _graph_payload(graph: Graph) -> dict[str, Any]:

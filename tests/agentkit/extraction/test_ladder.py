@@ -289,3 +289,35 @@ def test_trace_tells_what_happened_in_its_order(context: MakeContext) -> None:
         message,
         {"type": "error", "kind": "auth", "message": "no"},
     ]
+
+
+def test_what_was_left_in_the_output_file_comes_before_all_others(context: MakeContext) -> None:
+    rungs = Fallbacks(reported=lambda: (GOOD, ""), submitted=lambda: {"meta": GOOD})
+    adapter = Scripted([said(NOTHING, structured=GOOD)])
+
+    result = extract_with_fallbacks(adapter, context(), ASKED, rungs)
+
+    assert (result.meta, result.content, result.rung) == (GOOD, NOTHING, "file")
+
+
+@pytest.mark.parametrize("left", [(BAD, ""), (None, "is not JSON")])
+def test_output_file_that_does_not_fit_is_the_problem_that_is_told(
+    context: MakeContext, left: tuple[Any, str]
+) -> None:
+    adapter = Scripted([said(NOTHING), said(FRONT)])
+
+    result = extract_with_fallbacks(adapter, context(), ASKED, Fallbacks(reported=lambda: left))
+
+    assert result.rung == "front-matter-corrected"
+    assert (left[1] or "approved") in adapter.questions[1].prompt
+
+
+def test_agent_that_said_nothing_may_have_left_its_report(context: MakeContext) -> None:
+    silent = AskFailed("no-result", "it printed nothing")
+    rungs = Fallbacks(reported=lambda: (GOOD, ""))
+
+    result = extract_with_fallbacks(Scripted([silent]), context(), ASKED, rungs)
+
+    assert (result.meta, result.content, result.rung) == (GOOD, "", "file")
+    with pytest.raises(AskFailed):
+        extract_with_fallbacks(Scripted([silent]), context(), ASKED, Fallbacks())

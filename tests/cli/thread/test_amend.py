@@ -110,3 +110,21 @@ def test_settings_that_are_not_named_stay(uwf: Uwf) -> None:
     assert amended["agentSettings"] == {"checker": {"timeout": 90, "env": {"B": "2"}}}
     read = uwf("thread", "read", thread).out
     assert '"timeout": 90' in read
+
+
+def test_command_for_every_role_leaves_the_person_of_the_file_but_not_in_a_step(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file(DEMO + "agentOverrides: {checker: human}\n"))
+    mine = uwf.agent('echo \'{"meta": {"text": "x", "ok": true}}\'')
+    started = uwf("thread", "start", "demo", "-p", "x", "--agent", mine)
+    assert "note: checker is played as the workflow says; `--agent checker=CMD`" in started.err
+    thread = json.loads(started.out)["thread"]
+
+    amended = uwf("thread", "amend", thread, "--agent", f"{mine} -v")
+    again = uwf("thread", "amend", thread, "--agent", f"{mine} -v")
+
+    assert json.loads(amended.out)["agents"] == {"writer": f"{mine} -v"}
+    assert "note: checker is played as the workflow says" in amended.err
+    assert again.status == 1
+    assert "a command for every role leaves checker" in again.err
+    uwf.json("thread", "step", thread)
+    assert uwf.json("thread", "step", thread, "--agent", mine)["role"] == "checker"

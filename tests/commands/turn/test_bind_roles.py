@@ -7,7 +7,7 @@ import pytest
 from commands.world import DEMO, World
 
 from uwf_git.agents.command_line import BadCommand
-from uwf_git.commands.turn.bind_roles import Bound, bind_roles, bind_typed
+from uwf_git.commands.turn.bind_roles import Bound, bind_roles, bind_typed, find_played
 from uwf_git.commands.turn.typed_agents import NoSuchRole
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.workflow import Workflow
@@ -110,3 +110,41 @@ def test_settings_over_a_foreign_agent_do_not_let_it_run(world: World) -> None:
     mine = {"command": "mine"}
     cleared = 'checker={"command": "mine", "env": {"LD_PRELOAD": null}}'
     assert bound(cleared) == Bound({"checker": mine}, [mine])
+
+
+@pytest.mark.parametrize(
+    "bound", ["human", "uwf-human", "uwf-shell 'make test'", "/opt/bin/uwf-check plans"]
+)
+def test_command_for_every_role_leaves_whom_the_file_has_check(world: World, bound: str) -> None:
+    workflow = demo(world, f"agentOverrides: {{checker: {json.dumps(bound)}}}\n")
+
+    bare = bind_roles(world.store, workflow, typed=("mine",))
+    named = bind_roles(world.store, workflow, typed=("mine", "checker=other"))
+    settings = bind_roles(world.store, workflow, typed=('{"timeout": 5}', "writer=mine"))
+
+    assert bare.agents == {"writer": {"command": "mine"}, "checker": {"command": bound}}
+    assert bare.left == ("checker",)
+    assert (named.agents["checker"], named.left) == ({"command": "other"}, ())
+    assert settings.agents["checker"] == {"command": bound, "timeout": 5}
+
+
+def test_command_for_every_role_replaces_all_other_agents(world: World) -> None:
+    workflow = demo(world, "defaultAgent: human\nagentOverrides: {checker: uwf-claude}\n")
+
+    bare = bind_roles(world.store, workflow, typed=("mine",))
+
+    assert bare.agents == {role: {"command": "mine"} for role in ("writer", "checker")}
+    assert bare.left == ()
+
+
+def test_role_of_an_inner_workflow_is_left_to_its_person(world: World) -> None:
+    world.put(DEMO + "agentOverrides: {checker: human}\n")
+    outer = "name: outer\nroles: {first: {}}\ndefaultAgent: human\n"
+    nodes = "[{type: agent, agentId: first}, {type: workflow, use: demo}]"
+    world.put(f"{outer}root: {{type: sequential, nodes: {nodes}}}")
+    found = find_workflow(world.store, "outer")
+
+    bound = bind_roles(world.store, find_played(found.workflow, found.closure), typed=("mine",))
+
+    assert (bound.left, bound.agents["checker"]) == (("checker",), {"command": "human"})
+    assert bound.agents["first"] == bound.agents["writer"] == {"command": "mine"}

@@ -1,6 +1,9 @@
 import pytest
 from workflow_file import problems_of, read, spoiled
 
+from uwf_git.engine.flow_text import check_flow_text
+from uwf_git.model.definition.surroundings import Surroundings
+
 CHECKER = "  checker:\n    outputSchema: {type: object, properties: {ok: {type: boolean}}}\n"
 
 
@@ -25,6 +28,23 @@ def test_what_a_role_does_not_say_has_a_default(content: str) -> None:
     role = read(checker(content)).roles["checker"]
     assert (role.description, role.system_prompt, role.extract_prompt) == ("", "", None)
     assert role.output_schema == {"type": "object"}
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [("${stat.x}", "stat"), ("${state.x", "has no"), ("${a = 1}", "=")],
+)
+def test_template_of_a_path_is_checked(template: str, problem: str) -> None:
+    text = checker(f"    outputFile: '{template}'")
+    around = Surroundings(check_text=check_flow_text)
+    [(line, path, message)] = problems_of(text, around)
+    assert (line, path) == (6, "roles.checker.outputFile")
+    assert problem in message
+
+
+def test_checks_are_commands_in_their_order() -> None:
+    text = checker("    checks:\n      - make test\n      - |\n        sh -c 'a; b'\n")
+    assert read(text).roles["checker"].checks == ("make test", "sh -c 'a; b'")
 
 
 @pytest.mark.parametrize("schema", [True, False])
@@ -66,6 +86,25 @@ def test_schema_may_point_into_itself() -> None:
         ("    schema: {$ref: '#/x'}", 6, ".schema", "'#/x' leads nowhere"),
         ("    $ref: 3FXJM7QS2A9PB", 6, ".$ref", "cannot refer to the store; write the role out"),
         ("    workflow: develop", 6, ".workflow", "no other workflow is known here"),
+        ("    checks: make", 6, ".checks", "must be a list of commands, not text"),
+        ("    checks: []", 6, ".checks", "must be a list of commands, not an empty list"),
+        ("    checks: [make, ' ']", 6, ".checks[1]", "the command is empty"),
+        ("    checks: [1]", 6, ".checks[0]", "must be text, not a number"),
+        (
+            "    checks:\n      - make\n      - say 'x",
+            8,
+            ".checks[1]",
+            "cannot be split into words",
+        ),
+        (f"    checks: [{'a, ' * 21}]", 6, ".checks", "has 21 commands, of at most 20"),
+        ("    outputFile: [x]", 6, ".outputFile", "must be text, not a list"),
+        ("    outputFile: /tmp/x", 6, ".outputFile", "has to be relative to the work directory"),
+        ("    outputFile: a/../../x", 6, ".outputFile", "leads out of the work directory"),
+        ("    outputFile: .git/config", 6, ".outputFile", "is git's own"),
+        ("    outputFile: docs/", 6, ".outputFile", "names no file"),
+        ("    inputFiles: x", 6, ".inputFiles", "must be a list of paths or patterns, not text"),
+        ("    inputFiles: [a, ../*]", 6, ".inputFiles[1]", "leads out of the work directory"),
+        ("    inputFiles: [~]", 6, ".inputFiles[0]", "must be text, not empty"),
         ("    prompt: x", 6, ".prompt", "did you mean 'systemPrompt'?"),
     ],
 )

@@ -27,9 +27,15 @@ Submitted = Callable[[], Mapping[str, Any] | None]
 """Returns what the agent submitted by the tool ``submit_result``: ``meta``, and ``content``."""
 
 
+Reported = Callable[[], tuple[Any, str] | None]
+"""Returns what the agent left in the role's output file, with "" or why that is no JSON."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fallbacks:
     """The sources of a meta besides the adapter."""
+
+    reported: Reported = lambda: None
 
     submitted: Submitted = lambda: None
     find_extractor: Callable[[], Extractor | None] = lambda: None
@@ -45,11 +51,11 @@ def extract_with_fallbacks(
 ) -> AgentResult:
     """Ask *adapter*, and find a meta that fits the role's schema in its answer.
 
-    In this order: what the agent submitted by a tool; the program's own structured output; the
-    fields in its text (extract.py); a correction in the same conversation, at most
-    ``most_corrections`` times; the extractor, if there is one. The result's ``rung`` names the
-    source: ``submitted``, ``native``, ``front-matter``, ``block``, ``json``, each followed by
-    ``-corrected`` if the agent was asked again, or ``extractor``.
+    In this order: what the agent left in the role's output file; what it submitted by a tool; the
+    program's own structured output; the fields in its text (extract.py); a correction in the same
+    conversation, at most ``most_corrections`` times; the extractor, if there is one. The result's
+    ``rung`` names the source: ``file``, ``submitted``, ``native``, ``front-matter``, ``block``,
+    ``json``, each followed by ``-corrected`` if the agent was asked again, or ``extractor``.
 
     Raises:
         AskFailed: the first question failed.
@@ -58,7 +64,13 @@ def extract_with_fallbacks(
     schema = context.current_role.output_schema
     question = replace(question, schema=schema if adapter.takes_schema else None)
     climbing = _Climb(adapter, context, rungs)
-    first = climbing.ask_first(question)
+    try:
+        first = climbing.ask_first(question)
+    except AskFailed as failure:
+        # It may have said nothing, and left its report.
+        if failure.kind != "no-result" or rungs.reported() is None:
+            raise
+        first = failure.partial or AdapterAnswer(text="")
     found = climbing.look(first, first=first)
     if isinstance(found, str):
         found = climbing.correct(question, first, found)
@@ -114,6 +126,13 @@ class _Climb:
         schema = self.context.current_role.output_schema
         suffix = "" if answer is first else "-corrected"
         problems: list[str] = []
+        left = self.rungs.reported()
+        if left is not None:
+            meta, problem = left
+            problems.append(problem or find_misfit(meta, schema))
+            if not problems[-1]:
+                return self._result(meta, first.text, "file" + suffix, first)
+            problems[-1] = f"{self.context.current_role.output_file}: {problems[-1]}"
         handed_in = self.rungs.submitted()
         if handed_in is not None:
             problems.append(find_misfit(handed_in.get("meta"), schema))

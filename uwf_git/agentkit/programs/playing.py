@@ -23,7 +23,13 @@ from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
 from uwf_git.agentkit.settings import KEYS, load_settings, parse_seconds, parse_words
-from uwf_git.agentkit.step_files import open_trace, read_submitted, write_failure, write_prompt
+from uwf_git.agentkit.step_files import (
+    open_trace,
+    read_reported,
+    read_submitted,
+    write_failure,
+    write_prompt,
+)
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.errors import BadUsage
 from uwf_git.model.usage import add_usage
@@ -102,6 +108,9 @@ def play(
     write_prompt(step_dir, question.prompt)
     with open_trace(environ.get("UWF_TRACE")) as note:
         rungs = Fallbacks(
+            reported=lambda: read_reported(
+                step_dir, context.workdir, context.current_role.output_file
+            ),
             submitted=lambda: read_submitted(step_dir),
             find_extractor=lambda: _find_extractor(environ, context.current_role.name),
             note=note,

@@ -12,6 +12,7 @@ from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import note_next
+from uwf_git.cli.thread.start import note_left
 from uwf_git.cli.thread.steered import reason_option
 from uwf_git.cli.workflow.argument import name_workflow
 from uwf_git.commands.control.amend import AmendRequest, amend_thread
@@ -55,7 +56,8 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
 
     Agents and limits change at once; an agent that is running finishes its step first. For another
     workflow the thread must be between two steps, at a role that the workflow has; the thread's own
-    agents and limits stay, and new roles are bound as at a start. `none` removes a limit, and so
+    agents and limits stay, and new roles are bound as at a start. A CMD for every role leaves those
+    that the workflow binds to a person or to a check, as at a start. `none` removes a limit, and so
     does `--no-max-steps` and the like.
     """
     reason = text_argument(message, "the message")
@@ -85,6 +87,7 @@ def amended_document(amended: Amended) -> dict[str, Any]:
 
 def note_amended(amended: Amended) -> None:
     """Print what is still to be done."""
+    note_left(amended.left)
     if amended.unbound:
         note(
             f"note: no agent is bound to {', '.join(amended.unbound)}; give one with "

@@ -108,13 +108,14 @@ class Progress:
 
     def play(self, turn: Turn) -> Played:
         """Run the agent of a turn, and show its progress."""
-        self._since_ms[turn.thread] = self._session.now_ms()
+        if turn.answered is None:
+            self._since_ms[turn.thread] = self._session.now_ms()
         if self._steps is not None:
             self._steps.make_room(turn.present.binding)
         if self._stream:
             with forwarded_output(self._lines, name=self._name(turn.thread)) as output:
                 return agent_player(output.stderr, on_stdout=output.stdout)(turn)
-        if agent_name(turn.agent.payload["command"]) == _ASKS_HERE:
+        if turn.answered is None and agent_name(turn.agent.payload["command"]) == _ASKS_HERE:
             # The agent uses the terminal where the status line would be.
             return agent_player(None)(turn)
         with self._shown(turn) as (on_stderr, on_tick):

@@ -47,9 +47,10 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     repository), else of a registered workflow, or the hash of any version of one.
 
     The agents of the roles are fixed now: --agent, else the workflow's agentOverrides, else its
-    defaultAgent, else $UWF_AGENT, else the setting uwf.agent. Limits that are not given are those
-    of the workflow's config; `none` is no limit. A workflow of containers needs no prompt: it has
-    its description.
+    defaultAgent, else $UWF_AGENT, else the setting uwf.agent. A CMD for every role leaves those
+    that agentOverrides binds to human, uwf-human, uwf-shell or uwf-check; ROLE=CMD replaces them.
+    Limits that are not given are those of the workflow's config; `none` is no limit. A workflow of
+    containers needs no prompt: it has its description.
 
     An agent is called as `CMD THREAD`, or with the protocol `flags` as `CMD -t THREAD -r ROLE`, and
     then prints the meta alone. Its settings are given in place of CMD, as JSON or in a YAML file:
@@ -78,6 +79,16 @@ def note_found(started: Started) -> None:
     """Note that the workflow is a file of the project."""
     found = started.found
     note_local(found.workflow.name, found.file, found.shadows)
+    note_left(started.left)
+
+
+def note_left(roles: tuple[str, ...]) -> None:
+    """Note which roles a command for every role does not play."""
+    if roles:
+        note(
+            f"note: {', '.join(roles)} is played as the workflow says; `--agent {roles[0]}=CMD` "
+            "names another agent"
+        )
 
 
 def note_unbound(started: Started) -> None:

@@ -11,8 +11,10 @@ from uwf_git.commands.turn.agent_words import CONFIG_NAME
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.model.workflow import describe_check, parse_role
 from uwf_git.store.git.config import normal_name
 from uwf_git.store.store import Store
+from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.heads import get_head, resolve_thread
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.snapshot import get_typed, read_snapshot
@@ -178,13 +180,21 @@ def _of_setting(store: Store, name: str) -> Agents:
 
 def _of_thread(store: Store, text: str) -> Agents:
     snapshot = read_snapshot(store, get_head(store, resolve_thread(store, text)).commit)
-    bound = snapshot.get_present().binding.values()
-    return [get_typed(snapshot, name, AGENT_CONFIG).payload for name in dict.fromkeys(bound)]
+    present = snapshot.get_present()
+    bound = dict.fromkeys(present.binding.values())
+    roles = get_workflow(snapshot, present.workflow).roles.values()
+    checks = [check for name in roles for check in get_role(snapshot, name).checks]
+    return [
+        *(get_typed(snapshot, name, AGENT_CONFIG).payload for name in bound),
+        *map(describe_check, dict.fromkeys(checks)),
+    ]
 
 
 def _of_workflow(store: Store, selection: AgentSelection) -> Agents:
-    workflow = find_workflow(store, selection.workflow or "", cwd=selection.cwd).workflow
-    named = [workflow.default_agent, *workflow.agent_overrides.values()]
+    workflow, closure, *_ = find_workflow(store, selection.workflow or "", cwd=selection.cwd)
+    roles = [node for node in closure if node.hash in workflow.roles.values()]
+    checks = [describe_check(each) for node in roles for each in parse_role(node).checks]
+    named = [workflow.default_agent, *workflow.agent_overrides.values(), *checks]
     found: Agents = []
     for agent in named:
         if agent is not None and agent not in found:

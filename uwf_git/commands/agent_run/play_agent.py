@@ -44,6 +44,20 @@ from uwf_git.commands.agent_run.mask import (
 )
 from uwf_git.commands.agent_run.max_running import running_slot
 from uwf_git.commands.agent_run.orphaned_run import wait_for_orphan
+from uwf_git.commands.agent_run.output_file import (
+    FILE,
+    OutputFileUnusable,
+    find_meta_problem,
+    find_report,
+    prepare_output_file,
+    read_reply,
+)
+from uwf_git.commands.agent_run.process_of_turn import (
+    agent_environ,
+    find_timeout_s,
+    turn_environment,
+)
+from uwf_git.commands.agent_run.run_checks import CheckMissing, require_programs, run_checks
 from uwf_git.commands.agent_run.runs import (
     describe_turn,
     find_player,
@@ -57,7 +71,6 @@ from uwf_git.commands.turn.keep import record_env
 from uwf_git.commands.turn.limits import tell_cut_short
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.error_line import HINT_PREFIX, find_error_line
-from uwf_git.engine.limits import find_time_left_s
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.thread_id import ThreadId
@@ -105,11 +118,14 @@ def agent_player(
     on_stdout: OnOutput | None = None,
     on_tick: OnTick = ignore_tick,
 ) -> Player:
-    """Return a player that runs the turn's agent command and passes its masked output on."""
+    """Return a player that runs the turn's agent command, or its checks once it has answered.
+
+    It passes their masked output on.
+    """
     listener = Listener(on_stderr, on_stdout, on_tick)
 
     def play(turn: Turn) -> Played:
-        return play_agent(turn, listener)
+        return play_agent(turn, listener) if turn.answered is None else run_checks(turn, listener)
 
     return play
 
@@ -124,12 +140,12 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
         OtherAgentRuns: another agent works on this turn.
         What ``running_slot`` raises.
     """
-    environ = _agent_environ(turn)
+    environ = agent_environ(turn)
     try:
         with masked_listener(listener, environ) as masked:
             run = _run(turn, masked)
         run = run._replace(stderr=_cut_to_lines(run.stderr, _max_log_bytes(turn)))
-    except (ProgramMissing, SpawnFailed) as error:
+    except (ProgramMissing, SpawnFailed, CheckMissing, OutputFileUnusable) as error:
         return _failed_to_start(turn, error)
     secrets = read_secrets(turn.run_dir, environ)
     played = _read_run(run, turn, secrets)
@@ -174,10 +190,11 @@ def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
                 kept = () if alive is None else (alive,)
                 with running_slot(turn, listener) as slot:
                     request = _request(turn, (*kept, *slot))
+                    prepare_output_file(turn)
                     _write_env(turn, request.environment)
                     watch_config(turn.store)
                     return run_agent(request, listener)
-        outcome = wait_for_orphan(run, listener, timeout_s=_timeout_s(turn))
+        outcome = wait_for_orphan(run, listener, timeout_s=find_timeout_s(turn))
         if outcome is not None:
             return _read_result(turn)._replace(outcome=outcome)
 
@@ -219,8 +236,9 @@ def _check_same_agent(turn: Turn, *, is_alive: bool) -> None:
 
 
 def _request(turn: Turn, kept_fds: tuple[int, ...]) -> AgentRequest:
+    require_programs(turn)
     payload = turn.agent.payload
-    environ = _agent_environ(turn)
+    environ = agent_environ(turn)
     path = build_search_path(environ.get("PATH", os.defpath))
     words = build_argv(
         payload["command"],
@@ -232,10 +250,10 @@ def _request(turn: Turn, kept_fds: tuple[int, ...]) -> AgentRequest:
     program = _resolve(turn, argv[0], path)
     return AgentRequest(
         argv=(program, *argv[1:]),
-        environment=_environment(turn, environ | {"PATH": path}),
+        environment=turn_environment(turn, environ | {"PATH": path}),
         workdir=turn.workdir,
         run_dir=turn.run_dir.path,
-        timeout_s=_timeout_s(turn),
+        timeout_s=find_timeout_s(turn),
         max_log_bytes=_max_log_bytes(turn),
         kept_fds=kept_fds,
     )
@@ -252,45 +270,29 @@ def _resolve(turn: Turn, program: str, path: str) -> str:
         return resolve_program(program, path=path, workdir=source)
 
 
-def _agent_environ(turn: Turn) -> dict[str, str]:
-    return {**turn.environ, **turn.agent.payload.get("env", {})}
-
-
-def _environment(turn: Turn, environ: dict[str, str]) -> dict[str, str]:
-    step_dir = turn.run_dir.step_dir
-    os.makedirs(step_dir, exist_ok=True)
-    return {
-        **environ,
-        "UWF_REPO": turn.store.path,
-        "UWF_THREAD_ID": turn.thread,
-        "UWF_ROLE": turn.role,
-        "UWF_HEAD": turn.snapshot.record.node,
-        "UWF_ATTEMPT": str(turn.attempt),
-        "UWF_WORKFLOW": turn.snapshot.record.workflow,
-        "UWF_TRACE": os.path.join(step_dir, "trace.jsonl"),
-        "UWF_STEP_DIR": step_dir,
-    }
-
-
-def _timeout_s(turn: Turn) -> float | None:
-    """Return how long the agent may take: its own limit, or what the thread has left."""
-    limits = (turn.timeout_s, find_time_left_s(turn.limited.present))
-    return min((each for each in limits if each is not None), default=None)
-
-
 def _read_run(run: AgentRun, turn: Turn, secrets: Secrets) -> Played:
     protocol: Protocol = turn.agent.payload.get("protocol", "positional")
     if run.outcome != "exited" or run.exit_code != 0:
         # A message may quote half of a secret, which could not be masked any more.
         masked = mask_run(run, secrets)
         return _failed(masked, run.outcome, _describe_end(masked), _last_hint(masked.stderr))
+    report = find_report(turn, secrets)
+    if report is not None and report.problem is None:
+        reply = read_reply(report, run.stdout, protocol)
+        return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)
     try:
         reply = parse_reply(run.stdout, protocol=protocol, is_free=turn.is_free)
+        if report is not None and find_meta_problem(turn, reply.meta):
+            return _failed(mask_run(run, secrets), FILE, report.message, None)
     except BadReply as error:
         masked = mask_run(run, secrets)
+        if report is not None:
+            return _failed(masked, FILE, report.message, None)
         if masked.stdout != run.stdout:
             error = _describe_masked(masked.stdout, protocol, error.kind)
-        return _failed(masked, error.kind, error.message, error.hint)
+        path = turn.run_dir.read_output_file()
+        message = f"it left no {path}, and {error.message}" if path else error.message
+        return _failed(masked, error.kind, message, error.hint)
     return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)
 
 

@@ -18,7 +18,7 @@ from uwf_git.processes import read_process_start
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.lock import find_driver, find_holder
-from uwf_git.store.threads.run_dir import RunDir, list_run_dirs
+from uwf_git.store.threads.run_dir import RunDir, list_check_runs, list_run_dirs
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
@@ -129,8 +129,8 @@ class _Agent(NamedTuple):
 
 
 def _find_agent(store: Store, thread: ThreadId) -> _Agent | None:
-    """Return the agent that is at work on *thread*, also if its engine is dead."""
-    for run in list_run_dirs(store, thread):
+    """Return the agent or check that is at work on *thread*, also if its engine is dead."""
+    for run in (*list_run_dirs(store, thread), *list_check_runs(store, thread)):
         group = find_group(run.path, run.alive)
         if group is not None and _is_held(run):
             return _Agent(run, group)

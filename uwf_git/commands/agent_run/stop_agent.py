@@ -16,7 +16,7 @@ from uwf_git.engine.subject import first_line
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import ThreadBusy, find_holder, is_stopped, lock_thread
-from uwf_git.store.threads.run_dir import RunDir, list_run_dirs
+from uwf_git.store.threads.run_dir import RunDir, list_check_runs, list_run_dirs
 
 _TICK_S = 0.02
 
@@ -43,7 +43,7 @@ def stop_agents(
     deadline = time.monotonic() + DEFAULT_GRACE_S + _PATIENCE_S
     while True:
         # All of them: the thread may have moved since an agent began.
-        for run in list_run_dirs(store, thread):
+        for run in (*list_run_dirs(store, thread), *list_check_runs(store, thread)):
             stopped |= _stop(run, reason, before)
         holder = find_holder(store, thread)
         if holder is None:

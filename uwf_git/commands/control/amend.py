@@ -54,10 +54,14 @@ class AlreadySo(Refused):
 
     code = "already-so"
 
-    def __init__(self, thread: ThreadId) -> None:
+    def __init__(self, thread: ThreadId, left: tuple[str, ...] = ()) -> None:
+        hint = f"`uwf thread show {thread}` tells them"
+        if left:
+            hint = f"a command for every role leaves {', '.join(left)}, as the workflow binds it; "
+            hint += f"`--agent {left[0]}=CMD` replaces it"
         super().__init__(
             f"thread {thread} has this workflow, these agents and limits already",
-            hint=f"`uwf thread show {thread}` tells them",
+            hint=hint,
             thread=thread,
         )
 
@@ -70,7 +74,10 @@ class AmendRequest(NamedTuple):
     """A name or a hash."""
 
     agents: tuple[str, ...] = ()
-    """``CMD`` or settings for every role, or ``ROLE=…`` for one; the rest of an agent stays."""
+    """``CMD`` or settings for every role, or ``ROLE=…`` for one; the rest of an agent stays.
+
+    A command for every role leaves those that the file binds to a person, or to a check.
+    """
 
     limits: Mapping[str, Any] = MappingProxyType({})
     """By their names in the StartNode; None removes one."""
@@ -139,10 +146,11 @@ def _build(
         reason=request.reason,
     )
     new, amended = build_rule_change(caller, snapshot, change)
+    amended = amended._replace(left=typed.left)
     # To give the command of a fetched thread again is to trust it here: that is a change.
     are_trusted = all(is_trusted(store, agent, workdir) for agent in change.trusted)
     if are_trusted and _changes_nothing(snapshot, new):
-        raise AlreadySo(snapshot.record.thread)
+        raise AlreadySo(snapshot.record.thread, typed.left)
     trust_agents(store, change.trusted, workdir)
     return new, amended
 

@@ -32,7 +32,7 @@ from uwf_git.model.definition.append_flow import (
 from uwf_git.model.definition.roles import RolesFile
 from uwf_git.model.node import Node
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.workflow import Workflow, parse_graph, parse_workflow
+from uwf_git.model.workflow import Workflow, describe_check, parse_graph, parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.record import NewCommit
@@ -106,6 +106,8 @@ def _build(
     before = parse_workflow(node)
     made, nodes, addition = _read(store, caller, snapshot, before, request)
     written = {role: agent.as_payload() for role, agent in addition.agent_overrides.items()}
+    roles = addition.roles.values()
+    checks = [describe_check(command) for role in roles for command in role.checks]
     if made.hash == node.hash:
         raise NothingToAppend(snapshot.record.thread)
     workflow = parse_workflow(made)
@@ -115,7 +117,7 @@ def _build(
         workflow,
         said=_describe(addition),
         agents={**bound.agents, **written},
-        trusted=[*bound.typed, *written.values()],
+        trusted=[*bound.typed, *written.values(), *checks],
         reason=request.reason,
         nodes=(made, *nodes, *BUILTIN_NODES),
     )

@@ -121,6 +121,9 @@ class Amended(NamedTuple):
     settings: Mapping[str, Mapping[str, Any]] = _NOTHING
     """What the agents of these roles have besides their command, where there is any."""
 
+    left: tuple[str, ...] = ()
+    """The roles that a command for every role left as the file binds them."""
+
 
 def build_rule_change(
     caller: Caller, snapshot: Snapshot, change: RuleChange

@@ -5,26 +5,32 @@ Source: seed 003's AgentContext.
 
 from typing import Any
 
-from uwf_git.commands.agent_run.runs import read_begun_turn
-from uwf_git.commands.inspect.step_view import view_error, view_steps
+from uwf_git.commands.inspect.file_view import (
+    ViewedTurn,
+    find_begun,
+    view_input_files,
+    view_output_file,
+)
+from uwf_git.commands.inspect.step_view import get_text, view_error, view_steps
 from uwf_git.commands.split.family import count_steps_before
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.check_meta import get_output_schema
 from uwf_git.commands.turn.decide import decide_next, find_turn_place
+from uwf_git.engine.check_log import CHECK, find_last_output
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import Refused
+from uwf_git.model.builtin import ATTEMPT
 from uwf_git.model.event_rules import CONTROLS, STEPS
+from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.transition import END
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.heads import resolve_head
-from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.run_dir import get_run_dir, has_runs
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 
 
 class NotItsTurn(Refused):
@@ -52,6 +58,7 @@ class NoTurnThere(Refused):
 
 
 _MS = 1000
+_LONGEST_OUTPUT = 8_000
 
 
 def load_thread_context(repo: str, thread: str, *, role: str | None = None) -> dict[str, Any]:
@@ -72,19 +79,9 @@ def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str
     snapshot = read_snapshot(store, head.commit)
     if head.archived:
         raise ThreadNotActive(snapshot)
-    return build_context(store, snapshot, role, at=_find_begun_place(store, snapshot, role))
-
-
-def _find_begun_place(store: Store, snapshot: Snapshot, role: str | None) -> str | None:
-    """Return the place of the turn of *role* that has begun: what steers it meanwhile comes later.
-
-    None: none has begun, or it is the turn of a graph.
-    """
-    thread = snapshot.record.thread
-    if role is None or not has_runs(store, thread):
-        return None
-    begun = read_begun_turn(get_run_dir(store, thread, find_turn_start(store, snapshot)))
-    return begun.at if begun is not None and begun.role == role else None
+    # What steers the thread while an agent is at work comes after its turn.
+    begun = find_begun(store, snapshot, role)
+    return build_context(store, snapshot, role, at=None if begun is None else begun[0].at)
 
 
 def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
@@ -104,7 +101,7 @@ def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
     # A patch that came while the agent worked was not in its context.
     while before.record.event in CONTROLS and before.commit.time_s * _MS > started_ms:
         before = read_snapshot(store, before.commit.parents[0])
-    return build_context(store, before, record.role, at=record.at)
+    return build_context(store, before, record.role, at=record.at, is_past=True)
 
 
 def _find_start_ms(taken: Snapshot) -> int:
@@ -117,11 +114,17 @@ def _find_start_ms(taken: Snapshot) -> int:
 
 
 def build_context(
-    store: Store, snapshot: Snapshot, role: str | None, *, at: str | None = None
+    store: Store,
+    snapshot: Snapshot,
+    role: str | None,
+    *,
+    at: str | None = None,
+    is_past: bool = False,
 ) -> dict[str, Any]:
     """Return the context of a turn of *role* (None: the next role) at the commit of *snapshot*.
 
-    *at* is its place in a flow; None: where the thread goes next, if *role* acts there.
+    *at* is its place in a flow; None: where the thread goes next, if *role* acts there. Of a turn
+    that *is_past* the files that it was given are not known.
 
     Raises:
         NotItsTurn: no turn is left, or there is no such role.
@@ -132,9 +135,10 @@ def build_context(
     if role is None or (at is None and workflow.flow is not None):
         role, at = _find_turn(snapshot, present, workflow, role)
     _check_role(snapshot, workflow, role)
-    start = snapshot.get_start()
     place = _view_place(snapshot, present, at)
     present = present.begin_tries(at)
+    asked = get_role(snapshot, workflow.roles[role])
+    turn = ViewedTurn(store, snapshot, present, find_turn_place(snapshot, at), asked)
     return {
         "thread": snapshot.record.thread,
         "workflow": {
@@ -142,25 +146,31 @@ def build_context(
             "name": workflow.name,
             "description": workflow.description,
         },
-        "role": _view_role(snapshot, workflow, role),
-        "start": {
-            "hash": start.hash,
-            "prompt": start.payload["prompt"],
-            "timestamp": start.timestamp,
-            "depth": snapshot.get_nesting(),
-            "parentThread": snapshot.record.parent_thread,
-            **({"entry": start.payload["entry"]} if "entry" in start.payload else {}),
-        },
+        "role": _view_role(snapshot, workflow, role) | view_output_file(turn),
+        "start": _view_start(snapshot),
         "steps": view_steps(snapshot, count_steps_before(store, snapshot)),
         "head": snapshot.record.node,
         "depth": snapshot.record.depth,
         "visit": present.visits.get(role, 0) + 1,
         "attempt": present.attempts + 1,
-        "lastError": _last_error(snapshot, present),
+        "lastError": _last_error(snapshot, present, workflow.roles[role]),
         "state": dict(present.state),
         "hint": present.hint or None,
         "workdir": find_workdir(store, snapshot.record.thread),
         **place,
+        **view_input_files(turn, is_past=is_past),
+    }
+
+
+def _view_start(snapshot: Snapshot) -> dict[str, Any]:
+    start = snapshot.get_start()
+    return {
+        "hash": start.hash,
+        "prompt": start.payload["prompt"],
+        "timestamp": start.timestamp,
+        "depth": snapshot.get_nesting(),
+        "parentThread": snapshot.record.parent_thread,
+        **({"entry": start.payload["entry"]} if "entry" in start.payload else {}),
     }
 
 
@@ -217,12 +227,21 @@ def _view_role(snapshot: Snapshot, workflow: Workflow, name: str) -> dict[str, A
     }
     if role.extract_prompt is not None:
         view["extractPrompt"] = role.extract_prompt
+    if role.checks:
+        view["checks"] = list(role.checks)
     view["outputSchema"] = get_output_schema(snapshot, workflow, name)
     return view
 
 
-def _last_error(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
-    return view_error(snapshot, present.last_attempt)
+def _last_error(snapshot: Snapshot, present: ThreadState, role: NodeHash) -> dict[str, Any] | None:
+    """Return the error of the newest failed attempt, and what the check printed that refused it."""
+    error = view_error(snapshot, present.last_attempt)
+    if error is None or error["kind"] != CHECK or present.last_attempt is None:
+        return error
+    attempt = get_typed(snapshot, present.last_attempt, ATTEMPT)
+    log = get_text(snapshot, attempt.payload.get("stderr"))
+    output = find_last_output(log, get_role(snapshot, role).checks)
+    return error | ({"output": output[-_LONGEST_OUTPUT:]} if output.strip() else {})
 
 
 def render_prompt(context: dict[str, Any]) -> str:

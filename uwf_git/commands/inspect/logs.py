@@ -224,6 +224,9 @@ def _find_own_sources(
     if run is not None and not is_logged:
         role, agent = find_player(run)
         sources[os.path.join(run.path, STDERR)] = (f"{role} ({agent})", run)
+        for check in run.list_checks():
+            program = find_player(check)[1]
+            sources[os.path.join(check.path, STDERR)] = (f"{role}, check {program}", check)
     return sources
 
 

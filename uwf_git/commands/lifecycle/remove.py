@@ -23,7 +23,7 @@ from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, HeadMoved
 from uwf_git.store.threads.local_files import forget_log, forget_workdir
 from uwf_git.store.threads.lock import forget_lock, lock_thread
 from uwf_git.store.threads.preserved import list_preserved, release
-from uwf_git.store.threads.run_dir import list_run_dirs, remove_runs
+from uwf_git.store.threads.run_dir import list_check_runs, list_run_dirs, remove_runs
 
 
 class AgentStillRuns(Conflict):
@@ -86,7 +86,8 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
 
 
 def _check_no_agent_runs(store: Store, thread: ThreadId) -> None:
-    if any(isinstance(read_state(run), RunAlive) for run in list_run_dirs(store, thread)):
+    runs = [*list_run_dirs(store, thread), *list_check_runs(store, thread)]
+    if any(isinstance(read_state(run), RunAlive) for run in runs):
         raise AgentStillRuns(thread)
 
 

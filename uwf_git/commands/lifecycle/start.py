@@ -65,7 +65,10 @@ class StartRequest(NamedTuple):
     """What is to be done; None: a flow has its description."""
 
     agents: tuple[str, ...] = ()
-    """``CMD`` or settings for every role, or ``ROLE=…`` for one."""
+    """``CMD`` or settings for every role, or ``ROLE=…`` for one.
+
+    A command for every role leaves those that the file binds to a person, or to a check.
+    """
 
     default_agent: str | None = None
     """$UWF_AGENT: the default of this process, before the configured one."""
@@ -119,6 +122,9 @@ class Started(NamedTuple):
     missing: tuple[MissingProgram, ...] = ()
     """The programs of its agents that are not found here."""
 
+    left: tuple[str, ...] = ()
+    """The roles that a command for every role left as the file binds them."""
+
 
 def start_thread(
     store: Store, caller: Caller, request: StartRequest, *, thread: ThreadId
@@ -168,7 +174,7 @@ def start_thread(
     # Before the ref: a kill in between must not leave a thread without its work directory.
     set_workdir(store, thread, workdir)
     create_head(store, thread, record_start(store, new, caller.signing(store)))
-    return Started(found.workflow.hash, thread, unbound, found, missing)
+    return Started(found.workflow.hash, thread, unbound, found, missing, bound.left)
 
 
 def _read_more(request: StartRequest, workflow: Workflow) -> dict[str, Any]:

@@ -5,6 +5,7 @@ state, another binding) can lead to another turn in its place. Law 8: nothing is
 """
 
 import os
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,13 +18,13 @@ from uwf_git.commands.agent_run.runs import (
     read_state,
 )
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.step.play_turn import answer_turn, without_checks
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept, build_turn, record_turn
-from uwf_git.commands.turn.check_meta import check_reply
 from uwf_git.commands.turn.choose_agent import Choice, build_agent, choose_agent
 from uwf_git.commands.turn.decide import find_turn_place
 from uwf_git.commands.turn.keep import read_keep_rules
 from uwf_git.commands.turn.retries import read_retry
-from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.commands.turn.turn import Player, Turn
 from uwf_git.errors import UwfError
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_rules import CONTROLS
@@ -33,11 +34,13 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.heads import Head, HeadMoved
 from uwf_git.store.threads.history import find_turn_start, walk_history
-from uwf_git.store.threads.record import NewCommit
+from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.run_dir import get_run_dir
 from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 
 _TIMES = {"startedAt", "durationMs"}
+# What checks printed, and how they ended.
+_OF_CHECKS = {"stderr", "error", "exitCode"}
 _NO_CHOICE = Choice()
 
 
@@ -83,7 +86,7 @@ def _rebuild_turn(store: Store, caller: Caller, snapshot: Snapshot, base: Oid) -
         agent,
         caller.environ,
         # It has run, or runs: its work directory was chosen when it began.
-        caller.cwd,
+        find_workdir(store, snapshot.record.thread) or caller.cwd,
         retry=read_retry(store.config, agent.payload, place),
         keep=read_keep_rules(store.config),
         place=place,
@@ -100,12 +103,6 @@ def _find_agent(snapshot: Snapshot, begun: BegunTurn) -> Node | None:
     return agent if agent.hash == begun.agent else None
 
 
-def play_begun(turn: Turn, play: Player) -> Played:
-    """Play a turn that has begun, and check its meta."""
-    workflow = get_workflow(turn.snapshot, turn.present.workflow)
-    return check_reply(turn, workflow, play(turn))
-
-
 def record_before_end(
     store: Store, caller: Caller, seen: tuple[Head, Snapshot], play: Player
 ) -> bool:
@@ -120,7 +117,7 @@ def record_before_end(
         return False
     # What cannot be read stays on disk, and does not keep the thread alive.
     with suppress(TurnFailed, RunDirUnusable):
-        record_turn(caller, head, turn, play_begun(turn, play))
+        record_turn(caller, head, turn, without_checks(turn, answer_turn(turn, play)))
     return True
 
 
@@ -159,19 +156,23 @@ def keep_overtaken_work(
             # The run stays on disk until the thread has ended.
             continue
         try:
-            played = play_begun(turn, play)
+            answered = answer_turn(turn, play)
         except RunDirUnusable:
             # Half of the run is gone: its engine died while it removed what it had recorded.
             forget_run(store, head.thread, tip)
             continue
-        if not _is_recorded(store, head, build_turn(turn, played), after=tip):
+        played = without_checks(turn, answered)
+        # An engine that died after it recorded the turn had its checks run.
+        results = [played] if played is answered else [played, answered]
+        may_be = [build_turn(turn, each).nodes[0] for each in results]
+        if not _is_recorded(store, head, may_be, after=tip):
             with suppress(HeadMoved):
                 record_turn(caller, Head(head.thread, tip, archived=False), turn, played)
         forget_run(store, head.thread, tip)
 
 
-def _is_recorded(store: Store, head: Head, new: NewCommit, *, after: Oid) -> bool:
-    """Check whether the thread has the work of *new* after the commit *after*.
+def _is_recorded(store: Store, head: Head, new: Sequence[Node], *, after: Oid) -> bool:
+    """Check whether the thread has one of the nodes *new* after the commit *after*.
 
     An engine may have died after it moved the ref and before it removed the run.
     """
@@ -186,9 +187,11 @@ def _is_recorded(store: Store, head: Head, new: NewCommit, *, after: Oid) -> boo
     if next_move is None:
         return False
     name = next_move.get_present().last_attempt or next_move.record.node
-    return _without_times(next_move.get_node(name)) == _without_times(new.nodes[0])
-
-
-def _without_times(node: Node) -> dict[str, Any]:
     # The dead engine took the times from its clock; here they come from the run's files.
-    return {name: value for name, value in node.payload.items() if name not in _TIMES}
+    ignored = _TIMES | (_OF_CHECKS if len(new) > 1 else set())
+    recorded = _without(next_move.get_node(name), ignored)
+    return any(_without(each, ignored) == recorded for each in new)
+
+
+def _without(node: Node, names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in node.payload.items() if name not in names}

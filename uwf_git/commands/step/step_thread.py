@@ -12,7 +12,8 @@ from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.step.branches import check_result, sweep_held
 from uwf_git.commands.step.end_by_kill import finish_kill
 from uwf_git.commands.step.end_thread import end_thread
-from uwf_git.commands.step.left_work import find_begun_turn, keep_overtaken_work, play_begun
+from uwf_git.commands.step.left_work import find_begun_turn, keep_overtaken_work
+from uwf_git.commands.step.play_turn import play_turn, refuse_inputs
 from uwf_git.commands.step.record_turn import (
     TurnFailed,
     TurnInterrupted,
@@ -23,8 +24,8 @@ from uwf_git.commands.step.split_thread import split_thread, step_branches
 from uwf_git.commands.step.transitions import wait_for_person
 from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, read_active
 from uwf_git.commands.turn.ancestors import BranchHeld, check_ancestors
-from uwf_git.commands.turn.check_meta import check_reply
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, is_person
+from uwf_git.commands.turn.choose_checks import choose_checks
 from uwf_git.commands.turn.decide import NextTurn, decide_next, find_turn_place
 from uwf_git.commands.turn.isolated import AskedPlace, choose_place, find_source
 from uwf_git.commands.turn.keep import read_keep_rules
@@ -97,7 +98,7 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
         ThreadBusy, HeadMoved: another process takes it.
         EndedElsewhere: the thread has ended at a remote, without the commits made here.
         WorkKept: another process took the step meanwhile; the agent's work is kept as a commit.
-        NoAgent, AgentNotTrusted, WorkdirUnknown: an option is missing.
+        NoAgent, AgentNotTrusted, CheckNotTrusted, WorkdirUnknown: an option is missing.
         NoSuchRole, RoleNotNext, BadCommand, BadAgent, CommandUnnamed: ``--agent`` is wrong.
         CannotSign, UnfitSetting: the settings ask for a signature that cannot be made; work that
             an agent has finished is recorded by the next step.
@@ -154,7 +155,7 @@ def _take_step(
         if begun is not None:
             # What steered the thread since it began does not undo it.
             lock.say(begun.role, agent_name(begun.agent.payload["command"]))
-            return record_turn(caller, head, begun, play_begun(begun, request.play))
+            return record_turn(caller, head, begun, play_turn(begun, request.play))
         now = _decide(snapshot)
         if not (request.is_driven or request.choice.others):
             check_next(thread, now.workflow, request.choice.agents, role=now.role)
@@ -169,14 +170,16 @@ def _take_step(
         if is_person(agent):
             return wait_for_person(store, caller, seen, turn=now.turn, agent=agent)
         # Trusted even if the work directory is missing: the user gives the two one by one.
+        choice = request.choice._replace(workdir=where)
+        checks = choose_checks(store, snapshot, now.present, role=now.role, choice=choice)
         if request.choice.trust:
-            trust_agents(store, [agent.payload], where)
+            trust_agents(store, [agent.payload, *checks], where)
         workdir = choose_place(store, snapshot, _ask_place(caller, request))
         caller.check_signing(store)
         # Reads settings: a bad one must fail before the agent runs.
         turn = _begin_turn(store, caller, now, agent, workdir)._replace(spending=spending)
         lock.say(turn.role, agent_name(agent.payload["command"]))
-        played = check_reply(turn, now.workflow, request.play(turn))
+        played = refuse_inputs(turn) or play_turn(turn, request.play)
         debug("9KYP4NAD", "turn played", thread=thread, role=turn.role, error=played.error)
         return record_turn(caller, head, turn, played)
 

@@ -10,6 +10,11 @@ PERSON = "human"
 """The command of a role that a person plays."""
 
 
+KEPT_PROGRAMS = frozenset({PERSON, "uwf-human", "uwf-shell", "uwf-check"})
+"""The programs of roles that a command for every role leaves as a file binds them: people, and
+commands that check the work of others."""
+
+
 def settings_by_role(agents: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return what AgentConfig payloads have besides the command; roles without any are absent."""
     settings = {

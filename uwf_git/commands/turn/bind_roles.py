@@ -6,8 +6,8 @@ Source: DESIGN 4.
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from uwf_git.agents.command_line import split_command
-from uwf_git.commands.turn.agent_words import CONFIG_NAME
+from uwf_git.agents.command_line import agent_name, split_command
+from uwf_git.commands.turn.agent_words import CONFIG_NAME, KEPT_PROGRAMS
 from uwf_git.commands.turn.typed_agents import lay_over, read_typed
 from uwf_git.model.builtin import WORKFLOW
 from uwf_git.model.node import Node
@@ -25,6 +25,9 @@ class Bound(NamedTuple):
 
     typed: list[dict[str, Any]]
     """The agents that the user typed or configured, so that they may run here."""
+
+    left: tuple[str, ...] = ()
+    """The roles that a command for every role left as the file binds them."""
 
 
 def bind_roles(
@@ -62,7 +65,8 @@ def bind_roles(
         # What the store's own config names runs only if it is trusted already.
         if is_own:
             said.typed.append(configured)
-    return Bound({role: agents[role] for role in workflow.roles if role in agents}, said.typed)
+    bound = {role: agents[role] for role in workflow.roles if role in agents}
+    return Bound(bound, said.typed, said.left)
 
 
 def find_played(workflow: Workflow, closure: Iterable[Node]) -> Workflow:
@@ -85,7 +89,9 @@ def find_played(workflow: Workflow, closure: Iterable[Node]) -> Workflow:
             if role in roles or (name in nodes and "workflow" in nodes[name].payload):
                 continue
             roles[role] = name
-            own = each.agent_overrides.get(role, each.default_agent)
+            # That of the outer one is everybody's.
+            default = None if each is workflow else each.default_agent
+            own = each.agent_overrides.get(role, default)
             if own is not None:
                 overrides[role] = own
     return workflow._replace(roles=roles, agent_overrides=overrides)
@@ -102,12 +108,17 @@ def bind_typed(
     """Return the agents of the roles for which one was typed; *find_base* returns those before.
 
     *may_run* tells which of those may run here. *keeps* is as in ``lay_over``.
+    A command for every role leaves those that the file binds to a person, or to a check.
     """
     asked = read_typed(workflow, typed)
     agents: dict[str, dict[str, Any]] = {}
     said: list[dict[str, Any]] = []
+    left: list[str] = []
     for role in workflow.roles:
         mine = [each for each in asked if each.is_for(role)]
+        if any(each.is_bare_command for each in mine) and _is_kept(workflow, role):
+            mine = [each for each in mine if not each.is_bare_command]
+            left += [] if any(each.role == role for each in mine) else [role]
         if not mine:
             continue
         base = find_base(role)
@@ -116,4 +127,9 @@ def bind_typed(
         agents[role] = laid.agent
         if laid.is_own and laid.agent not in said:
             said.append(laid.agent)
-    return Bound(agents, said)
+    return Bound(agents, said, tuple(left))
+
+
+def _is_kept(workflow: Workflow, role: str) -> bool:
+    bound = workflow.agent_overrides.get(role)
+    return bound is not None and agent_name(bound["command"]) in KEPT_PROGRAMS

@@ -195,6 +195,15 @@ def fill_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> An
     template = place.node.fields.get("input")
     if template is None:
         return None
+    return fill_template(snapshot, present, place, template)
+
+
+def fill_template(snapshot: Snapshot, present: ThreadState, place: FlowPlace, template: Any) -> Any:
+    """Return *template* filled as an input at *place* is.
+
+    Raises:
+        ConditionFailed, LimitHit: it cannot be filled.
+    """
     words = build_words(snapshot, present, place.flow, place.entry)
     passes = count_passes(place.flow, place.at)
     with _told_how_to_mend(snapshot):

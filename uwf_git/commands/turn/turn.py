@@ -12,8 +12,10 @@ from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import Status, ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.workflow import Role
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
+from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.run_dir import RunDir, get_run_dir
 from uwf_git.store.threads.snapshot import Snapshot
 
@@ -43,6 +45,15 @@ class Turn(NamedTuple):
 
     spending: Spending | None = None
     """The limits that hold for it; None: the thread's own."""
+
+    answered: "Played | None" = None
+    """The answer that the checks of its role are to check; None: its agent has to answer."""
+
+    @property
+    def asked(self) -> Role:
+        """The role that it plays."""
+        workflow = get_workflow(self.snapshot, self.present.workflow)
+        return get_role(self.snapshot, workflow.roles[self.role])
 
     @property
     def limited(self) -> Spending:
@@ -122,7 +133,7 @@ class Played(NamedTuple):
 
 
 Player = Callable[[Turn], Played]
-"""Plays a turn. If it raises, nothing is recorded."""
+"""Plays a turn, or runs the checks of one that was answered. If it raises, nothing is recorded."""
 
 
 class ThreadResult(NamedTuple):

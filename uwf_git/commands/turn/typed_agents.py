@@ -73,6 +73,11 @@ class TypedAgent(NamedTuple):
     settings: _Payload
     """A JSON merge patch of an AgentConfig payload."""
 
+    @property
+    def is_bare_command(self) -> bool:
+        """Whether it is a command for every role."""
+        return self.role is None and "command" in self.settings
+
     def is_for(self, role: str) -> bool:
         """Check whether it is for *role*."""
         return self.role is None or self.role == role

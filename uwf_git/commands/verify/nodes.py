@@ -20,6 +20,7 @@ from uwf_git.model.builtin import (
     META,
     MODERATOR,
     ROLE,
+    ROLE_TYPES,
     SIGNAL,
     START,
     STEP,
@@ -27,6 +28,7 @@ from uwf_git.model.builtin import (
     TEXT,
     TRACE,
     WORKFLOW,
+    is_kind,
 )
 from uwf_git.model.canonical import encode
 from uwf_git.model.node import Node
@@ -52,7 +54,7 @@ _FIELDS: dict[NodeHash, dict[str, NodeHash]] = {
     ATTEMPT: {**_STEP_FIELDS, "stderr": TEXT},
     START: {"workflow": WORKFLOW},
     WORKFLOW: {"moderator": MODERATOR, "flow": FLOW},
-    ROLE: {"outputSchema": META, "workflow": WORKFLOW},
+    **{kind: {"outputSchema": META, "workflow": WORKFLOW} for kind in ROLE_TYPES},
     SIGNAL: {"workflow": WORKFLOW},
 }
 """The type that the target of a field must have; readers of threads and workflows rely on it."""
@@ -317,7 +319,7 @@ class NodeChecks:
                     yield self._dangling(site, node, target)
                     continue
                 kind = wanted.get(target)
-                if kind is None or self.read(site, target, blob).node.type == kind:
+                if kind is None or is_kind(self.read(site, target, blob).node.type, kind):
                     continue
             except StoreDamaged:
                 continue  # reported for the target

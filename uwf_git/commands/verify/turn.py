@@ -9,7 +9,7 @@ from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.nodes import NodeChecks
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, ROLE, SIGNAL, STEP_TYPES, WORKFLOW
+from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, ROLE, SIGNAL, STEP_TYPES, WORKFLOW, is_kind
 from uwf_git.model.event_rules import event_of
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
@@ -171,4 +171,4 @@ def _get_if_there(
         node = nodes.get_shared(site, target)
     except StoreDamaged:
         return None  # reported for the node that refers to it, or the commit that added it
-    return node if kind is None or node.type == kind else None
+    return node if kind is None or is_kind(node.type, kind) else None

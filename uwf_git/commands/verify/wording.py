@@ -13,7 +13,16 @@ from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.nodes import NodeChecks
 from uwf_git.engine.subject import list_quotes, render_meta
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, ROLE, SIGNAL, START, STEP, WORKFLOW
+from uwf_git.model.builtin import (
+    AGENT_CONFIG,
+    ATTEMPT,
+    ROLE,
+    SIGNAL,
+    START,
+    STEP,
+    WORKFLOW,
+    is_kind,
+)
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
@@ -209,7 +218,7 @@ def _get(nodes: NodeChecks, site: Location, target: Any, kind: NodeHash) -> Any:
     """Return the payload of the node that *target* refers to; None if it is of another type."""
     name = find_reference(target)
     node = None if name is None else nodes.get_shared(site, name)
-    return node.payload if node is not None and node.type == kind else None
+    return node.payload if node is not None and is_kind(node.type, kind) else None
 
 
 def _find_body(nodes: NodeChecks, wording: Wording) -> str | None:

@@ -87,7 +87,7 @@ def read_appended(
             to=to,
             check_condition=check_condition,
             check_schema=check_schema,
-            file=file,
+            file=file._replace(check_text=check_condition),
         )
     )
 

@@ -1,17 +1,18 @@
 """`uwf workflow put`: build a file, and register it unless it is the newest version already."""
 
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.workflow.build import outside_of, read_workflow_source
 from uwf_git.commands.workflow.files import includes_beside
 from uwf_git.commands.workflow.find import find_used
 from uwf_git.errors import Refused
+from uwf_git.model.definition.definition import Definition
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.problem import Problem
-from uwf_git.model.workflow import build_workflow, parse_workflow
+from uwf_git.model.workflow import build_workflow, describe_check
 from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.store import Store
@@ -38,6 +39,14 @@ class CaseTwin(Refused):
             workflow=name,
             twin=twin,
         )
+
+
+def list_commands(definition: Definition) -> list[dict[str, Any]]:
+    """List the payloads of the agents that a file names, and of the checks of its roles."""
+    default = [] if definition.default_agent is None else [definition.default_agent]
+    agents = [each.as_payload() for each in (*default, *definition.agent_overrides.values())]
+    roles = definition.roles.values()
+    return agents + [describe_check(command) for role in roles for command in role.checks]
 
 
 class PutWorkflow(NamedTuple):
@@ -83,7 +92,8 @@ def put_workflow(
     _check_twins(store, name)
     seen = find_version(store, name)
     workflow, closure = build_workflow(definition, timestamp=caller.now_ms())
-    _trust(store, workflow, os.path.join(caller.cwd, os.path.expanduser(workdir or "")))
+    directory = os.path.join(caller.cwd, os.path.expanduser(workdir or ""))
+    trust_agents(store, list_commands(definition), directory)
     files = SourceFiles(source, includes.files)
     if seen is not None:
         if _is_same(store, seen, workflow, files):
@@ -115,12 +125,6 @@ def _check_twins(store: Store, name: str) -> None:
     for other in list_names(store):
         if other != name and fold_workflow_name(other) == folded:
             raise CaseTwin(name, other)
-
-
-def _trust(store: Store, node: Node, directory: str) -> None:
-    workflow = parse_workflow(node)
-    default = [] if workflow.default_agent is None else [workflow.default_agent]
-    trust_agents(store, [*default, *workflow.agent_overrides.values()], directory)
 
 
 def _first_written(store: Store, seen: Version, node: Node) -> Node:

@@ -38,6 +38,12 @@ def describe_workflow(workflow: Workflow, closure: Iterable[Node]) -> dict[str, 
         }
         if role.extract_prompt is not None:
             roles[name]["extractPrompt"] = role.extract_prompt
+        if role.checks:
+            roles[name]["checks"] = list(role.checks)
+        if role.output_file is not None:
+            roles[name]["outputFile"] = role.output_file
+        if role.input_files:
+            roles[name]["inputFiles"] = list(role.input_files)
     document: dict[str, Any] = {
         "workflow": workflow.hash,
         "name": workflow.name,

@@ -30,14 +30,17 @@ _SECRET = re.compile(
 )
 _SET_BY_UWF = frozenset(
     f"UWF_{name}"
-    for name in ("REPO", "THREAD_ID", "ROLE", "HEAD", "ATTEMPT", "WORKFLOW", "TRACE", "STEP_DIR")
+    for name in (
+        *("REPO", "THREAD_ID", "ROLE", "HEAD", "ATTEMPT", "WORKFLOW", "TRACE", "STEP_DIR"),
+        "REPLY",
+    )
 )
 
 
 def read_agent(findings: Findings, path: DocumentPath, value: Any) -> AgentSpec | None:
     """Read an agent: a command, or a mapping with a command; None if it is neither."""
     if isinstance(value, str):
-        command = _read_command(findings, path, value)
+        command = read_command(findings, path, value)
         return None if command is None else AgentSpec(command)
     if not isinstance(value, dict):
         findings.add(path, f"must be a command or a mapping with one, not {yaml_kind(value)}")
@@ -46,7 +49,7 @@ def read_agent(findings: Findings, path: DocumentPath, value: Any) -> AgentSpec 
     if "command" not in fields:
         findings.add(path, "'command' is missing")
         return None
-    command = _read_command(findings, (*path, "command"), fields["command"])
+    command = read_command(findings, (*path, "command"), fields["command"])
     agent = AgentSpec(
         command=command or "",
         protocol=_read_protocol(findings, path, fields),
@@ -78,7 +81,8 @@ def read_overrides(findings: Findings, value: Any, *, roles: Sequence[str]) -> d
     return agents
 
 
-def _read_command(findings: Findings, path: DocumentPath, value: Any) -> str | None:
+def read_command(findings: Findings, path: DocumentPath, value: Any) -> str | None:
+    """Read the words of a command; None if they are none."""
     text = findings.read_text(path, value)
     if text is None:
         return None

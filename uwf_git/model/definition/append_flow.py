@@ -13,7 +13,7 @@ from uwf_git.model.definition.append import read_appended_top
 from uwf_git.model.definition.definition import AgentSpec, FlowDefinition, RoleDefinition
 from uwf_git.model.definition.findings import DocumentPath, Findings
 from uwf_git.model.definition.flow import FlowFile, read_added_nodes
-from uwf_git.model.definition.roles import CheckSchema, read_roles
+from uwf_git.model.definition.roles import CheckSchema, RolesFile, read_roles
 from uwf_git.model.definition.surroundings import Surroundings
 from uwf_git.model.flow import HOLDING, Flow
 from uwf_git.model.node import Node, build_node
@@ -100,7 +100,10 @@ def read_flow_addition(
         fields = read_appended_top(findings, value, _KEYS)
         value, path = fields.get("nodes"), ("nodes",)
     named = fields.get("roles")
-    roles = {} if named is None else read_roles(findings, named, check_schema=check_schema)
+    around = RolesFile(check_text=surroundings.check_text, language=to.flow.language)
+    roles = {}
+    if named is not None:
+        roles = read_roles(findings, named, check_schema=check_schema, file=around)
     known = dict.fromkeys([*to.roles, *(named if isinstance(named, dict) else ())])
     blank = {name: RoleDefinition(name, "", "", None, output_schema=True) for name in known}
     file = FlowFile(to.name, to.flow.language, blank | roles, surroundings)

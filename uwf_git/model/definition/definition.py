@@ -62,6 +62,15 @@ class RoleDefinition(NamedTuple):
     used: Sequence[Node] = ()
     """All nodes that this workflow reaches, itself among them."""
 
+    checks: tuple[str, ...] = ()
+    """The commands that have to succeed before an answer is recorded."""
+
+    output_file: str | None = None
+    """A template for the path at which its agent may leave its meta."""
+
+    input_files: tuple[str, ...] = ()
+    """Templates for paths, or patterns, of the files that its agent is given."""
+
 
 class FlowDefinition(NamedTuple):
     """The containers and agents of a workflow."""

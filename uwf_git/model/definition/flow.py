@@ -16,6 +16,7 @@ from uwf_git.model.definition.findings import (
 )
 from uwf_git.model.definition.flow_fields import KEYS, FieldReader, kinds_with
 from uwf_git.model.definition.flow_warnings import warn_of_flow
+from uwf_git.model.definition.shared_files import check_shared_files
 from uwf_git.model.definition.surroundings import BadFlow, Surroundings, UsedWorkflow
 from uwf_git.model.flow import (
     KINDS,
@@ -84,6 +85,7 @@ def read_flow(
         if agent not in roles
     }
     warn_of_flow(findings, flow, paths=reader.paths, roles=roles)
+    check_shared_files(findings, flow, paths=reader.paths, roles=roles)
     closure = {node.hash: node for used in reader.used.values() for node in used.nodes}
     return FlowDefinition(reader.nodes, language, list(closure.values())), added
 

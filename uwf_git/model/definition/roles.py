@@ -4,11 +4,19 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from uwf_git.model.crockford import fold
+from uwf_git.model.definition.agents import read_command
 from uwf_git.model.definition.definition import RoleDefinition
 from uwf_git.model.definition.findings import DocumentPath, Findings, shown, yaml_kind
-from uwf_git.model.definition.surroundings import FindUsed, UsedWorkflow
+from uwf_git.model.definition.surroundings import (
+    CheckText,
+    FindUsed,
+    FlowText,
+    UsedWorkflow,
+    not_checked,
+)
 from uwf_git.model.flow import MAX_NESTING
 from uwf_git.model.node_hash import is_node_hash
+from uwf_git.model.path_below import check_path_below
 from uwf_git.model.problem import Problem
 from uwf_git.model.transition import END, START
 from uwf_git.model.workflow_name import check_name
@@ -25,7 +33,10 @@ SENTINELS = {
 }
 """Every spelling of the two ends of a graph (seeds 000, 001, 003), and the one that is stored."""
 
-_OF_AGENT = ("systemPrompt", "extractPrompt")
+_OF_AGENT = ("systemPrompt", "extractPrompt", "checks", "outputFile", "inputFiles")
+MOST_CHECKS = 20
+"""The most checks of a role."""
+
 _KEYS = ("name", "description", *_OF_AGENT, "outputSchema", "schema", "workflow")
 
 
@@ -37,6 +48,10 @@ class RolesFile(NamedTuple):
 
     find_used: FindUsed | None = None
     """Finds a workflow that plays a role; None: in a flow, a node does that."""
+
+    check_text: CheckText = not_checked
+    language: str = "javascript"
+    """That of the templates of roles."""
 
 
 _FLOW_FILE = RolesFile()
@@ -98,7 +113,50 @@ def _read_role(
         output_schema=_read_schema(findings, path, content or {}, check_schema=check_schema),
         workflow=None if used is None else used.hash,
         used=() if used is None else used.nodes,
+        checks=_read_checks(findings, (*path, "checks"), fields.get("checks")),
+        output_file=_read_path(findings, (*path, "outputFile"), fields.get("outputFile"), file),
+        input_files=_read_paths(findings, (*path, "inputFiles"), fields.get("inputFiles"), file),
     )
+
+
+def _read_path(findings: Findings, path: DocumentPath, value: Any, file: RolesFile) -> str | None:
+    """Read a template for a path below the work directory."""
+    text = None if value is None and path[-1] == "outputFile" else findings.read_text(path, value)
+    if text is None:
+        return None
+    if "${" in text:
+        problem = file.check_text(FlowText("template", text, file.language))
+    else:
+        problem = check_path_below(text)
+    if problem is not None:
+        findings.add(path, problem)
+    return text
+
+
+def _read_paths(
+    findings: Findings, path: DocumentPath, value: Any, file: RolesFile
+) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not value:
+        told = "an empty list" if isinstance(value, list) else yaml_kind(value)
+        findings.add(path, f"must be a list of paths or patterns, not {told}")
+        return ()
+    read = [_read_path(findings, (*path, n), each, file) for n, each in enumerate(value)]
+    return tuple(each for each in read if each is not None)
+
+
+def _read_checks(findings: Findings, path: DocumentPath, value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not value:
+        told = "an empty list" if isinstance(value, list) else yaml_kind(value)
+        findings.add(path, f"must be a list of commands, not {told}")
+        return ()
+    if len(value) > MOST_CHECKS:
+        findings.add(path, f"has {len(value)} commands, of at most {MOST_CHECKS}")
+    read = [read_command(findings, (*path, index), each) for index, each in enumerate(value)]
+    return tuple(each for each in read if each is not None)
 
 
 def _find_used(

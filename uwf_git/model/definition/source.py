@@ -18,7 +18,7 @@ from uwf_git.model.definition.findings import (
     shown,
     yaml_kind,
 )
-from uwf_git.model.definition.flow import FlowFile, read_flow, read_language
+from uwf_git.model.definition.flow import LANGUAGES, FlowFile, read_flow, read_language
 from uwf_git.model.definition.graph import CheckCondition, read_graph
 from uwf_git.model.definition.roles import CheckSchema, RolesFile, read_roles
 from uwf_git.model.definition.routes import check_routes
@@ -57,27 +57,27 @@ def read_definition(
     """Read a workflow file, in any spelling that the seeds use.
 
     *check_condition* returns what is wrong with a JSONata condition, *check_schema* with a JSON
-    Schema; they are arguments since those libraries are slow to import. *surroundings* are for
-    flows; without them no text of a flow is checked, and it can use no other workflow.
+    Schema; they are arguments since those libraries are slow to import. Without *surroundings*
+    no template and no text of a flow is checked, and it can use no other workflow.
 
     Raises:
         InvalidWorkflow: with every problem of the file, in the order of its lines.
     """
-    findings = Findings(document)
-    outside = surroundings or Surroundings()
+    findings, outside = Findings(document), surroundings or Surroundings()
     fields, root = _read_top(findings, document.value)
-    is_flow = root is not None
+    is_flow, named = root is not None, fields.get("roles")
     name = _read_name(findings, fields, outside.name if root == () else None)
+    language = read_language(findings, fields) if is_flow else None
+    find_used = None if is_flow else outside.find_used
+    around = RolesFile(name, find_used, outside.check_text, language or LANGUAGES[0])
     roles: dict[str, RoleDefinition] = {}
-    named = fields.get("roles")
     if not is_flow or named:
-        file_of_roles = RolesFile(name, None if is_flow else outside.find_used)
-        roles = read_roles(findings, named, check_schema=check_schema, file=file_of_roles)
+        roles = read_roles(findings, named, check_schema=check_schema, file=around)
     role_names = list(named) if isinstance(named, dict) else []
     graph: Graph = {}
     flow: FlowDefinition | None = None
     if root is not None:
-        file = FlowFile(name, read_language(findings, fields), roles, outside)
+        file = FlowFile(name, language, roles, outside)
         flow, added = read_flow(findings, root, _container(fields, root), file)
         roles |= {agent: role for agent, role in added.items() if agent not in role_names}
         role_names += [agent for agent in added if agent not in role_names]

@@ -75,7 +75,8 @@ FindUsed = Callable[[str], "UsedWorkflow | str"]
 """Find the workflow that a flow names; a text says why there is none."""
 
 
-def _not_checked(_text: FlowText) -> str | None:
+def not_checked(_text: FlowText) -> str | None:
+    """Return None: nothing is known to be wrong with a text."""
     return None
 
 
@@ -89,7 +90,7 @@ class Surroundings(NamedTuple):
     name: str | None = None
     """The name of a workflow whose file is a bare container: that of its file."""
 
-    check_text: CheckText = _not_checked
+    check_text: CheckText = not_checked
     find_used: FindUsed = _not_found
 
 

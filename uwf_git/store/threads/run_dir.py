@@ -6,7 +6,9 @@
     <git dir>/uwf/run/<thread>/<commit>.stopped  why the agent was stopped from outside
     <git dir>/uwf/run/<thread>/<commit>.env      variables of the agent to be recorded, masked
     <git dir>/uwf/run/<thread>/<commit>.prints   fingerprints of the secrets that the agent had
+    <git dir>/uwf/run/<thread>/<commit>.output   the file in which it may leave its meta, as a path
     <git dir>/uwf/run/<thread>/<commit>.files/   the agent's own files ($UWF_STEP_DIR)
+    <git dir>/uwf/run/<thread>/<commit>.checks/<n>  the same for each check of the role, from 0
 
 The commit is the one after which the turn began, so a retry never takes up an older attempt.
 """
@@ -24,7 +26,7 @@ from uwf_git.store.store import Store
 _RUN = "run"
 _REMOVED = ".removed"
 _ALIVE, _TURN, _STOPPED, _FILES = ".alive", ".turn", ".stopped", ".files"
-_ENV, _PRINTS = ".env", ".prints"
+_ENV, _PRINTS, _CHECKS, _OUTPUT = ".env", ".prints", ".checks", ".output"
 
 MAX_REASON = 1000
 """Characters of a stop reason that are kept."""
@@ -50,6 +52,14 @@ class RunDir(NamedTuple):
         """The folder of the agent's own files."""
         return self.path + _FILES
 
+    def get_check(self, number: int) -> "RunDir":
+        """Return the directory of a check of this turn; it need not exist."""
+        return RunDir(os.path.join(self.path + _CHECKS, str(number)))
+
+    def list_checks(self) -> list["RunDir"]:
+        """List the directories of the checks that have begun."""
+        return _list_checks(self.path + _CHECKS)
+
     def hold_alive(self) -> AbstractContextManager[int | None]:
         """Take the lock ``alive`` and yield it; yield None if the agent holds it."""
         return hold_lock(self.alive, wait=False)
@@ -64,9 +74,9 @@ class RunDir(NamedTuple):
 
     def begin(self, turn: str) -> None:
         """Discard an older run and write *turn*, the words that name the turn."""
-        for folder in (self.path, self.step_dir):
+        for folder in (self.path, self.step_dir, self.path + _CHECKS):
             _remove_folder(folder)
-        for suffix in (_STOPPED, _ENV, _PRINTS):
+        for suffix in (_STOPPED, _ENV, _PRINTS, _OUTPUT):
             remove_file(self.path + suffix)
         # A power loss ends the agent too, so this file need not survive one.
         replace_file(self.path + _TURN, turn.encode(), durable=False)
@@ -87,6 +97,14 @@ class RunDir(NamedTuple):
         """Return what ``write_prints`` wrote; empty if there is nothing readable."""
         return _read_text(self.path + _PRINTS)
 
+    def write_output_file(self, path: str) -> None:
+        """Write the path, below the work directory, at which the agent may leave its meta."""
+        replace_file(self.path + _OUTPUT, path.encode(), durable=False)
+
+    def read_output_file(self) -> str:
+        """Return what ``write_output_file`` wrote; empty if there is nothing readable."""
+        return _read_text(self.path + _OUTPUT)
+
     def read_stop_reason(self) -> str | None:
         """Return why the agent was stopped from outside; None if it was not."""
         try:
@@ -105,9 +123,10 @@ class RunDir(NamedTuple):
         # Moved away first: a daemon that the agent left behind may still make files there.
         with suppress(OSError):
             os.rename(self.step_dir, self.path + _REMOVED)
-        for folder in (self.path, self.step_dir, self.path + _REMOVED):
+        folders = (self.path, self.step_dir, self.path + _REMOVED, self.path + _CHECKS)
+        for folder in folders:
             _remove_folder(folder)
-        for suffix in (_ALIVE, _TURN, _STOPPED, _ENV, _PRINTS):
+        for suffix in (_ALIVE, _TURN, _STOPPED, _ENV, _PRINTS, _OUTPUT):
             remove_file(self.path + suffix)
 
 
@@ -140,6 +159,18 @@ def list_run_dirs(store: Store, thread: ThreadId) -> list[RunDir]:
     return [RunDir(os.path.join(folder, name)) for name in _list_names(folder) if is_oid(name)]
 
 
+def list_check_runs(store: Store, thread: ThreadId) -> list[RunDir]:
+    """List the directories of the checks of *thread* that have begun and are not recorded yet."""
+    folder = runs_folder(store, thread)
+    folders = (name for name in _list_names(folder) if name.endswith(_CHECKS))
+    return [each for name in folders for each in _list_checks(os.path.join(folder, name))]
+
+
+def _list_checks(folder: str) -> list[RunDir]:
+    numbers = sorted(int(name) for name in _list_names(folder) if name.isdecimal())
+    return [RunDir(os.path.join(folder, str(number))) for number in numbers]
+
+
 def list_threads_with_runs(store: Store) -> list[ThreadId]:
     """List the threads that have a folder of run directories, oldest first."""
     names = sorted(_list_names(store.local_path(_RUN)))
@@ -148,9 +179,10 @@ def list_threads_with_runs(store: Store) -> list[ThreadId]:
 
 
 def is_any_alive(store: Store, thread: ThreadId) -> bool:
-    """Return whether an agent, or a daemon that it left behind, holds a run of *thread*."""
+    """Return whether an agent, a check, or a daemon left behind, holds a run of *thread*."""
     folder = runs_folder(store, thread)
-    paths = (os.path.join(folder, name) for name in _list_names(folder) if name.endswith(_ALIVE))
+    paths = [os.path.join(folder, name) for name in _list_names(folder) if name.endswith(_ALIVE)]
+    paths += [each.alive for each in list_check_runs(store, thread)]
     return any(map(is_held, paths))
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dulwich.objects import ObjectID
 
-from uwf_git.model.builtin import BUILTIN, START, STEP, STEP_TYPES
+from uwf_git.model.builtin import BUILTIN, START, STEP_TYPES, is_kind
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
@@ -204,12 +204,12 @@ def get_typed(snapshot: Snapshot, name: NodeHash, kind: NodeHash) -> Node:
 
 
 def check_type(node: Node, kind: NodeHash) -> Node:
-    """Return *node* if it is of the built-in type *kind*; StepNode stands for its later versions.
+    """Return *node* if it is of the built-in type *kind* or a later version of it.
 
     Raises:
         DamagedNode: it is of another type.
     """
-    if node.type not in (STEP_TYPES if kind == STEP else {kind}):
+    if not is_kind(node.type, kind):
         title = BUILTIN[kind].payload["title"]
         raise DamagedNode(node.hash, f"stands in the place of a node of the type {title}")
     return node

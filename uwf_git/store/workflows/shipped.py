@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from uwf_git.model.workflow import describe_check
+
 _FOLDER = Path(__file__).parents[2] / "workflows"
 _SUFFIX = ".yaml"
 
@@ -28,7 +30,7 @@ def find_shipped(name: str) -> ShippedFile | None:
 
 
 def is_shipped_agent(name: str, agent: dict[str, Any]) -> bool:
-    """Check whether the installed file of the workflow *name* names *agent*.
+    """Check whether the installed file of the workflow *name* names *agent*, or has it as a check.
 
     *agent* is an AgentConfig payload. One of an older file no longer counts once another version
     of uwf is installed.
@@ -48,4 +50,5 @@ def is_shipped_agent(name: str, agent: dict[str, Any]) -> bool:
     )
     default = definition.default_agent
     named = [*definition.agent_overrides.values(), *([] if default is None else [default])]
-    return any(each.as_payload() == agent for each in named)
+    checks = [describe_check(each) for role in definition.roles.values() for each in role.checks]
+    return agent in checks or any(each.as_payload() == agent for each in named)

@@ -1,0 +1,78 @@
+import os
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from uwf_git.agents.file_below import BadFileBelow
+from uwf_git.agents.find_below import find_below
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name in (
+        "docs/plans/000-a.md",
+        "docs/plans/001-实现.md",
+        "docs/plans/010-c.txt",
+        "docs/plans/.hidden.md",
+        "docs/more/deep/x.md",
+        ".git/config",
+        "odd[1].md",
+        "top.md",
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("top.md", ["top.md"]),
+        ("./docs/more/deep/x.md", ["./docs/more/deep/x.md"]),
+        ("docs/plans/*.md", ["docs/plans/000-a.md", "docs/plans/001-实现.md"]),
+        ("docs/plans/0?0-*", ["docs/plans/000-a.md", "docs/plans/010-c.txt"]),
+        ("docs/plans/00[1-9]*", ["docs/plans/001-实现.md"]),
+        ("docs/plans/.*", ["docs/plans/.hidden.md"]),
+        ("docs/*/*/x.md", ["docs/more/deep/x.md"]),
+        ("**/x.md", ["docs/more/deep/x.md"]),
+        ("docs/**/0*.txt", ["docs/plans/010-c.txt"]),
+        ("**", ["docs/more/deep/x.md", "docs/plans/000-a.md", "docs/plans/001-实现.md",
+                "docs/plans/010-c.txt", "odd[1].md", "top.md"]),
+        ("odd[1].md", ["odd[1].md"]),
+        ("docs", []),
+        ("docs/*", []),
+        ("no/*.md", []),
+        ("*/config", []),
+    ],
+)  # fmt: skip
+def test_pattern_names_files_in_order(root: Path, pattern: str, found: list[str]) -> None:
+    assert find_below(str(root), pattern) == found
+
+
+def test_names_are_the_same_composed_and_decomposed(tmp_path: Path) -> None:
+    name = unicodedata.normalize("NFD", "é.md")
+    (tmp_path / name).write_text("x")
+    assert find_below(str(tmp_path), "é.md") == [name]
+    assert find_below(str(tmp_path), "é.*") == [name]
+
+
+def test_links_to_folders_are_followed_but_not_by_any_depth(root: Path) -> None:
+    (root / "way").symlink_to("docs/more")
+    (root / "loop").symlink_to(".")
+    assert find_below(str(root), "way/*/x.md") == ["way/deep/x.md"]
+    assert find_below(str(root), "**/x.md") == ["docs/more/deep/x.md"]
+
+
+@pytest.mark.parametrize("pattern", ["../*", "/etc/*", ".git/*", "", "docs/"])
+def test_pattern_that_leads_out_is_refused(root: Path, pattern: str) -> None:
+    with pytest.raises(BadFileBelow):
+        find_below(str(root), pattern)
+
+
+def test_search_through_a_whole_disk_ends(tmp_path: Path) -> None:
+    for number in range(4):
+        os.mkdir(tmp_path / str(number))
+    with pytest.raises(BadFileBelow, match="looks at more than 3 names"):
+        find_below(str(tmp_path), "**/x", most_names=3)

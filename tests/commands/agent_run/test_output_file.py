@@ -1,0 +1,189 @@
+"""An agent may leave its meta in the file that its role names; an older file is never believed."""
+
+import sys
+from typing import Any
+
+import pytest
+from commands.killed import find_troubles
+from commands.world import World
+
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.inspect.context import get_context, render_prompt
+from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, step_thread
+from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.model.thread_id import ThreadId
+
+GRAPH = """
+name: reporting
+initialState: {file: .state/status.json}
+roles:
+  writer:
+    outputSchema: {type: object, required: [text], properties: {text: {type: string}}}
+    outputFile: FILE
+moderator:
+  - {from: $START, to: writer}
+  - {from: writer, to: $END}
+"""
+FLOW = GRAPH[: GRAPH.index("moderator:")] + "root: {type: agent, agentId: writer}\n"
+STATUS = ".state/status.json"
+LEAVES = """mkdir -p .state; echo '{"text": "left"}' >.state/status.json; echo prose"""
+
+
+def begin(
+    world: World, agent: str, *, file: str = ".state/status.json", source: str = GRAPH
+) -> ThreadId:
+    workflow = world.put(source.replace("FILE", file)).workflow
+    return world.start(world.program(agent), workflow=workflow)
+
+
+def run(world: World, thread: ThreadId) -> dict[str, Any]:
+    """Take a step, and return its StepNode, with the content as text."""
+    world.step(thread, agent_player(None))
+    snapshot = world.snapshot(thread)
+    step = dict(snapshot.get_head_node().payload)
+    assert find_troubles(world.store) == ()
+    return step | {"content": snapshot.get_node(step["content"]["$ref"]).payload}
+
+
+def failure(world: World, thread: ThreadId) -> TurnFailed:
+    with pytest.raises(TurnFailed) as failed:
+        world.step(thread, agent_player(None))
+    assert find_troubles(world.store) == ()
+    return failed.value
+
+
+@pytest.mark.parametrize("source", [GRAPH, FLOW], ids=["graph", "flow"])
+@pytest.mark.parametrize("file", [".state/status.json", "${state.file}"], ids=["text", "template"])
+def test_meta_is_what_the_file_has_and_the_text_what_was_printed(
+    world: World, source: str, file: str
+) -> None:
+    step = run(world, begin(world, LEAVES, file=file, source=source))
+    assert (step["meta"], step["content"], step["rung"]) == ({"text": "left"}, "prose", "file")
+
+
+def test_file_comes_before_what_was_printed_and_the_rest_of_the_reply_stays(world: World) -> None:
+    reply = '{"meta": {"text": "said"}, "content": "words", "usage": {"tokens": 3}}'
+    step = run(world, begin(world, f"{LEAVES} >&2; echo '{reply}'"))
+    assert (step["meta"], step["content"], step["usage"]) == (
+        {"text": "left"},
+        "words",
+        {"tokens": 3},
+    )
+
+
+def test_agent_that_prints_nothing_may_leave_its_meta(world: World) -> None:
+    step = run(world, begin(world, f"{LEAVES} >/dev/null"))
+    assert (step["meta"], step["content"]) == ({"text": "left"}, "")
+
+
+def test_report_of_an_earlier_try_is_never_believed(world: World) -> None:
+    thread = begin(world, f"test -e again && exit 0; touch again; {LEAVES}; exit 1")
+    assert failure(world, thread).facts["kind"] == "exited"
+    assert (world.place / ".state" / "status.json").exists()
+    empty = failure(world, thread)
+    assert empty.facts["kind"] == "empty"
+    assert "it left no .state/status.json, and the agent printed nothing" in empty.message
+    assert not (world.place / ".state" / "status.json").exists()
+
+
+def test_agent_that_fails_has_not_reported(world: World) -> None:
+    assert failure(world, begin(world, f"{LEAVES}; exit 3")).facts["kind"] == "exited"
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('{"text": 1}', "its outputFile .state/status.json: meta.text"),
+        ("{", "its outputFile .state/status.json: is not JSON"),
+        ("\\377", "its outputFile .state/status.json: is not UTF-8"),
+    ],
+)
+def test_file_that_does_not_fit_is_told_if_no_answer_does(
+    world: World, content: str, problem: str
+) -> None:
+    writes = f"mkdir -p .state; printf '{content}' >.state/status.json"
+    failed = failure(world, begin(world, f"{writes}; echo prose"))
+    assert failed.facts["kind"] == "output-file"
+    assert problem in failed.message
+    answers = f"""{writes}; echo '{{"meta": {{"text": "said"}}}}'"""
+    assert run(world, begin(world, answers))["meta"] == {"text": "said"}
+
+
+def test_link_large_file_and_pipe_are_not_read(world: World) -> None:
+    (world.place / "real").write_text('{"text": "x"}')
+    for makes in ("ln -s ../real F", "mkfifo F", "head -c 2000000 /dev/zero >F", "mkdir F"):
+        thread = begin(
+            world, f"mkdir -p .state; {makes.replace('F', '.state/status.json')}; echo x"
+        )
+        assert failure(world, thread).facts["kind"] == "output-file"
+        path = world.place / ".state" / "status.json"
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+@pytest.mark.parametrize("file", ["${state.bad}", "${state.none}", "${1}"])
+def test_path_that_leads_out_fails_before_the_agent_is_paid(world: World, file: str) -> None:
+    (world.place.parent / "victim").write_text("mine")
+    thread = begin(world, f"touch paid; {LEAVES}", file=file)
+    patch_thread(world.store, world.caller, thread, {"bad": "../victim"})
+    assert failure(world, thread).facts["kind"] == "output-file-unusable"
+    assert not (world.place / "paid").exists()
+    assert (world.place.parent / "victim").read_text() == "mine"
+
+
+def test_link_that_leads_out_fails_before_the_agent_is_paid(world: World) -> None:
+    elsewhere = world.place.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "status.json").write_text("mine")
+    (world.place / ".state").symlink_to(elsewhere)
+    thread = begin(world, f"touch paid; {LEAVES}")
+    assert failure(world, thread).facts["kind"] == "output-file-unusable"
+    assert not (world.place / "paid").exists()
+    assert (elsewhere / "status.json").read_text() == "mine"
+
+
+def test_secrets_in_the_file_are_masked(world: World) -> None:
+    environ = {**world.caller.environ, "API_TOKEN": "a-very-secret-value-123"}
+    world.caller = world.caller._replace(environ=environ)
+    says = """mkdir -p .state; printf '{"text": "%s"}' "$API_TOKEN" >.state/status.json"""
+    assert run(world, begin(world, says))["meta"] == {"text": "[masked]"}
+
+
+def test_agent_is_told_where_to_leave_it(world: World) -> None:
+    thread = begin(world, LEAVES, file="${state.file}")
+    context = get_context(world.store, thread)
+    assert context["role"]["outputFile"] == ".state/status.json"
+    assert "into .state/status.json, a file of the work directory" in render_prompt(context)
+
+
+def test_program_that_writes_prose_and_leaves_a_report_is_driven_by_uwf_cli(world: World) -> None:
+    program = world.program(LEAVES, name="ai")
+    cli = f"{sys.executable} -m uwf_git.agentkit.adapters.cli '{program} -p {{prompt}}'"
+    workflow = world.put(GRAPH.replace("FILE", STATUS)).workflow
+    step = run(world, world.start(cli, workflow=workflow))
+    assert (step["meta"], step["content"], step["rung"]) == ({"text": "left"}, "prose\n", "file")
+
+
+class EngineDied(BaseException):
+    """The engine is killed after its agent has finished."""
+
+
+def test_next_engine_believes_the_file_of_the_agent_that_it_takes_up(
+    world: World, tmp_path: Any
+) -> None:
+    thread = begin(world, LEAVES, file="${state.file}")
+
+    def play(turn: Turn) -> Played:
+        agent_player(None)(turn)
+        raise EngineDied
+
+    with pytest.raises(EngineDied):
+        world.step(thread, play)
+    # The state has changed since, and this engine runs elsewhere.
+    patch_thread(world.store, world.caller, thread, {"file": "other.json"})
+    elsewhere = world.caller._replace(cwd=str(tmp_path))
+
+    step_thread(world.store, elsewhere, StepRequest(thread, agent_player(None), Choice()))
+
+    assert world.snapshot(thread).get_head_node().payload["meta"] == {"text": "left"}

@@ -1,0 +1,125 @@
+"""A role may be given files: read at its turn, whole in its context; a missing one is free."""
+
+from typing import Any
+
+import pytest
+from commands.world import World, content_player
+
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.inspect.context import get_context, get_past_context, render_prompt
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.input_files import MAX_BYTES, MAX_FILES, read_files
+from uwf_git.commands.verify.verify import verify
+from uwf_git.model.thread_id import ThreadId
+
+GRAPH = """
+name: reading
+initialState: {dir: docs}
+roles:
+  writer: {outputSchema: {type: object, required: [text]}, inputFiles: FILES}
+moderator:
+  - {from: $START, to: writer}
+  - {from: writer, to: $END}
+"""
+FLOW = GRAPH[: GRAPH.index("moderator:")] + "root: {type: agent, agentId: writer}\n"
+ANSWER = """printf '{"meta": {"text": "words"}, "content": "a text"}'"""
+
+
+def begin(world: World, files: str, *, agent: str = ANSWER, source: str = GRAPH) -> ThreadId:
+    docs = world.place / "docs"
+    docs.mkdir(exist_ok=True)
+    (docs / "1-a.md").write_text("first\n")
+    (docs / "2-b.md").write_bytes(b"\xef\xbb\xbfzwei\r\n")
+    workflow = world.put(source.replace("FILES", files)).workflow
+    return world.start(world.program(agent), workflow=workflow)
+
+
+def given(world: World, thread: ThreadId) -> Any:
+    return get_context(world.store, thread, role="writer")["inputFiles"]
+
+
+@pytest.mark.parametrize("source", [GRAPH, FLOW], ids=["graph", "flow"])
+def test_files_are_whole_in_context_and_prompt(world: World, source: str) -> None:
+    thread = begin(world, "['${state.dir}/*.md', docs/1-a.md]", source=source)
+    assert given(world, thread) == [
+        {"path": "docs/1-a.md", "content": "first\n"},
+        {"path": "docs/2-b.md", "content": "zwei\r\n"},
+    ]
+    prompt = render_prompt(get_context(world.store, thread))
+    assert "# Files that you are given\n\n## docs/1-a.md\n\n<file>\nfirst\n</file>\n\n##" in prompt
+    (world.place / "docs" / "1-a.md").write_text("later")
+    assert given(world, thread)[0]["content"] == "later"
+    world.step(thread, agent_player(None))
+    assert verify(world.store, []).troubles == ()
+
+
+@pytest.mark.parametrize("source", [GRAPH, FLOW], ids=["graph", "flow"])
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ("[docs/1-a.md, docs/none.md]", "docs/none.md is not there"),
+        ("['*.md']", "*.md is not there"),
+        ("[docs]", "docs is not there"),
+        ("['${state.up}']", "../secret leads out of the work directory"),
+        ("['${state.none}']", "has no value"),
+        ("[docs/way]", "leads out of the work directory"),
+        ("[docs/bytes]", "docs/bytes is not UTF-8"),
+        ("[docs/large]", "docs/large is larger than 1,024 KiB"),
+    ],
+)
+def test_file_that_cannot_be_given_fails_before_the_agent_is_paid(
+    world: World, source: str, files: str, problem: str
+) -> None:
+    (world.place.parent / "secret").write_text("not for you")
+    thread = begin(world, files, agent=f"touch paid; {ANSWER}", source=source)
+    docs = world.place / "docs"
+    (docs / "way").symlink_to("../../secret")
+    (docs / "bytes").write_bytes(b"\xff")
+    (docs / "large").write_bytes(b"x" * (MAX_BYTES + 1))
+    patch_thread(world.store, world.caller, thread, {"up": "../secret"})
+    # Of functions in this process, too.
+    for play in (agent_player(None), content_player):
+        with pytest.raises(TurnFailed) as caught:
+            world.step(thread, play)
+        assert caught.value.facts["kind"] == "input-file"
+        assert problem in caught.value.message
+    assert not (world.place / "paid").exists()
+    assert "not for you" not in str(get_context(world.store, thread))
+    assert verify(world.store, []).troubles == ()
+
+
+def test_file_that_goes_meanwhile_is_told_as_missing(world: World) -> None:
+    thread = begin(world, "[docs/1-a.md]")
+    (world.place / "docs" / "1-a.md").unlink()
+    assert given(world, thread) == [{"path": "docs/1-a.md", "problem": "is not there"}]
+    prompt = render_prompt(get_context(world.store, thread))
+    assert "## docs/1-a.md\n\n(It is not there.)" in prompt
+
+
+def test_context_of_a_past_step_says_that_files_are_not_kept(world: World) -> None:
+    thread = begin(world, "['docs/*.md']")
+    world.step(thread, agent_player(None))
+    [file] = get_past_context(world.store, world.snapshot(thread))["inputFiles"]
+    assert file["path"] == "docs/*.md"
+    assert "is not kept" in file["problem"]
+
+
+def test_too_many_files_are_refused_at_once(world: World) -> None:
+    for number in range(MAX_FILES + 1):
+        (world.place / f"{number}.md").write_text("x")
+    [file] = read_files(str(world.place), ["*.md"])
+    assert file.problem is not None
+    assert "more than 200 files" in file.problem
+
+
+def test_files_that_are_too_long_for_a_prompt_are_cut_each_with_its_path(world: World) -> None:
+    thread = begin(world, "['docs/*.md']")
+    (world.place / "docs" / "3-c.md").write_text("c" * 90_000)
+    (world.place / "docs" / "4-d.md").write_text("d" * 50_000)
+    prompt = render_prompt(get_context(world.store, thread))
+    assert "first\n" in prompt
+    for path, letter in (("docs/3-c.md", "c"), ("docs/4-d.md", "d")):
+        assert f"the file {path} has all of it" in prompt
+        assert 25_000 < prompt.count(letter * 10) * 10 < 31_000
+    assert len(prompt) < 70_000

@@ -1,0 +1,53 @@
+"""Branches that run at once in one directory have an output file each."""
+
+import pytest
+from workflow_file import problems_of, read_flow_file
+
+FILE = """\
+name: demo
+roles:
+  a: {outputFile: status.json}
+  b: {outputFile: "FILE"}
+root:
+  type: KIND
+  nodes:
+    - {type: agent, agentId: a}
+    - {type: sequential, nodes: [{type: agent, agentId: b}]}
+"""
+
+
+def flow(kind: str, file: str) -> str:
+    return FILE.replace("KIND", kind).replace("FILE", file)
+
+
+def test_branches_of_a_parallel_share_no_file() -> None:
+    [(line, path, message)] = problems_of(flow("parallel", "status.json"))
+    assert (line, path) == (5, "root")
+    assert "nodes[0], nodes[1] would write 'status.json' at once" in message
+
+
+@pytest.mark.parametrize("item", ["status.json", "${state.other}.json"])
+def test_items_of_a_map_share_no_file(item: str) -> None:
+    text = flow('map\n  over: "[1]"', item).replace("outputFile: status.json", "description: x")
+    [(_, path, message)] = problems_of(text)
+    assert path == "root"
+    assert "report-${state.itemIndex}.json" in message
+
+
+@pytest.mark.parametrize(
+    ("kind", "file"),
+    [
+        ("sequential", "status.json"),
+        ("parallel", "other.json"),
+        ("parallel\n  isolation: worktree", "status.json"),
+        ('map\n  isolation: worktree\n  over: "[1]"', "status.json"),
+    ],
+)
+def test_others_may(kind: str, file: str) -> None:
+    assert read_flow_file(flow(kind, file)).flow is not None
+
+
+def test_file_that_names_the_item_is_each_branch_s_own() -> None:
+    text = FILE.replace("status.json", '"${state.itemIndex}.json"')
+    text = text.replace("FILE", "${state.item}.json").replace("KIND", 'map\n  over: "[1]"')
+    assert read_flow_file(text).flow is not None

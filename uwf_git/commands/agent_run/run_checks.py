@@ -1,0 +1,227 @@
+"""Run the checks of a role on an answer that fits its schema, before the answer is recorded.
+
+A check is a command in the work directory; its exit status decides. Of a dead engine nothing is
+believed: what it left running is ended, and all checks run again.
+"""
+
+import json
+import os
+from typing import NamedTuple
+
+from uwf_git.agents.command_line import (
+    ProgramMissing,
+    agent_name,
+    build_search_path,
+    resolve_program,
+    split_command,
+)
+from uwf_git.agents.process import AgentInterrupted, SpawnFailed, WorkdirMissing, run_agent
+from uwf_git.agents.reply import AgentReply
+from uwf_git.agents.request import DEFAULT_GRACE_S, AgentRequest, AgentRun, Listener
+from uwf_git.agents.stop_run import stop_run
+from uwf_git.commands.agent_run.mask import (
+    Secrets,
+    masked_listener,
+    read_secrets,
+    write_fingerprints,
+)
+from uwf_git.commands.agent_run.process_of_turn import (
+    agent_environ,
+    find_timeout_s,
+    turn_environment,
+)
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.debug_log import debug
+from uwf_git.engine.check_log import CHECK, write_section
+from uwf_git.engine.error_line import find_error_line
+from uwf_git.engine.masking import mask_bytes
+from uwf_git.errors import AgentFailed
+from uwf_git.project_paths import find_above
+from uwf_git.store.disk.durable import replace_file
+from uwf_git.store.threads.run_dir import RunDir
+
+REPLY = "reply.json"
+REPLY_VARIABLE = "UWF_REPLY"
+
+_MAX_LOG_BYTES = 1024 * 1024
+_MS = 1000
+
+
+class CheckMissing(AgentFailed):
+    """The program of a check cannot be started, so an answer could not be checked."""
+
+    code = "check-program-missing"
+
+    def __init__(self, missing: ProgramMissing) -> None:
+        super().__init__(f"its answer would be checked: {missing.message}", hint=missing.hint)
+
+
+class _Checked(NamedTuple):
+    """What one check came to."""
+
+    log: bytes
+    duration_ms: int
+    error: dict[str, str] | None = None
+    """Why the answer is refused; None: the check has succeeded."""
+
+    exit_code: int | None = None
+    is_stopped: bool = False
+
+
+def require_programs(turn: Turn) -> None:
+    """Check that the programs of the checks are there, before the agent is paid.
+
+    One that is a path may be what the agent is to make.
+
+    Raises:
+        CheckMissing: the program of one is not on the PATH.
+    """
+    path = _search_path(turn)
+    for command in turn.asked.checks:
+        program = split_command(command)[0]
+        try:
+            if "/" not in program:
+                resolve_program(program, path=path, workdir=turn.workdir)
+        except ProgramMissing as missing:
+            raise CheckMissing(missing) from missing
+
+
+def run_checks(turn: Turn, listener: Listener) -> Played:
+    """Return what the agent of *turn* answered, with the output of the checks in its log.
+
+    If one fails, return a failed turn instead; the checks after it do not run. *listener* receives
+    their output, with keys masked.
+    """
+    played = turn.answered
+    if played is None or played.reply is None:
+        raise ValueError("there is no answer to check")  # a bug of the caller
+    stop_checks(turn.run_dir)
+    _write_reply(turn, played.reply)
+    environ = agent_environ(turn)
+    secrets = read_secrets(turn.run_dir, environ)
+    with masked_listener(listener, environ) as masked:
+        for number, command in enumerate(turn.asked.checks):
+            check = turn.run_dir.get_check(number)
+            done = _run_check(turn, (check, command), masked, secrets, spent_ms=played.duration_ms)
+            debug("Q0T4X7HC", "check ended", command=command, error=done.error)
+            played = played._replace(
+                stderr=played.stderr + write_section(command, done.log),
+                duration_ms=played.duration_ms + done.duration_ms,
+            )
+            if done.error is not None:
+                return _refused(played, done)
+    return played
+
+
+def leave_unchecked(played: Played, why: str) -> Played:
+    """Return an answer that nobody can check any more, as an interrupted turn."""
+    error = {"kind": "interrupted", "message": f"its checks did not run: {why}"}
+    return _refused(played, _Checked(b"", 0, error))
+
+
+def stop_checks(run: RunDir) -> None:
+    """End the checks that an engine which died left running."""
+    for check in run.list_checks():
+        stop_run(check.path, check.alive, grace_s=DEFAULT_GRACE_S, is_held=check.is_alive)
+
+
+def _refused(played: Played, done: _Checked) -> Played:
+    reply = played.reply
+    if reply is None:
+        return played
+    usage = played.left.usage or reply.usage
+    return played._replace(
+        reply=None,
+        error=done.error,
+        exit_code=done.exit_code,
+        is_stopped=done.is_stopped,
+        stdout=played.stdout or reply.content.encode(errors="replace"),
+        # What the answer has cost counts, though it is refused.
+        left=played.left._replace(usage=usage),
+    )
+
+
+def _write_reply(turn: Turn, reply: AgentReply) -> None:
+    os.makedirs(turn.run_dir.step_dir, exist_ok=True)
+    document = {"role": turn.role, "meta": reply.meta, "content": reply.content}
+    content = json.dumps(document, ensure_ascii=False).encode(errors="replace")
+    replace_file(_reply_path(turn), content + b"\n", durable=False)
+
+
+def _reply_path(turn: Turn) -> str:
+    return os.path.join(turn.run_dir.step_dir, REPLY)
+
+
+def _run_check(
+    turn: Turn, check: tuple[RunDir, str], listener: Listener, secrets: Secrets, *, spent_ms: int
+) -> _Checked:
+    run_dir, command = check
+    os.makedirs(os.path.dirname(run_dir.path), exist_ok=True)
+    run_dir.begin(f"{turn.role} {turn.agent.hash} {agent_name(command)}\n")
+    write_fingerprints(run_dir, agent_environ(turn))
+    try:
+        with run_dir.hold_alive() as alive:
+            kept = () if alive is None else (alive,)
+            run = run_agent(_request(turn, check, kept, spent_ms), listener)
+    except AgentInterrupted as interrupt:
+        run = interrupt.run
+    except (ProgramMissing, SpawnFailed, WorkdirMissing) as failure:
+        return _Checked(b"", 0, {"kind": CHECK, "message": failure.message})
+    log = _without_half_line(run.stderr)
+    log = mask_bytes(log, secrets.find_in(log))
+    error = _find_error(run, command, log)
+    stopped = run_dir.read_stop_reason() if error is not None else None
+    if stopped is not None:
+        error = {"kind": "interrupted", "message": f"its check was stopped: {stopped}"}
+    return _Checked(log, run.duration_ms, error, run.exit_code, is_stopped=stopped is not None)
+
+
+def _request(
+    turn: Turn, check: tuple[RunDir, str], kept_fds: tuple[int, ...], spent_ms: int
+) -> AgentRequest:
+    run_dir, command = check
+    path = _search_path(turn)
+    argv = find_above(split_command(command), workdir=turn.workdir)
+    program = resolve_program(argv[0], path=path, workdir=turn.workdir)
+    return AgentRequest(
+        argv=(program, *argv[1:]),
+        environment={
+            **turn_environment(turn, agent_environ(turn) | {"PATH": path}),
+            REPLY_VARIABLE: _reply_path(turn),
+        },
+        workdir=turn.workdir,
+        run_dir=run_dir.path,
+        timeout_s=find_timeout_s(turn, spent_ms=spent_ms),
+        max_log_bytes=_MAX_LOG_BYTES,
+        kept_fds=kept_fds,
+        is_all_log=True,
+    )
+
+
+def _search_path(turn: Turn) -> str:
+    return build_search_path(agent_environ(turn).get("PATH", os.defpath))
+
+
+def _without_half_line(log: bytes) -> bytes:
+    # Half a secret at its beginning could not be masked.
+    return log[log.find(b"\n") + 1 :] if len(log) >= _MAX_LOG_BYTES else log
+
+
+def _find_error(run: AgentRun, command: str, log: bytes) -> dict[str, str] | None:
+    """Return why a check refuses the answer; None: it has succeeded."""
+    name = agent_name(command)
+    if run.outcome == "exited" and run.exit_code == 0:
+        return None
+    if run.outcome == "interrupted":
+        return {"kind": "interrupted", "message": f"its check {name} was interrupted"}
+    if run.outcome == "timed-out":
+        seconds = run.duration_ms / _MS
+        message = f"{name} exceeded the time limit and was stopped after {seconds:.1f} s"
+    elif run.outcome == "too-much-output":
+        message = f"{name} printed too much and was stopped"
+    elif run.outcome == "lost" or run.exit_code is None:
+        message = f"{name} was killed before it reported an exit status"
+    else:
+        said = find_error_line(log.decode(errors="replace"))
+        message = said or f"{name}: exit status {run.exit_code}"
+    return {"kind": CHECK, "message": message}

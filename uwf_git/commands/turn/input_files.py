@@ -1,0 +1,96 @@
+"""The files that a turn is given (``inputFiles``), read as they are now."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from uwf_git.agents.file_below import BadFileBelow, read_below
+from uwf_git.agents.find_below import find_below
+from uwf_git.commands.turn.role_files import fill_paths
+from uwf_git.model.thread import ThreadState
+from uwf_git.model.workflow import Role
+from uwf_git.store.threads.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from uwf_git.commands.turn.flow import FlowPlace
+
+KIND = "input-file"
+"""The kind of a failed attempt whose agent did not start, since a file is missing."""
+
+MAX_BYTES = 1024 * 1024
+MAX_ALL_BYTES = 8 * MAX_BYTES
+MAX_FILES = 200
+
+
+class InputFile(NamedTuple):
+    """A file that a turn is given, or a pattern that comes to none."""
+
+    path: str
+    """Below the work directory."""
+
+    content: str = ""
+    problem: str | None = None
+    """Why there is no content; None: there is."""
+
+
+def read_input_files(
+    snapshot: Snapshot,
+    present: ThreadState,
+    place: "FlowPlace | None",
+    role: Role,
+    *,
+    workdir: str | None,
+) -> list[InputFile]:
+    """Return the files that *role* is given at a turn, in the order of its patterns."""
+    try:
+        patterns = list_patterns(snapshot, present, place, role)
+    except BadFileBelow as error:
+        return [InputFile(str(error.facts["path"]), "", error.problem)]
+    if workdir is None:
+        return [InputFile(each, "", "has no work directory here") for each in patterns]
+    return read_files(workdir, patterns)
+
+
+def list_patterns(
+    snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", role: Role
+) -> list[str]:
+    """Return the patterns of the files that *role* is given at a turn, with templates filled.
+
+    Raises:
+        BadFileBelow: a template has no value, or that is no path below the work directory.
+    """
+    return fill_paths(snapshot, present, place, role.input_files, of=role)
+
+
+def read_files(workdir: str, patterns: Sequence[str]) -> list[InputFile]:
+    """Return the files below *workdir* that *patterns* name, each once."""
+    files: dict[str, InputFile] = {}
+    left = MAX_ALL_BYTES
+    for pattern in patterns:
+        try:
+            paths = find_below(workdir, pattern)
+        except BadFileBelow as error:
+            files[pattern] = InputFile(pattern, "", error.problem)
+            continue
+        if not paths:
+            files[pattern] = InputFile(pattern, "", "is not there")
+        for path in paths:
+            if path in files:
+                continue
+            files[path] = _read(workdir, path)
+            left -= len(files[path].content)
+            if len(files) > MAX_FILES or left < 0:
+                limits = f"{MAX_FILES} files and {MAX_ALL_BYTES // MAX_BYTES} MiB"
+                return [InputFile(pattern, "", f"comes to more than {limits}")]
+    return list(files.values())
+
+
+def _read(workdir: str, path: str) -> InputFile:
+    try:
+        content = read_below(workdir, path, most_bytes=MAX_BYTES, follows_links=True)
+        if content is None:
+            return InputFile(path, "", "is not there")
+        return InputFile(path, content.decode("utf-8-sig"))
+    except BadFileBelow as error:
+        return InputFile(path, "", error.problem)
+    except UnicodeDecodeError:
+        return InputFile(path, "", "is not UTF-8")
