@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from uwf_git.model import builtin
-from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, META, META_NODE
+from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, META, META_NODE, SPLIT_NODES
 from uwf_git.model.crockford import encode_u64
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
@@ -30,6 +30,7 @@ NAMES = {
     "STEP_2": "7VRJV7D419VPM",
     "AGENT_EXEC_CONTEXT": "09XJBB8N39DVK",
     "FLOW": "14AKSTRNHBE0F",
+    "FLOW_2": "14VQ48ZDK4V7C",
 }
 
 _numbers = itertools.count()
@@ -155,6 +156,24 @@ FULL: dict[str, dict[str, Any]] = {
     },
 }
 FULL["STEP_2"] = {**FULL["STEP"], "stderr": ref(), "execContext": ref()}
+FULL["FLOW_2"] = {
+    "language": "javascript",
+    "nodes": {
+        "0": {
+            **FULL["FLOW"]["nodes"]["0"],
+            "retries": "${state.retries}",
+            "timeout": "${state.timeout}",
+            "verifiedBy": {
+                "agentId": "v",
+                "when": "meta.verified",
+                "input": {"text": "${state.a}"},
+                "output": "verdict",
+                "timeout": 1000,
+                "inputFiles": ["docs/*.md"],
+            },
+        }
+    },
+}
 NEEDED = {
     "ROLE": "name description",
     "MODERATOR": "graph",
@@ -168,6 +187,7 @@ NEEDED = {
     "STEP_2": "role meta content agent prev",
     "AGENT_EXEC_CONTEXT": "env",
     "FLOW": "nodes",
+    "FLOW_2": "nodes",
 }
 
 
@@ -246,3 +266,9 @@ def test_a_role_may_be_played_by_a_workflow_instead() -> None:
 def test_a_workflow_may_have_a_flow_instead_of_a_moderator() -> None:
     workflow = {"name": "w", "description": "", "roles": {}, "flow": ref()}
     assert check_value(schema("WORKFLOW"), workflow) == []
+
+
+def test_what_a_split_adds_stays_as_it_is() -> None:
+    """The commit of a split is made anew to be checked: another schema in it is another commit."""
+    assert [node.hash for node in SPLIT_NODES] == list(NAMES.values())[: len(SPLIT_NODES)]
+    assert len(SPLIT_NODES) == 15

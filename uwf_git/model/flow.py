@@ -32,6 +32,11 @@ MAX_NESTING = 16
 DEFAULT_BOUND = 100
 """The passes of a loop without ``maxIterations`` (seed 004)."""
 
+LONGEST_TIMEOUT_MS = 365 * 24 * 3600 * 1000
+
+MAX_ITEMS = 1_000
+"""The most branches of a map, and the most passes of a loop over a list."""
+
 ROOT = "0"
 
 _PLACE = re.compile(r"(?:0|[1-9][0-9]{0,3})(?:/e?(?:0|[1-9][0-9]{0,3}))*")
@@ -67,13 +72,20 @@ class FlowNode(NamedTuple):
         return str(self.fields.get("output", f"{named}Output"))
 
     @property
+    def has_items(self) -> bool:
+        """Whether this loop has a pass for each item of a list."""
+        return self.kind == "loop" and "over" in self.fields
+
+    @property
     def item(self) -> str:
-        """The key of the state that holds an item of this map, and its name in expressions."""
+        """The key of the state that holds an item of this list, and its name in expressions."""
         return str(self.fields.get("as", "item"))
 
     @property
     def literal_bound(self) -> int | None:
         """The most passes of this loop; None if the state decides, when it is needed."""
+        if self.has_items:
+            return None
         bound = self.fields.get("maxIterations", DEFAULT_BOUND)
         return bound if isinstance(bound, int) else None
 
@@ -114,16 +126,21 @@ class Flow:
         """The places that conditions may lead through without a stop for an agent or a split."""
         found: set[str] = set()
         for place in sorted(self.nodes, key=lambda each: each.count("/"), reverse=True):
-            kind = self.nodes[place].kind
-            if kind in STOPS:
+            node = self.nodes[place]
+            if node.kind in STOPS:
                 continue
-            through = all(child in found for child in self.children(place))
-            if kind == "conditional":
+            # A list may be empty.
+            through = node.has_items or all(child in found for child in self.children(place))
+            if node.kind == "conditional":
                 otherwise = self.children(place, of_else=True)
                 through = through or all(child in found for child in otherwise)
             if through:
                 found.add(place)
         return frozenset(found)
+
+    def has_passable_passes(self, loop: str) -> bool:
+        """Check that conditions may lead through a pass of the *loop* without a stop."""
+        return all(child in self.passable for child in self.children(loop))
 
     @cached_property
     def roles(self) -> tuple[str, ...]:

@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.builtin import BUILTIN_NODES, FLOW, META, MODERATOR, ROLE, WORKFLOW
+from uwf_git.model.builtin import (
+    BUILTIN_NODES,
+    FLOW,
+    FLOW_2,
+    FLOW_TYPES,
+    META,
+    MODERATOR,
+    ROLE,
+    WORKFLOW,
+)
 from uwf_git.model.frozen import FrozenDict
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
@@ -153,7 +162,15 @@ def build_flow(flow: "FlowDefinition", *, timestamp: int) -> Node:
     """Build the Flow node of *flow*."""
     payload: dict[str, Any] = {} if flow.language is None else {"language": flow.language}
     payload["nodes"] = {place: dict(fields) for place, fields in flow.nodes.items()}
-    return build_node(FLOW, payload, timestamp=timestamp)
+    is_second = any(map(_needs_flow_2, flow.nodes.values()))
+    return build_node(FLOW_2 if is_second else FLOW, payload, timestamp=timestamp)
+
+
+def _needs_flow_2(fields: Mapping[str, Any]) -> bool:
+    """Check whether a node has what a version that knows Flow alone would misunderstand."""
+    has_templates = any(isinstance(fields.get(name), str) for name in ("retries", "timeout"))
+    has_items = fields["type"] == "loop" and "over" in fields
+    return has_templates or has_items or "verifiedBy" in fields
 
 
 def write_agent(agent: "AgentSpec") -> str | dict[str, Any]:
@@ -228,7 +245,7 @@ def parse_flow_node(node: Node) -> "Flow":
     """
     from uwf_git.model.flow import BadFlow, parse_flow  # noqa: PLC0415 (most workflows are graphs)
 
-    if node.type != FLOW:
+    if node.type not in FLOW_TYPES:
         raise NotAWorkflow(node, "flow")
     try:
         return parse_flow(node.payload)

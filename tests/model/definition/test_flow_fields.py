@@ -35,6 +35,8 @@ def test_the_types_are_those_of_flows() -> None:
         ("retries: true", "retries", "must be a whole number"),
         ("timeout: 0", "timeout", "must be a number of milliseconds above 0"),
         ("timeout: 10s", "timeout", "must be a number of milliseconds"),
+        ("retries: '2'", "retries", "or one as ${state.key}"),
+        ("retries: 'up to ${state.n}'", "retries", "or one as ${state.key}"),
     ],
 )
 def test_fields_of_an_agent(fields: str, key: str, message: str) -> None:
@@ -53,6 +55,10 @@ def test_fields_of_an_agent(fields: str, key: str, message: str) -> None:
         ("loop, maxIterations: 1.5", "maxIterations", "must be a whole number"),
         ("loop, onExhausted: stop", "onExhausted", "needs a condition"),
         ("loop, condition: a, onExhausted: retry", "onExhausted", "must be stop or continue"),
+        ("loop, over: a, as: state", "as", "'state' cannot name an item"),
+        ("loop, over: a, maxIterations: 2", "maxIterations", "ends after its last item"),
+        ("loop, over: a, condition: b, onExhausted: stop", "onExhausted", "after its last item"),
+        ("loop, as: plan", "as", "needs over"),
         ("conditional", "", "'condition' is missing"),
         ("map", "", "'over' is missing"),
         ("map, over: [a, b]", "over", "must be an expression, as \"['a', 'b']\""),

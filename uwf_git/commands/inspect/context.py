@@ -185,16 +185,17 @@ def _view_place(snapshot: Snapshot, present: ThreadState, at: str | None) -> dic
     place = find_turn_place(snapshot, at)
     if place is None:
         return {}
-    from uwf_git.commands.turn.flow import fill_input  # noqa: PLC0415 (flows only)
-    from uwf_git.engine.flow_move import count_passes  # noqa: PLC0415 (flows only)
-    from uwf_git.engine.flow_state import read_state  # noqa: PLC0415 (flows only)
+    from uwf_git.commands.turn.flow import (  # noqa: PLC0415 (flows only)
+        fill_input,
+        read_state_at,
+    )
 
-    passes = count_passes(place.flow, place.at)
+    state = read_state_at(snapshot, present, place)
     return {
-        "state": read_state(present.state, passes),
+        "state": state,
         "input": fill_input(snapshot, present, place),
         "node": {"label": place.node.label, "at": str(place.at)},
-        "iteration": passes,
+        "iteration": state["iteration"],
     }
 
 

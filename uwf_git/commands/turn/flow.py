@@ -4,12 +4,13 @@ Rules: FORMAT.md, "Positions" and "State of flows".
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from uwf_git.commands.split.plan import Asked, Container, read_entry, read_flow
 from uwf_git.engine.flow_move import Move, count_passes, find_given_up, next_move
-from uwf_git.engine.flow_state import fold_result
+from uwf_git.engine.flow_state import fold_result, read_state
 from uwf_git.engine.flow_words import FlowWords
 from uwf_git.model.flow import Flow, FlowNode, parent
 from uwf_git.model.position import NotAPosition, Position, parse_position
@@ -27,6 +28,9 @@ class FlowPlace(NamedTuple):
     at: Position
     entry: Position | None
     """Where the thread begins, if it is a branch."""
+
+    snapshot: Snapshot
+    """The commit whose state its templates read."""
 
     @property
     def node(self) -> FlowNode:
@@ -53,26 +57,56 @@ class FlowPlace(NamedTuple):
 
     @property
     def retries(self) -> int | None:
-        """How often a failed try is repeated here; None: the agent's settings decide."""
-        found = self._find("retries")
-        if found is None and self._find("onError") == "retry":
+        """How often a failed try is repeated here; None: the agent's settings decide.
+
+        Raises (as ``timeout_s``):
+            BadFlowValue, ConditionFailed, LimitHit: a template has no fit value.
+        """
+        found = self._find("retries", lambda words, node: words.count_retries(node, *self._here))
+        policies = (node.fields.get("onError") for node in self._around)
+        if found is None and next(filter(None, policies), None) == "retry":
             return 1
         return None if found is None else int(found)
 
     @property
     def timeout_s(self) -> float | None:
         """How long a try may take, in seconds; None: the agent's settings decide."""
-        found = self._find("timeout")
+
+        def read(words: FlowWords, node: FlowNode) -> float | None:
+            return words.find_timeout_ms(node, node.fields.get("timeout"), *self._here)
+
+        found = self._find("timeout", read)
         return None if found is None else float(found) / 1000
 
-    def _find(self, field: str) -> Any:
-        """Return a field of the node, or of the nearest container around it that has it."""
+    @property
+    def _here(self) -> tuple[int, Position]:
+        return count_passes(self.flow, self.at), self.at
+
+    @property
+    def _around(self) -> Iterator[FlowNode]:
+        """The node, and the containers around it, from inside."""
         place: str | None = self.at.place
         while place is not None:
-            if field in self.flow.nodes[place].fields:
-                return self.flow.nodes[place].fields[field]
+            yield self.flow.nodes[place]
             place = parent(place)
+
+    def _find(self, field: str, read: Callable[[FlowWords, FlowNode], Any]) -> Any:
+        """Return *field* of the nearest node around that has it.
+
+        A template that gives null counts as if it were not there.
+        """
+        for node in self._around:
+            found = node.fields.get(field)
+            if isinstance(found, str):
+                found = self.evaluate(partial(_read_node, read, node))
+            if found is not None:
+                return found
         return None
+
+    def evaluate(self, read: Callable[[FlowWords], Any]) -> Any:
+        """Return what *read* makes of the words of the flow, within the limits of its language."""
+        words = build_words(self.snapshot, self.snapshot.get_present(), self.flow, self.entry)
+        return evaluate_within_limits(self.flow, lambda: read(words))
 
     def find_given_up(self) -> str | None:
         """Return the place that is given up if the agent fails for good; None: the thread fails."""
@@ -91,7 +125,11 @@ def find_place(snapshot: Snapshot, at: str) -> FlowPlace | None:
     node = None if flow is None else flow.nodes.get(position.place)
     if flow is None or node is None or node.kind != "agent":
         return None
-    return FlowPlace(flow, position, read_entry(snapshot))
+    return FlowPlace(flow, position, read_entry(snapshot), snapshot)
+
+
+def _read_node(read: Callable[[FlowWords, FlowNode], Any], node: FlowNode, words: FlowWords) -> Any:
+    return read(words, node)
 
 
 def decide_flow(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
@@ -138,6 +176,7 @@ def build_words(
         prompt=snapshot.get_start().payload["prompt"],
         depth=present.depth,
         items=_name_items(flow, present.state, entry),
+        flow=flow,
     )
 
 
@@ -163,7 +202,21 @@ def fill_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> An
         return None
     words = build_words(snapshot, present, place.flow, place.entry)
     passes = count_passes(place.flow, place.at)
-    return evaluate_within_limits(place.flow, lambda: words.fill(template, passes))
+    return evaluate_within_limits(place.flow, lambda: words.inside(place.at).fill(template, passes))
+
+
+def read_state_at(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> dict[str, Any]:
+    """Return the state as the agent at *place* reads it: with ``iteration`` and items of loops.
+
+    Raises:
+        BadFlowValue, ConditionFailed, LimitHit: what a loop goes over is no list.
+    """
+    passes = count_passes(place.flow, place.at)
+    if not any(node.has_items for node in place.flow.nodes.values()):
+        return read_state(present.state, passes)
+    words = build_words(snapshot, present, place.flow, place.entry)
+    state = evaluate_within_limits(place.flow, lambda: dict(words.inside(place.at).state))
+    return read_state(state, passes)
 
 
 def ask_container(snapshot: Snapshot, present: ThreadState, container: Container) -> Asked:
@@ -177,13 +230,16 @@ def ask_container(snapshot: Snapshot, present: ThreadState, container: Container
     if flow is None or node is None or container.kind == "parallel":
         return Asked(prompt=prompt)
     words = build_words(snapshot, present, flow, read_entry(snapshot))
-    passes = count_passes(flow, parse_position(container.at))
+    at = parse_position(container.at)
+    passes = count_passes(flow, at)
     if container.kind == "map":
-        return Asked(evaluate_within_limits(flow, lambda: words.list_items(node, passes)))
+        return Asked(
+            evaluate_within_limits(flow, lambda: words.inside(at).list_items(node, passes))
+        )
     given = node.fields.get("input")
     if given is None:
         return Asked(prompt=prompt)
-    value = evaluate_within_limits(flow, lambda: words.fill(given, passes))
+    value = evaluate_within_limits(flow, lambda: words.inside(at).fill(given, passes))
     if not isinstance(value, dict):
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return Asked(prompt=text)

@@ -17,6 +17,7 @@ from uwf_git.model.builtin import (
     BUILTIN,
     BYTES,
     FLOW,
+    FLOW_TYPES,
     META,
     MODERATOR,
     ROLE,
@@ -62,6 +63,9 @@ _FIELDS_OF_MANY: dict[NodeHash, dict[str, NodeHash]] = {
     WORKFLOW: {"roles": ROLE},
     SIGNAL: {"agentBinding": AGENT_CONFIG},
 }
+
+_VERSIONS = {FLOW: FLOW_TYPES}
+"""The types that may stand where this one may."""
 
 _TEXT_START = b"---\n"
 _ID_BYTES = 20
@@ -317,7 +321,9 @@ class NodeChecks:
                     yield self._dangling(site, node, target)
                     continue
                 kind = wanted.get(target)
-                if kind is None or self.read(site, target, blob).node.type == kind:
+                if kind is None or self.read(site, target, blob).node.type in _VERSIONS.get(
+                    kind, {kind}
+                ):
                     continue
             except StoreDamaged:
                 continue  # reported for the target

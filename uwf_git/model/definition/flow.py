@@ -50,7 +50,7 @@ class _Around(NamedTuple):
     """What the containers around a node mean for it."""
 
     names: tuple[str, ...] = ()
-    """The items of the maps."""
+    """The items of the maps and loops."""
 
     nesting: int = 0
     """How many threads lie in one another here."""
@@ -164,7 +164,7 @@ class _FlowReader:
         parts = place.split("/") if place else []
         for count in range(1, len(parts) + 1):
             fields = self.nodes["/".join(parts[:count])]
-            if fields["type"] == "map":
+            if _has_items(fields):
                 names = (*names, str(fields.get("as", "item")))
             nesting += fields["type"] in SPLITTING
         return _Around(names, nesting)
@@ -235,7 +235,7 @@ class _FlowReader:
     def _inside(self, path: DocumentPath, place: str, around: _Around) -> _Around:
         fields = self.nodes[place]
         names = around.names
-        if fields["type"] == "map":
+        if _has_items(fields):
             names = (*names, str(fields.get("as", "item")))
         nesting = around.nesting + (fields["type"] in SPLITTING)
         inner = self._bind(path, place) if "use" in fields else 0
@@ -285,6 +285,11 @@ class _FlowReader:
         mark = "e" if key == "else" else ""
         for index, item in enumerate(value):
             self.read((*path, index), item, f"{place}/{mark}{index}", around)
+
+
+def _has_items(fields: Mapping[str, Any]) -> bool:
+    """Check whether a node names the items of a list for the nodes in it."""
+    return fields["type"] == "map" or (fields["type"] == "loop" and "over" in fields)
 
 
 def read_language(findings: Findings, fields: Mapping[str, Any]) -> str | None:

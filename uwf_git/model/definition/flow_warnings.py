@@ -21,7 +21,7 @@ def warn_of_flow(
     """Warn of loops without a bound, branches that set the same key, and agents without a role."""
     for place, node in flow.nodes.items():
         path = paths[place]
-        if node.kind == "loop" and "maxIterations" not in node.fields:
+        if node.kind == "loop" and not {"maxIterations", "over"} & node.fields.keys():
             findings.warn(
                 path,
                 f"no maxIterations is set, so the loop ends after {DEFAULT_BOUND} passes",
