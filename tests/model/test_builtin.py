@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from uwf_git.model import builtin
-from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, META, META_NODE, SPLIT_NODES
+from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, FIRST_NODES, META, META_NODE
 from uwf_git.model.crockford import encode_u64
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
@@ -30,7 +30,7 @@ NAMES = {
     "STEP_2": "7VRJV7D419VPM",
     "AGENT_EXEC_CONTEXT": "09XJBB8N39DVK",
     "FLOW": "14AKSTRNHBE0F",
-    "FLOW_2": "14VQ48ZDK4V7C",
+    "FLOW_2": "8JXDRN7PZJ18S",
 }
 
 _numbers = itertools.count()
@@ -163,6 +163,7 @@ FULL["FLOW_2"] = {
             **FULL["FLOW"]["nodes"]["0"],
             "retries": "${state.retries}",
             "timeout": "${state.timeout}",
+            "inputFiles": ["docs/*.md"],
             "verifiedBy": {
                 "agentId": "v",
                 "when": "meta.verified",
@@ -270,5 +271,5 @@ def test_a_workflow_may_have_a_flow_instead_of_a_moderator() -> None:
 
 def test_what_a_split_adds_stays_as_it_is() -> None:
     """The commit of a split is made anew to be checked: another schema in it is another commit."""
-    assert [node.hash for node in SPLIT_NODES] == list(NAMES.values())[: len(SPLIT_NODES)]
-    assert len(SPLIT_NODES) == 15
+    assert [node.hash for node in FIRST_NODES] == list(NAMES.values())[: len(FIRST_NODES)]
+    assert len(FIRST_NODES) == 15

@@ -80,13 +80,21 @@ class FlowWords:
         """
         return self.inside(at).holds(str(node.fields["condition"]), iteration)
 
-    def holds(self, condition: str, iteration: int) -> bool:
-        """Return whether *condition* holds.
+    def accepts(self, node: FlowNode, meta: Any, iteration: int, at: Position) -> bool:
+        """Return whether a verdict with *meta* accepts the work at *node*, which stands at *at*.
+
+        Raises:
+            What ``is_true`` raises.
+        """
+        return self.inside(at).holds(str(node.verified_by["when"]), iteration, meta=meta)
+
+    def holds(self, condition: str, iteration: int, **more: Any) -> bool:
+        """Return whether *condition* holds, which may read the names *more* as well.
 
         Raises:
             ExpressionFailed, ConditionFailed: it has no value.
         """
-        names = self._names(iteration)
+        names = {**self._names(iteration), **more}
         if self.language == "jsonata":
             from uwf_git.engine.expression import (  # noqa: PLC0415 (JSONata costs 40 ms)
                 evaluate_condition,
@@ -210,6 +218,17 @@ class FlowWords:
             "prompt": self.prompt,
             "depth": self.depth,
         }
+
+
+def name_items(flow: Flow, state: Mapping[str, Any], entry: Position | None) -> dict[str, Any]:
+    """Return the items of the maps in which the thread runs, by their names in expressions."""
+    names: dict[str, Any] = {}
+    parts = () if entry is None else entry.parts
+    for count in range(1, len(parts) + 1):
+        node = flow.nodes.get(Position(parts[:count]).place)
+        if node is not None and node.kind == "map":
+            names[node.item] = state.get(node.item)
+    return names
 
 
 def _fill(template: str, evaluate: Callable[[str], Any]) -> Any:

@@ -282,6 +282,7 @@ _FLOW_2_NODE = {
     **_FLOW_NODE,
     "properties": {
         **_FLOW_NODE["properties"],
+        "inputFiles": {"type": "array", "items": _TEXT},
         "retries": _TEMPLATE_OR_NATURAL,
         "timeout": _TEMPLATE_OR_MS,
         "verifiedBy": _VERIFIED_BY,
@@ -350,7 +351,7 @@ STEP_TYPES: frozenset[NodeHash] = frozenset({STEP, STEP_2})
 FLOW_TYPES: frozenset[NodeHash] = frozenset({FLOW, FLOW_2})
 """The types of a flow; each has the fields of the one before."""
 
-SPLIT_NODES: tuple[Node, ...] = (
+FIRST_NODES: tuple[Node, ...] = (
     META_NODE,
     _TEXT_NODE,
     _BYTES_NODE,
@@ -372,7 +373,14 @@ SPLIT_NODES: tuple[Node, ...] = (
 Never another one: its commit follows from those before it byte for byte, in every version.
 """
 
-BUILTIN_NODES: tuple[Node, ...] = (*SPLIT_NODES, _FLOW_2_SCHEMA_NODE)
+BUILTIN_NODES: tuple[Node, ...] = (*FIRST_NODES, _FLOW_2_SCHEMA_NODE)
 """The meta-schema first, then the schema nodes."""
 
+_LATER: dict[NodeHash, frozenset[NodeHash]] = {STEP: STEP_TYPES, FLOW: FLOW_TYPES}
+
 BUILTIN: dict[NodeHash, Node] = {node.hash: node for node in BUILTIN_NODES}
+
+
+def is_kind(found: NodeHash, kind: NodeHash) -> bool:
+    """Return whether the type *found* is the built-in type *kind* or a later version of it."""
+    return found in _LATER.get(kind, {kind})

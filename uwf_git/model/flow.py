@@ -82,6 +82,29 @@ class FlowNode(NamedTuple):
         return str(self.fields.get("as", "item"))
 
     @property
+    def verified_by(self) -> Mapping[str, Any]:
+        """What verifies the work of this agent; empty if nothing does."""
+        found: Mapping[str, Any] = self.fields.get("verifiedBy", {})
+        return found
+
+    @property
+    def verifier(self) -> str | None:
+        """The role that verifies the work of this agent; None: it is done when it is done."""
+        return self.verified_by.get("agentId")
+
+    @property
+    def verdict_output(self) -> str:
+        """The key of the state that gets the verdict."""
+        return str(self.verified_by.get("output", f"{self.verifier}Output"))
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that act at this place."""
+        if self.kind != "agent":
+            return ()
+        return (self.agent,) if self.verifier is None else (self.agent, self.verifier)
+
+    @property
     def literal_bound(self) -> int | None:
         """The most passes of this loop; None if the state decides, when it is needed."""
         if self.has_items:
@@ -145,8 +168,7 @@ class Flow:
     @cached_property
     def roles(self) -> tuple[str, ...]:
         """The roles that its agents need, each once, in the order of the file."""
-        agents = (node.agent for node in self.nodes.values() if node.kind == "agent")
-        return tuple(dict.fromkeys(agents))
+        return tuple(dict.fromkeys(role for node in self.nodes.values() for role in node.roles))
 
     def list_from(self, first: str) -> Iterator[str]:
         """Yield *first* and the places after it in the same list; none if there is no *first*."""
@@ -206,5 +228,10 @@ def _check(node: FlowNode, nodes: Mapping[str, FlowNode]) -> None:
     needed = required.get(node.kind)
     if needed is not None and not fields.get(needed):
         raise BadFlow(f"{place} has no {needed}")
+    verified = fields.get("verifiedBy")
+    if verified is not None and not (node.kind == "agent" and verified.get("agentId")):
+        raise BadFlow(f"{place} cannot be verified")
+    if verified and (not verified.get("when") or verified["agentId"] == fields["agentId"]):
+        raise BadFlow(f"{place} does not say who verifies it, and when")
     if node.kind == "workflow" and node.workflow is None:
         raise BadFlow(f"{place} names no workflow")

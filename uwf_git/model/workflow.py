@@ -166,11 +166,14 @@ def build_flow(flow: "FlowDefinition", *, timestamp: int) -> Node:
     return build_node(FLOW_2 if is_second else FLOW, payload, timestamp=timestamp)
 
 
+_SINCE_FLOW_2 = frozenset({"inputFiles", "verifiedBy"})
+
+
 def _needs_flow_2(fields: Mapping[str, Any]) -> bool:
     """Check whether a node has what a version that knows Flow alone would misunderstand."""
     has_templates = any(isinstance(fields.get(name), str) for name in ("retries", "timeout"))
     has_items = fields["type"] == "loop" and "over" in fields
-    return has_templates or has_items or "verifiedBy" in fields
+    return has_templates or has_items or not fields.keys().isdisjoint(_SINCE_FLOW_2)
 
 
 def write_agent(agent: "AgentSpec") -> str | dict[str, Any]:

@@ -133,7 +133,7 @@ def build_context(
         role, at = _find_turn(snapshot, present, workflow, role)
     _check_role(snapshot, workflow, role)
     start = snapshot.get_start()
-    place = _view_place(snapshot, present, at)
+    place = _view_place(store, snapshot, present, at)
     present = present.begin_tries(at)
     return {
         "thread": snapshot.record.thread,
@@ -177,7 +177,9 @@ def _find_turn(
     return role or turn.role, turn.at if is_its else None
 
 
-def _view_place(snapshot: Snapshot, present: ThreadState, at: str | None) -> dict[str, Any]:
+def _view_place(
+    store: Store, snapshot: Snapshot, present: ThreadState, at: str | None
+) -> dict[str, Any]:
     """Return what a turn of a flow has besides: its node, its input, and the state as it reads it.
 
     ``iteration`` is the number of passes done of the innermost loop around it.
@@ -185,6 +187,7 @@ def _view_place(snapshot: Snapshot, present: ThreadState, at: str | None) -> dic
     place = find_turn_place(snapshot, at)
     if place is None:
         return {}
+    from uwf_git.commands.inspect.try_view import view_tried  # noqa: PLC0415 (flows only)
     from uwf_git.commands.turn.flow import (  # noqa: PLC0415 (flows only)
         fill_input,
         read_state_at,
@@ -196,6 +199,7 @@ def _view_place(snapshot: Snapshot, present: ThreadState, at: str | None) -> dic
         "input": fill_input(snapshot, present, place),
         "node": {"label": place.node.label, "at": str(place.at)},
         "iteration": state["iteration"],
+        **view_tried(store, snapshot, place, present),
     }
 
 

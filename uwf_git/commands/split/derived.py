@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from uwf_git.model.builtin import AGENT_CONFIG, SPLIT_NODES, START, STEP, TEXT
+from uwf_git.model.builtin import AGENT_CONFIG, FIRST_NODES, START, STEP, TEXT
 from uwf_git.model.crockford import ALPHABET
 from uwf_git.model.event_folds import Cause, Joined, begin_state
 from uwf_git.model.node import Node, build_node
@@ -101,7 +101,7 @@ def draft_split(tip: Snapshot, plan: SplitPlan) -> Derived:
         "split",
         Cause(at=at, split=Split(at, children)),
         said=f"{plan.label} into {len(branches)}",
-        nodes=(*starts, *plan.nodes, *SPLIT_NODES),
+        nodes=(*starts, *plan.nodes, *FIRST_NODES),
     )._replace(body="\n".join(lines))
     return _derive([tip], new)
 

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.split.plan import Asked, Container, read_entry, read_flow
 from uwf_git.engine.flow_move import Move, count_passes, find_given_up, next_move
-from uwf_git.engine.flow_state import fold_result, read_state
-from uwf_git.engine.flow_words import FlowWords
+from uwf_git.engine.flow_state import read_state
+from uwf_git.engine.flow_tries import find_open_try, fold_turn, is_verdict_due
+from uwf_git.engine.flow_words import FlowWords, name_items
+from uwf_git.model.event_folds import Verdict
 from uwf_git.model.flow import Flow, FlowNode, parent
 from uwf_git.model.position import NotAPosition, Position, parse_position
 from uwf_git.model.thread import ThreadState
@@ -32,27 +34,48 @@ class FlowPlace(NamedTuple):
     snapshot: Snapshot
     """The commit whose state its templates read."""
 
+    present: ThreadState
+    """The thread's state there."""
+
     @property
     def node(self) -> FlowNode:
         """The agent's node."""
         return self.flow.nodes[self.at.place]
 
+    @property
+    def is_verdict(self) -> bool:
+        """Whether the work is done, and it is the turn of who verifies it."""
+        return is_verdict_due(self.node, self.present.tried, str(self.at))
+
+    @property
+    def role(self) -> str:
+        """The role whose turn it is: of who does the work, or of who verifies it."""
+        verifier = self.node.verifier if self.is_verdict else None
+        return self.node.agent if verifier is None else verifier
+
     def fold(
         self, state: Mapping[str, Any], step: Mapping[str, Any], content: str
     ) -> dict[str, Any]:
         """Return the state after the *step* (its payload) of this agent, which said *content*."""
-        return fold_result(
-            state,
-            meta=step["meta"],
-            content=content,
-            output=self.node.output,
-            patch=step.get("state"),
-        )
+        return fold_turn(self.node, state, step, content, is_verdict=self.is_verdict)
+
+    def judge(self, meta: Any) -> Verdict | None:
+        """Return what a step with *meta* means for the try; None if nobody verifies the work.
+
+        Raises:
+            ExpressionFailed, ConditionFailed, LimitHit: ``when`` has no value for this verdict.
+        """
+        if self.node.verifier is None:
+            return None
+        if not self.is_verdict:
+            return "due"
+        is_accepted = self.evaluate(lambda words: words.accepts(self.node, meta, *self._here))
+        return "accepted" if is_accepted else "rejected"
 
     def takes_anything(self, snapshot: Snapshot) -> bool:
         """Return whether the role of this agent asks for nothing, as one that no file describes."""
         workflow = get_workflow(snapshot, snapshot.record.workflow)
-        role = get_role(snapshot, workflow.roles[self.node.agent])
+        role = get_role(snapshot, workflow.roles[self.role])
         return snapshot.get_node(role.output_schema).payload is True
 
     @property
@@ -75,7 +98,11 @@ class FlowPlace(NamedTuple):
         def read(words: FlowWords, node: FlowNode) -> float | None:
             return words.find_timeout_ms(node, node.fields.get("timeout"), *self._here)
 
-        found = self._find("timeout", read)
+        found = self.node.verified_by.get("timeout") if self.is_verdict else None
+        if isinstance(found, str):
+            own = found
+            found = self.evaluate(lambda words: words.find_timeout_ms(self.node, own, *self._here))
+        found = self._find("timeout", read) if found is None else found
         return None if found is None else float(found) / 1000
 
     @property
@@ -105,7 +132,7 @@ class FlowPlace(NamedTuple):
 
     def evaluate(self, read: Callable[[FlowWords], Any]) -> Any:
         """Return what *read* makes of the words of the flow, within the limits of its language."""
-        words = build_words(self.snapshot, self.snapshot.get_present(), self.flow, self.entry)
+        words = build_words(self.snapshot, self.present, self.flow, self.entry)
         return evaluate_within_limits(self.flow, lambda: read(words))
 
     def find_given_up(self) -> str | None:
@@ -125,7 +152,7 @@ def find_place(snapshot: Snapshot, at: str) -> FlowPlace | None:
     node = None if flow is None else flow.nodes.get(position.place)
     if flow is None or node is None or node.kind != "agent":
         return None
-    return FlowPlace(flow, position, read_entry(snapshot), snapshot)
+    return FlowPlace(flow, position, read_entry(snapshot), snapshot, snapshot.get_present())
 
 
 def _read_node(read: Callable[[FlowWords, FlowNode], Any], node: FlowNode, words: FlowWords) -> Any:
@@ -139,8 +166,11 @@ def decide_flow(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
         LoopExhausted, NoStop: the flow leads nowhere.
         ConditionFailed, LimitHit: an expression cannot be evaluated.
     """
-    at = None if present.at is None else parse_position(present.at)
     entry = read_entry(snapshot)
+    last, tried = find_open_try(flow, present.tried, present.at, entry=entry)
+    if tried is not None:
+        return Move("agent", tried, flow.nodes[tried.place])
+    at = None if last is None else parse_position(last)
     words = build_words(snapshot, present, flow, entry)
     if flow.language != _JSONATA:
         return next_move(flow, at, words, entry=entry)
@@ -175,20 +205,9 @@ def build_words(
         state=present.state,
         prompt=snapshot.get_start().payload["prompt"],
         depth=present.depth,
-        items=_name_items(flow, present.state, entry),
+        items=name_items(flow, present.state, entry),
         flow=flow,
     )
-
-
-def _name_items(flow: Flow, state: Mapping[str, Any], entry: Position | None) -> dict[str, Any]:
-    """Return the items of the maps in which the thread runs, by their names in expressions."""
-    names: dict[str, Any] = {}
-    parts = () if entry is None else entry.parts
-    for count in range(1, len(parts) + 1):
-        node = flow.nodes.get(Position(parts[:count]).place)
-        if node is not None and node.kind == "map":
-            names[node.item] = state.get(node.item)
-    return names
 
 
 def fill_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> Any:
@@ -197,9 +216,33 @@ def fill_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> An
     Raises:
         ConditionFailed, LimitHit: a template cannot be filled.
     """
-    template = place.node.fields.get("input")
-    if template is None:
-        return None
+    asked = place.node.verified_by if place.is_verdict else place.node.fields
+    return _fill_at(snapshot, present, place, asked.get("input"))
+
+
+def fill_work_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> Any:
+    """Return the input of the agent whose work is verified at *place*; None if it has none.
+
+    Raises:
+        ConditionFailed, LimitHit: a template cannot be filled.
+    """
+    return _fill_at(snapshot, present, place, place.node.fields.get("input"))
+
+
+def fill_input_files(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> tuple[str, ...]:
+    """Return the patterns of the files that the turn at *place* is given, its templates filled.
+
+    Raises:
+        ConditionFailed, LimitHit: a template cannot be filled.
+    """
+    asked = place.node.verified_by if place.is_verdict else place.node.fields
+    filled = _fill_at(snapshot, present, place, list(asked.get("inputFiles", ())))
+    return tuple(each if isinstance(each, str) else json.dumps(each) for each in filled)
+
+
+def _fill_at(snapshot: Snapshot, present: ThreadState, place: FlowPlace, template: Any) -> Any:
+    if template is None or template == []:
+        return template
     words = build_words(snapshot, present, place.flow, place.entry)
     passes = count_passes(place.flow, place.at)
     return evaluate_within_limits(place.flow, lambda: words.inside(place.at).fill(template, passes))

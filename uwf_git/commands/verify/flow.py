@@ -4,17 +4,25 @@ Format: FORMAT.md, "Positions" and "State of a flow".
 """
 
 from collections.abc import Generator
+from typing import Any
 
 from uwf_git.commands.split.plan import read_entry, read_flow
 from uwf_git.commands.verify.finding import Finding, Location
-from uwf_git.engine.flow_move import find_given_up
+from uwf_git.engine.flow_move import count_passes, find_given_up
 from uwf_git.engine.flow_possible import is_possible
-from uwf_git.engine.flow_state import fold_result
-from uwf_git.errors import StoreDamaged
-from uwf_git.model.event_folds import Cause, Standing
-from uwf_git.model.flow import Flow
+from uwf_git.engine.flow_tries import (
+    describe_rejection,
+    find_open_try,
+    fold_turn,
+    is_verdict_due,
+)
+from uwf_git.engine.flow_words import FlowWords, name_items
+from uwf_git.errors import StoreDamaged, UwfError
+from uwf_git.model.event_folds import Cause, Standing, Verdict
+from uwf_git.model.flow import Flow, FlowNode
 from uwf_git.model.position import NotAPosition, Position, parse_position
 from uwf_git.model.references import find_reference
+from uwf_git.model.thread import ThreadState
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.threads.snapshot import Snapshot
@@ -53,15 +61,49 @@ def check_place(
     if record.event in {"step", "answer"} and cause.node is not None:
         content = find_reference(cause.payload["content"])
         text = "" if content is None else str(made.get_node(content).payload)
-        state = fold_result(
-            before.state.state,
-            meta=cause.payload["meta"],
-            content=text,
-            output=flow.nodes[at.place].output,
-            patch=cause.payload.get("state"),
-        )
-        cause = cause._replace(state=state)
+        cause = _add_result(made, before, cause, flow.nodes[at.place], text)
     return cause
+
+
+def _add_result(
+    made: Snapshot, before: Standing, cause: Cause, node: FlowNode, content: str
+) -> Cause:
+    """Return the *cause* of a step at *node* with the state after it, and what it means for a try.
+
+    A verdict is asked again, unless its language has no limits of its own: then either may be.
+    """
+    is_verdict = is_verdict_due(node, before.state.tried, made.record.at)
+    state = fold_turn(node, before.state.state, cause.payload, content, is_verdict=is_verdict)
+    cause = cause._replace(state=state)
+    if node.verifier is None:
+        return cause
+    if not is_verdict:
+        return cause._replace(verdict="due")
+    rejection = describe_rejection(node.verifier, cause.payload["meta"])
+    verdict = _judge(made, before, node, cause.payload["meta"])
+    return cause._replace(verdict=verdict, rejection=rejection)
+
+
+def _judge(made: Snapshot, before: Standing, node: FlowNode, meta: Any) -> Verdict:
+    flow, entry = (
+        read_flow(made, parse_workflow(made.get_node(made.record.workflow))),
+        read_entry(made),
+    )
+    if flow is None or flow.language != "javascript":
+        return "unknown"
+    state, at = before.state, parse_position(made.record.at or "")
+    words = FlowWords(
+        flow.language,
+        state=state.state,
+        prompt=str(made.get_start().payload["prompt"]),
+        depth=state.depth,
+        items=name_items(flow, state.state, entry),
+        flow=flow,
+    )
+    try:
+        return "accepted" if words.accepts(node, meta, count_passes(flow, at), at) else "rejected"
+    except UwfError:
+        return "unknown"
 
 
 def _find_problem(
@@ -70,18 +112,23 @@ def _find_problem(
     node = flow.nodes.get(at.place)
     if node is None or node.kind != "agent":
         return "which is no place of an agent"
-    if record.role is not None and node.agent != record.role:
-        return f"which is the place of {node.agent}"
+    is_verdict = is_verdict_due(node, before.state.tried, record.at)
+    role = node.verifier if is_verdict else node.agent
+    if record.role is not None and role != record.role:
+        return f"which is the place of {role}"
     if before.state.waiting is not None and before.state.waiting.at == record.at:
         # It was checked when it began to wait.
         return None
-    return find_way_problem(flow, entry, before.state.at, at)
+    return find_way_problem(flow, entry, before.state, at)
 
 
 def find_way_problem(
-    flow: Flow, entry: Position | None, last: str | None, at: Position
+    flow: Flow, entry: Position | None, before: ThreadState, at: Position
 ) -> str | None:
-    """Return why no condition leads from *last* to *at*; None if one may."""
+    """Return why no condition leads from where the thread stood to *at*; None if one may."""
+    last, tried = find_open_try(flow, before.tried, before.at, entry=entry)
+    if tried is not None:
+        return None if tried == at else f"and the try at {tried} was not over"
     try:
         previous = None if last is None else parse_position(last)
     except NotAPosition:

@@ -17,7 +17,6 @@ from uwf_git.model.builtin import (
     BUILTIN,
     BYTES,
     FLOW,
-    FLOW_TYPES,
     META,
     MODERATOR,
     ROLE,
@@ -28,6 +27,7 @@ from uwf_git.model.builtin import (
     TEXT,
     TRACE,
     WORKFLOW,
+    is_kind,
 )
 from uwf_git.model.canonical import encode
 from uwf_git.model.node import Node
@@ -63,9 +63,6 @@ _FIELDS_OF_MANY: dict[NodeHash, dict[str, NodeHash]] = {
     WORKFLOW: {"roles": ROLE},
     SIGNAL: {"agentBinding": AGENT_CONFIG},
 }
-
-_VERSIONS = {FLOW: FLOW_TYPES}
-"""The types that may stand where this one may."""
 
 _TEXT_START = b"---\n"
 _ID_BYTES = 20
@@ -321,9 +318,7 @@ class NodeChecks:
                     yield self._dangling(site, node, target)
                     continue
                 kind = wanted.get(target)
-                if kind is None or self.read(site, target, blob).node.type in _VERSIONS.get(
-                    kind, {kind}
-                ):
+                if kind is None or is_kind(self.read(site, target, blob).node.type, kind):
                     continue
             except StoreDamaged:
                 continue  # reported for the target

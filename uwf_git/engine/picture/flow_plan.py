@@ -63,6 +63,8 @@ class _Planner:
             parts.append(node.agent)
         if "output" in node.fields:
             parts.append(f"→ {node.output}")
+        if node.verifier is not None:
+            parts.append(f"verified by {node.verifier}")
         return " · ".join([*parts, *_rules(node)]) or self._described(node)
 
     def _described(self, node: FlowNode) -> str:

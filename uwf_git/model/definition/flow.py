@@ -73,11 +73,7 @@ def read_flow(
         for place, fields in reader.nodes.items()
     }
     flow = Flow(nodes, language or LANGUAGES[0])
-    agents = [
-        str(node.fields["agentId"])
-        for node in nodes.values()
-        if node.kind == "agent" and "agentId" in node.fields
-    ]
+    agents = [agent for fields in reader.nodes.values() for agent in _list_agents(fields)]
     added = {
         agent: RoleDefinition(agent, "", "", None, output_schema=True)
         for agent in agents
@@ -122,9 +118,10 @@ def read_added_nodes(
         place = f"{container}/{first + index}".removeprefix("/")
         reader.read((*path, index), item, place, around)
     agents = [
-        str(fields["agentId"])
+        agent
         for place, fields in reader.nodes.items()
-        if place not in flow.nodes and "agentId" in fields
+        if place not in flow.nodes
+        for agent in _list_agents(fields)
     ]
     added = {
         agent: RoleDefinition(agent, "", "", None, output_schema=True)
@@ -285,6 +282,12 @@ class _FlowReader:
         mark = "e" if key == "else" else ""
         for index, item in enumerate(value):
             self.read((*path, index), item, f"{place}/{mark}{index}", around)
+
+
+def _list_agents(fields: Mapping[str, Any]) -> list[str]:
+    """List the agents that act at a node: who does the work, and who verifies it."""
+    found = [fields.get("agentId"), fields.get("verifiedBy", {}).get("agentId")]
+    return [str(agent) for agent in found if agent is not None]
 
 
 def _has_items(fields: Mapping[str, Any]) -> bool:

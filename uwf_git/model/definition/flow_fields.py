@@ -15,7 +15,7 @@ _TRIED = ("retries", "timeout")
 _SPLIT = ("join", "merge", "tolerate")
 
 KEYS: Mapping[str, tuple[str, ...]] = {
-    "agent": (*_ALL, *_TRIED, "agentId", "input", "output"),
+    "agent": (*_ALL, *_TRIED, "agentId", "input", "output", "inputFiles", "verifiedBy"),
     "sequential": (*_ALL, *_TRIED, "nodes"),
     "parallel": (*_ALL, *_TRIED, "nodes", *_SPLIT, "isolation"),
     "loop": (*_ALL, *_TRIED, "nodes", "condition", "maxIterations", "onExhausted", "over", "as"),
@@ -25,6 +25,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """The keys of each type (seed 004, and what uwf adds)."""
 
+_VERIFIER_KEYS = ("agentId", "when", "input", "output", "timeout", "inputFiles")
 POLICIES = ("error", "first", "last", "collect", "append")
 _NEEDED = {"agent": "agentId", "conditional": "condition", "map": "over", "workflow": "use"}
 _CHOICES = {
@@ -60,12 +61,15 @@ class FieldReader:
         self._check_text = check_text
         self._names: tuple[str, ...] = ()
         self._own: tuple[str, ...] = ()
+        self._worker: Any = None
         self._readers: dict[str, Callable[[DocumentPath, Any], bool]] = {
             **dict.fromkeys(("id", "name"), self._is_label),
             "description": self._is_text,
             "agentId": self._is_agent,
             "input": self._is_input,
             "output": self._is_output,
+            "inputFiles": self._are_globs,
+            "verifiedBy": self._is_verifier,
             "condition": self._is_expression,
             "over": self._is_over,
             "maxIterations": self._is_bound,
@@ -87,6 +91,7 @@ class FieldReader:
         """
         self._names = names
         self._own = (str(fields.get("as", "item")),) if kind == "loop" and "over" in fields else ()
+        self._worker = fields.get("agentId")
         needed = _NEEDED.get(kind)
         if needed is not None and needed not in fields:
             self._findings.add(path, f"{needed!r} is missing")
@@ -203,6 +208,45 @@ class FieldReader:
             return True
         told = shown(value) if isinstance(value, str) else yaml_kind(value)
         return self._add(path, f"must be {_either(POLICIES)}, not {told}")
+
+    def _is_verifier(self, path: DocumentPath, value: Any) -> bool:
+        """Check who verifies the work of an agent, and by which verdict it is done."""
+        fields = self._findings.read_fields(path, value, _VERIFIER_KEYS)
+        if fields is None:
+            return False
+        missing = [key for key in ("agentId", "when") if fields.get(key) is None]
+        for key in missing:
+            self._findings.add(path, f"{key!r} is missing")
+        if fields.get("agentId") is not None and fields["agentId"] == self._worker:
+            message = f"{shown(self._worker)} does the work; name another agent to verify it"
+            return self._add((*path, "agentId"), message)
+        # A list: every one is to be reported.
+        found = [
+            self._is_when((*path, key), each)
+            if key == "when"
+            else self._readers[key]((*path, key), each)
+            for key, each in fields.items()
+        ]
+        return all(found) and not missing
+
+    def _is_when(self, path: DocumentPath, value: Any) -> bool:
+        around = self._own
+        self._own = ("meta",)
+        is_right = self._is_expression(path, value)
+        self._own = around
+        return is_right
+
+    def _are_globs(self, path: DocumentPath, value: Any) -> bool:
+        if not isinstance(value, list) or not value:
+            told = "an empty list" if isinstance(value, list) else yaml_kind(value)
+            return self._add(path, f"must be a list of paths or patterns, not {told}")
+        found = [self._is_glob((*path, index), each) for index, each in enumerate(value)]
+        return all(found)
+
+    def _is_glob(self, path: DocumentPath, value: Any) -> bool:
+        if not self._is_label(path, value):
+            return False
+        return self._is_right(path, FlowText("template", value, self._language, self._names))
 
     def _is_bound(self, path: DocumentPath, value: Any) -> bool:
         if isinstance(value, str) and _ALONE.fullmatch(value):

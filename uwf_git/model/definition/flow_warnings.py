@@ -28,13 +28,20 @@ def warn_of_flow(
             )
         elif node.kind == "parallel":
             _warn_of_branches(findings, path, flow, node, roles)
-        elif node.kind == "agent" and roles and node.fields.get("agentId") not in (None, *roles):
-            named = node.agent
-            findings.warn(
-                (*path, "agentId"),
-                f"no role is called {shown(named)}, so its agent gets no words and no schema; "
-                f"{suggestion(named, list(roles))}",
-            )
+        elif node.kind == "agent" and roles:
+            _warn_of_role(findings, (*path, "agentId"), node.fields.get("agentId"), roles)
+            _warn_of_role(findings, (*path, "verifiedBy", "agentId"), node.verifier, roles)
+
+
+def _warn_of_role(
+    findings: Findings, path: DocumentPath, named: str | None, roles: Mapping[str, RoleDefinition]
+) -> None:
+    if named is not None and named not in roles:
+        findings.warn(
+            path,
+            f"no role is called {shown(named)}, so its agent gets no words and no schema; "
+            f"{suggestion(named, list(roles))}",
+        )
 
 
 def _warn_of_branches(
@@ -72,6 +79,8 @@ def _keys_of(flow: Flow, place: str, roles: Mapping[str, RoleDefinition]) -> dic
             continue
         if node.kind == "agent" and "agentId" in node.fields:
             found |= dict.fromkeys([*_members(roles.get(node.agent)), node.output])
+            if node.verifier is not None:
+                found[node.verdict_output] = None
         elif node.kind == "workflow":
             found[node.output] = None
         elif node.kind == "map":

@@ -1,0 +1,401 @@
+"""Work that another agent verifies: tries, verdicts, and what the next try is told."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands.flow_runs import assert_sound, drive, log, script
+from commands.flows import tell
+from commands.world import World, fails, read_thread, replied
+
+from uwf_git.cli.thread.show import _text
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.control.amend import AmendRequest, amend_thread
+from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
+from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.events.commit_events import EventOptions, EventReader
+from uwf_git.commands.inspect.context import get_context, render_prompt
+from uwf_git.commands.inspect.graph import picture_thread
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.step.record_turn import TriesUsedUp, record_turn
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.flow import fill_input, fill_input_files
+from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.model.flow import Flow, FlowNode
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.heads import get_head
+
+PLANS = """\
+name: plans
+description: Carry out each plan, and have it verified.
+initialState: {tries: 3, plans: [{file: 000.md}, {file: 001.md}]}
+root:
+  type: loop
+  over: state.plans
+  as: plan
+  nodes:
+    - type: agent
+      agentId: executor
+      input: "Carry out ${state.plan.file}."
+      retries: ${state.tries - 1}
+      verifiedBy: {agentId: verifier, when: meta.verified === true}
+"""
+GOOD = {"verified": True}
+BAD = {"verified": False, "issues": ["no tests", "no words"], "suggestion": "write both"}
+
+
+def status_of(world: World, thread: ThreadId) -> str:
+    return world.snapshot(thread).record.status
+
+
+def tried(world: World, thread: ThreadId) -> tuple[int, bool] | None:
+    found = world.snapshot(thread).get_present().tried
+    return None if found is None else (found.number, found.is_verdict)
+
+
+def in_order(*results: Any) -> Player:
+    """Play what is told, in order: a meta, or a player."""
+    left = list(results)
+
+    def play(turn: Turn) -> Played:
+        told = left.pop(0)
+        return told(turn) if callable(told) else replied(told)
+
+    return play
+
+
+def take(world: World, thread: ThreadId, *results: Any) -> list[str]:
+    """Take a step for each of *results*, and return the roles that were asked."""
+    asked: list[str] = []
+    play = in_order(*results)
+
+    def noted(turn: Turn) -> Played:
+        asked.append(turn.role)
+        return play(turn)
+
+    for _ in results:
+        try:
+            world.step(thread, noted)
+        except TurnFailed:
+            continue
+    return asked
+
+
+def test_a_plan_is_done_when_its_verdict_says_so(world: World) -> None:
+    thread = world.begun(PLANS)
+
+    driven, roles = drive(world, thread, script(verifier=GOOD, executor={"completed": True}))
+
+    assert roles == ["executor", "verifier"] * 2
+    assert driven.stopped == "end"
+    assert log(world, thread) == [
+        "start ready",
+        "step 0.1/0 ready",
+        "step 0.1/0 ready",
+        "step 0.2/0 ready",
+        "step 0.2/0 ready",
+        "end completed",
+    ]
+    assert_sound(world, thread)
+
+
+def test_what_a_verifier_says_is_no_word_on_another_plan(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {"completed": True}, GOOD)
+    state = world.snapshot(thread).get_present().state
+    assert "verified" not in state
+    assert state["verifierOutput"] == GOOD
+
+
+def test_rejected_work_is_done_again_until_no_try_is_left(world: World) -> None:
+    thread = world.begun(PLANS)
+
+    driven, roles = drive(world, thread, script(verifier=BAD))
+
+    assert roles == ["executor", "verifier"] * 3
+    assert driven.stopped == "failed"
+    assert driven.steps == 6
+    assert isinstance(driven.failure, TriesUsedUp)
+    assert driven.failure.message == (
+        "executor has used up its 3 tries: verifier rejected it: no tests; no words; write both"
+    )
+    assert log(world, thread)[-1] == "step 0.1/0 failed"
+    assert world.snapshot(thread).get_present().at is None
+    assert_sound(world, thread)
+
+
+def test_a_crash_and_a_rejection_use_up_the_same_tries(world: World) -> None:
+    thread = world.begun(PLANS)
+    asked = take(world, thread, fails(), {}, BAD, fails())
+    assert asked == ["executor", "executor", "verifier", "executor"]
+    assert status_of(world, thread) == "failed"
+    assert_sound(world, thread)
+
+
+def test_a_plan_whose_executor_crashed_is_not_done_because_an_earlier_one_was(
+    world: World,
+) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {}, GOOD)
+    for _ in range(3):
+        assert take(world, thread, fails()) == ["executor"]
+    assert status_of(world, thread) == "failed"
+    assert world.snapshot(thread).get_present().at == "0.1/0"
+
+
+@pytest.mark.parametrize("kind", ["interrupted", "lost"])
+def test_what_says_nothing_of_the_work_is_no_try(world: World, kind: str) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, *[fails(kind=kind)] * 4, {}, BAD, *[fails(kind=kind)] * 4)
+    assert (status_of(world, thread), tried(world, thread)) == ("ready", (2, False))
+    assert_sound(world, thread)
+
+
+def test_a_verifier_that_breaks_is_asked_again_and_the_work_is_not_repeated(world: World) -> None:
+    thread = world.begun(PLANS)
+    assert take(world, thread, {}, fails(), fails(), GOOD) == ["executor"] + ["verifier"] * 3
+    assert world.snapshot(thread).get_present().at == "0.1/0"
+    assert_sound(world, thread)
+
+
+def test_a_verifier_that_always_breaks_fails_the_thread_and_is_then_asked_again(
+    world: World,
+) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {}, fails(), fails(), fails())
+    assert status_of(world, thread) == "failed"
+    world.retry(thread, hint="the key is set now")
+    assert take(world, thread, GOOD) == ["verifier"]
+    assert_sound(world, thread)
+
+
+def test_a_verdict_that_cannot_be_told_is_a_failure_of_the_verifier(world: World) -> None:
+    source = PLANS.replace("meta.verified === true", "meta.report.verified")
+    thread = world.begun(source)
+    take(world, thread, {})
+    with pytest.raises(TurnFailed, match="its verdict cannot be told") as failed:
+        world.step(thread, in_order({}))
+    assert failed.value.facts["kind"] == "verdict"
+    assert tried(world, thread) == (1, True)
+    assert_sound(world, thread)
+
+
+def test_a_retry_gives_all_tries_again_with_a_hint(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, *[{}, BAD] * 3)
+    world.retry(thread, hint="look at the wiki")
+    context = get_context(world.store, thread)
+    assert (context["hint"], context["try"]["number"], context["try"]["of"]) == (
+        "look at the wiki",
+        1,
+        3,
+    )
+    assert context["try"]["rejected"]["issues"] == ["no tests", "no words"]
+    take(world, thread, *[{}, BAD] * 2)
+    assert status_of(world, thread) == "ready"
+    take(world, thread, {}, BAD)
+    assert status_of(world, thread) == "failed"
+    assert_sound(world, thread)
+
+
+def test_the_next_try_is_told_its_plan_and_why_the_last_one_was_rejected(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {}, BAD)
+    prompt = render_prompt(get_context(world.store, thread))
+    assert "Carry out 000.md." in prompt
+    assert "This is try 2 of 3. verifier looked at the last one and rejected it." in prompt
+    assert "- no tests\n- no words" in prompt
+    assert "<suggestion>\nwrite both" in prompt
+
+
+def test_a_verdict_without_issues_is_told_whole(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {}, {"verified": False, "why": "it burns"})
+    assert '"why": "it burns"' in render_prompt(get_context(world.store, thread))
+
+
+def test_a_verifier_is_told_what_it_judges(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {"completed": True})
+    context = get_context(world.store, thread)
+    assert context["role"]["name"] == "verifier"
+    assert context["input"] is None
+    prompt = render_prompt(context)
+    assert "You judge the work of executor, which is the newest step above (try 1 of 3)" in prompt
+    assert "<work>\nCarry out 000.md." in prompt
+
+
+def test_show_tells_the_try(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {}, BAD, {})
+    view = show_thread(world.store, thread)["try"]
+    assert view == {"number": 2, "of": 3, "node": "executor", "at": "0.1/0", "turn": "verifier"}
+    take(world, thread, BAD)
+    shown = show_thread(world.store, thread)
+    assert shown["try"]["number"] == 3
+    assert "3 of 3 at executor; it is the turn of executor" in _text(shown)
+    take(world, thread, {}, BAD)
+    shown = show_thread(world.store, thread)
+    assert "all 3 at executor are used up" in _text(shown)
+    assert "error     verifier rejected it: no tests" in _text(shown)
+    assert shown["error"]["kind"] == "rejected"
+
+
+def test_a_node_that_is_given_up_leaves_why(world: World) -> None:
+    thread = world.begun(PLANS.replace("      retries:", "      onError: continue\n      retries:"))
+    take(world, thread, *[{}, BAD] * 3, {}, GOOD)
+    present = world.snapshot(thread).get_present()
+    told = "verifier rejected it: no tests; no words; write both"
+    assert (present.at, present.state["error"], present.tried) == ("0.2/0", told, None)
+    assert_sound(world, thread)
+
+
+def test_a_patch_does_not_lead_past_a_verdict(world: World) -> None:
+    thread = world.begun(PLANS.replace("${state.plan.file}", "it"))
+    take(world, thread, {"plans": []})
+    assert take(world, thread, BAD, {}, GOOD) == ["verifier", "executor", "verifier"]
+    assert_sound(world, thread)
+
+
+def test_a_verifier_may_be_a_person(world: World) -> None:
+    thread = world.start("nobody", "verifier=human", workflow=world.put(PLANS).workflow)
+    take(world, thread, {})
+    assert world.step(thread).status == "waiting"
+    for verdict, status in ((BAD, "ready"), (BAD, "ready"), (BAD, "failed")):
+        question = read_question(world.store, world.caller, thread)
+        told = answer_thread(world.store, world.caller, question, PersonAnswer(verdict))
+        assert (question.role, told.status) == ("verifier", status)
+        if status == "ready":
+            take(world, thread, {})
+            world.step(thread)
+    assert_sound(world, thread)
+
+
+def test_the_conditions_of_verdicts_may_be_jsonata(world: World) -> None:
+    source = PLANS.replace("root:", "language: jsonata\nroot:").replace("===", "=")
+    thread = world.begun(source)
+    _, roles = drive(world, thread, script(verifier=[BAD, GOOD, GOOD]))
+    assert roles == ["executor", "verifier"] * 3
+    assert_sound(world, thread)
+
+
+def test_a_verdict_has_its_own_time_input_and_files(world: World) -> None:
+    own = "timeout: '${state.tries * 1000}', input: 'Look at ${plan.file}.'"
+    own += ", inputFiles: ['${plan.file}']"
+    source = PLANS.replace("=== true}", f"=== true, {own}}}").replace(
+        "      retries:", "      timeout: 5000\n      inputFiles: [a.md]\n      retries:"
+    )
+    thread = world.begun(source)
+    seen: list[Any] = []
+
+    def play(turn: Turn) -> Played:
+        assert turn.place is not None
+        asked = (turn.snapshot, turn.present, turn.place)
+        seen.append((turn.timeout_s, fill_input(*asked), fill_input_files(*asked)))
+        return replied(GOOD)
+
+    world.step(thread, play)
+    world.step(thread, play)
+    assert seen == [
+        (5.0, "Carry out 000.md.", ("a.md",)),
+        (3.0, "Look at 000.md.", ("000.md",)),
+    ]
+
+
+def test_a_verdict_that_is_not_what_the_verifier_said_is_found(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {})
+    turns: list[Turn] = []
+
+    def capture(turn: Turn) -> Played:
+        turns.append(turn)
+        raise NotPlayed
+
+    with pytest.raises(NotPlayed):
+        world.step(thread, capture)
+    turn = turns[0]
+    assert turn.place is not None
+    node = turn.place.node
+    lies = FlowNode(node.place, "agent", {**node.fields, "verifiedBy": LENIENT})
+    flow = Flow({**turn.place.flow.nodes, node.place: lies})
+    lying = turn._replace(place=turn.place._replace(flow=flow))
+
+    record_turn(world.caller, get_head(world.store, thread), lying, replied(BAD))
+
+    told = tell(world.store, thread, world.snapshot(thread).commit.oid)
+    assert any(line.startswith("now.json says cursor") for line in told)
+
+
+LENIENT = {"agentId": "verifier", "when": "true"}
+
+
+class NotPlayed(Exception):
+    """The turn was looked at only."""
+
+
+def test_a_verdict_of_a_dead_engine_is_taken_up_and_the_work_is_not_repeated(world: World) -> None:
+    agent = world.program(AGENT)
+    thread = world.start(agent, workflow=world.put(PLANS).workflow)
+    player = agent_player(None)
+
+    def dies(turn: Turn) -> Played:
+        player(turn)
+        raise NotPlayed
+
+    for _ in range(4):
+        with pytest.raises(NotPlayed):
+            world.step(thread, dies)
+        world.step(thread, player)
+
+    assert world.snapshot(thread).get_present().at == "0.2/0"
+    runs = Path(world.store.path, "runs").read_text().split()
+    assert runs == ["executor", "verifier"] * 2
+    assert_sound(world, thread)
+
+
+AGENT = """\
+echo "$UWF_ROLE" >>"$UWF_REPO/runs"
+printf '{"meta": {"verified": true}, "content": "What was said."}'
+"""
+
+
+def test_read_and_the_picture_tell_the_try(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {}, BAD, {})
+    facts = [line for line in read_thread(world.store, thread).splitlines() if " try " in line]
+    assert [line.partition("try ")[2].partition(" ·")[0] for line in facts] == [
+        "1",
+        "1 rejected",
+        "2",
+    ]
+    subject = picture_thread(world.store, thread)
+    assert subject.thread is not None
+    assert subject.thread.marks["0/0"].badge == "▶ try 2 of 3, verifier · ✓ 2"
+
+
+def test_events_tell_why_no_try_is_left(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, *[{}, BAD] * 3)
+    told = EventReader(world.store, EventOptions()).read(world.snapshot(thread).commit.oid)[-1]
+    assert told["type"] == "workflow:error"
+    assert told["payload"]["error"].startswith("verifier rejected it: no tests")
+
+
+def test_a_changed_workflow_may_drop_the_verifier_and_the_work_stays_done(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {"completed": True})
+    without = "".join(line for line in PLANS.splitlines(keepends=True) if "verifiedBy" not in line)
+    name = world.put(without).workflow
+    amend_thread(world.store, world.caller, AmendRequest(thread, workflow=name))
+    assert take(world, thread, {}) == ["executor"]
+    assert world.snapshot(thread).get_present().at == "0.2/0"
+    assert_sound(world, thread)
+
+
+def test_a_poked_verdict_is_given_again_and_a_fork_goes_on_with_it(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {}, BAD)
+    poke_thread(world.store, world.caller, thread)
+    assert tried(world, thread) == (1, True)
+    assert take(world, thread, GOOD) == ["verifier"]
+    assert_sound(world, thread)
