@@ -47,6 +47,32 @@ def test_fields_of_an_agent(fields: str, key: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "key", "message"),
     [
+        ("when: meta.ok", "", "'agentId' is missing"),
+        ("agentId: v", "", "'when' is missing"),
+        ("agentId: a, when: meta.ok", "agentId", "'a' does the work; name another agent"),
+        ("agentId: $END, when: meta.ok", "agentId", "it is an end of a graph"),
+        ("agentId: v, when: true", "when", "must be an expression, not true"),
+        ("agentId: v, when: meta.ok, retries: 2", "retries", "unknown key 'retries'"),
+        ("agentId: v, when: meta.ok, timeout: 0", "timeout", "above 0"),
+        ("agentId: v, when: meta.ok, input: 3", "input", "must be text or a mapping"),
+        ("agentId: v, when: meta.ok, output: iteration", "output", "is set by uwf"),
+        ("agentId: v, when: meta.ok, inputFiles: a.md", "inputFiles", "must be a list of paths"),
+        ("agentId: v, when: meta.ok, inputFiles: []", "inputFiles", "not an empty list"),
+        ("agentId: v, when: meta.ok, inputFiles: ['']", "inputFiles[0]", "must be one line"),
+    ],
+)
+def test_fields_of_a_verifier(fields: str, key: str, message: str) -> None:
+    where = f"verifiedBy.{key}" if key else "verifiedBy"
+    assert_found(f"{{type: agent, agentId: a, verifiedBy: {{{fields}}}}}", where, message)
+
+
+def test_a_verifier_is_no_text() -> None:
+    assert_found("{type: agent, agentId: a, verifiedBy: v}", "verifiedBy", "must be")
+
+
+@pytest.mark.parametrize(
+    ("fields", "key", "message"),
+    [
         ("loop, condition: true", "condition", "must be an expression, not true"),
         ("loop, condition: ' '", "condition", "is empty"),
         ("loop, condition: [a]", "condition", "must be text, not a list"),
