@@ -6,42 +6,22 @@ from typing import Any
 import pytest
 from commands.flow_runs import assert_sound, drive, log, script
 from commands.flows import tell
-from commands.world import World, fails, read_thread, replied
+from commands.verified import BAD, GOOD, PLANS, in_order, take
+from commands.world import World, fails, replied
 
-from uwf_git.cli.thread.show import _text
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.amend import AmendRequest, amend_thread
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.events.commit_events import EventOptions, EventReader
-from uwf_git.commands.inspect.context import get_context, render_prompt
-from uwf_git.commands.inspect.graph import picture_thread
-from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.step.record_turn import TriesUsedUp, record_turn
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.flow import fill_input, fill_input_files
-from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.flow import Flow, FlowNode
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.heads import get_head
-
-PLANS = """\
-name: plans
-description: Carry out each plan, and have it verified.
-initialState: {tries: 3, plans: [{file: 000.md}, {file: 001.md}]}
-root:
-  type: loop
-  over: state.plans
-  as: plan
-  nodes:
-    - type: agent
-      agentId: executor
-      input: "Carry out ${state.plan.file}."
-      retries: ${state.tries - 1}
-      verifiedBy: {agentId: verifier, when: meta.verified === true}
-"""
-GOOD = {"verified": True}
-BAD = {"verified": False, "issues": ["no tests", "no words"], "suggestion": "write both"}
 
 
 def status_of(world: World, thread: ThreadId) -> str:
@@ -51,34 +31,6 @@ def status_of(world: World, thread: ThreadId) -> str:
 def tried(world: World, thread: ThreadId) -> tuple[int, bool] | None:
     found = world.snapshot(thread).get_present().tried
     return None if found is None else (found.number, found.is_verdict)
-
-
-def in_order(*results: Any) -> Player:
-    """Play what is told, in order: a meta, or a player."""
-    left = list(results)
-
-    def play(turn: Turn) -> Played:
-        told = left.pop(0)
-        return told(turn) if callable(told) else replied(told)
-
-    return play
-
-
-def take(world: World, thread: ThreadId, *results: Any) -> list[str]:
-    """Take a step for each of *results*, and return the roles that were asked."""
-    asked: list[str] = []
-    play = in_order(*results)
-
-    def noted(turn: Turn) -> Played:
-        asked.append(turn.role)
-        return play(turn)
-
-    for _ in results:
-        try:
-            world.step(thread, noted)
-        except TurnFailed:
-            continue
-    return asked
 
 
 def test_a_plan_is_done_when_its_verdict_says_so(world: World) -> None:
@@ -198,49 +150,6 @@ def test_a_retry_gives_all_tries_again_with_a_hint(world: World) -> None:
     assert_sound(world, thread)
 
 
-def test_the_next_try_is_told_its_plan_and_why_the_last_one_was_rejected(world: World) -> None:
-    thread = world.begun(PLANS)
-    take(world, thread, {}, BAD)
-    prompt = render_prompt(get_context(world.store, thread))
-    assert "Carry out 000.md." in prompt
-    assert "This is try 2 of 3. verifier looked at the last one and rejected it." in prompt
-    assert "- no tests\n- no words" in prompt
-    assert "<suggestion>\nwrite both" in prompt
-
-
-def test_a_verdict_without_issues_is_told_whole(world: World) -> None:
-    thread = world.begun(PLANS)
-    take(world, thread, {}, {"verified": False, "why": "it burns"})
-    assert '"why": "it burns"' in render_prompt(get_context(world.store, thread))
-
-
-def test_a_verifier_is_told_what_it_judges(world: World) -> None:
-    thread = world.begun(PLANS)
-    take(world, thread, {"completed": True})
-    context = get_context(world.store, thread)
-    assert context["role"]["name"] == "verifier"
-    assert context["input"] is None
-    prompt = render_prompt(context)
-    assert "You judge the work of executor, which is the newest step above (try 1 of 3)" in prompt
-    assert "<work>\nCarry out 000.md." in prompt
-
-
-def test_show_tells_the_try(world: World) -> None:
-    thread = world.begun(PLANS)
-    take(world, thread, {}, BAD, {})
-    view = show_thread(world.store, thread)["try"]
-    assert view == {"number": 2, "of": 3, "node": "executor", "at": "0.1/0", "turn": "verifier"}
-    take(world, thread, BAD)
-    shown = show_thread(world.store, thread)
-    assert shown["try"]["number"] == 3
-    assert "3 of 3 at executor; it is the turn of executor" in _text(shown)
-    take(world, thread, {}, BAD)
-    shown = show_thread(world.store, thread)
-    assert "all 3 at executor are used up" in _text(shown)
-    assert "error     verifier rejected it: no tests" in _text(shown)
-    assert shown["error"]["kind"] == "rejected"
-
-
 def test_a_node_that_is_given_up_leaves_why(world: World) -> None:
     thread = world.begun(PLANS.replace("      retries:", "      onError: continue\n      retries:"))
     take(world, thread, *[{}, BAD] * 3, {}, GOOD)
@@ -357,20 +266,6 @@ AGENT = """\
 echo "$UWF_ROLE" >>"$UWF_REPO/runs"
 printf '{"meta": {"verified": true}, "content": "What was said."}'
 """
-
-
-def test_read_and_the_picture_tell_the_try(world: World) -> None:
-    thread = world.begun(PLANS)
-    take(world, thread, {}, BAD, {})
-    facts = [line for line in read_thread(world.store, thread).splitlines() if " try " in line]
-    assert [line.partition("try ")[2].partition(" ·")[0] for line in facts] == [
-        "1",
-        "1 rejected",
-        "2",
-    ]
-    subject = picture_thread(world.store, thread)
-    assert subject.thread is not None
-    assert subject.thread.marks["0/0"].badge == "▶ try 2 of 3, verifier · ✓ 2"
 
 
 def test_events_tell_why_no_try_is_left(world: World) -> None:
