@@ -13,12 +13,14 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.amend import AmendRequest, amend_thread
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
 from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.events.commit_events import EventOptions, EventReader
 from uwf_git.commands.inspect.context import get_context
+from uwf_git.commands.step.end_thread import end_thread
 from uwf_git.commands.step.record_turn import TriesUsedUp, record_turn
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.flow import fill_input, fill_input_files
-from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.model.flow import Flow, FlowNode
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.heads import get_head
@@ -233,6 +235,29 @@ def test_a_verdict_that_is_not_what_the_verifier_said_is_found(world: World) -> 
 
     told = tell(world.store, thread, world.snapshot(thread).commit.oid)
     assert any(line.startswith("now.json says cursor") for line in told)
+
+
+def test_an_end_before_the_verdict_is_found(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {})
+    head, snapshot = get_head(world.store, thread), world.snapshot(thread)
+
+    end_thread(world.store, world.caller, (head, snapshot), event="end")
+
+    told = tell(world.store, thread, world.snapshot(thread).commit.oid, archived=True)
+    assert told == ["the thread ends, and the try at 0.1/0 was not over"]
+
+
+def test_a_usage_limit_is_no_try(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {}, BAD)
+    limit = fails(kind="limit", left=StepFiles(reset_at=world.caller.now_ms() + 1000))
+    take(world, thread, limit)
+    assert (status_of(world, thread), tried(world, thread)) == ("waiting", (2, False))
+    resume_thread(world.store, world.caller, thread)
+    take(world, thread, {}, limit)
+    assert (status_of(world, thread), tried(world, thread)) == ("waiting", (2, True))
+    assert_sound(world, thread)
 
 
 LENIENT = {"agentId": "verifier", "when": "true"}

@@ -3,7 +3,7 @@
 Format: FORMAT.md, "Positions" and "State of a flow".
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from uwf_git.commands.split.plan import read_entry, read_flow
@@ -63,6 +63,23 @@ def check_place(
         text = "" if content is None else str(made.get_node(content).payload)
         cause = _add_result(made, before, cause, flow.nodes[at.place], text)
     return cause
+
+
+def check_end(site: Location, before: Standing, made: Snapshot) -> Iterator[Finding]:
+    """Check that a thread that ends at *made* has no try that is not over."""
+    tried = before.state.tried
+    if tried is None:
+        return
+    try:
+        flow = read_flow(made, parse_workflow(made.get_node(made.record.workflow)))
+        entry = read_entry(made)
+    except (StoreDamaged, NotAPosition):
+        return  # reported for the nodes
+    if flow is None:
+        return
+    at = find_open_try(flow, tried, before.state.at, entry=entry)[1]
+    if at is not None:
+        yield site.finding(f"the thread ends, and the try at {at} was not over")
 
 
 def _add_result(
