@@ -18,6 +18,7 @@ from uwf_git.engine.flow_tries import (
     fold_turn,
     is_verdict_due,
 )
+from uwf_git.engine.verdict_check import judge_again
 from uwf_git.model.builtin import ATTEMPT, STEP
 from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.event_rules import apply_event
@@ -259,6 +260,25 @@ def test_a_verdict_sets_its_own_key_alone() -> None:
     assert folded == {"ok": "old", "verdict": {"ok": True}, "note": "late"}
     folded = fold_turn(node, {}, step, "", is_verdict=False)
     assert folded == {"ok": True, "aOutput": {"ok": True}, "note": "late"}
+
+
+@pytest.mark.parametrize(
+    ("when", "told"),
+    [
+        ("meta.ok === true", "accepted"),
+        ("!meta.ok", "rejected"),
+        ("meta.ok && state.late", "unknown"),
+        ("meta.deep.ok", "unknown"),
+        ("meta.list.some(x => meta.list.every(y => y === x + 1))", "unknown"),
+        (f"meta.ok || {'!' * 500}meta.ok", "unknown"),
+    ],
+)
+def test_a_verdict_is_told_again_if_that_is_cheap(when: str, told: str) -> None:
+    flow = as_flow({**VERIFIED, "verifiedBy": {"agentId": "v", "when": when}})
+    meta = {"ok": True, "list": [0] * 10_000}
+    assert judge_again(flow, flow.nodes["0"], meta) == told
+    jsonata = Flow(flow.nodes, "jsonata")
+    assert judge_again(jsonata, flow.nodes["0"], meta) == "unknown"
 
 
 @pytest.mark.parametrize(

@@ -319,3 +319,34 @@ def test_a_poked_verdict_is_given_again_and_a_fork_goes_on_with_it(world: World)
     assert tried(world, thread) == (1, True)
     assert take(world, thread, GOOD) == ["verifier"]
     assert_sound(world, thread)
+
+
+BRANCHES = """\
+name: branches
+description: Verified work in branches.
+initialState: {plans: [{file: 000.md}, {file: 001.md}]}
+root:
+  type: map
+  over: state.plans
+  as: plan
+  onError: continue
+  nodes:
+    - type: agent
+      agentId: executor
+      verifiedBy: {agentId: verifier, when: meta.verified === true}
+"""
+
+
+def test_a_branch_whose_work_is_rejected_is_given_up_with_why(world: World) -> None:
+    thread = world.begun(BRANCHES)
+
+    def play(turn: Turn) -> Played:
+        is_good = turn.present.state["plan"]["file"] == "001.md"
+        return replied(GOOD if is_good and turn.role == "verifier" else BAD)
+
+    driven, _ = drive(world, thread, play)
+
+    state = world.snapshot(thread).get_present().state
+    assert driven.stopped == "end"
+    assert state["errors"] == ["verifier rejected it: no tests; no words; write both"]
+    assert_sound(world, thread)

@@ -12,7 +12,6 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.step.transitions import build_attempt, build_step
 from uwf_git.commands.turn.check_meta import check_state
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn, build_thread_result
-from uwf_git.engine.flow_tries import describe_rejection
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.event_rules import CONTROLS
 from uwf_git.model.thread import Status
@@ -162,6 +161,10 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
         raise (TurnInterrupted if is_interrupted else TurnFailed)(turn, played, new.record.status)
     stepped = build_thread_result(new.record, said=new.said, commit=commit)
     if stepped.status == "failed":
+        from uwf_git.engine.flow_tries import (  # noqa: PLC0415 (start-up time; flows only)
+            describe_rejection,
+        )
+
         raise TriesUsedUp(turn, stepped, describe_rejection(turn.role, played.reply.meta))
     return stepped
 

@@ -12,7 +12,6 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.decide import NextTurn
 from uwf_git.commands.turn.retries import find_work_retries
 from uwf_git.commands.turn.turn import Played, StepFiles, ThreadResult, Turn, build_thread_result
-from uwf_git.engine.flow_tries import describe_rejection
 from uwf_git.engine.subject import describe_step
 from uwf_git.model.builtin import (
     AGENT_EXEC_CONTEXT,
@@ -166,6 +165,10 @@ def _add_verdict(turn: Turn, meta: Any, cause: Cause) -> Cause:
     verdict = None if turn.place is None else turn.place.judge(meta)
     if verdict != "rejected" or turn.place is None:
         return cause._replace(verdict=verdict)
+    from uwf_git.engine.flow_tries import (  # noqa: PLC0415 (start-up time; flows only)
+        describe_rejection,
+    )
+
     tried = turn.present.tried
     number = 1 if tried is None else tried.number
     return cause._replace(

@@ -4,11 +4,10 @@ Format: FORMAT.md, "Positions" and "State of a flow".
 """
 
 from collections.abc import Generator, Iterator
-from typing import Any
 
 from uwf_git.commands.split.plan import read_entry, read_flow
 from uwf_git.commands.verify.finding import Finding, Location
-from uwf_git.engine.flow_move import count_passes, find_given_up
+from uwf_git.engine.flow_move import find_given_up
 from uwf_git.engine.flow_possible import is_possible
 from uwf_git.engine.flow_tries import (
     describe_rejection,
@@ -16,10 +15,9 @@ from uwf_git.engine.flow_tries import (
     fold_turn,
     is_verdict_due,
 )
-from uwf_git.engine.flow_words import FlowWords, name_items
-from uwf_git.errors import StoreDamaged, UwfError
-from uwf_git.model.event_folds import Cause, Standing, Verdict
-from uwf_git.model.flow import Flow, FlowNode
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.event_folds import Cause, Standing
+from uwf_git.model.flow import Flow
 from uwf_git.model.position import NotAPosition, Position, parse_position
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import ThreadState
@@ -61,7 +59,7 @@ def check_place(
     if record.event in {"step", "answer"} and cause.node is not None:
         content = find_reference(cause.payload["content"])
         text = "" if content is None else str(made.get_node(content).payload)
-        cause = _add_result(made, before, cause, flow.nodes[at.place], text)
+        cause = _add_result((flow, at), before, cause, text)
     return cause
 
 
@@ -83,44 +81,26 @@ def check_end(site: Location, before: Standing, made: Snapshot) -> Iterator[Find
 
 
 def _add_result(
-    made: Snapshot, before: Standing, cause: Cause, node: FlowNode, content: str
+    where: tuple[Flow, Position], before: Standing, cause: Cause, content: str
 ) -> Cause:
-    """Return the *cause* of a step at *node* with the state after it, and what it means for a try.
+    """Return the *cause* of a step at a place with the state after it, and what it means for a try.
 
-    A verdict is asked again, unless its language has no limits of its own: then either may be.
+    What a verdict says is asked again as far as that is cheap; else it may be either.
     """
-    is_verdict = is_verdict_due(node, before.state.tried, made.record.at)
+    flow, at = where
+    node = flow.nodes[at.place]
+    is_verdict = is_verdict_due(node, before.state.tried, str(at))
     state = fold_turn(node, before.state.state, cause.payload, content, is_verdict=is_verdict)
     cause = cause._replace(state=state)
     if node.verifier is None:
         return cause
     if not is_verdict:
         return cause._replace(verdict="due")
+    from uwf_git.engine.verdict_check import judge_again  # noqa: PLC0415 (costs start-up time)
+
     rejection = describe_rejection(node.verifier, cause.payload["meta"])
-    verdict = _judge(made, before, node, cause.payload["meta"])
+    verdict = judge_again(flow, node, cause.payload["meta"])
     return cause._replace(verdict=verdict, rejection=rejection)
-
-
-def _judge(made: Snapshot, before: Standing, node: FlowNode, meta: Any) -> Verdict:
-    flow, entry = (
-        read_flow(made, parse_workflow(made.get_node(made.record.workflow))),
-        read_entry(made),
-    )
-    if flow is None or flow.language != "javascript":
-        return "unknown"
-    state, at = before.state, parse_position(made.record.at or "")
-    words = FlowWords(
-        flow.language,
-        state=state.state,
-        prompt=str(made.get_start().payload["prompt"]),
-        depth=state.depth,
-        items=name_items(flow, state.state, entry),
-        flow=flow,
-    )
-    try:
-        return "accepted" if words.accepts(node, meta, count_passes(flow, at), at) else "rejected"
-    except UwfError:
-        return "unknown"
 
 
 def _find_problem(
