@@ -69,7 +69,7 @@ def test_a_condition_that_has_no_value_is_an_error() -> None:
 def test_a_template_keeps_the_type_alone_and_is_text_within_text(
     language: str, template: Any, filled: Any
 ) -> None:
-    assert words(language).fill(template, 0) == filled
+    assert words(language).fill(template, 0, HERE) == filled
 
 
 @pytest.mark.parametrize(
@@ -89,12 +89,12 @@ def test_a_bound_that_is_no_count_is_an_error(bound: str) -> None:
 @pytest.mark.parametrize("language", ["javascript", "jsonata"])
 @pytest.mark.parametrize("over", ["state.list", "${state.list}"])
 def test_a_map_goes_over_a_list(language: str, over: str) -> None:
-    assert words(language).list_items(node(over=over), 0) == [1, 2]
+    assert words(language).list_items(node(over=over), 0, HERE) == [1, 2]
 
 
 def test_a_map_over_something_else_is_an_error() -> None:
     with pytest.raises(BadFlowValue, match="no list"):
-        words().list_items(node(over="state.name"), 0)
+        words().list_items(node(over="state.name"), 0, HERE)
 
 
 PLANS = as_flow(
@@ -126,10 +126,10 @@ PLAN_STATE = {"plans": [{"parts": ["a"]}, {"parts": ["b", "c"]}], "plan": "of an
 )
 def test_a_loop_gives_its_item_to_what_is_in_it(at: str, told: list[Any]) -> None:
     here = parse_position(at)
-    inside = FlowWords("javascript", PLAN_STATE, "", 0, flow=PLANS).inside(here)
-    plan, number = inside.fill("${plan.parts}", 0), inside.fill("${state.planIndex}", 0)
-    assert [plan, number, inside.items.get("part")] == told
-    assert inside.fill("${state.plan.parts}", 0) == plan
+    words = FlowWords("javascript", PLAN_STATE, "", 0, flow=PLANS)
+    plan, number = (words.fill(each, 0, here) for each in ("${plan.parts}", "${state.planIndex}"))
+    assert [plan, number, words.inside(here).items.get("part")] == told
+    assert words.fill("${state.plan.parts}", 0, here) == plan
 
 
 def test_an_item_that_is_gone_is_no_item_and_no_older_value() -> None:

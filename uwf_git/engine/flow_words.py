@@ -59,7 +59,7 @@ class FlowWords:
             loop = Position(at.parts[:count])
             node = None if flow is None or not part.turn else flow.nodes.get(loop.place)
             if flow is not None and node is not None and node.has_items:
-                items = words.list_items(node, count_passes(flow, loop.without_turn()))
+                items = words.list_here(node, count_passes(flow, loop.without_turn()))
                 words = words._within_item(node, items, part.turn or 0)
         return words
 
@@ -113,8 +113,8 @@ class FlowWords:
             What ``is_true`` raises.
         """
         if node.has_items:
-            return len(self.inside(at.without_turn()).list_items(node, iteration))
-        value = self.inside(at).fill(node.fields.get("maxIterations", DEFAULT_BOUND), iteration)
+            return len(self.list_items(node, iteration, at.without_turn()))
+        value = self.fill(node.fields.get("maxIterations", DEFAULT_BOUND), iteration, at)
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
             raise BadFlowValue(node, "maxIterations", f"is {value!r:.60}, and no whole number")
         if value < 1:
@@ -156,19 +156,22 @@ class FlowWords:
         return float(value)
 
     def _fill_number(self, template: Any, iteration: int, at: Position) -> Any:
-        is_template = isinstance(template, str)
-        return self.inside(at).fill(template, iteration) if is_template else template
+        return self.fill(template, iteration, at) if isinstance(template, str) else template
 
-    def list_items(self, node: FlowNode, iteration: int) -> list[Any]:
-        """Return what the map or loop *node* goes over.
+    def list_items(self, node: FlowNode, iteration: int, at: Position) -> list[Any]:
+        """Return what the map or loop *node*, which stands at *at*, goes over.
 
         Raises:
             BadFlowValue: its ``over`` is no list, or of a loop one with too many items.
             What ``is_true`` raises.
         """
+        return self.inside(at).list_here(node, iteration)
+
+    def list_here(self, node: FlowNode, iteration: int) -> list[Any]:
+        """Return what *node* goes over, for words that are inside of what is around it."""
         over = str(node.fields["over"])
         is_template = "${" in over
-        value = self.fill(over, iteration) if is_template else self._evaluate(over, iteration)
+        value = self.fill_here(over, iteration) if is_template else self._evaluate(over, iteration)
         if not isinstance(value, list):
             raise BadFlowValue(node, "over", f"is {value!r:.60}, and no list")
         if node.has_items and len(value) > MAX_ITEMS:
@@ -176,16 +179,20 @@ class FlowWords:
             raise BadFlowValue(node, "over", problem)
         return value
 
-    def fill(self, template: Any, iteration: int) -> Any:
-        """Return a template filled; of an object every member, anything else as it is.
+    def fill(self, template: Any, iteration: int, at: Position) -> Any:
+        """Return a template filled at *at*; of an object every member, else as it is.
 
         Raises:
             What ``is_true`` raises.
         """
+        return self.inside(at).fill_here(template, iteration)
+
+    def fill_here(self, template: Any, iteration: int) -> Any:
+        """Return a template filled, for words that are inside of what is around it."""
         if isinstance(template, dict):
-            return {name: self.fill(each, iteration) for name, each in template.items()}
+            return {name: self.fill_here(each, iteration) for name, each in template.items()}
         if isinstance(template, list):
-            return [self.fill(each, iteration) for each in template]
+            return [self.fill_here(each, iteration) for each in template]
         if not isinstance(template, str) or "${" not in template:
             return template
         names = self._names(iteration)

@@ -48,6 +48,12 @@ class FlowPlace(NamedTuple):
         return is_verdict_due(self.node, self.present.tried, str(self.at))
 
     @property
+    def input_files(self) -> tuple[str, ...]:
+        """The patterns of the files that its turn is given, as templates."""
+        asked = self.node.verified_by if self.is_verdict else self.node.fields
+        return tuple(asked.get("inputFiles", ()))
+
+    @property
     def role(self) -> str:
         """The role whose turn it is: of who does the work, or of who verifies it."""
         verifier = self.node.verifier if self.is_verdict else None
@@ -235,8 +241,7 @@ def fill_input_files(snapshot: Snapshot, present: ThreadState, place: FlowPlace)
     Raises:
         ConditionFailed, LimitHit: a template cannot be filled.
     """
-    asked = place.node.verified_by if place.is_verdict else place.node.fields
-    filled = _fill_at(snapshot, present, place, list(asked.get("inputFiles", ())))
+    filled = _fill_at(snapshot, present, place, list(place.input_files))
     return tuple(each if isinstance(each, str) else json.dumps(each) for each in filled)
 
 
@@ -245,7 +250,7 @@ def _fill_at(snapshot: Snapshot, present: ThreadState, place: FlowPlace, templat
         return template
     words = build_words(snapshot, present, place.flow, place.entry)
     passes = count_passes(place.flow, place.at)
-    return evaluate_within_limits(place.flow, lambda: words.inside(place.at).fill(template, passes))
+    return evaluate_within_limits(place.flow, lambda: words.fill(template, passes, place.at))
 
 
 def read_state_at(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> dict[str, Any]:
@@ -276,13 +281,11 @@ def ask_container(snapshot: Snapshot, present: ThreadState, container: Container
     at = parse_position(container.at)
     passes = count_passes(flow, at)
     if container.kind == "map":
-        return Asked(
-            evaluate_within_limits(flow, lambda: words.inside(at).list_items(node, passes))
-        )
+        return Asked(evaluate_within_limits(flow, lambda: words.list_items(node, passes, at)))
     given = node.fields.get("input")
     if given is None:
         return Asked(prompt=prompt)
-    value = evaluate_within_limits(flow, lambda: words.inside(at).fill(given, passes))
+    value = evaluate_within_limits(flow, lambda: words.fill(given, passes, at))
     if not isinstance(value, dict):
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return Asked(prompt=text)
