@@ -32,6 +32,10 @@ def _containers(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
             },
         ),
         st.fixed_dictionaries(
+            {"type": st.just("loop"), "over": st.just("x"), "nodes": lists},
+            optional={"condition": st.just("x")},
+        ),
+        st.fixed_dictionaries(
             {"type": st.just("conditional"), "condition": st.just("x"), "nodes": lists},
             optional={"else": lists},
         ),
@@ -122,9 +126,10 @@ def _run(  # noqa: PLR0913, PLR0917 (one frame of a plain recursion)
         yield from run_all(at, mark, passes)
     else:
         done = 0
-        while True:
+        items = bound(node, passes) if node.has_items else None
+        while items != 0:
             done += 1
             yield from run_all(f"{at}.{done}", "", done - 1)
-            most = node.literal_bound or bound(node, done)
+            most = items or node.literal_bound or bound(node, done)
             if done >= most or ("condition" in node.fields and not says(node, done)):
                 break

@@ -29,11 +29,13 @@ class Chance:
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
-    def is_true(self, node: FlowNode, iteration: int) -> bool:
+    def is_true(self, node: FlowNode, iteration: int, _at: Position | None = None) -> bool:
         return random.Random(f"{self._seed} {node.place} {iteration}").random() < 0.5
 
-    def count_bound(self, node: FlowNode, iteration: int) -> int:
-        return random.Random(f"{self._seed} {node.place} {iteration} bound").randint(1, 4)
+    def count_bound(self, node: FlowNode, iteration: int, _at: Position | None = None) -> int:
+        return random.Random(f"{self._seed} {node.place} {iteration} bound").randint(
+            not node.has_items, 4
+        )
 
 
 class Told:
@@ -44,11 +46,11 @@ class Told:
         self._bound = bound
         self.asked: list[tuple[str, int]] = []
 
-    def is_true(self, node: FlowNode, iteration: int) -> bool:
+    def is_true(self, node: FlowNode, iteration: int, _at: Position | None = None) -> bool:
         self.asked.append((node.place, iteration))
         return self._answers.pop(0)
 
-    def count_bound(self, _node: FlowNode, _iteration: int) -> int:
+    def count_bound(self, _node: FlowNode, _iteration: int, _at: Position) -> int:
         return self._bound
 
 
@@ -145,10 +147,10 @@ def test_a_flow_that_reaches_no_agent_is_an_error() -> None:
     flow = as_flow(loop(NEVER, maxIterations=MOST_NODES))
 
     class Round:
-        def is_true(self, node: FlowNode, _iteration: int) -> bool:
+        def is_true(self, node: FlowNode, _iteration: int, _at: Position) -> bool:
             return node.kind == "loop"
 
-        def count_bound(self, _node: FlowNode, _iteration: int) -> int:
+        def count_bound(self, _node: FlowNode, _iteration: int, _at: Position) -> int:
             raise AssertionError("it is literal")
 
     with pytest.raises(NoStop, match="reached no agent"):

@@ -26,14 +26,14 @@ class Answers:
     def __init__(self, answers: tuple[bool, ...]) -> None:
         self._answers = iter(answers)
 
-    def is_true(self, _node: FlowNode, _iteration: int) -> bool:
+    def is_true(self, _node: FlowNode, _iteration: int, _at: Position) -> bool:
         answer = next(self._answers, None)
         if answer is None:
             raise Enough
         return answer
 
-    def count_bound(self, _node: FlowNode, iteration: int) -> int:
-        return iteration + self.is_true(_node, iteration)
+    def count_bound(self, node: FlowNode, iteration: int, at: Position) -> int:
+        return (at.turn or 0) + self.is_true(node, iteration, at)
 
 
 def reach(flow: Flow, at: Position | None, entry: Position | None) -> set[str] | None:

@@ -3,12 +3,17 @@
 from typing import Any
 
 import pytest
+from flow_trees import as_flow
 
 from uwf_git.engine.flow_words import BadFlowValue, FlowWords
 from uwf_git.errors import Refused
 from uwf_git.model.flow import FlowNode
+from uwf_git.model.position import parse_position
 
 STATE = {"n": 3, "name": "Ann", "list": [1, 2], "none": None}
+
+
+HERE = parse_position("0")
 
 
 def words(language: str = "javascript", **items: Any) -> FlowWords:
@@ -36,12 +41,12 @@ def test_a_condition_is_answered_in_its_language(
     condition: str,
     holds: bool,  # noqa: FBT001 (pytest's parameters)
 ) -> None:
-    assert words(language, item={"big": True}).is_true(node(condition=condition), 1) is holds
+    assert words(language, item={"big": True}).is_true(node(condition=condition), 1, HERE) is holds
 
 
 def test_a_condition_that_has_no_value_is_an_error() -> None:
     with pytest.raises(Refused, match="expression"):
-        words().is_true(node(condition="state.missing.deep"), 0)
+        words().is_true(node(condition="state.missing.deep"), 0, HERE)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +69,7 @@ def test_a_condition_that_has_no_value_is_an_error() -> None:
 def test_a_template_keeps_the_type_alone_and_is_text_within_text(
     language: str, template: Any, filled: Any
 ) -> None:
-    assert words(language).fill(template, 0) == filled
+    assert words(language).fill(template, 0, HERE) == filled
 
 
 @pytest.mark.parametrize(
@@ -72,21 +77,104 @@ def test_a_template_keeps_the_type_alone_and_is_text_within_text(
 )
 def test_a_bound_is_a_number_or_a_template(bound: Any, count: int) -> None:
     fields = {} if bound is None else {"maxIterations": bound}
-    assert words().count_bound(node(**fields), 0) == count
+    assert words().count_bound(node(**fields), 0, HERE) == count
 
 
 @pytest.mark.parametrize("bound", ["${state.name}", "${state.n / 2}", "${state.n - 3}", "${true}"])
 def test_a_bound_that_is_no_count_is_an_error(bound: str) -> None:
     with pytest.raises(BadFlowValue, match="maxIterations"):
-        words().count_bound(node(maxIterations=bound), 0)
+        words().count_bound(node(maxIterations=bound), 0, HERE)
 
 
 @pytest.mark.parametrize("language", ["javascript", "jsonata"])
 @pytest.mark.parametrize("over", ["state.list", "${state.list}"])
 def test_a_map_goes_over_a_list(language: str, over: str) -> None:
-    assert words(language).list_items(node(over=over), 0) == [1, 2]
+    assert words(language).list_items(node(over=over), 0, HERE) == [1, 2]
 
 
 def test_a_map_over_something_else_is_an_error() -> None:
     with pytest.raises(BadFlowValue, match="no list"):
-        words().list_items(node(over="state.name"), 0)
+        words().list_items(node(over="state.name"), 0, HERE)
+
+
+PLANS = as_flow(
+    {
+        "type": "loop",
+        "over": "state.plans",
+        "as": "plan",
+        "nodes": [
+            {"type": "agent", "agentId": "a"},
+            {
+                "type": "loop",
+                "over": "plan.parts",
+                "as": "part",
+                "nodes": [{"type": "agent", "agentId": "a"}],
+            },
+        ],
+    }
+)
+PLAN_STATE = {"plans": [{"parts": ["a"]}, {"parts": ["b", "c"]}], "plan": "of an agent"}
+
+
+@pytest.mark.parametrize(
+    ("at", "told"),
+    [
+        ("0.1/0", [["a"], 0, None]),
+        ("0.2/0", [["b", "c"], 1, None]),
+        ("0.2/1.2/0", [["b", "c"], 1, "c"]),
+    ],
+)
+def test_a_loop_gives_its_item_to_what_is_in_it(at: str, told: list[Any]) -> None:
+    here = parse_position(at)
+    words = FlowWords("javascript", PLAN_STATE, "", 0, flow=PLANS)
+    plan, number = (words.fill(each, 0, here) for each in ("${plan.parts}", "${state.planIndex}"))
+    assert [plan, number, words.inside(here).items.get("part")] == told
+    assert words.fill("${state.plan.parts}", 0, here) == plan
+
+
+def test_an_item_that_is_gone_is_no_item_and_no_older_value() -> None:
+    state = {"plans": [], "plan": "of an agent"}
+    inside = FlowWords("javascript", state, "", 0, flow=PLANS).inside(parse_position("0.2/0"))
+    assert not inside.holds("state.plan", 0)
+
+
+def test_a_loop_has_as_many_passes_as_items_and_at_most_a_thousand() -> None:
+    loop = PLANS.nodes["0"]
+
+    def count(items: list[int]) -> int:
+        return FlowWords("javascript", {"plans": items}, "", 0, flow=PLANS).count_bound(
+            loop, 0, HERE
+        )
+
+    assert (count([]), count([0] * 3), count([0] * 1000)) == (0, 3, 1000)
+    with pytest.raises(BadFlowValue, match="has 1,001 items, of at most 1,000"):
+        count([0] * 1001)
+
+
+@pytest.mark.parametrize(
+    ("field", "template", "value"),
+    [
+        ("retries", "${state.n - 1}", 2),
+        ("retries", "${state.none}", None),
+        ("retries", "${state.n / 2}", "no whole number"),
+        ("retries", "${-1}", "at least 0 is due"),
+        ("retries", "${state.name}", "no whole number"),
+        ("timeout", "${state.n * 1000}", 3000),
+        ("timeout", "${state.none}", None),
+        ("timeout", "${0}", "no number of milliseconds above 0"),
+        ("timeout", "${state.list}", "no number of milliseconds"),
+    ],
+)
+def test_numbers_that_the_state_gives(field: str, template: str, value: Any) -> None:
+    named = node(**{field: template})
+
+    def read() -> Any:
+        if field == "retries":
+            return words().count_retries(named, 0, HERE)
+        return words().find_timeout_ms(named, template, 0, HERE)
+
+    if isinstance(value, str):
+        with pytest.raises(BadFlowValue, match=f"{field} of loop .0. is .*{value}"):
+            read()
+    else:
+        assert read() == value

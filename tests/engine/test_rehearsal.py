@@ -136,3 +136,13 @@ def test_flow_ends_whatever_the_roles_say(data: st.DataObject) -> None:
     found = rehearse(read(path.read_text()), "Do it.", play)
     assert found.problem is None
     assert len(found.roles) <= 8
+
+
+def test_loop_over_a_list_is_gone_through_item_by_item() -> None:
+    nodes = """\
+    - type: loop
+      over: "['x', 'y']"
+      as: each
+      nodes: [{type: agent, agentId: a, input: "${each} ${state.eachIndex}"}]
+"""
+    assert rehearsed(flow(nodes)) == Rehearsal(("a", "a"))

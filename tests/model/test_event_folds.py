@@ -14,7 +14,7 @@ from uwf_git.model.merge_patch import merge_patch
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.signal import build_signal
-from uwf_git.model.thread import Amendment, Event, Status, ThreadState, Waiting, parse_present
+from uwf_git.model.thread import Amendment, Event, Status, ThreadState, Try, Waiting, parse_present
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
 
@@ -290,6 +290,48 @@ def test_a_step_of_a_flow_sets_its_place_and_result() -> None:
     assert (done.record.at, done.state.at, done.state.trying) == ("0/0", "0/0", None)
     assert done.state.state == {"a": 5, "c": 2}
     assert parse_present(done.state.as_document()) == done.state
+
+
+def test_work_is_done_when_its_verdict_accepts_it() -> None:
+    before = at(BEGIN._replace(at="0/0"))
+    due = after(before, "step", step_of("developer"), at="0/1", state={}, verdict="due")
+    assert (due.record.status, due.state.at) == ("ready", "0/0")
+    assert due.state.tried == Try("0/1", 1, is_verdict=True)
+    told = after(due, "step", step_of("tester"), at="0/1", state={}, verdict="accepted")
+    assert (told.record.status, told.state.at, told.state.tried) == ("ready", "0/1", None)
+
+
+@pytest.mark.parametrize(
+    ("has_retries", "gives_up", "status", "place"),
+    [(True, None, "ready", None), (False, None, "failed", None), (False, "0", "ready", "0")],
+)
+def test_a_rejection_counts_as_a_failure(
+    has_retries: bool,  # noqa: FBT001 (pytest's parameters)
+    gives_up: str | None,
+    status: str,
+    place: str | None,
+) -> None:
+    due = at(BEGIN._replace(tried=Try("0/1", 2, is_verdict=True), failures=1, trying="0/1"))
+    verdict = step_of("tester")
+    told = after(
+        due, "step", verdict, at="0/1", state={}, verdict="rejected",
+        rejection="no tests", has_retries=has_retries, gives_up=gives_up,
+    )  # fmt: skip
+    assert (told.record.status, told.state.at) == (status, place)
+    if gives_up:
+        assert (told.state.tried, told.state.state) == (None, {"error": "no tests"})
+    else:
+        assert told.state.tried == Try("0/1", 3, is_verdict=False, reason=verdict.hash)
+        assert (told.state.failures, told.state.trying) == (2, "0/1")
+
+
+def test_a_verdict_in_a_pause_is_what_a_resume_restores() -> None:
+    due = BEGIN._replace(tried=Try("0/1", 1, is_verdict=True), paused_from="ready")
+    told = after(
+        at(due, "paused"), "step", step_of("tester"), at="0/1", state={}, verdict="rejected",
+        has_retries=False,
+    )  # fmt: skip
+    assert (told.record.status, told.state.paused_from) == ("paused", "failed")
 
 
 def test_a_person_is_asked_and_answers_at_a_place() -> None:

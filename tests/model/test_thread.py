@@ -12,6 +12,7 @@ from uwf_git.model.thread import (
     NotAPresent,
     Split,
     ThreadState,
+    Try,
     Waiting,
     parse_present,
 )
@@ -38,6 +39,7 @@ FULL = ThreadState(
 PAUSED = FULL._replace(waiting=Waiting("tester", 12), paused_from="waiting")
 CHILD = ThreadId("01J00000000000000000000001")
 IN_FLOW = FULL._replace(at="0.1/0", trying="0.1/1", waiting=Waiting("tester", at="0.1/1"))
+TRIED = FULL._replace(tried=Try("0.1/1", 2, is_verdict=True, reason=WORKFLOW))
 APART = FULL._replace(at="0", split=Split("1", (Child(CHILD, WORKFLOW),)))
 
 
@@ -96,6 +98,17 @@ def test_a_thread_of_a_flow_says_its_places_and_branches() -> None:
     }
 
 
+def test_a_try_says_its_place_number_turn_and_reason() -> None:
+    document = TRIED.as_document()["try"]
+    assert document == {
+        "at": "0.1/1",
+        "number": 2,
+        "turn": "verdict",
+        "reason": {"$ref": WORKFLOW},
+    }
+    assert TRIED.with_all_tries().tried == Try("0.1/1", 1, is_verdict=True, reason=WORKFLOW)
+
+
 def test_attempts_are_those_at_one_place() -> None:
     assert IN_FLOW.begin_tries("0.1/1") == IN_FLOW
     assert IN_FLOW.begin_tries(None) == IN_FLOW
@@ -113,7 +126,7 @@ def test_position_is_where_the_thread_stands_and_whom_it_waits_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "present", [BEGIN, FULL, PAUSED, FULL._replace(waiting=Waiting("a")), IN_FLOW, APART]
+    "present", [BEGIN, FULL, PAUSED, FULL._replace(waiting=Waiting("a")), IN_FLOW, APART, TRIED]
 )
 def test_what_was_written_reads_back(present: ThreadState) -> None:
     assert parse_present(json.loads(json.dumps(present.as_document()))) == present
@@ -160,6 +173,11 @@ def test_something_else_is_no_present(document: Any) -> None:
         ("cursor", {"role": "developer", "at": 0}),
         ("trying", 0),
         ("waiting", {"role": "tester", "at": 0}),
+        ("try", []),
+        ("try", {"at": "0", "number": 0, "turn": "work"}),
+        ("try", {"at": "0", "number": 1, "turn": "rest"}),
+        ("try", {"at": 0, "number": 1, "turn": "work"}),
+        ("try", {"at": "0", "number": 1, "turn": "work", "reason": WORKFLOW}),
         ("split", []),
         ("split", {"at": "1"}),
         ("split", {"at": None, "children": []}),

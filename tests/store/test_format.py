@@ -14,7 +14,7 @@ from uwf_git.model.canonical import encode
 from uwf_git.model.digest import typed_hash
 from uwf_git.model.event_rules import RULES
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread import EVENTS, STATUSES, Split, ThreadState, Waiting
+from uwf_git.model.thread import EVENTS, STATUSES, Split, ThreadState, Try, Waiting
 from uwf_git.model.transition_record import FORMAT, TransitionRecord
 from uwf_git.store import discover, trust
 from uwf_git.store.git.identity import agent_identity
@@ -188,6 +188,7 @@ def test_the_fields_of_now_json_are_those_of_the_code() -> None:
         hint="again",
         trying="0/1",
         split=Split("0", ()),
+        tried=Try("0/1"),
     )
     rows = table("now.json")
     assert [row[0] for row in rows] == list(full.as_document())

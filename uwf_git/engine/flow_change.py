@@ -10,12 +10,14 @@ from uwf_git.model.thread import ThreadState
 
 
 def find_lost_place(old: Flow | None, new: Flow | None, present: ThreadState) -> str | None:
-    """Return the place where the thread stands or waits, if *new* lacks it or has another there.
+    """Return the place where the thread stands, waits or tries, if *new* has another one there.
 
     None for *old* or *new* is a graph; before its first step a thread may go from one to the other.
     """
     waiting = None if present.waiting is None else present.waiting.at
-    for at in (present.at, waiting, None if present.split is None else present.split.at):
+    split = None if present.split is None else present.split.at
+    tried = None if present.tried is None else present.tried.at
+    for at in (present.at, waiting, split, tried):
         if at is None or old is None:
             continue
         if new is None or not _has_way(old, new, at):

@@ -57,15 +57,18 @@ class PlaceGone(Refused):
 class Asker(Protocol):
     """Evaluates what a move depends on; its errors are passed on."""
 
-    def is_true(self, node: FlowNode, iteration: int) -> bool:
-        """Return whether the condition of *node* holds.
+    def is_true(self, node: FlowNode, iteration: int, at: Position) -> bool:
+        """Return whether the condition of *node*, which stands at *at*, holds.
 
         *iteration* is the number of passes done of the innermost loop around, or of *node* itself
-        if it is the loop.
+        if it is the loop: *at* then has that pass.
         """
 
-    def count_bound(self, node: FlowNode, iteration: int) -> int:
-        """Return the most passes of the loop *node*, whose ``maxIterations`` is a template."""
+    def count_bound(self, node: FlowNode, iteration: int, at: Position) -> int:
+        """Return the most passes of the loop *node*, which stands at *at*.
+
+        Its ``maxIterations`` is a template, or it has a pass for each item of its ``over``.
+        """
 
 
 class Move(NamedTuple):
@@ -160,11 +163,14 @@ class _Walk:
         return (True, entry) if entry.turn is None else (True, entry.child(0))
 
     def enter(self, at: Position, node: FlowNode) -> Step:
+        passes = count_passes(self._flow, at)
         if node.kind == "loop":
+            if node.has_items and not self._ask.count_bound(node, passes, at):
+                return (False, at)
             return (True, at.in_turn(1).child(0))
         if node.kind == "sequential":
             return (True, at.child(0))
-        if self._ask.is_true(node, count_passes(self._flow, at)):
+        if self._ask.is_true(node, passes, at):
             return (True, at.child(0))
         if self._flow.has_else(node.place):
             return (True, at.child(0, is_else=True))
@@ -190,15 +196,17 @@ class _Walk:
         done = around.turn or 1
         bound = node.literal_bound
         if bound is None:
-            bound = self._ask.count_bound(node, done)
+            # A list is read as the loop is entered, with the passes of what is around it.
+            passes = count_passes(self._flow, around.without_turn()) if node.has_items else done
+            bound = self._ask.count_bound(node, passes, around)
         has_condition = "condition" in node.fields
         if done < bound:
-            if not has_condition or self._ask.is_true(node, done):
+            if not has_condition or self._ask.is_true(node, done, around):
                 return (True, around.in_turn(done + 1).child(0))
         elif (
             has_condition
             and node.fields.get("onExhausted") == "stop"
-            and self._ask.is_true(node, done)
+            and self._ask.is_true(node, done, around)
         ):
             raise LoopExhausted(node, around.without_turn(), done)
         return (False, around.without_turn())

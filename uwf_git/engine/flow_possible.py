@@ -127,7 +127,7 @@ class _Paths:
         bound = loop.literal_bound
         turn = at.parts[level].turn or 1
         return (bound is None or turn <= bound) and (
-            skipped == 0 or loop.place in self._flow.passable
+            skipped == 0 or self._flow.has_passable_passes(loop.place)
         )
 
     def _ends_list(self, at: Position, level: int) -> bool:

@@ -29,10 +29,24 @@ def fold_result(
     In this order: the members of an object *meta* are set, the key *output* is set to the result's
     value, and *patch* (what the reply calls ``state``) is merged.
     """
-    folded = dict(state)
-    if isinstance(meta, dict):
-        folded |= meta
-    folded[output] = result_value(meta, content)
+    members = meta if isinstance(meta, dict) else {}
+    folded = {**state, **members, output: result_value(meta, content)}
+    return without_iteration(merge_patch(folded, dict(patch or {})))
+
+
+def fold_verdict(
+    state: Mapping[str, Any],
+    *,
+    meta: Any,
+    content: str,
+    output: str,
+    patch: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return *state* after a verdict: as after a result, but its members are not set.
+
+    What a verifier says is about one try, and must not be taken for a word on another one.
+    """
+    folded = {**state, output: result_value(meta, content)}
     return without_iteration(merge_patch(folded, dict(patch or {})))
 
 

@@ -6,12 +6,14 @@ called within limits (agents/limited_fork.py).
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from uwf_git.engine.flow_move import count_passes
 from uwf_git.engine.flow_state import ITERATION, read_state
 from uwf_git.errors import Refused
-from uwf_git.model.flow import DEFAULT_BOUND, FlowNode
+from uwf_git.model.flow import DEFAULT_BOUND, LONGEST_TIMEOUT_MS, MAX_ITEMS, Flow, FlowNode
+from uwf_git.model.position import Position
 
 
 class BadFlowValue(Refused):
@@ -38,14 +40,59 @@ class FlowWords:
     items: Mapping[str, Any] = field(default_factory=dict)
     """The items of the maps around, by their names."""
 
-    def is_true(self, node: FlowNode, iteration: int) -> bool:
-        """Return whether the condition of *node* holds.
+    flow: Flow | None = None
+    """The flow, if a loop of it may have items."""
+
+    def inside(self, at: Position) -> "FlowWords":
+        """Return what evaluates expressions at *at*: with the items of the loops on the way.
+
+        Such an item is in the state under its name, as a map's is in its branch, and its number,
+        from 0, under that name and ``Index``. Neither is stored.
+
+        Raises:
+            What ``list_items`` raises.
+        """
+        words, flow = self, self.flow
+        for count, part in enumerate(at.parts, 1):
+            loop = Position(at.parts[:count])
+            node = None if flow is None or not part.turn else flow.nodes.get(loop.place)
+            if flow is not None and node is not None and node.has_items:
+                items = words.list_here(node, count_passes(flow, loop.without_turn()))
+                words = words._within_item(node, items, part.turn or 0)
+        return words
+
+    def _within_item(self, node: FlowNode, items: list[Any], number: int) -> "FlowWords":
+        """Return it in a pass of the loop *node*; a list that is shorter now has no such item."""
+        own = {name: value for name, value in self.state.items() if name != node.item}
+        items_around = {name: value for name, value in self.items.items() if name != node.item}
+        if number <= len(items):
+            own |= {node.item: items[number - 1], f"{node.item}Index": number - 1}
+            items_around[node.item] = items[number - 1]
+        return replace(self, state=own, items=items_around)
+
+    def is_true(self, node: FlowNode, iteration: int, at: Position) -> bool:
+        """Return whether the condition of *node*, which stands at *at*, holds.
 
         Raises:
             ExpressionFailed, ConditionFailed: it has no value.
         """
-        condition = str(node.fields["condition"])
-        names = self._names(iteration)
+        return self.inside(at).holds(str(node.fields["condition"]), iteration)
+
+    def accepts(self, node: FlowNode, meta: Any, iteration: int, at: Position) -> bool:
+        """Return whether a verdict with *meta* accepts the work at *node*, which stands at *at*.
+
+        Raises:
+            What ``is_true`` raises.
+        """
+        return self.inside(at).holds(str(node.verified_by["when"]), iteration, meta=meta)
+
+    def holds(self, condition: str, iteration: int, **more: Any) -> bool:
+        """Return whether *condition* holds, which may read the names *more* as well.
+
+        Raises:
+            ExpressionFailed, ConditionFailed: it has no value.
+        """
+        names = {**self._names(iteration), **more}
         if self.language == "jsonata":
             from uwf_git.engine.expression import (  # noqa: PLC0415 (JSONata costs 40 ms)
                 evaluate_condition,
@@ -56,44 +103,94 @@ class FlowWords:
 
         return evaluator.evaluate_condition(parser.parse_expression(condition, names), names)
 
-    def count_bound(self, node: FlowNode, iteration: int) -> int:
-        """Return the most passes of the loop *node*.
+    def count_bound(self, node: FlowNode, iteration: int, at: Position) -> int:
+        """Return the most passes of the loop *node*, which stands at *at*.
 
         Raises:
-            BadFlowValue: its ``maxIterations`` is no whole number from 1.
+            BadFlowValue: its ``maxIterations`` is no whole number from 1, its ``over`` no list.
             What ``is_true`` raises.
         """
-        value = self.fill(node.fields.get("maxIterations", DEFAULT_BOUND), iteration)
+        if node.has_items:
+            return len(self.list_items(node, iteration, at.without_turn()))
+        value = self.fill(node.fields.get("maxIterations", DEFAULT_BOUND), iteration, at)
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
             raise BadFlowValue(node, "maxIterations", f"is {value!r:.60}, and no whole number")
         if value < 1:
             raise BadFlowValue(node, "maxIterations", f"is {value!r:.60}, and at least 1 is due")
         return int(value)
 
-    def list_items(self, node: FlowNode, iteration: int) -> list[Any]:
-        """Return what the map *node* goes over.
+    def count_retries(self, node: FlowNode, iteration: int, at: Position) -> int | None:
+        """Return the ``retries`` of *node* for an agent at *at*; None: it says nothing.
 
         Raises:
-            BadFlowValue: its ``over`` is no list.
+            BadFlowValue: they are no whole number from 0.
             What ``is_true`` raises.
         """
+        value = self._fill_number(node.fields.get("retries"), iteration, at)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
+            raise BadFlowValue(node, "retries", f"is {value!r:.60}, and no whole number")
+        if value < 0:
+            raise BadFlowValue(node, "retries", f"is {value!r:.60}, and at least 0 is due")
+        return int(value)
+
+    def find_timeout_ms(
+        self, node: FlowNode, template: Any, iteration: int, at: Position
+    ) -> float | None:
+        """Return *template*, a ``timeout`` of *node*, for an agent at *at*; None: there is none.
+
+        Raises:
+            BadFlowValue: it is no number of milliseconds that a timeout may have.
+            What ``is_true`` raises.
+        """
+        value = self._fill_number(template, iteration, at)
+        if value is None:
+            return None
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not 0 < value <= LONGEST_TIMEOUT_MS:
+            problem = f"is {value!r:.60}, and no number of milliseconds above 0, of at most a year"
+            raise BadFlowValue(node, "timeout", problem)
+        return float(value)
+
+    def _fill_number(self, template: Any, iteration: int, at: Position) -> Any:
+        return self.fill(template, iteration, at) if isinstance(template, str) else template
+
+    def list_items(self, node: FlowNode, iteration: int, at: Position) -> list[Any]:
+        """Return what the map or loop *node*, which stands at *at*, goes over.
+
+        Raises:
+            BadFlowValue: its ``over`` is no list, or of a loop one with too many items.
+            What ``is_true`` raises.
+        """
+        return self.inside(at).list_here(node, iteration)
+
+    def list_here(self, node: FlowNode, iteration: int) -> list[Any]:
+        """Return what *node* goes over, for words that are inside of what is around it."""
         over = str(node.fields["over"])
         is_template = "${" in over
-        value = self.fill(over, iteration) if is_template else self._evaluate(over, iteration)
+        value = self.fill_here(over, iteration) if is_template else self._evaluate(over, iteration)
         if not isinstance(value, list):
             raise BadFlowValue(node, "over", f"is {value!r:.60}, and no list")
+        if node.has_items and len(value) > MAX_ITEMS:
+            problem = f"has {len(value):,} items, of at most {MAX_ITEMS:,}"
+            raise BadFlowValue(node, "over", problem)
         return value
 
-    def fill(self, template: Any, iteration: int) -> Any:
-        """Return a template filled; of an object every member, anything else as it is.
+    def fill(self, template: Any, iteration: int, at: Position) -> Any:
+        """Return a template filled at *at*; of an object every member, else as it is.
 
         Raises:
             What ``is_true`` raises.
         """
+        return self.inside(at).fill_here(template, iteration)
+
+    def fill_here(self, template: Any, iteration: int) -> Any:
+        """Return a template filled, for words that are inside of what is around it."""
         if isinstance(template, dict):
-            return {name: self.fill(each, iteration) for name, each in template.items()}
+            return {name: self.fill_here(each, iteration) for name, each in template.items()}
         if isinstance(template, list):
-            return [self.fill(each, iteration) for each in template]
+            return [self.fill_here(each, iteration) for each in template]
         if not isinstance(template, str) or "${" not in template:
             return template
         names = self._names(iteration)
@@ -126,6 +223,17 @@ class FlowWords:
             "prompt": self.prompt,
             "depth": self.depth,
         }
+
+
+def name_items(flow: Flow, state: Mapping[str, Any], entry: Position | None) -> dict[str, Any]:
+    """Return the items of the maps in which the thread runs, by their names in expressions."""
+    names: dict[str, Any] = {}
+    parts = () if entry is None else entry.parts
+    for count in range(1, len(parts) + 1):
+        node = flow.nodes.get(Position(parts[:count]).place)
+        if node is not None and node.kind == "map":
+            names[node.item] = state.get(node.item)
+    return names
 
 
 def _fill(template: str, evaluate: Callable[[str], Any]) -> Any:

@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from uwf_git.engine.answer_format import build_answer_format
+from uwf_git.engine.try_words import build_try
 from uwf_git.engine.turn_context import AgentContext, RoleView
 
 DEFAULT_BUDGET = 120_000
@@ -47,6 +48,7 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
         _build_position(context),
         *history,
         *(["# The state of the thread", _mark("state", state)] if state else []),
+        *build_try(context, _mark, lambda text, limit: _cut(text, limit, context), _as_text),
         *_build_hint(context),
         *_build_last_error(context),
         "# How to answer",

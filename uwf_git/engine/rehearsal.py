@@ -155,8 +155,9 @@ class _Run:
             if move.node is None or move.at is None:
                 return state, result
             at = move.at
-            here = _Here(at, move.node, words, count_passes(branch.flow, at))
+            passes = count_passes(branch.flow, at)
             try:
+                here = _Here(at, move.node, words.inside(at), passes)
                 state, result = self._do(branch, state, here)
             except UwfError as error:
                 raise _Stuck(error.message, at.place) from None
@@ -167,8 +168,12 @@ class _Run:
         node = here.node
         if node.kind not in ("agent", "workflow"):
             return self._split(branch, state, here), None
-        here.words.fill(node.fields.get("input"), here.passes)
+        here.words.fill_here(node.fields.get("input"), here.passes)
         meta = self._turn(node.agent, here.at.place) if node.kind == "agent" else {}
+        if node.verified_by:
+            # Rejections are bounded by the engine, and end with a person; what follows is gone
+            # through as if the work were accepted.
+            self._turn(str(node.verified_by["agentId"]), here.at.place)
         folded = fold_result(state, meta=meta, content="", output=node.output)
         return folded, result_value(meta, "")
 
@@ -193,7 +198,9 @@ class _Run:
         return merged.state
 
     def _words(self, branch: _Branch, state: dict[str, Any]) -> FlowWords:
-        return FlowWords(branch.flow.language, state, self._prompt, len(self.roles), branch.items)
+        return FlowWords(
+            branch.flow.language, state, self._prompt, len(self.roles), branch.items, branch.flow
+        )
 
     def _turn(self, role: str, at: str) -> Any:
         """Return what *role* says in a turn."""
@@ -233,5 +240,5 @@ def _list_branches(flow: Flow, here: _Here) -> list[tuple[Position, dict[str, An
         return [(at.child(number), {}) for number in range(len(flow.children(node.place)))]
     return [
         (at.in_turn(number), {node.item: item, f"{node.item}Index": number})
-        for number, item in enumerate(here.words.list_items(node, here.passes))
+        for number, item in enumerate(here.words.list_here(node, here.passes))
     ]

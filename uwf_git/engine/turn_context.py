@@ -128,6 +128,39 @@ class InputFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """The verdict that ended the last try."""
+
+    role: str
+    """Who rejected the work."""
+
+    issues: tuple[str, ...]
+    suggestion: str
+    meta: Any
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TryView:
+    """The try that a turn belongs to, at a node whose work another agent verifies."""
+
+    number: int
+    """Which try it is, from 1."""
+
+    of: int | None = None
+    """How many there are; None: that is not known."""
+
+    verifies: str | None = None
+    """Of a verdict: the role whose work, the newest step, is to be judged."""
+
+    work_input: Any = None
+    """Of a verdict: what that work was about."""
+
+    rejected: Rejection | None = None
+    """Of work: the verdict that rejected the last try; None if there was none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModeratorContext:
     """What routing sees: the prompt and the steps."""
 
@@ -177,6 +210,8 @@ class AgentContext(ModeratorContext):
 
     input_files: tuple[InputFile, ...] = ()
     """The files that the role names, as they are now."""
+    tried: TryView | None = None
+    """The try that it belongs to; None if nobody verifies the work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +255,7 @@ def parse_context(document: Any) -> AgentContext:
         node=None if root.find("node") is None else _parse_node(root.part("node")),
         iteration=root.find_number("iteration"),
         input_files=_parse_files(root),
+        tried=None if root.find("try") is None else _parse_try(root.part("try")),
     )
 
 
@@ -232,6 +268,28 @@ def _parse_files(root: "_Fields") -> tuple[InputFile, ...]:
             problem=part.find_text("problem"),
         )
         for part in parts
+    )
+
+
+def _parse_try(part: "_Fields") -> TryView:
+    verified = None if part.find("verifies") is None else part.part("verifies")
+    return TryView(
+        number=part.number("number"),
+        of=part.find_number("of"),
+        verifies=None if verified is None else verified.text("role"),
+        work_input=None if verified is None else verified.find("input"),
+        rejected=None if part.find("rejected") is None else _parse_rejection(part.part("rejected")),
+    )
+
+
+def _parse_rejection(part: "_Fields") -> Rejection:
+    issues = part.find("issues") or ()
+    return Rejection(
+        role=part.text("role"),
+        issues=tuple(str(each) for each in issues),
+        suggestion=part.find_text("suggestion") or "",
+        meta=part.find("meta"),
+        content=part.find_text("content") or "",
     )
 
 

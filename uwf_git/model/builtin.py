@@ -280,6 +280,40 @@ _FLOW_NODE = _record(
     "id name description agentId input output condition maxIterations onExhausted over as use "
     "workflow join merge tolerate isolation onError retries timeout",
 )
+# Written only where a node needs it, and wherever an older version would do something else: it has
+# to refuse the flow.
+_TEMPLATE_OR_NATURAL: dict[str, Any] = {"anyOf": [_NATURAL, _TEXT]}
+_TEMPLATE_OR_MS: dict[str, Any] = {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _TEXT]}
+_VERIFIED_BY = _record(
+    "verifiedBy",
+    {
+        "agentId": _TEXT,
+        "when": _TEXT,
+        "input": {"type": ["string", "object"]},
+        "output": _TEXT,
+        "timeout": _TEMPLATE_OR_MS,
+        "inputFiles": {"type": "array", "items": _TEXT},
+    },
+    "input output timeout inputFiles",
+)
+_FLOW_2_NODE = {
+    **_FLOW_NODE,
+    "properties": {
+        **_FLOW_NODE["properties"],
+        "inputFiles": {"type": "array", "items": _TEXT},
+        "retries": _TEMPLATE_OR_NATURAL,
+        "timeout": _TEMPLATE_OR_MS,
+        "verifiedBy": _VERIFIED_BY,
+    },
+}
+_FLOW_2 = _record(
+    "Flow2",
+    {
+        "language": {"enum": ["javascript", "jsonata"]},
+        "nodes": {"type": "object", "additionalProperties": _FLOW_2_NODE},
+    },
+    "language",
+)
 _FLOW = _record(
     "Flow",
     {
@@ -312,6 +346,7 @@ _STEP_2_NODE = _schema_node(_STEP_2)
 _AGENT_EXEC_CONTEXT_NODE = _schema_node(_AGENT_EXEC_CONTEXT)
 _FLOW_SCHEMA_NODE = _schema_node(_FLOW)
 _ROLE_2_NODE = _schema_node(_ROLE_2)
+_FLOW_2_SCHEMA_NODE = _schema_node(_FLOW_2)
 
 TEXT: NodeHash = _TEXT_NODE.hash
 BYTES: NodeHash = _BYTES_NODE.hash
@@ -328,12 +363,15 @@ STEP_2: NodeHash = _STEP_2_NODE.hash
 AGENT_EXEC_CONTEXT: NodeHash = _AGENT_EXEC_CONTEXT_NODE.hash
 FLOW: NodeHash = _FLOW_SCHEMA_NODE.hash
 ROLE_2: NodeHash = _ROLE_2_NODE.hash
+FLOW_2: NodeHash = _FLOW_2_SCHEMA_NODE.hash
 
 STEP_TYPES: frozenset[NodeHash] = frozenset({STEP, STEP_2})
 """The types of a step; each has the fields of the one before."""
 
 ROLE_TYPES: frozenset[NodeHash] = frozenset({ROLE, ROLE_2})
 """The types of a role; each has the fields of the one before."""
+FLOW_TYPES: frozenset[NodeHash] = frozenset({FLOW, FLOW_2})
+"""The types of a flow; each has the fields of the one before."""
 
 FIRST_NODES: tuple[Node, ...] = (
     META_NODE,
@@ -352,12 +390,19 @@ FIRST_NODES: tuple[Node, ...] = (
     _AGENT_EXEC_CONTEXT_NODE,
     _FLOW_SCHEMA_NODE,
 )
-"""The schemas that a split brings along: it is made again, byte for byte, by every version."""
+"""The schemas that a split adds to its thread.
 
-BUILTIN_NODES: tuple[Node, ...] = (*FIRST_NODES, _ROLE_2_NODE)
+Never another one: its commit follows from those before it byte for byte, in every version.
+"""
+
+BUILTIN_NODES: tuple[Node, ...] = (*FIRST_NODES, _ROLE_2_NODE, _FLOW_2_SCHEMA_NODE)
 """The meta-schema first, then the schema nodes."""
 
-_LATER: dict[NodeHash, frozenset[NodeHash]] = {STEP: STEP_TYPES, ROLE: ROLE_TYPES}
+_LATER: dict[NodeHash, frozenset[NodeHash]] = {
+    STEP: STEP_TYPES,
+    ROLE: ROLE_TYPES,
+    FLOW: FLOW_TYPES,
+}
 
 BUILTIN: dict[NodeHash, Node] = {node.hash: node for node in BUILTIN_NODES}
 

@@ -7,13 +7,13 @@ Format: FORMAT.md, "What events do".
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from uwf_git.model.merge_patch import merge_patch
 from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
 from uwf_git.model.signal import LIMITS, read_amendment
-from uwf_git.model.thread import Split, Status, ThreadState, Waiting
+from uwf_git.model.thread import Split, Status, ThreadState, Try, Waiting
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.model.usage import add_usage
@@ -48,6 +48,10 @@ class Joined(NamedTuple):
     """They played a role of a graph, which has no places."""
 
 
+Verdict: TypeAlias = Literal["due", "accepted", "rejected", "unknown"]
+"""The work is done and its verdict due; what the verdict is; one that only its engine knows."""
+
+
 class Cause(NamedTuple):
     """What an event brings in; which parts it needs follows from its rule."""
 
@@ -61,7 +65,7 @@ class Cause(NamedTuple):
     """The program that played the role."""
 
     has_retries: bool = True
-    """Of an attempt: the agent has retries left."""
+    """Of an attempt: the agent has retries left; of a rejection: there is a try left."""
 
     at: str | None = None
     """Of a turn in a flow: its place."""
@@ -76,7 +80,13 @@ class Cause(NamedTuple):
     """Of a join: what the branches came to."""
 
     gives_up: str | None = None
-    """Of an attempt in a flow: the place that is given up when no retries are left."""
+    """In a flow: the place that is given up when no retries are left."""
+
+    verdict: Verdict | None = None
+    """Of a step at a node that is verified: what it means for the try."""
+
+    rejection: str = ""
+    """Of a verdict: why the work was rejected, if it was."""
 
     back_to: Standing | None = None
     """Of a poke: the thread before the step that is taken back."""
@@ -135,10 +145,30 @@ def after_step(before: Standing, cause: Cause) -> After:
         failures=0,
         waiting=None,
         hint="",
-        at=cause.at,
         trying=None,
     )
-    return _within_pause("ready", spent)
+    if cause.verdict in {"due", "rejected"}:
+        return _after_try(before.state.begin_tries(cause.at), cause, spent)
+    return _within_pause("ready", spent._replace(at=cause.at, tried=None))
+
+
+def _after_try(before: ThreadState, cause: Cause, after: ThreadState) -> After:
+    """Go on to the verdict, or after a rejection back to the work; the place is not finished."""
+    at, tried = cause.at or "", before.tried
+    if cause.verdict == "due":
+        reason = before.last_attempt if tried is None and before.failures else None
+        begun = Try(at, before.failures + 1, is_verdict=True, reason=reason)
+        if tried is not None:
+            begun = begun._replace(reason=tried.reason)
+        return _within_pause("ready", after._replace(tried=begun))
+    number = 1 if tried is None else tried.number
+    reason = None if cause.node is None else cause.node.hash
+    again = after._replace(
+        failures=number, trying=at, tried=Try(at, number + 1, is_verdict=False, reason=reason)
+    )
+    if not cause.has_retries and cause.gives_up is not None:
+        return _within_pause("ready", _give_up(again, cause.gives_up, cause.rejection))
+    return _within_pause("ready" if cause.has_retries else "failed", again)
 
 
 def after_attempt(before: Standing, cause: Cause) -> After:
@@ -156,6 +186,7 @@ def after_attempt(before: Standing, cause: Cause) -> After:
         failures=state.failures + is_failure,
         waiting=None if until is None else Waiting(attempt["role"], until),
         trying=cause.at,
+        tried=_after_failure(state, cause) if is_failure else state.tried,
     )
     if until is not None:
         return _within_pause("waiting", tried)
@@ -163,6 +194,14 @@ def after_attempt(before: Standing, cause: Cause) -> After:
         return _within_pause("ready", _give_up(tried, cause.gives_up, attempt["error"]["message"]))
     has_failed = had_failed or (is_failure and not cause.has_retries)
     return _within_pause("failed" if has_failed else "ready", tried)
+
+
+def _after_failure(state: ThreadState, cause: Cause) -> Try | None:
+    """Return the try after work that failed: the next one. A verifier's failure ends none."""
+    tried = state.tried
+    if tried is None or tried.is_verdict or tried.at != cause.at or cause.node is None:
+        return tried
+    return tried._replace(number=state.failures + 2, reason=cause.node.hash)
 
 
 def after_wait(before: Standing, cause: Cause) -> After:
@@ -187,7 +226,7 @@ def after_resume(before: Standing, _cause: Cause) -> After:
 def after_retry(before: Standing, cause: Cause) -> After:
     """Allow all retries again; the reason is the hint for the next attempt."""
     hint = cause.payload.get("reason", "")
-    return "ready", before.state._replace(failures=0, hint=hint)
+    return "ready", before.state.with_all_tries()._replace(hint=hint)
 
 
 def after_patch(before: Standing, cause: Cause) -> After:
@@ -229,18 +268,26 @@ def after_poke(before: Standing, cause: Cause) -> After:
         hint=cause.payload.get("reason", ""),
         at=old.at,
         trying=None,
+        tried=old.with_all_tries().tried,
     )
 
 
 def after_fork(before: Standing, _cause: Cause) -> After:
     """Begin a new thread without the failures, wait, pause and branches of the old one."""
-    return "ready", before.state._replace(failures=0, waiting=None, paused_from=None, split=None)
+    fresh = before.state.with_all_tries()
+    return "ready", fresh._replace(waiting=None, paused_from=None, split=None)
 
 
 def after_split(before: Standing, cause: Cause) -> After:
     """Go on in branches; tries at another place are over."""
     begun = before.state._replace(
-        split=cause.split, attempts=0, last_attempt=None, failures=0, trying=None, hint=""
+        split=cause.split,
+        attempts=0,
+        last_attempt=None,
+        failures=0,
+        trying=None,
+        tried=None,
+        hint="",
     )
     return "split", begun
 
@@ -295,6 +342,7 @@ def _give_up(state: ThreadState, place: str, message: str) -> ThreadState:
         attempts=0,
         failures=0,
         trying=None,
+        tried=None,
         hint="",
     )
 

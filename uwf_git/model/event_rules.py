@@ -83,7 +83,8 @@ RULES: Mapping[Event, EventRule] = {
     ),
     # The events of a turn.
     "step": EventRule(
-        after="ready failed waiting paused", leads_to="ready paused", fold=folds.after_step,
+        after="ready failed waiting paused", leads_to="ready failed paused",
+        fold=folds.after_step,
         carries="role agent", steps=1, person="never", has_place=True,
     ),
     "attempt": EventRule(
@@ -95,7 +96,7 @@ RULES: Mapping[Event, EventRule] = {
         carries="role", person="never", has_place=True,
     ),
     "answer": EventRule(
-        after="waiting", leads_to="ready", fold=folds.after_step,
+        after="waiting", leads_to="ready failed", fold=folds.after_step,
         carries="role agent", steps=1, person="only", has_place=True,
     ),
     # Steering: a Signal node has what was asked.

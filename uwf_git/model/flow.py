@@ -32,6 +32,11 @@ MAX_NESTING = 16
 DEFAULT_BOUND = 100
 """The passes of a loop without ``maxIterations`` (seed 004)."""
 
+LONGEST_TIMEOUT_MS = 365 * 24 * 3600 * 1000
+
+MAX_ITEMS = 1_000
+"""The most branches of a map, and the most passes of a loop over a list."""
+
 ROOT = "0"
 
 _PLACE = re.compile(r"(?:0|[1-9][0-9]{0,3})(?:/e?(?:0|[1-9][0-9]{0,3}))*")
@@ -67,13 +72,43 @@ class FlowNode(NamedTuple):
         return str(self.fields.get("output", f"{named}Output"))
 
     @property
+    def has_items(self) -> bool:
+        """Whether this loop has a pass for each item of a list."""
+        return self.kind == "loop" and "over" in self.fields
+
+    @property
     def item(self) -> str:
-        """The key of the state that holds an item of this map, and its name in expressions."""
+        """The key of the state that holds an item of this list, and its name in expressions."""
         return str(self.fields.get("as", "item"))
+
+    @property
+    def verified_by(self) -> Mapping[str, Any]:
+        """What verifies the work of this agent; empty if nothing does."""
+        found: Mapping[str, Any] = self.fields.get("verifiedBy", {})
+        return found
+
+    @property
+    def verifier(self) -> str | None:
+        """The role that verifies the work of this agent; None: it is done when it is done."""
+        return self.verified_by.get("agentId")
+
+    @property
+    def verdict_output(self) -> str:
+        """The key of the state that gets the verdict."""
+        return str(self.verified_by.get("output", f"{self.verifier}Output"))
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that act at this place."""
+        if self.kind != "agent":
+            return ()
+        return (self.agent,) if self.verifier is None else (self.agent, self.verifier)
 
     @property
     def literal_bound(self) -> int | None:
         """The most passes of this loop; None if the state decides, when it is needed."""
+        if self.has_items:
+            return None
         bound = self.fields.get("maxIterations", DEFAULT_BOUND)
         return bound if isinstance(bound, int) else None
 
@@ -114,22 +149,26 @@ class Flow:
         """The places that conditions may lead through without a stop for an agent or a split."""
         found: set[str] = set()
         for place in sorted(self.nodes, key=lambda each: each.count("/"), reverse=True):
-            kind = self.nodes[place].kind
-            if kind in STOPS:
+            node = self.nodes[place]
+            if node.kind in STOPS:
                 continue
-            through = all(child in found for child in self.children(place))
-            if kind == "conditional":
+            # A list may be empty.
+            through = node.has_items or all(child in found for child in self.children(place))
+            if node.kind == "conditional":
                 otherwise = self.children(place, of_else=True)
                 through = through or all(child in found for child in otherwise)
             if through:
                 found.add(place)
         return frozenset(found)
 
+    def has_passable_passes(self, loop: str) -> bool:
+        """Check that conditions may lead through a pass of the *loop* without a stop."""
+        return all(child in self.passable for child in self.children(loop))
+
     @cached_property
     def roles(self) -> tuple[str, ...]:
         """The roles that its agents need, each once, in the order of the file."""
-        agents = (node.agent for node in self.nodes.values() if node.kind == "agent")
-        return tuple(dict.fromkeys(agents))
+        return tuple(dict.fromkeys(role for node in self.nodes.values() for role in node.roles))
 
     def list_from(self, first: str) -> Iterator[str]:
         """Yield *first* and the places after it in the same list; none if there is no *first*."""
@@ -189,5 +228,10 @@ def _check(node: FlowNode, nodes: Mapping[str, FlowNode]) -> None:
     needed = required.get(node.kind)
     if needed is not None and not fields.get(needed):
         raise BadFlow(f"{place} has no {needed}")
+    verified = fields.get("verifiedBy")
+    if verified is not None and not (node.kind == "agent" and verified.get("agentId")):
+        raise BadFlow(f"{place} cannot be verified")
+    if verified and (not verified.get("when") or verified["agentId"] == fields["agentId"]):
+        raise BadFlow(f"{place} does not say who verifies it, and when")
     if node.kind == "workflow" and node.workflow is None:
         raise BadFlow(f"{place} names no workflow")

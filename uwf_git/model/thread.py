@@ -67,6 +67,22 @@ class Split(NamedTuple):
     """In order."""
 
 
+class Try(NamedTuple):
+    """A try at a node whose work another agent verifies: work, checks and verdict."""
+
+    at: str
+    """The place of the node."""
+
+    number: int = 1
+    """Which try it is, from 1; a ``retry`` begins anew."""
+
+    is_verdict: bool = False
+    """The work is done, and it is the verifier's turn."""
+
+    reason: NodeHash | None = None
+    """The Attempt, or the verifier's StepNode, that ended the try before."""
+
+
 class ThreadState(NamedTuple):
     """The content of now.json: a thread's state, but for its status and head (trailers)."""
 
@@ -123,11 +139,19 @@ class ThreadState(NamedTuple):
     split: Split | None = None
     """The branches that are not joined yet."""
 
+    tried: Try | None = None
+    """The try that is not over; None if no work of it is done yet."""
+
     def begin_tries(self, at: str | None) -> "ThreadState":
         """Return the state with the attempts at the place *at* alone: those elsewhere are over."""
         if at is None or self.trying in {None, at}:
             return self
         return self._replace(attempts=0, last_attempt=None, failures=0, trying=None)
+
+    def with_all_tries(self) -> "ThreadState":
+        """Return the state with all retries of an agent, and all tries of a verified one."""
+        tried = None if self.tried is None else self.tried._replace(number=1)
+        return self._replace(failures=0, tried=tried)
 
     def find_gone_role(self, roles: Container[str]) -> str | None:
         """Return the role that the thread stands or waits at, if it is not one of *roles*."""
@@ -161,6 +185,8 @@ class ThreadState(NamedTuple):
             document["failures"] = self.failures
         if self.trying is not None:
             document["trying"] = self.trying
+        if self.tried is not None:
+            document["try"] = _write_try(self.tried)
         if self.waiting is not None:
             waiting = self.waiting._asdict()
             document["waiting"] = {name: each for name, each in waiting.items() if each is not None}
@@ -214,6 +240,7 @@ def parse_present(document: Any) -> ThreadState:
             at=_place(document["cursor"].get("at")),
             trying=_place(document.get("trying")),
             split=_split(document.get("split")),
+            tried=_try(document.get("try")),
         )
     except (AttributeError, KeyError, TypeError) as error:
         raise NotAPresent(f"{type(error).__name__}: {error}") from error
@@ -244,6 +271,26 @@ def _split(value: Any) -> Split | None:
         Child(_thread(child["thread"]), _target(child["start"])) for child in value["children"]
     )
     return Split(_text(value["at"]), children)
+
+
+def _write_try(tried: Try) -> dict[str, Any]:
+    turn = "verdict" if tried.is_verdict else "work"
+    document: dict[str, Any] = {"at": tried.at, "number": tried.number, "turn": turn}
+    return document if tried.reason is None else {**document, "reason": reference(tried.reason)}
+
+
+def _try(value: Any) -> Try | None:
+    if value is None:
+        return None
+    if value["turn"] not in {"work", "verdict"} or not _natural(value["number"]):
+        raise NotAPresent(f"not a try: {value!r:.60}")
+    reason = value.get("reason")
+    return Try(
+        _text(value["at"]),
+        value["number"],
+        value["turn"] == "verdict",
+        None if reason is None else _target(reason),
+    )
 
 
 def _thread(value: Any) -> ThreadId:

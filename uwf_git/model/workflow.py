@@ -7,6 +7,8 @@ from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import (
     BUILTIN_NODES,
     FLOW,
+    FLOW_2,
+    FLOW_TYPES,
     META,
     MODERATOR,
     ROLE,
@@ -178,7 +180,18 @@ def build_flow(flow: "FlowDefinition", *, timestamp: int) -> Node:
     """Build the Flow node of *flow*."""
     payload: dict[str, Any] = {} if flow.language is None else {"language": flow.language}
     payload["nodes"] = {place: dict(fields) for place, fields in flow.nodes.items()}
-    return build_node(FLOW, payload, timestamp=timestamp)
+    is_second = any(map(_needs_flow_2, flow.nodes.values()))
+    return build_node(FLOW_2 if is_second else FLOW, payload, timestamp=timestamp)
+
+
+_SINCE_FLOW_2 = frozenset({"inputFiles", "verifiedBy"})
+
+
+def _needs_flow_2(fields: Mapping[str, Any]) -> bool:
+    """Check whether a node has what a version that knows Flow alone would misunderstand."""
+    has_templates = any(isinstance(fields.get(name), str) for name in ("retries", "timeout"))
+    has_items = fields["type"] == "loop" and "over" in fields
+    return has_templates or has_items or not fields.keys().isdisjoint(_SINCE_FLOW_2)
 
 
 def write_agent(agent: "AgentSpec") -> str | dict[str, Any]:
@@ -256,7 +269,7 @@ def parse_flow_node(node: Node) -> "Flow":
     """
     from uwf_git.model.flow import BadFlow, parse_flow  # noqa: PLC0415 (most workflows are graphs)
 
-    if node.type != FLOW:
+    if node.type not in FLOW_TYPES:
         raise NotAWorkflow(node, "flow")
     try:
         return parse_flow(node.payload)

@@ -5,7 +5,6 @@ from commands.world import World, replied
 from ulid import ULID
 
 from uwf_git.commands.split.plan import (
-    MAX_ITEMS,
     Asked,
     SplitRefused,
     find_container,
@@ -15,6 +14,7 @@ from uwf_git.commands.split.plan import (
 from uwf_git.commands.step.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.thread import check_thread
+from uwf_git.model.flow import MAX_ITEMS
 from uwf_git.store.threads.heads import get_head
 
 ITEMS = """\

@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from commands.world import World, fails, replied
 
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
-from uwf_git.commands.step.step_thread import StepRequest
+from uwf_git.commands.inspect.context import get_context
+from uwf_git.commands.step.step_thread import StepRequest, TurnFailed
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
 from uwf_git.commands.verify.thread import check_thread
+from uwf_git.engine.flow_words import BadFlowValue
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.heads import get_head
 
@@ -125,6 +128,77 @@ def test_a_loop_ends_when_its_condition_does(world: World) -> None:
     assert roles == ["coder", "reviewer"] * 3
     assert world.snapshot(thread).get_present().at == "0.3/1"
     assert_sound(world, thread)
+
+
+PLANS = """\
+name: plans
+description: A pass for each.
+initialState: {tries: 3, limits: {ms: null}}
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: planner}
+    - type: loop
+      over: state.plans
+      as: plan
+      retries: ${state.tries - 1}
+      nodes:
+        - {type: agent, agentId: coder, input: "${state.plan.file}", timeout: "${state.limits.ms}"}
+        - type: parallel
+          nodes:
+            - {type: agent, agentId: tester, input: "test ${plan.file} in ${iteration}"}
+"""
+
+
+def read_inputs(world: World, thread: ThreadId, play: Player, inputs: list[str]) -> Player:
+    def noted(turn: Turn) -> Played:
+        if turn.role in {"coder", "tester"}:
+            context = get_context(world.store, turn.thread, role=turn.role)
+            inputs.append(context["input"])
+            assert context["state"]["plan"]["file"] in context["input"]
+        return play(turn)
+
+    return noted
+
+
+def test_a_loop_over_a_list_has_a_pass_for_each_item_in_the_thread_itself(world: World) -> None:
+    thread = world.begun(PLANS)
+    plans = {"plans": [{"file": "000.md"}, {"file": "001.md"}]}
+    inputs: list[str] = []
+
+    roles = run(world, thread, read_inputs(world, thread, script(planner=plans), inputs))
+
+    assert [role for role in roles if role == "coder"] == ["coder"] * 2
+    assert inputs == ["000.md", "test 000.md in 0", "001.md", "test 001.md in 1"]
+    present = world.snapshot(thread).get_present()
+    assert present.at == "0/1.2/1"
+    assert not {"plan", "planIndex"} & present.state.keys()
+    assert_sound(world, thread)
+
+
+def test_a_loop_over_nothing_is_left_at_once(world: World) -> None:
+    thread = world.begun(PLANS)
+    assert run(world, thread, script(planner={"plans": []})) == ["planner"]
+    assert_sound(world, thread)
+
+
+def test_a_template_says_how_often_an_agent_is_tried(world: World) -> None:
+    thread = world.begun(PLANS)
+    world.step(thread, script(planner={"plans": [{"file": "000.md"}]}))
+    statuses = []
+    for _ in range(3):
+        with pytest.raises(TurnFailed):
+            world.step(thread, fails())
+        statuses.append(world.snapshot(thread).record.status)
+    assert statuses == ["ready", "ready", "failed"]
+    assert_sound(world, thread)
+
+
+def test_a_template_without_a_fit_number_fails_before_the_agent_is_paid(world: World) -> None:
+    thread = world.begun(PLANS.replace("tries: 3", "tries: 0.5"))
+    world.step(thread, script(planner={"plans": [{"file": "000.md"}]}))
+    with pytest.raises(BadFlowValue, match="and no whole number"):
+        world.step(thread, script())
 
 
 def test_branches_are_joined(world: World, git: Callable[..., str]) -> None:

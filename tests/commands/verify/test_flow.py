@@ -4,7 +4,9 @@ import pytest
 
 from uwf_git.commands.verify.flow import find_way_problem
 from uwf_git.model.flow import parse_flow
+from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.position import parse_position
+from uwf_git.model.thread import ThreadState, Try
 
 FLOW = {
     "0": {"type": "sequential"},
@@ -15,6 +17,10 @@ FLOW = {
     "0/2/0": {"type": "agent", "agentId": "c"},
     "0/2/e0": {"type": "agent", "agentId": "d"},
 }
+
+
+def stands(at: str | None) -> ThreadState:
+    return ThreadState(NodeHash("A" * 13), {}, started_at=0, at=at)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +34,10 @@ FLOW = {
     ],
 )
 def test_what_some_answers_allow_is_no_problem(last: str | None, at: str) -> None:
-    assert find_way_problem(parse_flow({"nodes": FLOW}), None, last, parse_position(at)) is None
+    assert (
+        find_way_problem(parse_flow({"nodes": FLOW}), None, stands(last), parse_position(at))
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,7 +53,7 @@ def test_what_some_answers_allow_is_no_problem(last: str | None, at: str) -> Non
     ],
 )
 def test_a_way_back_or_past_an_agent_is_a_problem(last: str | None, at: str) -> None:
-    problem = find_way_problem(parse_flow({"nodes": FLOW}), None, last, parse_position(at))
+    problem = find_way_problem(parse_flow({"nodes": FLOW}), None, stands(last), parse_position(at))
 
     assert problem == f"where no condition leads from {last or 'the beginning'}"
 
@@ -52,4 +61,13 @@ def test_a_way_back_or_past_an_agent_is_a_problem(last: str | None, at: str) -> 
 def test_a_place_that_cannot_be_read_is_a_problem() -> None:
     flow = parse_flow({"nodes": FLOW})
 
-    assert find_way_problem(flow, None, "x", parse_position("0/0")) == "and now.json said x"
+    assert find_way_problem(flow, None, stands("x"), parse_position("0/0")) == "and now.json said x"
+
+
+def test_no_place_may_follow_a_try_that_is_not_over() -> None:
+    flow = parse_flow({"nodes": FLOW})
+    tried = stands(None)._replace(tried=Try("0/0"))
+
+    assert find_way_problem(flow, None, tried, parse_position("0/0")) is None
+    told = find_way_problem(flow, None, tried, parse_position("0/1.1/0"))
+    assert told == "and the try at 0/0 was not over"

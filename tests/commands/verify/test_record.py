@@ -73,7 +73,7 @@ def test_stories_of_threads_that_were_steered_are_right(story: list[TransitionRe
         (
             STEP,
             {"status": "completed"},
-            "Uwf-Status is completed, and step leads to paused or ready",
+            "Uwf-Status is completed, and step leads to failed or paused or ready",
         ),
         (END, {"status": "killed"}, "Uwf-Status is killed, and end leads to completed"),
         (STEP, {"role": None}, "step has no Uwf-Role"),

@@ -35,11 +35,39 @@ def test_the_types_are_those_of_flows() -> None:
         ("retries: true", "retries", "must be a whole number"),
         ("timeout: 0", "timeout", "must be a number of milliseconds above 0"),
         ("timeout: 10s", "timeout", "must be a number of milliseconds"),
+        ("retries: '2'", "retries", "or one as ${state.key}"),
+        ("retries: 'up to ${state.n}'", "retries", "or one as ${state.key}"),
     ],
 )
 def test_fields_of_an_agent(fields: str, key: str, message: str) -> None:
     first = "" if fields.startswith("agentId") else "agentId: a, "
     assert_found(f"{{type: agent, {first}{fields}}}", key, message)
+
+
+@pytest.mark.parametrize(
+    ("fields", "key", "message"),
+    [
+        ("when: meta.ok", "", "'agentId' is missing"),
+        ("agentId: v", "", "'when' is missing"),
+        ("agentId: a, when: meta.ok", "agentId", "'a' does the work; name another agent"),
+        ("agentId: $END, when: meta.ok", "agentId", "it is an end of a graph"),
+        ("agentId: v, when: true", "when", "must be an expression, not true"),
+        ("agentId: v, when: meta.ok, retries: 2", "retries", "unknown key 'retries'"),
+        ("agentId: v, when: meta.ok, timeout: 0", "timeout", "above 0"),
+        ("agentId: v, when: meta.ok, input: 3", "input", "must be text or a mapping"),
+        ("agentId: v, when: meta.ok, output: iteration", "output", "is set by uwf"),
+        ("agentId: v, when: meta.ok, inputFiles: a.md", "inputFiles", "must be a list of paths"),
+        ("agentId: v, when: meta.ok, inputFiles: []", "inputFiles", "not an empty list"),
+        ("agentId: v, when: meta.ok, inputFiles: ['']", "inputFiles[0]", "must be one line"),
+    ],
+)
+def test_fields_of_a_verifier(fields: str, key: str, message: str) -> None:
+    where = f"verifiedBy.{key}" if key else "verifiedBy"
+    assert_found(f"{{type: agent, agentId: a, verifiedBy: {{{fields}}}}}", where, message)
+
+
+def test_a_verifier_is_no_text() -> None:
+    assert_found("{type: agent, agentId: a, verifiedBy: v}", "verifiedBy", "must be")
 
 
 @pytest.mark.parametrize(
@@ -53,6 +81,10 @@ def test_fields_of_an_agent(fields: str, key: str, message: str) -> None:
         ("loop, maxIterations: 1.5", "maxIterations", "must be a whole number"),
         ("loop, onExhausted: stop", "onExhausted", "needs a condition"),
         ("loop, condition: a, onExhausted: retry", "onExhausted", "must be stop or continue"),
+        ("loop, over: a, as: state", "as", "'state' cannot name an item"),
+        ("loop, over: a, maxIterations: 2", "maxIterations", "ends after its last item"),
+        ("loop, over: a, condition: b, onExhausted: stop", "onExhausted", "after its last item"),
+        ("loop, as: plan", "as", "needs over"),
         ("conditional", "", "'condition' is missing"),
         ("map", "", "'over' is missing"),
         ("map, over: [a, b]", "over", "must be an expression, as \"['a', 'b']\""),

@@ -86,8 +86,10 @@ def _text(document: dict[str, Any], screen: Screen, advice: str = "") -> str:
     if "diverged" in document:
         lines.append(f"{'diverged':10}{_diverged(document)}")
     lines += _family(document)
+    if "try" in document:
+        lines.append(f"{'try':10}{describe_try(document['try'])}")
     if document["error"]:
-        lines.append(f"{'error':10}{document['attempts']}. try: {document['error']['message']}")
+        lines.append(f"{'error':10}{_tell_error(document)}")
     for number, step in enumerate(steps, document["depth"] - len(steps) + 1):
         if step is not None:
             lines += ["", f"{number}. {step['role']} {step['hash']}{_after_attempts(step)}"]
@@ -97,6 +99,21 @@ def _text(document: dict[str, Any], screen: Screen, advice: str = "") -> str:
     if advice:
         lines += ["", f"next: {advice}"]
     return "\n".join(lines)
+
+
+def _tell_error(document: dict[str, Any]) -> str:
+    error = document["error"]
+    if error["kind"] == "rejected":
+        return str(error["message"])
+    return f"{document['attempts']}. try: {error['message']}"
+
+
+def describe_try(view: dict[str, Any]) -> str:
+    """Return which try of how many a thread is at, and whose turn it is."""
+    if view["number"] > view.get("of", view["number"]):
+        return f"all {view['of']} at {view['node']} are used up"
+    of = f" of {view['of']}" if "of" in view else ""
+    return f"{view['number']}{of} at {view['node']}; it is the turn of {view['turn']}"
 
 
 def _parent(document: dict[str, Any]) -> str | None:

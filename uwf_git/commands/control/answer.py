@@ -16,7 +16,7 @@ from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.step.transitions import build_answer, wait_for_person
 from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.agent_words import PERSON
-from uwf_git.commands.turn.check_meta import find_problem, find_state_problem, get_output_schema
+from uwf_git.commands.turn.check_meta import find_flow_problem, find_problem, get_output_schema
 from uwf_git.commands.turn.choose_agent import Choice, NoAgent, build_agent, choose_agent, is_person
 from uwf_git.commands.turn.decide import NextTurn, decide_next, find_turn_place
 from uwf_git.commands.turn.limits import check_limits
@@ -285,9 +285,9 @@ def _record(
         usage=None if answer.usage is None else dict(answer.usage),
         state=None if answer.state is None else dict(answer.state),
     )
-    problem = find_state_problem(turn, reply)
+    problem = find_flow_problem(turn, reply)
     if problem is not None:
-        raise AnswerRefused(question, problem)
+        raise AnswerRefused(question, problem.message)
     now = caller.now_ms()
     # Another machine, whose clock is ahead, may have recorded the wait.
     since = min(find_since(store, snapshot), now)

@@ -49,9 +49,12 @@ NODE: Mapping[str, str] = {
     "agentId": "the role that does it; each needs its entry in `roles`",
     "input": "what this turn is about: text or a mapping, with templates",
     "output": "the key of the state for the whole result; without it `<agentId>Output`",
+    "inputFiles": "globs of files below the work directory, whose text is given with the input",
+    "verifiedBy": "`{agentId, when, input, timeout}`: a role that judges the work, and the condition"
+    " over its answer (`meta.verified = true`, JSONata) under which it counts; `retries` counts tries",
     "condition": "an expression, in quotes; of a loop asked after each pass: go on while it holds",
     "maxIterations": f"the most passes, {DEFAULT_BOUND} unless set; always set it",
-    "over": "an expression for a list",
+    "over": "an expression for a list; of a loop in place of maxIterations: a pass for each item",
     "as": "the name of an item in expressions (`item`); its number is `state.<as>Index`",
     "use": "the name of a registered workflow, run as one step",
     "merge": "what counts if branches set a key differently: one word, or `{key: word}`, of "

@@ -144,14 +144,11 @@ class Drive:
         self.lock = lock
         self.thread = ThreadId(request.step.thread)
         self.step = request.step._replace(play=self._play)
-        self.steps = 0
-        self.stopped_turns = 0
+        self.steps = self.stopped_turns = self.tries_in_a_row = self.collisions = 0
         self.last: ThreadResult | None = None
         self.rules = RetryRules(0, 0)
         self.is_stopped = False
         self.has_begun = False
-        self.tries_in_a_row = 0
-        self.collisions = 0
 
     def run(self) -> Driven:
         """Take steps until there is a reason to stop."""
@@ -247,6 +244,8 @@ class Drive:
                 failure.hint = f"nothing was lost: `uwf thread run {self.thread}` goes on"
                 raise failure
             return self._stopped_from_outside(failure)
+        if failure.stepped is not None:
+            self._after_step(failure.stepped)
         status = failure.facts["status"]
         self.has_begun = True
         self.tries_in_a_row += 1

@@ -169,7 +169,7 @@ class EventReader:
             happened = happened._replace(error=error["message"], more=more)
         else:
             node = check_type(head, STEP)
-            happened = happened._replace(has_failed=False)
+            happened = _add_rejection(happened, node)
         base = self._read_base(snapshot)
         started_ms = node.payload.get("startedAt", happened.time_ms)
         turn = _describe(
@@ -203,6 +203,16 @@ class EventReader:
         before = self._look(snapshot.commit.parents[0])
         oid = find_turn_start(self._store, before.snapshot)
         return before if oid == before.snapshot.commit.oid else self._look(oid)
+
+
+def _add_rejection(happened: TransitionFacts, step: Node) -> TransitionFacts:
+    """Return what a *step* told: of a verdict that ended the last try, why."""
+    if not happened.has_failed:
+        return happened
+    from uwf_git.engine.flow_tries import describe_rejection  # noqa: PLC0415 (flows only)
+
+    told = describe_rejection(step.payload["role"], step.payload["meta"])
+    return happened._replace(error=told, more={"errorKind": "rejected"})
 
 
 def read_enter(turn: TurnStarted, options: EventOptions) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
-from uwf_git.commands.inspect.step_view import view_error
+from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.ending import label_branch, plan_ending
 from uwf_git.commands.split.family import Branch, find_trunk, list_branches
 from uwf_git.commands.split.plan import Container, find_container
@@ -65,7 +65,7 @@ def _view_branch(store: Store, container: Container, branch: Branch) -> dict[str
     try:
         snapshot = read_snapshot(store, branch.head.commit)
         record = snapshot.record
-        error = view_error(snapshot, snapshot.get_present().last_attempt)
+        error = view_failure(snapshot, snapshot.get_present())
         inner = view_branches(store, snapshot)
     except StoreDamaged as damage:
         return {**view, "status": DAMAGED, "error": damage.message}

@@ -135,7 +135,7 @@ def build_context(
     if role is None or (at is None and workflow.flow is not None):
         role, at = _find_turn(snapshot, present, workflow, role)
     _check_role(snapshot, workflow, role)
-    place = _view_place(snapshot, present, at)
+    place = _view_place(store, snapshot, present, at)
     present = present.begin_tries(at)
     asked = get_role(snapshot, workflow.roles[role])
     turn = ViewedTurn(store, snapshot, present, find_turn_place(snapshot, at), asked)
@@ -187,7 +187,9 @@ def _find_turn(
     return role or turn.role, turn.at if is_its else None
 
 
-def _view_place(snapshot: Snapshot, present: ThreadState, at: str | None) -> dict[str, Any]:
+def _view_place(
+    store: Store, snapshot: Snapshot, present: ThreadState, at: str | None
+) -> dict[str, Any]:
     """Return what a turn of a flow has besides: its node, its input, and the state as it reads it.
 
     ``iteration`` is the number of passes done of the innermost loop around it.
@@ -195,16 +197,19 @@ def _view_place(snapshot: Snapshot, present: ThreadState, at: str | None) -> dic
     place = find_turn_place(snapshot, at)
     if place is None:
         return {}
-    from uwf_git.commands.turn.flow import fill_input  # noqa: PLC0415 (flows only)
-    from uwf_git.engine.flow_move import count_passes  # noqa: PLC0415 (flows only)
-    from uwf_git.engine.flow_state import read_state  # noqa: PLC0415 (flows only)
+    from uwf_git.commands.inspect.try_view import view_tried  # noqa: PLC0415 (flows only)
+    from uwf_git.commands.turn.flow import (  # noqa: PLC0415 (flows only)
+        fill_input,
+        read_state_at,
+    )
 
-    passes = count_passes(place.flow, place.at)
+    state = read_state_at(snapshot, present, place)
     return {
-        "state": read_state(present.state, passes),
+        "state": state,
         "input": fill_input(snapshot, present, place),
         "node": {"label": place.node.label, "at": str(place.at)},
-        "iteration": passes,
+        "iteration": state["iteration"],
+        **view_tried(store, snapshot, place, present),
     }
 
 

@@ -45,7 +45,17 @@ def read_progress(shown: ShownThread) -> Progress:
         is_at_work=running.get("role") is not None,
         waits_for_limit="until" in (document.get("waiting") or {}),
         last=document["lastNode"] or START,
+        tried=_tell_try(shown),
     )
+
+
+def _tell_try(shown: ShownThread) -> str:
+    """Return which try a thread is at, and whose turn it is; "" until the first work is done."""
+    view = shown.document.get("try")
+    if view is None or shown.snapshot.get_present().tried is None:
+        return ""
+    of = f" of {view['of']}" if "of" in view else ""
+    return f"try {view['number']}{of}, {view['turn']}"
 
 
 def _mark(store: Store, shown: ShownThread, moves: Graph | Flow) -> dict[str, Mark]:

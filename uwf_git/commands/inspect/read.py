@@ -226,11 +226,25 @@ def _step(reader: _Reader, snapshot: Snapshot) -> ThreadEntry:
             reader.tell_time(step.timestamp),
             _duration(payload),
             _after_attempts(count_failed_attempts(reader.store, snapshot)),
+            _tell_try(reader.store, snapshot),
             f"`{step.hash}`",
         ),
         meta=payload["meta"],
         text="\n\n".join(part for part in (content, note, log) if part),
     )
+
+
+def _tell_try(store: Store, snapshot: Snapshot) -> str:
+    """Return which try a step belongs to, and what its verdict said; "" if nobody verifies it."""
+    at, now = snapshot.record.at, snapshot.get_present()
+    if at is None:
+        return ""
+    before = read_snapshot(store, snapshot.commit.parents[0]).get_present().tried
+    if before is not None and before.at == at and before.is_verdict:
+        is_accepted = now.at == at and now.tried is None
+        return f"try {before.number} {'accepted' if is_accepted else 'rejected'}"
+    tried = now.tried
+    return f"try {tried.number}" if tried is not None and tried.at == at else ""
 
 
 def _join(snapshot: Snapshot, step: Node, content: str, when: str) -> ThreadEntry:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uwf_git.commands.agent_run.activity import may_be_active
 from uwf_git.commands.inspect.step_view import (
     view_attempt,
-    view_error,
+    view_failure,
     view_step,
 )
 from uwf_git.commands.split.ending import name_work
@@ -123,8 +123,9 @@ def _view_moment(
         "startTime": present.started_at,
         "lastUpdateTime": updated_at,
         "endTime": updated_at if record.status in ENDED else None,
-        "error": view_error(snapshot, present.last_attempt),
+        "error": view_failure(snapshot, present),
         **_view_account(present),
+        **_view_try(store, snapshot, present, move),
         **_view_agents(snapshot, present),
         "workdir": find_workdir(store, thread),
         **_view_work(store, snapshot),
@@ -219,6 +220,20 @@ def _view_position(snapshot: Snapshot, move: NextMove, running: "Running | None"
     }
 
 
+def _view_try(
+    store: Store, snapshot: Snapshot, present: ThreadState, move: NextMove
+) -> dict[str, Any]:
+    """Return which try comes next or is under way, where another agent verifies the work."""
+    at = move.at or (present.tried.at if present.tried is not None else present.trying)
+    if at is None:
+        return {}
+    from uwf_git.commands.inspect.try_view import view_try  # noqa: PLC0415 (flows only)
+    from uwf_git.commands.turn.decide import find_turn_place  # noqa: PLC0415 (as above)
+
+    view = view_try(store, find_turn_place(snapshot, at), present)
+    return {} if view is None else {"try": view}
+
+
 def _find_node(snapshot: Snapshot, at: str | None) -> "NodeInFlow | None":
     if at is None:
         return None
@@ -302,7 +317,7 @@ def _find_reason(snapshot: Snapshot, present: ThreadState) -> str:
     if snapshot.record.event in {"wait", "split"}:
         # The body is the question, or lists the branches: the document has these in full.
         return ""
-    error = view_error(snapshot, present.last_attempt)
+    error = view_failure(snapshot, present)
     if snapshot.record.event == "attempt" and error is not None:
         # The body is the end of the agent's log.
         return str(error["message"])

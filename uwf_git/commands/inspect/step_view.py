@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from uwf_git.engine.lazy_list import LazyList, lazy_list
-from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, STEP
+from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, STEP, STEP_TYPES
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
+from uwf_git.model.thread import ThreadState
 from uwf_git.store.threads.snapshot import Snapshot, check_type, get_typed
 from uwf_git.store.threads.step_chain import StepChain
 
@@ -87,6 +88,26 @@ def view_error(snapshot: Snapshot, attempt: NodeHash | None) -> dict[str, Any] |
         return None
     error: dict[str, Any] = get_typed(snapshot, attempt, ATTEMPT).payload["error"]
     return {"kind": error["kind"], "message": error["message"]}
+
+
+def view_failure(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
+    """Return why the last try failed: the error of an attempt, or a verdict that rejected it."""
+    verdict = find_verdict(snapshot, present) if present.last_attempt is None else None
+    if verdict is None:
+        return view_error(snapshot, present.last_attempt)
+    from uwf_git.engine.flow_tries import describe_rejection  # noqa: PLC0415 (flows only)
+
+    told = describe_rejection(verdict.payload["role"], verdict.payload["meta"])
+    return {"kind": "rejected", "message": told}
+
+
+def find_verdict(snapshot: Snapshot, present: ThreadState) -> Node | None:
+    """Return the verdict that ended the last try, if one did and the next is not done yet."""
+    tried = present.tried
+    if tried is None or tried.is_verdict or tried.reason is None:
+        return None
+    node = snapshot.get_node(tried.reason)
+    return node if node.type in STEP_TYPES else None
 
 
 def get_text(snapshot: Snapshot, ref: Any) -> str:

@@ -47,7 +47,7 @@ def list_new_passes(before: Snapshot, present: ThreadState, at: str | None) -> l
     turn was tried before.
     """
     flow, position = _find(before, at)
-    if flow is None or position is None or present.trying == at:
+    if flow is None or position is None or _was_tried(present, at):
         return []
     last = read_entry(before) if present.at is None else parse_position(present.at)
     found: list[NewPass] = []
@@ -58,6 +58,10 @@ def list_new_passes(before: Snapshot, present: ThreadState, at: str | None) -> l
         if flow.nodes[loop.place].kind == "loop" and not is_begun:
             found.append(NewPass(_describe(flow, loop, loop.turn or 1), level))
     return found
+
+
+def _was_tried(present: ThreadState, at: str | None) -> bool:
+    return present.trying == at or (present.tried is not None and present.tried.at == at)
 
 
 def _find(snapshot: Snapshot, at: str | None) -> tuple[Flow | None, Position | None]:

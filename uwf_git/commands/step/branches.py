@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.derived import draft_join
 from uwf_git.commands.split.ending import find_split, plan_ending
 from uwf_git.commands.split.family import Branch, find_trunk, list_branches, walk_descendants
@@ -179,10 +180,8 @@ def _end_all(
 
 def _find_last_error(store: Store, thread: ThreadId) -> str:
     snapshot = read_snapshot(store, get_head(store, thread).commit)
-    attempt = snapshot.get_present().last_attempt
-    if attempt is None:
-        return "it failed"
-    return str(snapshot.get_node(attempt).payload["error"]["message"])
+    failure = view_failure(snapshot, snapshot.get_present())
+    return "it failed" if failure is None else str(failure["message"])
 
 
 def join_branches(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None:

@@ -74,7 +74,7 @@ def _rebuild_turn(store: Store, caller: Caller, snapshot: Snapshot, base: Oid) -
     if begun is None or agent is None or begun.role not in workflow.roles:
         return None
     place = find_turn_place(snapshot, begun.at)
-    if (place is None) != (begun.at is None):
+    if (place is None) != (begun.at is None) or (place is not None and place.role != begun.role):
         # The workflow was changed, and has no such place.
         return None
     return Turn(

@@ -43,6 +43,8 @@ class TurnFailed(AgentFailed):
     """The agent failed, or its output does not fit the role."""
 
     code = "turn-failed"
+    stepped: ThreadResult | None = None
+    """The step that was recorded, if the agent itself did its part."""
 
     def __init__(self, turn: Turn, played: Played, status: Status) -> None:
         from uwf_git.commands.turn.known_agents import (  # noqa: PLC0415 (start-up time; only a failure needs it)
@@ -77,6 +79,29 @@ def _is_ending(store: Store, thread: ThreadId) -> bool:
     return is_being_stopped(store, thread) or find_kill_request(store, thread) is not None
 
 
+class TriesUsedUp(TurnFailed):
+    """The verifier rejected the work, and no try is left; its verdict was recorded as a step."""
+
+    code = "tries-used-up"
+
+    def __init__(self, turn: Turn, stepped: ThreadResult, rejection: str) -> None:
+        place, tried = turn.place, turn.present.tried
+        worker = turn.role if place is None else place.node.agent
+        number = 1 if tried is None else tried.number
+        error = {"kind": "rejected", "message": rejection}
+        super().__init__(turn, Played(None, 0, 0, error=error), stepped.status)
+        self.stepped = stepped
+        self.message = f"{worker} has used up its {_count_tries(number)}: {rejection}"
+        self.hint = (
+            f"`uwf thread retry {turn.thread} -m HINT` gives it all tries again, with a hint; "
+            f"`uwf thread show {turn.thread}` has the verdict"
+        )
+
+
+def _count_tries(number: int) -> str:
+    return "only try" if number == 1 else f"{number} tries"
+
+
 class TurnInterrupted(TurnFailed):
     """Ctrl-C came while the agent ran; the attempt is recorded like any other."""
 
@@ -106,6 +131,7 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
 
     Raises:
         TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded.
+        TriesUsedUp: its verdict rejected the last try; it was recorded.
         WorkKept: another process moved the thread; the finished step is kept as a commit.
         HeadMoved: another process moved the thread, and the agent had failed; what it printed is
             kept as a commit.
@@ -134,7 +160,14 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
     if played.reply is None:
         is_interrupted = (played.error or {}).get("kind") == "interrupted"
         raise (TurnInterrupted if is_interrupted else TurnFailed)(turn, played, new.record.status)
-    return build_thread_result(new.record, said=new.said, commit=commit)
+    stepped = build_thread_result(new.record, said=new.said, commit=commit)
+    if stepped.status == "failed":
+        from uwf_git.engine.flow_tries import (  # noqa: PLC0415 (start-up time; flows only)
+            describe_rejection,
+        )
+
+        raise TriesUsedUp(turn, stepped, describe_rejection(turn.role, played.reply.meta))
+    return stepped
 
 
 def _find_steered(turn: Turn, seen: Head) -> tuple[Head, Turn] | None:

@@ -15,6 +15,7 @@ from uwf_git.commands.step.end_thread import end_thread
 from uwf_git.commands.step.left_work import find_begun_turn, keep_overtaken_work
 from uwf_git.commands.step.play_turn import play_turn, refuse_inputs
 from uwf_git.commands.step.record_turn import (
+    TriesUsedUp,
     TurnFailed,
     TurnInterrupted,
     WorkKept,
@@ -56,7 +57,7 @@ from uwf_git.store.threads.lock import (
 from uwf_git.store.threads.snapshot import Snapshot
 from uwf_git.store.trust import trust_agents
 
-__all__ = ["StepRequest", "TurnFailed", "TurnInterrupted", "WorkKept", "step_thread"]
+__all__ = ["StepRequest", "TriesUsedUp", "TurnFailed", "TurnInterrupted", "WorkKept", "step_thread"]
 
 
 class StepRequest(NamedTuple):
@@ -103,6 +104,7 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
         CannotSign, UnfitSetting: the settings ask for a signature that cannot be made; work that
             an agent has finished is recorded by the next step.
         TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded.
+        TriesUsedUp: a verifier rejected the last try; its verdict was recorded.
         BranchHeld: it is a branch, and its parent keeps it from going on.
         MetaUnfit: it is at its end, and plays a role that asks for another result.
     """

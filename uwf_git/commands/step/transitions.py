@@ -10,6 +10,7 @@ from uwf_git.agents.command_line import agent_name
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.decide import NextTurn
+from uwf_git.commands.turn.retries import find_work_retries
 from uwf_git.commands.turn.turn import Played, StepFiles, ThreadResult, Turn, build_thread_result
 from uwf_git.engine.subject import describe_step
 from uwf_git.model.builtin import (
@@ -62,7 +63,8 @@ def _build_step(turn: Turn, event: Event, nodes: list[Node], reply: AgentReply) 
     cause = _cause(turn, nodes[0])
     if turn.place is not None:
         state = turn.place.fold(turn.present.state, nodes[0].payload, reply.content)
-        cause = cause._replace(state=state)
+        # The meta as it is stored, for those who check it.
+        cause = _add_verdict(turn, nodes[0].payload["meta"], cause._replace(state=state))
     return build_next(
         Standing(turn.snapshot.record, turn.present),
         event,
@@ -156,6 +158,25 @@ def build_attempt(turn: Turn, played: Played) -> NewCommit:
         nodes=(attempt, *nodes, turn.agent),
     )
     return new._replace(body=played.stderr.decode(errors="replace")[-LONGEST_QUOTE:])
+
+
+def _add_verdict(turn: Turn, meta: Any, cause: Cause) -> Cause:
+    """Return the *cause* of a step of a flow with what it means for the try that it belongs to."""
+    verdict = None if turn.place is None else turn.place.judge(meta)
+    if verdict != "rejected" or turn.place is None:
+        return cause._replace(verdict=verdict)
+    from uwf_git.engine.flow_tries import (  # noqa: PLC0415 (start-up time; flows only)
+        describe_rejection,
+    )
+
+    tried = turn.present.tried
+    number = 1 if tried is None else tried.number
+    return cause._replace(
+        verdict=verdict,
+        rejection=describe_rejection(turn.role, meta),
+        has_retries=number <= find_work_retries(turn.store.config, turn.place),
+        gives_up=_find_given_up(turn),
+    )
 
 
 def _find_given_up(turn: Turn) -> str | None:

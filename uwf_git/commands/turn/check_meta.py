@@ -4,7 +4,7 @@ The check runs in a limited fork: a pattern in a fetched schema can run for ever
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.split.plan import SplitRefused, find_container
@@ -61,19 +61,37 @@ def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:
 
 
 def check_state(turn: Turn, played: Played) -> Played:
-    """Return *played* if the state after it can be stored, else a failed turn."""
-    problem = None if played.reply is None else find_state_problem(turn, played.reply)
-    if problem is None or played.reply is None:
+    """Return *played* if the flow can go on with it, else a failed turn."""
+    found = None if played.reply is None else find_flow_problem(turn, played.reply)
+    if found is None or played.reply is None:
         return played
-    return _fail(played, played.reply, {"kind": "state", "message": problem})
+    return _fail(played, played.reply, {"kind": found.kind, "message": found.message})
 
 
-def find_state_problem(turn: Turn, reply: AgentReply) -> str | None:
-    """Return why the state after *reply* cannot be stored; None if it can, and in a graph."""
+class FlowProblem(NamedTuple):
+    """Why a flow cannot go on with a reply."""
+
+    kind: str
+    message: str
+
+
+def find_flow_problem(turn: Turn, reply: AgentReply) -> FlowProblem | None:
+    """Return why the state after *reply* cannot be stored, or the verdict in it not be told.
+
+    None if both can, and in a graph.
+    """
     if turn.place is None:
         return None
     step = {"meta": reply.meta, "state": reply.state}
-    return flow_state.find_state_problem(turn.place.fold(turn.present.state, step, reply.content))
+    state = turn.place.fold(turn.present.state, step, reply.content)
+    problem = flow_state.find_state_problem(state)
+    if problem is not None:
+        return FlowProblem("state", problem)
+    try:
+        turn.place.judge(reply.meta)
+    except UwfError as error:
+        return FlowProblem("verdict", f"its verdict cannot be told: {error.message}")
+    return None
 
 
 def _fail(played: Played, reply: AgentReply, error: dict[str, str]) -> Played:

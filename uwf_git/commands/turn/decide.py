@@ -78,6 +78,7 @@ def find_turn_place(snapshot: Snapshot, at: str | None) -> "FlowPlace | None":
 
 def _decide_flow(snapshot: Snapshot, present: ThreadState, name: NodeHash) -> NextTurn:
     from uwf_git.commands.turn.flow import decide_flow  # noqa: PLC0415 (graphs do not need it)
+    from uwf_git.engine.flow_tries import is_verdict_due  # noqa: PLC0415 (graphs do not need it)
 
     move = decide_flow(snapshot, present, get_flow(snapshot, name))
     debug(
@@ -85,8 +86,11 @@ def _decide_flow(snapshot: Snapshot, present: ThreadState, name: NodeHash) -> Ne
     )
     if move.node is None:
         return NextTurn(END)
-    splits = move.kind == "split"
-    return NextTurn(move.node.label if splits else move.node.agent, str(move.at), splits)
+    if move.kind == "split":
+        return NextTurn(move.node.label, str(move.at), splits=True)
+    is_verdict = is_verdict_due(move.node, present.tried, str(move.at))
+    role = move.node.verifier if is_verdict else None
+    return NextTurn(move.node.agent if role is None else role, str(move.at))
 
 
 def _ask_plainly(graph: Graph, snapshot: Snapshot, present: ThreadState, head: Node) -> str:

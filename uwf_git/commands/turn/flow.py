@@ -6,13 +6,16 @@ Rules: FORMAT.md, "Positions" and "State of flows".
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from uwf_git.commands.split.plan import Asked, Container, read_entry, read_flow
 from uwf_git.engine.flow_move import Move, count_passes, find_given_up, next_move
-from uwf_git.engine.flow_state import fold_result
-from uwf_git.engine.flow_words import FlowWords
+from uwf_git.engine.flow_state import read_state
+from uwf_git.engine.flow_tries import find_open_try, fold_turn, is_verdict_due
+from uwf_git.engine.flow_words import FlowWords, name_items
 from uwf_git.errors import Refused
+from uwf_git.model.event_folds import Verdict
 from uwf_git.model.flow import Flow, FlowNode, parent
 from uwf_git.model.position import NotAPosition, Position, parse_position
 from uwf_git.model.thread import ThreadState
@@ -33,51 +36,115 @@ class FlowPlace(NamedTuple):
     entry: Position | None
     """Where the thread begins, if it is a branch."""
 
+    snapshot: Snapshot
+    """The commit whose state its templates read."""
+
+    present: ThreadState
+    """The thread's state there."""
+
     @property
     def node(self) -> FlowNode:
         """The agent's node."""
         return self.flow.nodes[self.at.place]
 
+    @property
+    def is_verdict(self) -> bool:
+        """Whether the work is done, and it is the turn of who verifies it."""
+        return is_verdict_due(self.node, self.present.tried, str(self.at))
+
+    @property
+    def input_files(self) -> tuple[str, ...]:
+        """The patterns of the files that its turn is given, as templates."""
+        asked = self.node.verified_by if self.is_verdict else self.node.fields
+        return tuple(asked.get("inputFiles", ()))
+
+    @property
+    def role(self) -> str:
+        """The role whose turn it is: of who does the work, or of who verifies it."""
+        verifier = self.node.verifier if self.is_verdict else None
+        return self.node.agent if verifier is None else verifier
+
     def fold(
         self, state: Mapping[str, Any], step: Mapping[str, Any], content: str
     ) -> dict[str, Any]:
         """Return the state after the *step* (its payload) of this agent, which said *content*."""
-        return fold_result(
-            state,
-            meta=step["meta"],
-            content=content,
-            output=self.node.output,
-            patch=step.get("state"),
-        )
+        return fold_turn(self.node, state, step, content, is_verdict=self.is_verdict)
+
+    def judge(self, meta: Any) -> Verdict | None:
+        """Return what a step with *meta* means for the try; None if nobody verifies the work.
+
+        Raises:
+            ExpressionFailed, ConditionFailed, LimitHit: ``when`` has no value for this verdict.
+        """
+        if self.node.verifier is None:
+            return None
+        if not self.is_verdict:
+            return "due"
+        is_accepted = self.evaluate(lambda words: words.accepts(self.node, meta, *self._here))
+        return "accepted" if is_accepted else "rejected"
 
     def takes_anything(self, snapshot: Snapshot) -> bool:
         """Return whether the role of this agent asks for nothing, as one that no file describes."""
         workflow = get_workflow(snapshot, snapshot.record.workflow)
-        role = get_role(snapshot, workflow.roles[self.node.agent])
+        role = get_role(snapshot, workflow.roles[self.role])
         return snapshot.get_node(role.output_schema).payload is True
 
     @property
     def retries(self) -> int | None:
-        """How often a failed try is repeated here; None: the agent's settings decide."""
-        found = self._find("retries")
-        if found is None and self._find("onError") == "retry":
+        """How often a failed try is repeated here; None: the agent's settings decide.
+
+        Raises (as ``timeout_s``):
+            BadFlowValue, ConditionFailed, LimitHit: a template has no fit value.
+        """
+        found = self._find("retries", lambda words, node: words.count_retries(node, *self._here))
+        policies = (node.fields.get("onError") for node in self._around)
+        if found is None and next(filter(None, policies), None) == "retry":
             return 1
         return None if found is None else int(found)
 
     @property
     def timeout_s(self) -> float | None:
         """How long a try may take, in seconds; None: the agent's settings decide."""
-        found = self._find("timeout")
+
+        def read(words: FlowWords, node: FlowNode) -> float | None:
+            return words.find_timeout_ms(node, node.fields.get("timeout"), *self._here)
+
+        found = self.node.verified_by.get("timeout") if self.is_verdict else None
+        if isinstance(found, str):
+            own = found
+            found = self.evaluate(lambda words: words.find_timeout_ms(self.node, own, *self._here))
+        found = self._find("timeout", read) if found is None else found
         return None if found is None else float(found) / 1000
 
-    def _find(self, field: str) -> Any:
-        """Return a field of the node, or of the nearest container around it that has it."""
+    @property
+    def _here(self) -> tuple[int, Position]:
+        return count_passes(self.flow, self.at), self.at
+
+    @property
+    def _around(self) -> Iterator[FlowNode]:
+        """The node, and the containers around it, from inside."""
         place: str | None = self.at.place
         while place is not None:
-            if field in self.flow.nodes[place].fields:
-                return self.flow.nodes[place].fields[field]
+            yield self.flow.nodes[place]
             place = parent(place)
+
+    def _find(self, field: str, read: Callable[[FlowWords, FlowNode], Any]) -> Any:
+        """Return *field* of the nearest node around that has it.
+
+        A template that gives null counts as if it were not there.
+        """
+        for node in self._around:
+            found = node.fields.get(field)
+            if isinstance(found, str):
+                found = self.evaluate(partial(_read_node, read, node))
+            if found is not None:
+                return found
         return None
+
+    def evaluate(self, read: Callable[[FlowWords], Any]) -> Any:
+        """Return what *read* makes of the words of the flow, within the limits of its language."""
+        words = build_words(self.snapshot, self.present, self.flow, self.entry)
+        return evaluate_within_limits(self.flow, lambda: read(words))
 
     def find_given_up(self) -> str | None:
         """Return the place that is given up if the agent fails for good; None: the thread fails."""
@@ -96,7 +163,11 @@ def find_place(snapshot: Snapshot, at: str) -> FlowPlace | None:
     node = None if flow is None else flow.nodes.get(position.place)
     if flow is None or node is None or node.kind != "agent":
         return None
-    return FlowPlace(flow, position, read_entry(snapshot))
+    return FlowPlace(flow, position, read_entry(snapshot), snapshot, snapshot.get_present())
+
+
+def _read_node(read: Callable[[FlowWords, FlowNode], Any], node: FlowNode, words: FlowWords) -> Any:
+    return read(words, node)
 
 
 def decide_flow(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
@@ -111,15 +182,18 @@ def decide_flow(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
 
 
 def _decide(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
-    at = None if present.at is None else parse_position(present.at)
     entry = read_entry(snapshot)
+    last, tried = find_open_try(flow, present.tried, present.at, entry=entry)
+    if tried is not None:
+        return Move("agent", tried, flow.nodes[tried.place])
+    at = None if last is None else parse_position(last)
     words = build_words(snapshot, present, flow, entry)
 
     def move() -> Move:
         found = next_move(flow, at, words, entry=entry)
         if found.kind == "agent" and found.at is not None and found.node is not None:
             # Before anybody is paid for a turn that cannot be begun.
-            words.fill(found.node.fields.get("input"), count_passes(flow, found.at))
+            words.fill(found.node.fields.get("input"), count_passes(flow, found.at), found.at)
         return found
 
     if flow.language != _JSONATA:
@@ -171,19 +245,9 @@ def build_words(
         state=present.state,
         prompt=snapshot.get_start().payload["prompt"],
         depth=present.depth,
-        items=_name_items(flow, present.state, entry),
+        items=name_items(flow, present.state, entry),
+        flow=flow,
     )
-
-
-def _name_items(flow: Flow, state: Mapping[str, Any], entry: Position | None) -> dict[str, Any]:
-    """Return the items of the maps in which the thread runs, by their names in expressions."""
-    names: dict[str, Any] = {}
-    parts = () if entry is None else entry.parts
-    for count in range(1, len(parts) + 1):
-        node = flow.nodes.get(Position(parts[:count]).place)
-        if node is not None and node.kind == "map":
-            names[node.item] = state.get(node.item)
-    return names
 
 
 def fill_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> Any:
@@ -192,22 +256,46 @@ def fill_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> An
     Raises:
         ConditionFailed, LimitHit: a template cannot be filled.
     """
-    template = place.node.fields.get("input")
-    if template is None:
-        return None
-    return fill_template(snapshot, present, place, template)
+    asked = place.node.verified_by if place.is_verdict else place.node.fields
+    return fill_template(snapshot, present, place, asked.get("input"))
+
+
+def fill_work_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> Any:
+    """Return the input of the agent whose work is verified at *place*; None if it has none.
+
+    Raises:
+        ConditionFailed, LimitHit: a template cannot be filled.
+    """
+    return fill_template(snapshot, present, place, place.node.fields.get("input"))
 
 
 def fill_template(snapshot: Snapshot, present: ThreadState, place: FlowPlace, template: Any) -> Any:
-    """Return *template* filled as an input at *place* is.
+    """Return *template* filled as an input at *place* is; None stays None.
 
     Raises:
         ConditionFailed, LimitHit: it cannot be filled.
     """
+    if template is None:
+        return None
     words = build_words(snapshot, present, place.flow, place.entry)
     passes = count_passes(place.flow, place.at)
     with _told_how_to_mend(snapshot):
-        return evaluate_within_limits(place.flow, lambda: words.fill(template, passes))
+        return evaluate_within_limits(place.flow, lambda: words.fill(template, passes, place.at))
+
+
+def read_state_at(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> dict[str, Any]:
+    """Return the state as the agent at *place* reads it: with ``iteration`` and items of loops.
+
+    Raises:
+        BadFlowValue, ConditionFailed, LimitHit: what a loop goes over is no list.
+    """
+    passes = count_passes(place.flow, place.at)
+    if not any(node.has_items for node in place.flow.nodes.values()):
+        return read_state(present.state, passes)
+    words = build_words(snapshot, present, place.flow, place.entry)
+    with _told_how_to_mend(snapshot):
+        state = evaluate_within_limits(place.flow, lambda: dict(words.inside(place.at).state))
+    return read_state(state, passes)
 
 
 def ask_container(snapshot: Snapshot, present: ThreadState, container: Container) -> Asked:
@@ -226,13 +314,14 @@ def _ask(snapshot: Snapshot, present: ThreadState, container: Container) -> Aske
     if flow is None or node is None or container.kind == "parallel":
         return Asked(prompt=prompt)
     words = build_words(snapshot, present, flow, read_entry(snapshot))
-    passes = count_passes(flow, parse_position(container.at))
+    at = parse_position(container.at)
+    passes = count_passes(flow, at)
     if container.kind == "map":
-        return Asked(evaluate_within_limits(flow, lambda: words.list_items(node, passes)))
+        return Asked(evaluate_within_limits(flow, lambda: words.list_items(node, passes, at)))
     given = node.fields.get("input")
     if given is None:
         return Asked(prompt=prompt)
-    value = evaluate_within_limits(flow, lambda: words.fill(given, passes))
+    value = evaluate_within_limits(flow, lambda: words.fill(given, passes, at))
     if not isinstance(value, dict):
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return Asked(prompt=text)

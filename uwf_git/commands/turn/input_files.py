@@ -53,12 +53,13 @@ def read_input_files(
 def list_patterns(
     snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", role: Role
 ) -> list[str]:
-    """Return the patterns of the files that *role* is given at a turn, with templates filled.
+    """Return the patterns of the files that *role* and its node are given, with templates filled.
 
     Raises:
         BadFileBelow: a template has no value, or that is no path below the work directory.
     """
-    return fill_paths(snapshot, present, place, role.input_files, of=role)
+    patterns = (*role.input_files, *(() if place is None else place.input_files))
+    return fill_paths(snapshot, present, place, patterns, of=role)
 
 
 def read_files(workdir: str, patterns: Sequence[str]) -> list[InputFile]:

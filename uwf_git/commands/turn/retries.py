@@ -67,6 +67,17 @@ def read_retry(
     )
 
 
+def find_work_retries(config: GitConfig, place: "FlowPlace") -> int:
+    """Return how often work that was rejected at *place* is done again: as work that failed is.
+
+    Raises:
+        BadRetrySetting: a setting of git config is not a number.
+    """
+    bound = place.present.binding.get(place.node.agent)
+    agent = {} if bound is None else place.snapshot.get_node(bound).payload
+    return read_retry(config, agent, place).retries
+
+
 def _read(config: GitConfig, name: str, default: float) -> float:
     text = config.get(name)
     if not text:

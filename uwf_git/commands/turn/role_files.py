@@ -73,4 +73,4 @@ def _fill(
 
     prompt = snapshot.get_start().payload["prompt"]
     words = FlowWords("javascript", present.state, prompt, present.depth)
-    return words.fill(template, present.visits.get(role.name, 0))
+    return words.fill_here(template, present.visits.get(role.name, 0))

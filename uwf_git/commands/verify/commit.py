@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uwf_git.commands.split.remake import is_derived
 from uwf_git.commands.verify.derived import check_derived
 from uwf_git.commands.verify.finding import Finding, Location
-from uwf_git.commands.verify.flow import check_place
+from uwf_git.commands.verify.flow import check_end, check_place
 from uwf_git.commands.verify.present import find_lies, fold_next
 from uwf_git.commands.verify.signal import check_amend, find_poked
 from uwf_git.commands.verify.transition import (
@@ -288,6 +288,8 @@ class CommitChecks:
         event = made.record.event
         if RULES[event].has_place:
             return (yield from check_place(site, standing, cause, made))
+        if event == "end":
+            yield from check_end(site, standing, made)
         if event == "poke":
             objects = self._trees.objects
             poked = yield from find_poked(objects, site, made.record, before.view.oid)

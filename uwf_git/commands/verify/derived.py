@@ -28,7 +28,7 @@ def _check_way(site: Location, made: Snapshot) -> Iterator[Finding]:
     if container.flow is None:
         return
     at = parse_position(container.at)
-    problem = find_way_problem(container.flow, entry, before.get_present().at, at)
+    problem = find_way_problem(container.flow, entry, before.get_present(), at)
     if problem is not None:
         yield site.finding(f"Uwf-At is {container.at}, {problem}", hint=_FORGED)
 

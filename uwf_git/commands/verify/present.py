@@ -20,13 +20,25 @@ _MOST_SHOWN = 60
 def fold_next(before: Standing, record: TransitionRecord, cause: Cause) -> list[Standing]:
     """Return where the thread may stand after the event of *record*.
 
-    Only an attempt has two answers: how many retries the agent had is not recorded.
+    How many retries the agent had is not recorded, nor how many tries; so an attempt has two
+    answers, and so has a verdict that rejects the work.
     """
-    has_retries = [True, False] if record.event == "attempt" else [True]
-    after = [
-        apply_event(before, record.event, cause._replace(has_retries=each)) for each in has_retries
-    ]
-    return after[:1] if after[0] == after[-1] else after
+    after: list[Standing] = []
+    for each in _list_causes(record, cause):
+        standing = apply_event(before, record.event, each)
+        if standing not in after:
+            after.append(standing)
+    return after
+
+
+def _list_causes(record: TransitionRecord, cause: Cause) -> Iterator[Cause]:
+    verdict = cause.verdict
+    if verdict == "unknown":
+        yield cause._replace(verdict="accepted")
+        verdict = "rejected"
+    yield cause._replace(verdict=verdict, has_retries=True)
+    if record.event == "attempt" or verdict == "rejected":
+        yield cause._replace(verdict=verdict, has_retries=False)
 
 
 def find_lies(document: Mapping[str, Any], expected: ThreadState) -> Iterator[str]:

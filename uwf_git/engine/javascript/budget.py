@@ -27,10 +27,11 @@ _COMPARED_AT_ONCE = 16
 class Budget:
     """What is left of the limits; each method raises `Unanswerable` when one is used up."""
 
-    def __init__(self) -> None:
-        self._evaluations = EVALUATIONS
-        self._elements = _ELEMENTS
-        self._characters = _CHARACTERS
+    def __init__(self, share: int = 1) -> None:
+        """Begin with the limits, or with one of so many equal shares of them."""
+        self._evaluations = EVALUATIONS // share
+        self._elements = _ELEMENTS // share
+        self._characters = _CHARACTERS // share
 
     def evaluate(self) -> None:
         """Count one node."""

@@ -44,9 +44,11 @@ def evaluate(expression: Expression, names: Mapping[str, Any], budget: Budget | 
     return _run(expression, names, budget, lambda reader, value: reader.exported(value))
 
 
-def evaluate_condition(expression: Expression, names: Mapping[str, Any]) -> bool:
+def evaluate_condition(
+    expression: Expression, names: Mapping[str, Any], budget: Budget | None = None
+) -> bool:
     """Return whether the value of *expression* is true for JavaScript; raise as `evaluate`."""
-    return bool(_run(expression, names, None, lambda _, value: is_true(value)))
+    return bool(_run(expression, names, budget, lambda _, value: is_true(value)))
 
 
 def _run(

@@ -63,6 +63,8 @@ class _Planner:
             parts.append(node.agent)
         if "output" in node.fields:
             parts.append(f"→ {node.output}")
+        if node.verifier is not None:
+            parts.append(f"verified by {node.verifier}")
         return " · ".join([*parts, *_rules(node)]) or self._described(node)
 
     def _described(self, node: FlowNode) -> str:
@@ -88,18 +90,17 @@ def _heading(node: FlowNode) -> str:
     word = _WORDS.get(node.kind, node.kind)
     named = node.fields.get("id") or node.fields.get("name")
     parts = [word if named is None else f"{word} “{named}”"]
-    if node.kind == "loop":
+    if node.kind == "loop" and not node.has_items:
         parts.append(f"at most {node.fields.get('maxIterations', DEFAULT_BOUND)}")
     return " · ".join([*parts, *_rules(node)])
 
 
 def _condition(node: FlowNode) -> str:
     fields = node.fields
+    items = f"for each {node.item} of {fields['over']}" if "over" in fields else ""
     if node.kind == "loop" and "condition" in fields:
-        return f"while {fields['condition']}"
-    if node.kind == "map":
-        return f"for each {node.item} of {fields['over']}"
-    return str(fields.get("condition", ""))
+        return f"{items}{', ' if items else ''}while {fields['condition']}"
+    return items or str(fields.get("condition", ""))
 
 
 def _rules(node: FlowNode) -> list[str]:
@@ -116,5 +117,6 @@ def _rules(node: FlowNode) -> list[str]:
         number = fields.get("retries")
         rules.append("tried again" if number is None else f"retries {number}")
     if "timeout" in fields:
-        rules.append(f"{fields['timeout'] / 1000:g} s")
+        timeout = fields["timeout"]
+        rules.append(f"timeout {timeout}" if isinstance(timeout, str) else f"{timeout / 1000:g} s")
     return rules

@@ -42,6 +42,9 @@ class Progress(NamedTuple):
     last: str = START
     """The role of the newest step."""
 
+    tried: str = ""
+    """Of a node that is verified: which try it is, and whose turn, after the first work."""
+
 
 def mark_roles(progress: Progress) -> dict[str, Mark]:
     """Return the marks of a graph's roles, and of its end."""
@@ -71,11 +74,15 @@ def mark_places(
     by_role: dict[str, list[str]] = {}
     for place, node in flow.nodes.items():
         if node.kind == "agent" and _is_within(place, within):
-            by_role.setdefault(node.agent, []).append(place)
+            for role in node.roles:
+                by_role.setdefault(role, []).append(place)
     marks = {
         places[0]: Mark("done", f"✓ {number}", f"ran {_times(number)}")
         for role, number in progress.visits.items()
-        if number and len(places := by_role.get(role, [])) == 1
+        if number
+        and len(places := by_role.get(role, [])) == 1
+        # The steps of a verifier are no steps of the work.
+        and flow.nodes[places[0]].agent == role
     }
     if progress.status == "completed":
         marks[END] = Mark("done", "✓ completed", "the thread is completed")
@@ -142,6 +149,9 @@ def _mark_here(progress: Progress, done: Mark | None) -> Mark:
 
 def _stand(progress: Progress) -> tuple[MarkState, str, str]:
     tries = progress.attempts
+    if progress.tried and progress.status == "ready":
+        doing = "is at work" if progress.is_at_work else "is next"
+        return "now", f"▶ {progress.tried}", f"{doing}: {progress.tried}"
     failed = f" after {_tries(tries)}" if tries else ""
     if progress.is_at_work:
         told = f"▶ try {tries + 1}" if tries else "▶ at work"

@@ -51,7 +51,7 @@ class _Around(NamedTuple):
     """What the containers around a node mean for it."""
 
     names: tuple[str, ...] = ()
-    """The items of the maps."""
+    """The items of the maps and loops."""
 
     nesting: int = 0
     """How many threads lie in one another here."""
@@ -74,11 +74,7 @@ def read_flow(
         for place, fields in reader.nodes.items()
     }
     flow = Flow(nodes, language or LANGUAGES[0])
-    agents = [
-        str(node.fields["agentId"])
-        for node in nodes.values()
-        if node.kind == "agent" and "agentId" in node.fields
-    ]
+    agents = [agent for fields in reader.nodes.values() for agent in _list_agents(fields)]
     added = {
         agent: RoleDefinition(agent, "", "", None, output_schema=True)
         for agent in agents
@@ -124,9 +120,10 @@ def read_added_nodes(
         place = f"{container}/{first + index}".removeprefix("/")
         reader.read((*path, index), item, place, around)
     agents = [
-        str(fields["agentId"])
+        agent
         for place, fields in reader.nodes.items()
-        if place not in flow.nodes and "agentId" in fields
+        if place not in flow.nodes
+        for agent in _list_agents(fields)
     ]
     added = {
         agent: RoleDefinition(agent, "", "", None, output_schema=True)
@@ -166,7 +163,7 @@ class _FlowReader:
         parts = place.split("/") if place else []
         for count in range(1, len(parts) + 1):
             fields = self.nodes["/".join(parts[:count])]
-            if fields["type"] == "map":
+            if _has_items(fields):
                 names = (*names, str(fields.get("as", "item")))
             nesting += fields["type"] in SPLITTING
         return _Around(names, nesting)
@@ -237,7 +234,7 @@ class _FlowReader:
     def _inside(self, path: DocumentPath, place: str, around: _Around) -> _Around:
         fields = self.nodes[place]
         names = around.names
-        if fields["type"] == "map":
+        if _has_items(fields):
             names = (*names, str(fields.get("as", "item")))
         nesting = around.nesting + (fields["type"] in SPLITTING)
         inner = self._bind(path, place) if "use" in fields else 0
@@ -287,6 +284,17 @@ class _FlowReader:
         mark = "e" if key == "else" else ""
         for index, item in enumerate(value):
             self.read((*path, index), item, f"{place}/{mark}{index}", around)
+
+
+def _list_agents(fields: Mapping[str, Any]) -> list[str]:
+    """List the agents that act at a node: who does the work, and who verifies it."""
+    found = [fields.get("agentId"), fields.get("verifiedBy", {}).get("agentId")]
+    return [str(agent) for agent in found if agent is not None]
+
+
+def _has_items(fields: Mapping[str, Any]) -> bool:
+    """Check whether a node names the items of a list for the nodes in it."""
+    return fields["type"] == "map" or (fields["type"] == "loop" and "over" in fields)
 
 
 def read_language(findings: Findings, fields: Mapping[str, Any]) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 from uwf_git.model.definition.findings import DocumentPath, Findings, shown, yaml_kind
 from uwf_git.model.definition.roles import SENTINELS
 from uwf_git.model.definition.surroundings import CheckText, FlowText
+from uwf_git.model.flow import LONGEST_TIMEOUT_MS
 from uwf_git.model.workflow_name import check_name
 
 _ALL = ("type", "id", "name", "description", "onError")
@@ -14,16 +15,17 @@ _TRIED = ("retries", "timeout")
 _SPLIT = ("join", "merge", "tolerate")
 
 KEYS: Mapping[str, tuple[str, ...]] = {
-    "agent": (*_ALL, *_TRIED, "agentId", "input", "output"),
+    "agent": (*_ALL, *_TRIED, "agentId", "input", "output", "inputFiles", "verifiedBy"),
     "sequential": (*_ALL, *_TRIED, "nodes"),
     "parallel": (*_ALL, *_TRIED, "nodes", *_SPLIT, "isolation"),
-    "loop": (*_ALL, *_TRIED, "nodes", "condition", "maxIterations", "onExhausted"),
+    "loop": (*_ALL, *_TRIED, "nodes", "condition", "maxIterations", "onExhausted", "over", "as"),
     "conditional": (*_ALL, *_TRIED, "nodes", "else", "condition"),
     "map": (*_ALL, *_TRIED, "nodes", "over", "as", "output", *_SPLIT, "isolation"),
     "workflow": (*_ALL, "use", "input", "output", *_SPLIT),
 }
 """The keys of each type (seed 004, and what uwf adds)."""
 
+_VERIFIER_KEYS = ("agentId", "when", "input", "output", "timeout", "inputFiles")
 POLICIES = ("error", "first", "last", "collect", "append")
 _NEEDED = {"agent": "agentId", "conditional": "condition", "map": "over", "workflow": "use"}
 CHOICES = {
@@ -41,7 +43,6 @@ _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _ALONE = re.compile(r"\s*\$\{.*\}\s*", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _LONGEST_LABEL = 200
-_LONGEST_TIMEOUT_MS = 365 * 24 * 3600 * 1000
 # Deeper than any input needs, and far from the stack's end.
 _DEEPEST_INPUT = 200
 
@@ -59,19 +60,24 @@ class FieldReader:
         self._language = language
         self._check_text = check_text
         self._names: tuple[str, ...] = ()
+        self._own: tuple[str, ...] = ()
+        self._worker: Any = None
         self._readers: dict[str, Callable[[DocumentPath, Any], bool]] = {
             **dict.fromkeys(("id", "name"), self._is_label),
             "description": self._is_text,
             "agentId": self._is_agent,
             "input": self._is_input,
             "output": self._is_output,
+            "inputFiles": self._are_globs,
+            "verifiedBy": self._is_verifier,
             "condition": self._is_expression,
             "over": self._is_over,
             "maxIterations": self._is_bound,
             "as": self._is_item_name,
             "use": self._is_label,
             "merge": self._is_merge,
-            **dict.fromkeys(("tolerate", "retries"), self._is_natural),
+            "tolerate": self._is_natural,
+            "retries": self._is_retries,
             "timeout": self._is_timeout,
             **dict.fromkeys(CHOICES, self._is_choice),
         }
@@ -81,9 +87,11 @@ class FieldReader:
     ) -> dict[str, Any]:
         """Return those of *fields* that a node of *kind* keeps; others are findings.
 
-        *names* are the items of the maps around it.
+        *names* are the items of the maps and loops around it.
         """
         self._names = names
+        self._own = (str(fields.get("as", "item")),) if kind == "loop" and "over" in fields else ()
+        self._worker = fields.get("agentId")
         needed = _NEEDED.get(kind)
         if needed is not None and needed not in fields:
             self._findings.add(path, f"{needed!r} is missing")
@@ -92,15 +100,26 @@ class FieldReader:
                 (*path, "onError"),
                 "a workflow is not tried again as a whole; its agents have retries of their own",
             )
-        if kind == "loop" and "onExhausted" in fields and "condition" not in fields:
-            self._findings.add(
-                (*path, "onExhausted"), "needs a condition: without one a loop ends at its bound"
-            )
+        if kind == "loop":
+            self._check_loop(path, fields)
         return {
             key: value
             for key, value in fields.items()
             if key in self._readers and self._readers[key]((*path, key), value)
         }
+
+    def _check_loop(self, path: DocumentPath, fields: Mapping[str, Any]) -> None:
+        if "over" in fields:
+            for key in fields.keys() & {"maxIterations", "onExhausted"}:
+                message = "is not for a loop with over, which ends after its last item"
+                self._findings.add((*path, key), message)
+            return
+        if "as" in fields:
+            self._findings.add((*path, "as"), "needs over: the list whose items it names")
+        if "onExhausted" in fields and "condition" not in fields:
+            self._findings.add(
+                (*path, "onExhausted"), "needs a condition: without one a loop ends at its bound"
+            )
 
     def _add(self, path: DocumentPath, message: str) -> bool:
         self._findings.add(path, message)
@@ -146,11 +165,23 @@ class FieldReader:
             return True
         return self._add(path, "must be a whole number, 0 or more")
 
-    def _is_timeout(self, path: DocumentPath, value: Any) -> bool:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and 0 < value <= _LONGEST_TIMEOUT_MS:
+    def _is_retries(self, path: DocumentPath, value: Any) -> bool:
+        if isinstance(value, str) and _ALONE.fullmatch(value):
+            return self._is_right(path, FlowText("template", value, self._language, self._names))
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             return True
-        return self._add(path, "must be a number of milliseconds above 0, of at most a year")
+        return self._add(path, "must be a whole number, 0 or more, or one as ${state.key}")
+
+    def _is_timeout(self, path: DocumentPath, value: Any) -> bool:
+        if isinstance(value, str) and _ALONE.fullmatch(value):
+            return self._is_right(path, FlowText("template", value, self._language, self._names))
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and 0 < value <= LONGEST_TIMEOUT_MS:
+            return True
+        return self._add(
+            path,
+            "must be a number of milliseconds above 0, of at most a year, or one as ${state.key}",
+        )
 
     def _is_item_name(self, path: DocumentPath, value: Any) -> bool:
         if not self._is_text(path, value):
@@ -178,6 +209,45 @@ class FieldReader:
         told = shown(value) if isinstance(value, str) else yaml_kind(value)
         return self._add(path, f"must be {_either(POLICIES)}, not {told}")
 
+    def _is_verifier(self, path: DocumentPath, value: Any) -> bool:
+        """Check who verifies the work of an agent, and by which verdict it is done."""
+        fields = self._findings.read_fields(path, value, _VERIFIER_KEYS)
+        if fields is None:
+            return False
+        missing = [key for key in ("agentId", "when") if fields.get(key) is None]
+        for key in missing:
+            self._findings.add(path, f"{key!r} is missing")
+        if fields.get("agentId") is not None and fields["agentId"] == self._worker:
+            message = f"{shown(self._worker)} does the work; name another agent to verify it"
+            return self._add((*path, "agentId"), message)
+        # A list: every one is to be reported.
+        found = [
+            self._is_when((*path, key), each)
+            if key == "when"
+            else self._readers[key]((*path, key), each)
+            for key, each in fields.items()
+        ]
+        return all(found) and not missing
+
+    def _is_when(self, path: DocumentPath, value: Any) -> bool:
+        around = self._own
+        self._own = ("meta",)
+        is_right = self._is_expression(path, value)
+        self._own = around
+        return is_right
+
+    def _are_globs(self, path: DocumentPath, value: Any) -> bool:
+        if not isinstance(value, list) or not value:
+            told = "an empty list" if isinstance(value, list) else yaml_kind(value)
+            return self._add(path, f"must be a list of paths or patterns, not {told}")
+        found = [self._is_glob((*path, index), each) for index, each in enumerate(value)]
+        return all(found)
+
+    def _is_glob(self, path: DocumentPath, value: Any) -> bool:
+        if not self._is_label(path, value):
+            return False
+        return self._is_right(path, FlowText("template", value, self._language, self._names))
+
     def _is_bound(self, path: DocumentPath, value: Any) -> bool:
         if isinstance(value, str) and _ALONE.fullmatch(value):
             return self._is_right(path, FlowText("template", value, self._language, self._names))
@@ -192,7 +262,9 @@ class FieldReader:
             return False
         if not value.strip():
             return self._add(path, "is empty")
-        return self._is_right(path, FlowText("expression", value, self._language, self._names))
+        # The condition of a loop reads its item, and what it goes over does not.
+        names = self._names if path[-1] == "over" else (*self._names, *self._own)
+        return self._is_right(path, FlowText("expression", value, self._language, names))
 
     def _is_over(self, path: DocumentPath, value: Any) -> bool:
         if isinstance(value, list):

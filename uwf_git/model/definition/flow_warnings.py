@@ -21,20 +21,27 @@ def warn_of_flow(
     """Warn of loops without a bound, branches that set the same key, and agents without a role."""
     for place, node in flow.nodes.items():
         path = paths[place]
-        if node.kind == "loop" and "maxIterations" not in node.fields:
+        if node.kind == "loop" and not {"maxIterations", "over"} & node.fields.keys():
             findings.warn(
                 path,
                 f"no maxIterations is set, so the loop ends after {DEFAULT_BOUND} passes",
             )
         elif node.kind == "parallel":
             _warn_of_branches(findings, path, flow, node, roles)
-        elif node.kind == "agent" and roles and node.fields.get("agentId") not in (None, *roles):
-            named = node.agent
-            findings.warn(
-                (*path, "agentId"),
-                f"no role is called {shown(named)}, so its agent gets no words and no schema; "
-                f"{suggestion(named, list(roles))}",
-            )
+        elif node.kind == "agent" and roles:
+            _warn_of_role(findings, (*path, "agentId"), node.fields.get("agentId"), roles)
+            _warn_of_role(findings, (*path, "verifiedBy", "agentId"), node.verifier, roles)
+
+
+def _warn_of_role(
+    findings: Findings, path: DocumentPath, named: str | None, roles: Mapping[str, RoleDefinition]
+) -> None:
+    if named is not None and named not in roles:
+        findings.warn(
+            path,
+            f"no role is called {shown(named)}, so its agent gets no words and no schema; "
+            f"{suggestion(named, list(roles))}",
+        )
 
 
 def _warn_of_branches(
@@ -72,6 +79,8 @@ def _keys_of(flow: Flow, place: str, roles: Mapping[str, RoleDefinition]) -> dic
             continue
         if node.kind == "agent" and "agentId" in node.fields:
             found |= dict.fromkeys([*_members(roles.get(node.agent)), node.output])
+            if node.verifier is not None:
+                found[node.verdict_output] = None
         elif node.kind == "workflow":
             found[node.output] = None
         elif node.kind == "map":
