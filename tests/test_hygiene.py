@@ -190,6 +190,8 @@ def house(
         "import ulid, urllib3, wcwidth, xxhash, yaml",
         "commands/__init__": "",
         "commands/verify/finding": "",
+        "engine/turn_views": "",
+        "model/meta_schema": "",
         "store/signatures/verdict": "",
     }
     for name, source in modules.items():
