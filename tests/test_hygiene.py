@@ -190,6 +190,8 @@ def house(
         "import ulid, urllib3, wcwidth, xxhash, yaml",
         "commands/__init__": "",
         "commands/verify/finding": "",
+        "engine/turn_views": "",
+        "model/meta_schema": "",
         "store/signatures/verdict": "",
     }
     for name, source in modules.items():
@@ -246,7 +248,7 @@ def test_house_is_in_order(house: Callable[[str, str], Path]) -> None:
 
 
 def test_many_modules_of_middling_length_are_told(house: Callable[[str, str], Path]) -> None:
-    for name in ("a", "b", "c", "d"):
+    for name in "abcdef":
         root = house(f"uwf_git/{name}.py", "x = 1\n" * 105)
 
     assert hygiene.half_of_the_modules_are_small(root) == ["uwf_git: median module 105 lines"]

@@ -1,17 +1,19 @@
 from uwf_git.agentkit import context
-from uwf_git.engine import turn_context
+from uwf_git.engine import turn_context, turn_views
 
 
 def test_authors_have_every_name_that_a_context_is_made_of() -> None:
     own = {
-        name
-        for name, value in vars(turn_context).items()
-        if not name.startswith("_") and getattr(value, "__module__", "") == turn_context.__name__
+        name: value
+        for module in (turn_context, turn_views)
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
     }
 
     # The public names are older than the names inside.
     public = {"NodeView": "Node", "RoleView": "Role", "WorkflowView": "Workflow"}
+    public["TryView"] = "Try"
 
     assert {public.get(name, name) for name in own} == set(context.__all__)
-    for name in own:
-        assert getattr(context, public.get(name, name)) is getattr(turn_context, name)
+    for name, value in own.items():
+        assert getattr(context, public.get(name, name)) is value

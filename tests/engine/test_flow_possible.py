@@ -102,6 +102,9 @@ def is_reached(flow: Flow, at: Position, entry: Position | None) -> bool:
     for number, part in enumerate(at.parts[:-1]):
         kind = flow.nodes[Position(at.parts[: number + 1]).place].kind
         inside = number + (kind == "parallel") < len(known)
+        if kind == "map" and inside and known[number].turn is None:
+            # It began as a branch that is a map: its items are other threads.
+            return False
         if kind in ("parallel", "map") and not inside:
             return False
         if inside and part.number != known[number].number:

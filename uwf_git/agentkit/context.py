@@ -7,7 +7,6 @@ from uwf_git.engine.turn_context import (
     AgentContext,
     BadContext,
     ExtractContext,
-    InputFile,
     LastError,
     ModeratorContext,
     Start,
@@ -24,6 +23,8 @@ from uwf_git.engine.turn_context import (
 from uwf_git.engine.turn_context import (
     WorkflowView as Workflow,
 )
+from uwf_git.engine.turn_views import InputFile, Rejection
+from uwf_git.engine.turn_views import TryView as Try
 
 __all__ = [
     "AgentContext",
@@ -33,9 +34,11 @@ __all__ = [
     "LastError",
     "ModeratorContext",
     "Node",
+    "Rejection",
     "Role",
     "Start",
     "Step",
+    "Try",
     "Workflow",
     "build_extract_context",
     "parse_context",

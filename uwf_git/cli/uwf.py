@@ -68,7 +68,8 @@ THREAD = LazyGroup(
         ),
         "kill": LazyCommand("uwf_git.cli.thread.kill:command", "End a thread and archive it"),
         "rm": LazyCommand(
-            "uwf_git.cli.thread.rm:command", "Remove archived threads from this store"
+            "uwf_git.cli.thread.rm:command",
+            "Remove archived threads from this store, and their branches",
         ),
     },
     help_text="Start, step and inspect threads, the runs of workflows.\n\n"

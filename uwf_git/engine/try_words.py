@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from uwf_git.engine.turn_context import AgentContext, Rejection, TryView
+from uwf_git.engine.turn_context import AgentContext
+from uwf_git.engine.turn_views import Rejection, TryView
 
 _LONGEST = 8_000
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from uwf_git.engine.lazy_list import LazyList
+from uwf_git.engine.turn_views import InputFile, Rejection, TryView
 from uwf_git.errors import Refused
 
 
@@ -113,51 +114,6 @@ class NodeView:
 
     at: str
     """Its place, with the passes of the loops around it: ``0.3/1``."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputFile:
-    """A file that the turn is given."""
-
-    path: str
-    """Below the work directory."""
-
-    content: str
-    problem: str | None = None
-    """Why there is no content; None: there is."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejection:
-    """The verdict that ended the last try."""
-
-    role: str
-    """Who rejected the work."""
-
-    issues: tuple[str, ...]
-    suggestion: str
-    meta: Any
-    content: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TryView:
-    """The try that a turn belongs to, at a node whose work another agent verifies."""
-
-    number: int
-    """Which try it is, from 1."""
-
-    of: int | None = None
-    """How many there are; None: that is not known."""
-
-    verifies: str | None = None
-    """Of a verdict: the role whose work, the newest step, is to be judged."""
-
-    work_input: Any = None
-    """Of a verdict: what that work was about."""
-
-    rejected: Rejection | None = None
-    """Of work: the verdict that rejected the last try; None if there was none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

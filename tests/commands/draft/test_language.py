@@ -21,7 +21,7 @@ from uwf_git.model.definition.surroundings import FlowText
 
 def test_every_key_of_the_validator_has_words_and_no_other() -> None:
     assert set(TOP) | {"defaultAgent"} == {*FLOW_KEYS, *GRAPH_KEYS}
-    assert set(ROLE) | {"name", "schema"} == set(role_keys())
+    assert set(ROLE) | {"checks", "name", "schema"} == set(role_keys())
     assert set(NODE) == {key for keys in KEYS.values() for key in keys}
     assert set(KINDS) == set(KEYS)
 
@@ -35,6 +35,7 @@ def test_reference_names_every_key_and_choice() -> None:
         assert all(choice in text for choice in choices)
     # Whoever writes a draft must not learn how to name a command.
     assert "defaultAgent" not in text
+    assert "`checks`" not in text
 
 
 @pytest.mark.parametrize("example", EXPRESSIONS, ids=lambda each: each.wrong)

@@ -198,6 +198,8 @@ def test_a_verdict_has_its_own_time_input_and_files(world: World) -> None:
         "      retries:", "      timeout: 5000\n      inputFiles: [a.md]\n      retries:"
     )
     thread = world.begun(source)
+    for name in ("a.md", "000.md"):
+        (world.place / name).write_text("text\n")
     seen: list[Any] = []
 
     def play(turn: Turn) -> Played:

@@ -36,8 +36,13 @@ ROLE: Mapping[str, str] = {
     " field that a condition or a template reads is `required` in it; `true` for text alone",
     "extractPrompt": "how to fill the fields, if that is not plain",
     "workflow": "in a graph: the workflow that plays this role in place of an agent",
+    "outputFile": "a path below the work directory where the agent may leave its fields as JSON",
+    "inputFiles": "globs of files below the work directory, whose text is given with each turn",
 }
-"""The keys of a role. `name` repeats its key, and `schema` is another word for outputSchema."""
+"""The keys of a role. `name` repeats its key, and `schema` is another word for outputSchema.
+
+`checks` are left out: commands are the business of who runs it.
+"""
 
 NODE: Mapping[str, str] = {
     "type": "what it is",
@@ -50,8 +55,9 @@ NODE: Mapping[str, str] = {
     "input": "what this turn is about: text or a mapping, with templates",
     "output": "the key of the state for the whole result; without it `<agentId>Output`",
     "inputFiles": "globs of files below the work directory, whose text is given with the input",
-    "verifiedBy": "`{agentId, when, input, timeout}`: a role that judges the work, and the condition"
-    " over its answer (`meta.verified = true`, JSONata) under which it counts; `retries` counts tries",
+    "verifiedBy": "`{agentId, when, input, timeout}`: a role that judges the work, and the"
+    " condition over its answer (`meta.verified === true`) under which it counts; `retries` then"
+    " counts tries",
     "condition": "an expression, in quotes; of a loop asked after each pass: go on while it holds",
     "maxIterations": f"the most passes, {DEFAULT_BOUND} unless set; always set it",
     "over": "an expression for a list; of a loop in place of maxIterations: a pass for each item",

@@ -196,6 +196,10 @@ class PackedRefs:
 
     def _index_rows(self) -> dict[bytes, bytes]:
         """Return all rows by name; none unless a search finds in order what it is asked for."""
+        whole = _ROWS.match(self._content, self._start)
+        if whole is None or whole.end() < self._end:
+            # git finds what its search happens upon.
+            return {}
         rows = _row_pattern(rb"[^\n]+").findall(self._content, self._start)
         names = [name for _oid, name, _peeled in rows]
         in_order = all(name < later for name, later in pairwise(names))
