@@ -1,5 +1,6 @@
 """`uwf plan run` and `uwf plan resume`, with an agent that is a program."""
 
+import io
 import json
 from pathlib import Path
 
@@ -53,3 +54,15 @@ def test_used_up_tries_wait_and_resume_decides(uwf: Uwf) -> None:
 def test_wrong_usage_begins_nothing(uwf: Uwf, words: tuple[str, ...]) -> None:
     assert uwf("plan", "run", *words).status == 2
     assert list(Path(uwf.place).iterdir()) == []
+
+
+def test_person_at_a_terminal_is_asked(uwf: Uwf, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = write_plan_agent(uwf.place, *["executor crash"] * 2)
+    assert uwf("plan", "run", "x", "--agent", agent, "--max-retries", "1").status == 3
+    monkeypatch.setattr("sys.stdin", io.StringIO("what\nc\nuse make\ns\n"))
+
+    ran = uwf("plan", "resume", stdin_is_tty=True, stderr_is_tty=True)
+
+    assert (ran.status, json.loads(ran.out)["phase"]) == (1, "failed")
+    assert ran.err.count("Continue with fresh tries (c), or stop (s)?") == 3
+    assert (uwf.place / "asked").read_text().split().count("executor") == 2
