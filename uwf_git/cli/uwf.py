@@ -133,6 +133,14 @@ WORKFLOW = LazyGroup(
 PLAN = LazyGroup(
     "plan",
     {
+        "run": LazyCommand(
+            "uwf_git.cli.plan.run:command",
+            "Split a task into plan files, carry them out in order, and have each phase verified",
+        ),
+        "resume": LazyCommand(
+            "uwf_git.cli.plan.resume:command",
+            "Go on with the plans of a directory, after a crash, a pause, a limit or failed tries",
+        ),
         "status": LazyCommand(
             "uwf_git.cli.plan.status:command", "Show where the plans of a directory stand"
         ),
@@ -149,10 +157,10 @@ PLAN = LazyGroup(
             "Write the plugin by which an AI tool tells that it has stopped",
         ),
     },
-    help_text="Inspect and clean the plans of a directory.\n\n"
+    help_text="Run, inspect and clean the plans of a directory.\n\n"
     "They are files docs/plans/NNN-name.md, and a thread of the workflow plan-execute carries "
     "them out.",
-    examples=["uwf plan plans --format text"],
+    examples=["uwf plan run 'Build the shop of docs/shop.md' --agent claude"],
 )
 
 CONFIG = LazyGroup(

@@ -24,7 +24,7 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import stop_after, tell_stop
 from uwf_git.cli.thread.progress import Progress
 from uwf_git.cli.thread.stepping import jobs_option
-from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, hold_drive
+from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, hold_drive
 from uwf_git.commands.inspect.stop import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
@@ -156,8 +156,17 @@ def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
         tell_stop(session, stop)
 
 
-def drive_shown(session: Session, store: Store, driving: Driving) -> Driven:
-    """Drive a thread here, and show its progress; what ended the drive is not yet raised."""
+def drive_shown(
+    session: Session,
+    store: Store,
+    driving: Driving,
+    *,
+    on_change: Callable[[], None] = lambda: None,
+) -> Driven:
+    """Drive a thread here, and show its progress; what ended the drive is not yet raised.
+
+    *on_change* is called after each step, failed try and wait that another one follows.
+    """
     how = driving.how
     progress = Progress(session, store, stream=how.stream, timestamps=how.timestamps)
     choice = Choice(driving.agents, session.agent, how.trust)
@@ -165,7 +174,9 @@ def drive_shown(session: Session, store: Store, driving: Driving) -> Driven:
     # Report the start before the first step.
     follow_up_noted(store, session.environ)
     request = DriveRequest(step, driving.max_steps, how.until, how.wait)
-    drive = hold_drive(store, terminal_caller(session), request, watcher=progress.watcher)
+    drive = hold_drive(
+        store, terminal_caller(session), request, watcher=_also(progress.watcher, on_change)
+    )
     with ExitStack() as own, sigterm_as_interrupt():
         # Held until a failure was reported: when `uwf thread wait` returns, it is in the log.
         driven = (session.held or own).enter_context(drive).run()
@@ -175,6 +186,17 @@ def drive_shown(session: Session, store: Store, driving: Driving) -> Driven:
     if not session.is_screen:
         _tell_end(progress, store, driven)
     return driven
+
+
+def _also(watcher: Watcher, on_change: Callable[[], None]) -> Watcher:
+    def after(told: Callable[..., None]) -> Callable[..., None]:
+        def tell(*what: Any) -> None:
+            told(*what)
+            on_change()
+
+        return tell
+
+    return Watcher(*(after(each) for each in watcher))
 
 
 def raise_if_failed(driven: Driven) -> None:

@@ -1,0 +1,37 @@
+from pathlib import Path
+
+import pytest
+from plan.played import start_task
+
+from uwf_git.commands.plan.begin import PlansAtWork, PlansThere, PlansUnfinished, prepare_plans
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
+from uwf_git.store.threads.lock import lock_drive
+
+
+def test_folders_are_made(store: Store, tmp_path: Path) -> None:
+    prepare_plans(store, str(tmp_path))
+    prepare_plans(store, str(tmp_path))
+
+    assert (tmp_path / "docs/plans").is_dir()
+    assert (tmp_path / "docs/memory").is_dir()
+    assert (tmp_path / ".state/.gitignore").is_file()
+
+
+def test_unfinished_workflow_is_left_alone(store: Store, tmp_path: Path) -> None:
+    task = start_task(store.path, tmp_path)
+
+    with pytest.raises(PlansUnfinished):
+        prepare_plans(store, str(tmp_path))
+    with lock_drive(store, ThreadId(task.task_id), since_ms=1), pytest.raises(PlansAtWork):
+        prepare_plans(store, str(tmp_path))
+
+    assert not (tmp_path / "docs").exists()
+
+
+def test_plan_files_are_left_alone(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "docs/plans").mkdir(parents=True)
+    (tmp_path / "docs/plans/000-准备.md").touch()
+
+    with pytest.raises(PlansThere, match="准备"):
+        prepare_plans(store, str(tmp_path))

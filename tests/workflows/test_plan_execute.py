@@ -1,0 +1,92 @@
+"""`plan-execute` with an agent that is a program, through its checks and verdicts."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli.conftest import session, uwf
+from cli.program import Uwf
+from workflows.plan_agent import write_plan_agent
+
+__all__ = ["session", "uwf"]
+
+TASK = "做一个网站 with a page"
+PLANNED = ["planner", "plan-verifier"]
+DONE = ["executor", "verifier"]
+
+
+def begin(uwf: Uwf, *say: str) -> str:
+    agent = write_plan_agent(uwf.place, *say)
+    started = uwf.json("thread", "start", "plan-execute", "-p", TASK, "--agent", agent)
+    return str(started["thread"])
+
+
+def asked(uwf: Uwf) -> list[str]:
+    return (uwf.place / "asked").read_text().split()
+
+
+@pytest.mark.parametrize(
+    ("say", "roles"),
+    [
+        ((), [*PLANNED, *DONE, *DONE]),
+        (
+            ("planner incomplete", "plan-verifier reject", "executor lie", "verifier reject"),
+            ["planner", *PLANNED, *PLANNED, "executor", *DONE, *DONE, *DONE],
+        ),
+    ],
+    ids=["all goes well", "each is tried again"],
+)
+def test_plans_are_carried_out_in_order(uwf: Uwf, say: tuple[str, ...], roles: list[str]) -> None:
+    thread = begin(uwf, *say)
+
+    ran = uwf("thread", "run", thread)
+
+    assert json.loads(ran.out)["status"] == "completed", ran.err
+    assert asked(uwf) == roles
+    rows = [(row["name"], row["status"]) for row in plans(uwf, thread)]
+    assert rows == [("准备", "completed"), ("write", "completed")]
+    assert uwf("verify").status == 0
+
+
+def plans(uwf: Uwf, thread: str) -> list[dict[str, str]]:
+    # An ended thread is found by the state file alone.
+    (uwf.place / ".state/workflow.state.json").write_text(json.dumps({"thread": thread}))
+    rows: list[dict[str, str]] = uwf.json("plan", "plans")
+    return rows
+
+
+def test_crash_lie_and_rejection_use_up_the_tries_of_one_plan(uwf: Uwf) -> None:
+    say = ("executor crash", "executor lie", "verifier reject")
+    thread = begin(uwf, *say)
+
+    ran = uwf("thread", "run", thread)
+
+    assert ran.status == 3
+    assert "缺少测试; write some" in ran.err
+    assert asked(uwf) == [*PLANNED, "executor", "executor", *DONE]
+    assert [row["status"] for row in plans(uwf, thread)] == ["failed", "pending"]
+    uwf.json("thread", "retry", thread, "-m", "use make")
+    assert uwf("thread", "run", thread).status == 0
+    assert asked(uwf)[6:] == [*DONE, *DONE]
+
+
+def test_prompts(uwf: Uwf, golden: Callable[[str, str | bytes], None]) -> None:
+    thread = begin(uwf, "plan-verifier reject", "executor lie")
+    prompts = []
+    # The planner twice, each with its verifier, the list, the executor twice, its verifier.
+    for _ in range(8):
+        prompts.append(uwf("thread", "context", thread, "--prompt").out)
+        assert uwf("thread", "step", thread).status in {0, 3}
+
+    text = ("\n" + "=" * 80 + "\n").join(prompts)
+    golden(
+        "prompts/plan-execute.md", text.replace(thread, "THREAD").replace(str(uwf.place), "PLACE")
+    )
+
+
+def test_file_is_a_shipped_workflow(uwf: Uwf) -> None:
+    shown = uwf.json("workflow", "show", "plan-execute")
+
+    assert shown["name"] == "plan-execute"
+    assert Path(__file__).parents[2].joinpath("workflows/plan-execute.yaml").is_file()

@@ -1,0 +1,65 @@
+"""`uwf plan resume`."""
+
+import click
+
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.plan.carry_out import PLAN_EXITS, PlanDriver
+from uwf_git.cli.plan.directory import directory_option, find_directory, find_store_of
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.plan.find import find_plan_thread
+from uwf_git.errors import Refused
+from uwf_git.model.thread import ENDED
+
+
+class NothingToResume(Refused):
+    """The directory has no unfinished workflow."""
+
+    code = "nothing-to-resume"
+
+    def __init__(self, workdir: str) -> None:
+        super().__init__(
+            f"there are no unfinished plans in {workdir}", hint="`uwf plan run TASK` begins"
+        )
+
+
+@verb(
+    "uwf plan resume",
+    "uwf plan resume --continue -m 'the tests go into spec/'",
+    "uwf plan resume --stop",
+    exits=PLAN_EXITS,
+)
+@directory_option
+@click.option("--continue/--stop", "choice", default=None, help="Give fresh tries, or end it.")
+@click.option("-m", "--message", default="", metavar="HINT", help="For the next try, or why.")
+def command(session: Session, directory: str | None, *, choice: bool | None, message: str) -> None:
+    """Go on with the plans of a directory, after a crash, a pause, a limit or failed tries.
+
+    Where all tries are used up you are asked at a terminal; elsewhere --continue or --stop decides,
+    and without one of them nothing happens but that the state is told.
+    """
+    hint = text_argument(message, "the message")
+    workdir = find_directory(session, directory)
+    store = find_store_of(session, workdir)
+    found = None if store is None else find_plan_thread(store, workdir)
+    if store is None or found is None or found.record.status in ENDED:
+        raise NothingToResume(workdir)
+    thread, status = found.record.thread, found.record.status
+    driver = PlanDriver(session, store, workdir, thread)
+    driver.update()
+    if choice is False:
+        driver.stop(hint)
+        driver.tell_end()
+    elif status == "failed":
+        if choice:
+            driver.go_on(hint)
+        elif not driver.ask():
+            driver.tell_end()
+            return
+        driver.drive()
+    else:
+        if status in {"paused", "waiting"}:
+            resume_thread(store, caller_of(session), thread, reason=hint)
+        driver.drive()

@@ -1,0 +1,114 @@
+"""`uwf plan run`."""
+
+import os
+import shlex
+
+import click
+
+from uwf_git.cli.app.parameters import INPUT, Input, NoPrompt, text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import note
+from uwf_git.cli.plan.carry_out import PLAN_EXITS, PlanDriver
+from uwf_git.cli.plan.directory import directory_option, find_directory
+from uwf_git.cli.session.installed_version import installed_version
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.begin import begin_thread
+from uwf_git.commands.lifecycle.start import StartRequest
+from uwf_git.commands.plan.begin import prepare_plans
+from uwf_git.commands.plan.find import WORKFLOW
+from uwf_git.commands.turn.known_agents import name_agent
+from uwf_git.errors import BadUsage
+from uwf_git.plan.phases import MAX_RETRIES, PLAN_VERIFIER, VERIFIER
+from uwf_git.plan.plugin import find_plugin, write_plugin
+from uwf_git.plan.state_file import STATE_FILE
+
+
+class TwoAgents(BadUsage):
+    """The agent was named in two ways."""
+
+    code = "two-agents"
+
+    def __init__(self) -> None:
+        super().__init__("--agent and --ai exclude each other", hint="--ai CMD runs CMD -p PROMPT")
+
+
+@verb(
+    "uwf plan run 'Build the shop of docs/shop.md' --agent claude --verifier codex",
+    "uwf plan run -f task.md -d ~/shop --max-retries 5",
+    exits=PLAN_EXITS,
+)
+@click.argument("task", required=False)
+@click.option("-f", "--file", "file", type=INPUT, help="Read the task from a file.")
+@directory_option
+@click.option(
+    "--max-retries",
+    type=click.IntRange(min=1),
+    default=MAX_RETRIES,
+    show_default=True,
+    metavar="N",
+    help="The tries in all, of the planning and of each plan.",
+)
+@click.option("--agent", metavar="CMD", help="Who plans and works, such as claude.")
+@click.option("--verifier", metavar="CMD", help="Who verifies.  [default: the agent]")
+@click.option("--ai", metavar="CMD", help="In place of --agent: called as CMD -p PROMPT.")
+def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
+    session: Session,
+    *,
+    task: str | None,
+    file: Input | None,
+    directory: str | None,
+    max_retries: int,
+    agent: str | None,
+    verifier: str | None,
+    ai: str | None,
+) -> None:
+    """Split a task into plan files, carry them out in order, and have each phase verified.
+
+    A phase whose tries are used up waits for a person: at a terminal you are asked, elsewhere `uwf
+    plan resume` decides. A directory has one such workflow, and no plan files before it begins.
+    """
+    prompt = _read_task(task, file)
+    agents = _name_agents(agent, verifier, ai)
+    workdir = find_directory(session, directory)
+    session = session._replace(cwd=workdir)
+    store = session.open_store(create=True)
+    prepare_plans(store, workdir)
+    request = StartRequest(
+        WORKFLOW,
+        prompt,
+        agents,
+        session.agent,
+        workdir,
+        needs_agents=True,
+        state={"maxRetries": max_retries},
+    )
+    started = begin_thread(session, store, request)
+    plugin = find_plugin(workdir)
+    write_plugin(plugin, installed_version(), state_file=os.path.join(workdir, STATE_FILE))
+    note(f"thread {started.thread}")
+    PlanDriver(session, store, workdir, started.thread).drive()
+
+
+def _read_task(task: str | None, file: Input | None) -> str:
+    if (task is None) == (file is None):
+        raise NoPrompt("give the task as TASK, or in a file by -f")
+    prompt = text_argument(task or "", "the task") if file is None else file.read_text()
+    if not prompt.strip():
+        raise NoPrompt("the task is empty")
+    return prompt.rstrip("\r\n")
+
+
+def _name_agents(agent: str | None, verifier: str | None, ai: str | None) -> tuple[str, ...]:
+    if agent is not None and ai is not None:
+        raise TwoAgents
+    if ai is not None:
+        agent = shlex.join(["uwf-cli", f"{text_argument(ai, '--ai')} -p {{prompt}}"])
+    named = [] if agent is None else [_name(agent, "--agent")]
+    if verifier is not None:
+        named += [f"{role}={_name(verifier, '--verifier')}" for role in (PLAN_VERIFIER, VERIFIER)]
+    return tuple(named)
+
+
+def _name(agent: str, option: str) -> str:
+    text = text_argument(agent, option)
+    return text if text.lstrip().startswith("{") else name_agent(text)

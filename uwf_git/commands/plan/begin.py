@@ -1,0 +1,77 @@
+"""`uwf plan run`: whether plans may be begun in a directory, and the folders that they need."""
+
+import os
+
+from uwf_git.commands.agent_run.running import is_any_at_work
+from uwf_git.commands.plan.find import find_plan_thread
+from uwf_git.commands.split.family import Family
+from uwf_git.errors import Conflict, Refused, name_some
+from uwf_git.model.thread import ENDED
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.plan.plan_files import PLAN_DIR, PlanFile, find_plans
+from uwf_git.plan.session_log import MEMORY_DIR
+from uwf_git.plan.state_file import STATE_FILE
+from uwf_git.plan.whole_file import keep_out_of_git
+from uwf_git.store.store import Store
+
+
+class PlansAtWork(Conflict):
+    """Another process carries out the plans of the directory."""
+
+    code = "plans-at-work"
+
+    def __init__(self, thread: ThreadId) -> None:
+        super().__init__(
+            f"thread {thread} is at work on the plans of this directory",
+            hint=f"`uwf thread wait {thread}` waits for it; `uwf plan status` tells more",
+            thread=thread,
+        )
+
+
+class PlansUnfinished(Refused):
+    """The directory has a workflow that has not ended."""
+
+    code = "plans-unfinished"
+
+    def __init__(self, thread: ThreadId) -> None:
+        super().__init__(
+            f"thread {thread} has not ended the plans of this directory",
+            hint="`uwf plan resume` goes on with it; `uwf plan clean` ends it",
+            thread=thread,
+        )
+
+
+class PlansThere(Refused):
+    """There are plan files already."""
+
+    code = "plans-there"
+
+    def __init__(self, plans: tuple[PlanFile, ...]) -> None:
+        names = [plan.file for plan in plans]
+        super().__init__(
+            f"there are plan files already: {name_some(names, most=3)}",
+            hint="move them away; `uwf plan clean --all` removes them",
+            files=names,
+        )
+
+
+def prepare_plans(store: Store, workdir: str) -> None:
+    """Check that plans may be begun in *workdir*, and make the folders that they need.
+
+    Raises:
+        PlansAtWork, PlansUnfinished: the directory has a workflow that has not ended.
+        PlansThere: it has plan files.
+        PlanDirOutside: a link leads out of it.
+        OSError: a folder cannot be made.
+    """
+    found = find_plan_thread(store, workdir)
+    if found is not None and found.record.status not in ENDED:
+        thread = found.record.thread
+        busy = is_any_at_work(store, Family(store, thread))
+        raise PlansAtWork(thread) if busy else PlansUnfinished(thread)
+    plans = find_plans(workdir).plans
+    if plans:
+        raise PlansThere(plans)
+    for folder in (PLAN_DIR, MEMORY_DIR):
+        os.makedirs(os.path.join(workdir, folder), exist_ok=True)
+    keep_out_of_git(os.path.join(workdir, os.path.dirname(STATE_FILE)))
