@@ -84,6 +84,8 @@ FILES = {
         "commands/verify/test_status.py",
         "commands/verify/test_workflow_files.py",
         "commands/worktree/*",
+        "cli/plan/test_run.py",
+        "workflows/test_plan_execute.py",
     ),
     "browser": ("browser/*",),
     "crash": (

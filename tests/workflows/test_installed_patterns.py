@@ -82,7 +82,8 @@ def test_person_answers_and_the_approved_plan_is_carried_out(uwf: Installed) -> 
     told, _ = uwf.run(run)
     thread = told["thread"]
 
-    assert "person is asked" in uwf("thread", "list", "--status", "waiting", "--format=text").stdout
+    waiting = uwf("thread", "list", "--status", "waiting", "--format=text").stdout
+    assert "? waiting  approve" in waiting
     assert uwf("thread", "answer", thread, "--meta", '{"approved": true}').returncode == 0
     ran = uwf("thread", "run", thread)
 

@@ -30,6 +30,8 @@ _ROWS = re.compile(rb"(?:[0-9a-fA-F]{40}[ \t\r][^\n]++\n(?:\^[0-9a-fA-F]{40}\n)?
 _ROWS_A_LOOKUP = 20
 _SHORTEST_ROW = 70
 
+_LARGEST_READ = 512 * 1024
+
 # The characters that a ref name may have (git-check-ref-format); git lists no line with others.
 _NAME = r"([^\x00-\x20\x7f~^:?*\[\\]+)"
 
@@ -271,9 +273,14 @@ _OPENED: FileMemory[PackedRefs] = FileMemory(8, largest=2**62)
 
 
 def _map(path: str) -> bytes | mmap.mmap:
-    """Map the file; git replaces packed-refs and never writes into it, so the map stays valid."""
+    """Read the file, or map it if it is large; git replaces it whole, so a map stays valid.
+
+    A map holds the file system, which could not be unmounted.
+    """
     try:
         with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size <= _LARGEST_READ:
+                return file.read()
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (FileNotFoundError, ValueError):
         # ValueError: the file is empty.
