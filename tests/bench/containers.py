@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from bench.deep import Bench
-from bench.depth import step_case
+from bench.depth import compare_depths, step_case
 from bench.machine import find_git
 from bench.report import Limit, Row, Table
 from bench.size import count_bytes
@@ -35,7 +35,6 @@ _AGENT: dict[str, object] = {"type": "agent", "agentId": "worker"}
 _MANY, _FEW = 32, 3
 _STATE_BYTES = 20 * 1024
 _STEPS_WITH_STATE = 200
-_SAME = Limit("over_the_first", 1.15)
 _CHECK = Limit("over_threads", 1.5)
 _HUB = Limit("over_one", 3)
 
@@ -79,18 +78,7 @@ def _compare(
     title: str, threads: Mapping[str, Thread], make: Callable[[Thread], Case], rounds: int
 ) -> Table:
     cases = {name: make(thread) for name, thread in threads.items()}
-    series = take_turns(cases, rounds=rounds, warm_up=2)
-    first = next(iter(series.values()))
-    rows = [
-        Row(
-            name,
-            {**each.figures(), "over_the_first": ratio(each, first)},
-            () if each is first else (_SAME,),
-            each.failure,
-        )
-        for name, each in series.items()
-    ]
-    return Table(f"{title}, in one process, {rounds} rounds", rows)
+    return compare_depths(f"{title}, in one process", cases, rounds=rounds)
 
 
 def _join_case(thread: Thread) -> Case:

@@ -50,10 +50,10 @@ def measure_depth(bench: Bench) -> list[Table]:
         threads[f"depth {scale.large[0]:,}, after git gc"] = packed
     rounds = scale.depth_rounds
     steps = rounds * _STEPS_A_ROUND
-    fast = _table("steps in one process, uwf.fsync=false", _cases(threads), rounds=steps)
+    fast = compare_depths("steps in one process, uwf.fsync=false", _cases(threads), rounds=steps)
     # From here on with fsync, as it is by default; it is a setting of the store.
     threads = {name: bench.durable(thread) for name, thread in threads.items()}
-    durable = _table("steps in one process", _cases(threads), rounds=steps)
+    durable = compare_depths("steps in one process", _cases(threads), rounds=steps)
     return [fast, durable, *_in_one_process(bench, threads), *_cold(bench, threads)]
 
 
@@ -75,7 +75,7 @@ def _in_one_process(bench: Bench, threads: Mapping[str, Thread]) -> list[Table]:
         ),
     }
     return [
-        _table(
+        compare_depths(
             title,
             {
                 name: make(each)
@@ -126,7 +126,7 @@ def _cold(bench: Bench, threads: Mapping[str, Thread]) -> list[Table]:
         ),
     }
     tables = [
-        _table(title, {name: make(each) for name, each in ends.items()}, rounds=rounds)
+        compare_depths(title, {name: make(each) for name, each in ends.items()}, rounds=rounds)
         for title, make in measured.items()
     ]
     memory = {name: _peak_mib(world, thread) for name, thread in ends.items()}
@@ -173,7 +173,8 @@ def _cases(threads: Mapping[str, Thread]) -> dict[str, Case]:
     return {name: step_case(thread) for name, thread in threads.items()}
 
 
-def _table(title: str, cases: Mapping[str, Case], *, rounds: int) -> Table:
+def compare_depths(title: str, cases: Mapping[str, Case], *, rounds: int) -> Table:
+    """Let *cases* take turns; each but the first is held to the first."""
     series = take_turns(cases, rounds=rounds, warm_up=2)
     first = next(iter(series.values()))
     rows = [
