@@ -30,8 +30,8 @@ def fold_result(
     value, and *patch* (what the reply calls ``state``) is merged.
     """
     members = meta if isinstance(meta, dict) else {}
-    folded = {**state, **members, output: result_value(meta, content)}
-    return without_iteration(merge_patch(folded, dict(patch or {})))
+    set_too = {**state, **members}
+    return fold_verdict(set_too, meta=meta, content=content, output=output, patch=patch)
 
 
 def fold_verdict(
