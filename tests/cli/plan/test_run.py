@@ -56,6 +56,13 @@ def test_wrong_usage_begins_nothing(uwf: Uwf, words: tuple[str, ...]) -> None:
     assert list(Path(uwf.place).iterdir()) == []
 
 
+def test_a_task_that_is_missing_is_asked_for_as_this_command_takes_it(uwf: Uwf) -> None:
+    for words in ((), (" ",)):
+        ran = uwf("plan", "run", *words)
+        assert (ran.status, "`uwf plan run TASK`" in ran.err) == (2, True)
+        assert "-p TEXT" not in ran.err
+
+
 def test_person_at_a_terminal_is_asked(uwf: Uwf, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = write_plan_agent(uwf.place, *["executor crash"] * 2)
     assert uwf("plan", "run", "x", "--agent", agent, "--max-retries", "1").status == 3

@@ -66,10 +66,13 @@ class NoPrompt(BadUsage):
 
     code = "no-prompt"
 
-    def __init__(self, what: str) -> None:
-        super().__init__(
-            what, hint="give it with -p TEXT or with --prompt-file FILE; `-` is standard input"
-        )
+    def __init__(
+        self,
+        what: str,
+        *,
+        hint: str = "give it with -p TEXT or with --prompt-file FILE; `-` is standard input",
+    ) -> None:
+        super().__init__(what, hint=hint)
 
 
 class Input(NamedTuple):

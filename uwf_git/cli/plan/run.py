@@ -22,6 +22,8 @@ from uwf_git.plan.phases import MAX_RETRIES, PLAN_VERIFIER, VERIFIER
 from uwf_git.plan.plugin import find_plugin, write_plugin
 from uwf_git.plan.state_file import STATE_FILE
 
+_HINT = "`uwf plan run TASK`, or `uwf plan run -f FILE`; `-` is standard input"
+
 
 class TwoAgents(BadUsage):
     """The agent was named in two ways."""
@@ -91,10 +93,11 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
 
 def _read_task(task: str | None, file: Input | None) -> str:
     if (task is None) == (file is None):
-        raise NoPrompt("give the task as TASK, or in a file by -f")
+        problem = "there is no task" if task is None else "the task is given twice, also by -f"
+        raise NoPrompt(problem, hint=_HINT)
     prompt = text_argument(task or "", "the task") if file is None else file.read_text()
     if not prompt.strip():
-        raise NoPrompt("the task is empty")
+        raise NoPrompt("the task is empty", hint=_HINT)
     return prompt.rstrip("\r\n")
 
 
