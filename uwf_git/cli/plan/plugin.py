@@ -48,7 +48,8 @@ def command(
     It goes into .plugins/workflow of the work directory, and is one of claude and copilot. With
     --for the form of any tool is shown: `run` has the words for one run of it, `settings` and
     `files` are what --install writes into the project. All else in these files stays. They name
-    paths of this machine, so they are not for git.
+    paths of this machine, so they are not for git. `uwf plan run` does not listen to the notices
+    yet: a tool that never exits has to be ended by hand, or by a timeout.
     """
     if (installs or uninstalls) and tool is None:
         raise NoTool("which tool? --for was not given")
