@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,20 +94,27 @@ def at_work(world: World, thread: ThreadId, *words: str) -> AtWork:
 
 
 def wait_for(path: Path, engine: "subprocess.Popen[bytes] | None" = None) -> None:
-    """Wait until *path* has content."""
+    """Wait until *path* has a whole line; an *engine* must not end before."""
+
+    def is_written() -> bool:
+        written = path.exists() and path.read_bytes().endswith(b"\n")
+        assert written or engine is None or engine.poll() is None, engine.communicate()
+        return written
+
+    wait_until(is_written, f"nobody wrote {path.name}")
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    """Wait until *condition* holds; else fail, saying *what* did not come."""
     deadline = time.monotonic() + LONGEST_S
-    while not (path.exists() and path.read_bytes()):
-        assert engine is None or engine.poll() is None, engine.communicate()
-        assert time.monotonic() < deadline, f"nobody wrote {path.name}"
+    while not condition():
+        assert time.monotonic() < deadline, what
         time.sleep(0.01)
 
 
 def wait_until_gone(pid: int) -> None:
     """Wait until a process has ended."""
-    deadline = time.monotonic() + LONGEST_S
-    while is_alive(pid):
-        assert time.monotonic() < deadline, f"{pid} lives on"
-        time.sleep(0.01)
+    wait_until(lambda: not is_alive(pid), f"{pid} lives on")
 
 
 def pids(world: World) -> list[int]:

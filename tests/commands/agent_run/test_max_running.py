@@ -4,11 +4,11 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from commands.at_work import wait_for, wait_until
 from commands.flows import split_checks
 from commands.world import World
 
@@ -56,13 +56,6 @@ uwf thread step $(cat inner) >within
 """
 
 
-def wait_for(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
-
-
 def limit(world: World, value: str) -> None:
     set_config(f"{world.store.path}/config", "uwf.maxRunning", value)
     world.reopen()
@@ -83,7 +76,7 @@ def second(world: World, script: str = ANSWER) -> ThreadId:
 def begin(world: World, thread: ThreadId) -> subprocess.Popen[bytes]:
     """Begin a step in another process, and wait until its agent is at work."""
     engine = world.process("thread", "step", thread)
-    wait_for((world.place / "ran").exists, "the agent never began")
+    wait_for(world.place / "ran")
     return engine
 
 
@@ -331,7 +324,7 @@ def test_agent_of_an_agent_does_not_wait_for_a_slot(
     (world.place / "go").touch()
 
     try:
-        wait_for(lambda: engine.poll() is not None, "they wait for each other")
+        wait_until(lambda: engine.poll() is not None, "they wait for each other")
     finally:
         if engine.poll() is None:
             waiter.kill()

@@ -5,12 +5,12 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from commands.at_work import wait_for, wait_until
 from commands.world import DEMO, World
 from fresh_store import fresh_store
 
@@ -227,7 +227,7 @@ def test_files_without_an_end_do_not_hold_up_the_step(world: World) -> None:
     assert "prompt" not in payload
     assert not has_runs(world.store, thread)
     daemon = int((world.place / "daemon").read_text())
-    wait_for(lambda: not lives(daemon), "the daemon's files were not removed")
+    wait_until(lambda: not lives(daemon), "the daemon's files were not removed")
 
 
 def test_failure_has_the_agents_own_kind_price_and_hint(world: World) -> None:
@@ -315,13 +315,6 @@ def slow(world: World) -> Iterator[ThreadId]:
     (world.place / "go").touch()
 
 
-def wait_for(condition: Any, what: str) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
-
-
 def kill_engine(engine: subprocess.Popen[bytes]) -> None:
     """End the engine as the kernel does when memory runs out."""
     with engine:
@@ -332,7 +325,7 @@ def kill_engine(engine: subprocess.Popen[bytes]) -> None:
 
 def kill_while_agent_runs(world: World, thread: ThreadId, *words: str) -> None:
     engine = world.process("thread", "step", thread, *words)
-    wait_for((world.place / "ran").exists, "the agent never began")
+    wait_for(world.place / "ran")
     kill_engine(engine)
     assert world.snapshot(thread).record.event == "start"
 
@@ -370,7 +363,7 @@ def finish(world: World, thread: ThreadId) -> None:
     """Let the orphaned agent finish."""
     (world.place / "go").touch()
     run = Path(world.store.local_path("run", thread))
-    wait_for(lambda: list(run.glob("*/exit")), "the agent never ended")
+    wait_until(lambda: list(run.glob("*/exit")), "the agent never ended")
 
 
 # An agent that tells its secrets everywhere, when the file `go` is there.
@@ -391,7 +384,7 @@ def test_work_is_masked_by_what_its_agent_had_whoever_records_it(world: World) -
     secret = "a/secret+value-0"
     thread = world.start(world.program(TELLS), workflow=world.put().workflow)
     engine = world.process("thread", "step", thread, env={"MY_TOKEN": secret})
-    wait_for((world.place / "ran").exists, "the agent never began")
+    wait_for(world.place / "ran")
     kill_engine(engine)
     finish(world, thread)
     run = Path(world.store.local_path("run", thread))
@@ -439,7 +432,7 @@ def test_work_that_was_finished_after_the_engine_died_is_taken(
     kill_while_agent_runs(world, slow)
     (world.place / "go").touch()
     run = Path(world.store.local_path("run", slow))
-    wait_for(lambda: list(run.glob("*/exit")), "the agent never ended")
+    wait_until(lambda: list(run.glob("*/exit")), "the agent never ended")
 
     assert step(world, slow).depth == 1
     assert runs(world) == 1
@@ -457,7 +450,7 @@ def overtaken(world: World, slow: ThreadId) -> ThreadId:
     kill_while_agent_runs(world, slow)
     (world.place / "go").touch()
     run = Path(world.store.local_path("run", slow))
-    wait_for(lambda: list(run.glob("*/exit")), "the agent never ended")
+    wait_until(lambda: list(run.glob("*/exit")), "the agent never ended")
     # Somebody pushes the same thread into this store, one step further.
     assert refs.advance(ref, seen=start, to=elsewhere)
     return slow
@@ -500,9 +493,9 @@ def test_engine_killed_before_the_commit_costs_no_second_run(world: World, slow:
     (world.place / "go").touch()
     engine = world.process("thread", "step", slow)
     run = Path(world.store.local_path("run", slow))
-    wait_for(lambda: list(run.glob("*/exit")), "the agent never ended")
+    wait_until(lambda: list(run.glob("*/exit")), "the agent never ended")
     markers = Path(world.store.local_path("ref-locks"))
-    wait_for(lambda: list(markers.glob(f"*{slow}")), "the engine never came to the ref")
+    wait_until(lambda: list(markers.glob(f"*{slow}")), "the engine never came to the ref")
     kill_engine(engine)
     lock.unlink()
     assert world.snapshot(slow).record.event == "start"
@@ -551,7 +544,7 @@ def test_finished_work_is_recorded_as_its_own_agent_s_though_another_is_named(
 
 def test_interrupt_stops_the_agent_and_records_the_try(world: World, slow: ThreadId) -> None:
     with world.process("thread", "step", slow) as engine:
-        wait_for((world.place / "ran").exists, "the agent never began")
+        wait_for(world.place / "ran")
         pid = next(Path(world.store.local_path("run", slow)).glob("*/pid")).read_text()
         engine.send_signal(signal.SIGINT)
         _, err = engine.communicate()
@@ -564,7 +557,7 @@ def test_interrupt_stops_the_agent_and_records_the_try(world: World, slow: Threa
 
 def test_eight_engines_on_one_thread_run_one_agent(world: World, slow: ThreadId) -> None:
     engines = [world.process("thread", "step", slow) for _ in range(8)]
-    wait_for(lambda: sum(each.poll() is not None for each in engines) == 7, "somebody waits")
+    wait_until(lambda: sum(each.poll() is not None for each in engines) == 7, "somebody waits")
     (world.place / "go").touch()
 
     told = []

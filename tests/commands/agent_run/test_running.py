@@ -4,12 +4,12 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands.at_work import wait_for, wait_until
 from commands.world import World, content_player, replied
 
 from uwf_git.commands.agent_run.running import (
@@ -48,13 +48,6 @@ echo '{"meta": {"text": "x", "ok": true}}'
 """
 
 
-def wait_for(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
-
-
 @pytest.fixture
 def slow(world: World) -> Iterator[ThreadId]:
     """Start a thread whose agent waits for the file `go`; end it afterwards."""
@@ -65,7 +58,7 @@ def slow(world: World) -> Iterator[ThreadId]:
 def begin(world: World, thread: ThreadId) -> subprocess.Popen[bytes]:
     """Begin a step in another process, and wait until its agent is at work."""
     engine = world.process("thread", "step", thread)
-    wait_for((world.place / "ran").exists, "the agent never began")
+    wait_for(world.place / "ran")
     return engine
 
 
@@ -167,7 +160,7 @@ def test_pain_20_reused_group_is_not_running(world: World, slow: ThreadId) -> No
     assert run is not None
     group = int(Path(run.path, "pid").read_text())
     os.killpg(group, signal.SIGKILL)
-    wait_for(lambda: find_running(world.store, slow) is None, "its agent never ended")
+    wait_until(lambda: find_running(world.store, slow) is None, "its agent never ended")
 
     # Somebody else's group now, and it lives.
     Path(run.path, "pid").write_text(f"{os.getpgrp()}\n")
@@ -192,14 +185,14 @@ def test_pain_20_agent_whose_engine_was_killed_is_running_without_an_engine(
     assert running.since is not None
     assert shown == ["running"]
     (world.place / "go").touch()
-    wait_for(lambda: list_running(world.store) == [], "its agent never ended")
+    wait_until(lambda: list_running(world.store) == [], "its agent never ended")
     assert statuses(world) == ["ready"]
 
 
 def test_pain_21_of_engines_that_begin_at_once_one_is_at_work(world: World, slow: ThreadId) -> None:
     engines = [world.process("thread", "step", slow) for _ in range(4)]
-    wait_for(lambda: sum(each.poll() is not None for each in engines) == 3, "somebody waits")
-    wait_for((world.place / "ran").exists, "the agent never began")
+    wait_until(lambda: sum(each.poll() is not None for each in engines) == 3, "somebody waits")
+    wait_for(world.place / "ran")
     (running,) = list_running(world.store)
     (world.place / "go").touch()
     for engine in engines:
@@ -218,7 +211,7 @@ def test_daemon_that_an_agent_left_behind_is_not_at_work(world: World) -> None:
         assert find_running(world.store, thread) is not None
 
         (world.place / "end").touch()
-        wait_for(Path(run.path, "exit").exists, "the agent never ended")
+        wait_until(Path(run.path, "exit").exists, "the agent never ended")
 
         with run.hold_alive() as alive:
             assert alive is None, "the daemon is gone"
@@ -357,10 +350,10 @@ def test_pain_19_foreground_run_that_waits_between_two_tries_is_at_work(world: W
     thread = world.start(world.program("exit 7"), workflow=world.put().workflow)
     with world.process("thread", "run", thread) as driver:
         try:
-            wait_for(
+            wait_until(
                 lambda: world.snapshot(thread).record.event == "attempt", "the agent never failed"
             )
-            wait_for(lambda: find_holder(world.store, thread) is None, "the step never ended")
+            wait_until(lambda: find_holder(world.store, thread) is None, "the step never ended")
             running = find_running(world.store, thread)
             shown = statuses(world)
             with pytest.raises(ThreadBusy):

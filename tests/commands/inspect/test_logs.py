@@ -5,12 +5,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from commands.at_work import wait_for, wait_until
 from commands.world import World
 from fresh_store import fresh_store
 
@@ -58,13 +58,6 @@ with lock_drive(open_store(sys.argv[1]), ThreadId(sys.argv[2]), since_ms=1):
 """
 
 
-def wait_for(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
-
-
 @pytest.fixture
 def slow(world: World) -> Iterator[ThreadId]:
     """Start a thread whose agents wait for a file; end them afterwards."""
@@ -77,7 +70,7 @@ def begin(world: World, thread: ThreadId, *, ran: int = 1) -> subprocess.Popen[b
     """Start a step in another process, and wait until its agent runs."""
     engine = world.process("thread", "step", thread)
     path = world.place / "ran"
-    wait_for(
+    wait_until(
         lambda: path.exists() and len(path.read_text().split()) == ran, "the agent never began"
     )
     return engine
@@ -120,7 +113,7 @@ class Following:
             self.failed = error
 
     def wait_for(self, line: str) -> None:
-        wait_for(lambda: line in self.lines, f"{line!r} never came")
+        wait_until(lambda: line in self.lines, f"{line!r} never came")
 
     def end(self) -> list[str]:
         self._thread.join(20)
@@ -239,7 +232,7 @@ def test_running_agents_keys_are_masked_also_for_a_reader_who_has_not_got_them(
     """
     thread = world.start(world.program(script), workflow=world.put().workflow)
     engine = world.process("thread", "step", thread, env={"MY_TOKEN": "my-own-secret-1"})
-    wait_for((world.place / "ran").exists, "the agent never began")
+    wait_for(world.place / "ran")
 
     lines = told(world, thread)
     (world.place / "go.writer").touch()
