@@ -1,4 +1,4 @@
-"""The manual is true: the console blocks of README.md and transcripts/ do what they show."""
+"""The manual is true: the console blocks of README.md, docs/ and transcripts/ do what they show."""
 
 import re
 import shutil
@@ -22,9 +22,12 @@ MATERIAL = ("workflows",)
 
 
 def transcripts(root: Path) -> Iterator[Path]:
-    """List the transcripts below *root* that exist."""
+    """List the transcripts below *root* that exist; of docs/ the pages with console blocks."""
     if (root / "README.md").exists():
         yield root / "README.md"
+    for path in sorted((root / "docs").glob("*.md")):
+        if "```console" in path.read_text(encoding="utf-8"):
+            yield path
     yield from sorted((root / "tests" / "transcripts").glob("*.md"))
 
 
@@ -214,8 +217,12 @@ def test_only_files_that_exist_are_transcripts(tmp_path: Path) -> None:
     for name in ("b.md", "a.md", "c.txt"):
         (stories / name).touch()
     (tmp_path / "README.md").touch()
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "words.md").write_text("No block.\n")
+    (tmp_path / "docs" / "blocks.md").write_text("```console\n$ true\n```\n")
 
-    assert [path.name for path in transcripts(tmp_path)] == ["README.md", "a.md", "b.md"]
+    names = [path.name for path in transcripts(tmp_path)]
+    assert names == ["README.md", "blocks.md", "a.md", "b.md"]
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "ab", "...", "[..]", "a[..]"]), max_size=6)
