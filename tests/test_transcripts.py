@@ -175,6 +175,19 @@ def test_state_is_kept_from_block_to_block_and_skipped_blocks_are_not_run(tmp_pa
     ]
 
 
+def test_block_that_is_a_file_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "story.md"
+    file.write_text(
+        "In `a.sh`:\n\n<!-- transcript: file a.sh -->\n```sh\necho '$HOME'\n\n$ x\n```\n\n"
+        "```console\n$ cat a.sh\necho '$HOME'\n\n$ x\n```\n"
+    )
+    last = tmp_path / "last.md"
+    last.write_text(file.read_text().replace("\n$ x\n", "\n"))
+
+    assert "a.sh" in "\n".join(told(file, tmp_path / "first"))
+    assert told(last, tmp_path / "second") == []
+
+
 @pytest.mark.parametrize(
     ("markdown", "complaint"),
     [
