@@ -236,6 +236,15 @@ def _outcomes(said: str, mark: str, *, status: int | None) -> list[Outcome]:
     ]
 
 
+def failures(commands: Sequence[Command], outcomes: Sequence[Outcome]) -> list[str]:
+    """List the commands with another exit status than is shown, or that were not reached."""
+    ended = [outcome.status for outcome in outcomes[: len(commands)]]
+    ended += [None] * (len(commands) - len(ended))
+    return [
+        each.text for each, status in zip(commands, ended, strict=True) if status != each.status
+    ]
+
+
 def complaints(name: str, blocks: Sequence[Block], outcomes: Sequence[Outcome]) -> list[str]:
     """Say where the outcomes differ from what the blocks of file *name* show."""
     found = []
