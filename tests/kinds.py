@@ -61,6 +61,7 @@ FILES = {
         "test_bad_input.py",
         "test_bench.py",
         "test_manual.py",
+        "test_types.py",
         "cli/test_terminals.py",
         "*/test_damaged_stores.py",
         "*/test_hostile_keys.py",
@@ -166,7 +167,7 @@ FILES = {
         "commands/*",
         "web/test_report.py",
     ),
-    "hygiene": ("test_hygiene.py",),
+    "hygiene": ("test_hygiene.py", "test_types.py"),
     "realcli": ("realcli/*",),
 }
 
@@ -201,6 +202,7 @@ LONGEST_FIRST = (
     "*/test_races.py",
     "*/test_background_crowd.py",
     "test_hygiene.py",
+    "test_types.py",
     "*/test_killed_*",
     "*/test_failed_writes.py",
     "*/test_power_loss.py",
