@@ -22,46 +22,40 @@ from pathlib import Path
 from typing import Any
 
 _HERE = Path(__file__).parent
+_SCRIPTS = Path(sys.executable).parent
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-_VIEW = {"width": 1280, "height": 800}
+_VIEW = {"width": 1280, "height": 650}
 
-_CHANGE = {
-    "summary": "Escape user names before they go into the filter",
-    "filesChanged": ["auth/ldap.py"],
-}
-_CHANGED_AGAIN = {
-    "summary": "Escape group names too, with a test",
-    "filesChanged": ["auth/ldap.py"],
-}
+_FIRST = """# Version 2 is here
+
+Threads can be forked at **any** step. Two teams can compare their ways with one command.
+"""
+_SECOND = """# Version 2: try both ways
+
+Fork a thread at *any* step, and compare the two ways with `uwf thread diff`. Nothing is copied.
+"""
 _FINDING = {"file": "auth/ldap.py", "line": 41, "problem": "group names are not escaped"}
 
+# What uwf-mock plays: for each role the list of its turns; a turn may have several attempts.
 SCRIPT: Mapping[str, Any] = {
-    "planner": [
-        {
-            "meta": {
-                "summary": "User names go into LDAP filters as they are",
-                "steps": [{"title": "Escape them"}],
-            },
-            "content": "The filter is built in `auth/ldap.py`. Escape what RFC 4515 names.\n",
-        }
-    ],
+    "planner": [{"meta": {"summary": "Escape what RFC 4515 names", "steps": []}}],
     "developer": [
-        [{"exit": 1, "stderr": "the model is overloaded"}, {"meta": _CHANGE, "delay": 0.4}],
-        {
-            "meta": _CHANGED_AGAIN,
-            "content": "Both are escaped; three tests are new.\n",
-            "delay": 0.6,
-        },
+        [
+            {"exit": 1, "stderr": "the model is overloaded"},
+            {"meta": {"summary": "User names are escaped", "filesChanged": ["auth/ldap.py"]}},
+        ],
+        {"meta": {"summary": "Group names too", "filesChanged": ["auth/ldap.py"]}},
     ],
     "reviewer": [
-        {
-            "meta": {"approved": False, "summary": "One more place", "findings": [_FINDING]},
-            "delay": 0.3,
-        },
+        {"meta": {"approved": False, "summary": "One more place", "findings": [_FINDING]}},
         {"meta": {"approved": True, "summary": "Right, and tested", "findings": []}},
     ],
-    "outliner": [{"meta": {"clear": True, "points": ["branches", "rebase"]}, "delay": 600}],
+    "author": [
+        {"meta": {}, "content": _FIRST, "delay": 0.6},
+        {"meta": {}, "content": _SECOND, "delay": 0.9},
+    ],
 }
+_REMARKS = {"approved": False, "points": ["say how two ways are compared"]}
 
 
 class Demo:
@@ -71,7 +65,8 @@ class Demo:
         """Create the store and a project in *folder*."""
         self.project = folder / "shop"
         self._environ = {
-            **{name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ},
+            "PATH": os.pathsep.join([str(_SCRIPTS), os.environ["PATH"]]),
+            "LANG": "C.UTF-8",
             "HOME": str(folder),
             "UWF_REPO": str(folder / "store.git"),
             "GIT_AUTHOR_NAME": "Ada",
@@ -80,14 +75,13 @@ class Demo:
             "GIT_COMMITTER_EMAIL": "ada@example.com",
         }
         self.project.mkdir()
-        self._mock = folder / "script.yaml"
-        self._mock.write_text(json.dumps(SCRIPT), encoding="utf-8")
+        (self.project / "script.yaml").write_text(json.dumps(SCRIPT), encoding="utf-8")
         self.uwf("init", self._environ["UWF_REPO"])
 
     def uwf(self, *words: str) -> Any:
         """Run a command of uwf, and return its document; a failed agent is no error here."""
         ran = subprocess.run(
-            [_uwf(), *words],
+            [_SCRIPTS / "uwf", *words],
             cwd=self.project,
             env=self._environ,
             stdin=subprocess.DEVNULL,
@@ -101,8 +95,7 @@ class Demo:
 
     def run(self, workflow: str, prompt: str, *words: str, retries: int = 0) -> str:
         """Run a workflow that ships, and return its thread."""
-        mock = f"{Path(sys.executable).with_name('uwf-mock')} {self._mock}"
-        agent = json.dumps({"command": mock, "retries": retries, "backoff": 0})
+        agent = json.dumps({"command": "uwf-mock script.yaml", "retries": retries, "backoff": 0})
         thread: str = self.uwf("run", workflow, "-p", prompt, "--agent", agent, *words)["thread"]
         return thread
 
@@ -110,7 +103,7 @@ class Demo:
     def page(self) -> Iterator[str]:
         """Serve the page of `uwf ui`, and yield its address."""
         server = subprocess.Popen(
-            [_uwf(), "ui", "--no-open"],
+            [_SCRIPTS / "uwf", "ui", "--no-open"],
             cwd=self.project,
             env={**self._environ, "PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
@@ -124,10 +117,6 @@ class Demo:
             server.wait(10)
 
 
-def _uwf() -> str:
-    return str(Path(sys.executable).with_name("uwf"))
-
-
 def _address(server: "subprocess.Popen[str]") -> str:
     said = []
     for line in server.stdout or ():
@@ -137,34 +126,29 @@ def _address(server: "subprocess.Popen[str]") -> str:
     raise SystemExit(f"uwf ui printed no address:\n{''.join(said)}")
 
 
-def make_run(demo: Demo, into: Path) -> str:
+def draw_run(demo: Demo, into: Path) -> None:
     """Draw a run with an attempt that failed and a review that sent the work back."""
-    prompt = "Escape user names in LDAP filters"
-    thread = demo.run("develop", prompt, retries=1)
+    thread = demo.run("develop", "Escape user names in LDAP filters", retries=1)
     demo.uwf("thread", "graph", thread, "--as", "svg", "-o", str(into / "run.svg"))
-    return thread
 
 
-def make_page(demo: Demo, thread: str, into: Path, chromium: Any) -> None:
-    """Photograph the page of *thread* beside a few others, light and dark."""
-    demo.run(
-        "approve",
-        "Delete the test accounts of last year",
-        "--agent",
-        "planner=uwf-shell 'echo 12 accounts'",
-    )
-    demo.run("review-loop", "A press release about version 2")
-    demo.run("pipeline", "A page that explains git rebase", "--background")
+def photograph_page(demo: Demo, into: Path, chromium: Any) -> None:
+    """Photograph the page of a thread that waits for a person, light and dark."""
+    task = "A press release about version 2"
+    thread = demo.run("review-loop", task, "--agent", "reviewer=human")
+    demo.uwf("thread", "answer", thread, "--meta", json.dumps(_REMARKS))
+    demo.uwf("thread", "run", thread)
     with demo.page() as address:
         for scheme in ("light", "dark"):
             context = chromium.new_context(viewport=_VIEW, color_scheme=scheme)
             shown = context.new_page()
             shown.goto(address)
+            shown.get_by_text(task).first.wait_for()
             shown.goto(f"{address.partition('#')[0]}#/t/{thread}")
-            shown.get_by_text("planner").first.wait_for()
+            shown.locator("svg.uwf-picture").first.wait_for()
+            shown.get_by_text("Timeline").first.wait_for()
             shown.screenshot(path=into / f"page-{scheme}.png")
             context.close()
-    demo.uwf("thread", "kill", "@")
 
 
 @contextmanager
@@ -197,7 +181,7 @@ def main(words: Sequence[str]) -> int:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         demo = Demo(folder)
-        thread = make_run(demo, into)
+        draw_run(demo, into)
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         try:
             chromium = stack.enter_context(open_chromium(home))
@@ -206,7 +190,7 @@ def main(words: Sequence[str]) -> int:
                 f"{error}, so the page is left as it is: tests/browser/install.sh", file=sys.stderr
             )
             return 1
-        make_page(demo, thread, into, chromium)
+        photograph_page(demo, into, chromium)
     return 0
 
 
