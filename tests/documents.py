@@ -21,7 +21,7 @@ from uwf_git.cli.uwf import UWF
 _PROGRAMS = {"uwf": UWF, "json-cas": JSON_CAS}
 
 # What the texts hold besides the program's own words: names for which a reader puts his own.
-_COMMAND = re.compile(r"(?<![\w./'\"=-])(?:uwf|json-cas) [^|;&#<>\n)]*")
+_COMMAND = re.compile(r"(?<![\w./'\"=-])(?:uwf|json-cas) [^|;&#<>\n)`]*")
 _HTML_TARGET = re.compile(r'(?:href|src|srcset)="([^"]+)"')
 
 
@@ -115,7 +115,7 @@ def _complaint(words: list[str]) -> str:
     shared = _options(entry)
     while isinstance(entry, LazyGroup) and words:
         word = words.pop(0)
-        if word == "--":  # as the name of a server: `claude mcp add uwf -- …`
+        if word in ("--", *_PROGRAMS):  # as the name of a server: `claude mcp add uwf -- …`
             return ""
         if word in shared or not word[0].isalpha() or word.isupper() or word == "…":
             if word in ("--repo", "--format") and words:

@@ -1,11 +1,17 @@
-"""The pages of `docs/` that are written from the code: the reference of all commands.
+"""The pages of `docs/` that are written from the code: the references of commands and agents.
 
 test_documents.py compares them; `pytest --update-golden tests/test_documents.py` writes them.
 """
 
 import inspect
+import io
 import re
+import tomllib
 from collections.abc import Iterator
+from contextlib import redirect_stdout
+from importlib import import_module
+from pathlib import Path
+from unittest import mock
 
 import click
 from cli.tables import entries, load
@@ -25,8 +31,14 @@ This page is written from the code, as `--help` is; do not edit it.
 Results go to standard output, as text at a terminal and else as JSON; everything else goes to
 standard error. `--repo`, `--format` and the other [shared options](#shared-options) are taken by
 every command, before and after its name. [Exit statuses](#exit-status) mean the same everywhere; a
-command lists those that it says more about. The agents (`uwf-claude`, `uwf-shell`, …) have a
-`--help` each; [agents](agents.md) tells of them.
+command lists those that it says more about. The agents have a
+[reference of their own](reference-agents.md).
+"""
+
+AGENTS_HEAD = """# Reference of all agents
+
+This page is written from the code: it is what `--help` prints; do not edit it.
+[Writing agents](agents.md) says how agents are chosen, and what they may do.
 """
 
 SETTINGS_HEAD = """They are in git config: `uwf config set` writes those of a store, `git
@@ -51,6 +63,27 @@ def reference() -> str:
             if not entry_is_hidden(entry):
                 lines += ["", *_section(load(entry), path)]
     return "\n".join(lines) + "\n"
+
+
+def agents_reference() -> str:
+    """Return the page of the agents that come with uwf, as Markdown."""
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
+    scripts: dict[str, str] = project["project"]["scripts"]
+    lines = [AGENTS_HEAD]
+    for name, target in sorted(scripts.items()):
+        module, _, function = target.partition(":")
+        if ".adapters." in module:
+            lines += [f"## {name}", "", "```text", _help_of(module, function), "```", ""]
+    return "\n".join(lines)
+
+
+def _help_of(module: str, function: str) -> str:
+    printed = io.StringIO()
+    # An agent reads its arguments from the process.
+    with mock.patch("sys.argv", ["agent", "--help"]), redirect_stdout(printed):
+        status = getattr(import_module(module), function)()
+    assert status == 0
+    return printed.getvalue().rstrip("\n")
 
 
 def entry_is_hidden(entry: object) -> bool:

@@ -11,6 +11,10 @@ import reference
 
 ROOT = Path(__file__).parent.parent.resolve()
 REFERENCE = ROOT / "docs" / "reference.md"
+WRITTEN = {
+    REFERENCE: reference.reference,
+    ROOT / "docs" / "reference-agents.md": reference.agents_reference,
+}
 
 # Those that tell a user what to type; the others also name what was or what is stored.
 _MANUAL = ("README.md", "docs/", "hooks/")
@@ -48,12 +52,13 @@ def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 200
 
 
-def test_reference_is_that_of_the_code(request: pytest.FixtureRequest) -> None:
-    written = reference.reference()
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_reference_is_that_of_the_code(page: Path, request: pytest.FixtureRequest) -> None:
+    written = WRITTEN[page]()
     if request.config.getoption("--update-golden"):
-        REFERENCE.write_text(written, encoding="utf-8")
+        page.write_text(written, encoding="utf-8")
 
-    assert REFERENCE.read_text(encoding="utf-8") == written, "pytest --update-golden writes it"
+    assert page.read_text(encoding="utf-8") == written, "pytest --update-golden writes it"
 
 
 def test_reference_has_every_command_and_nothing_hidden() -> None:
