@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 from plan.played import start_task
 
-from uwf_git.commands.plan.begin import PlansAtWork, PlansThere, PlansUnfinished, prepare_plans
+from uwf_git.commands.plan.at_work import PlansAtWork
+from uwf_git.commands.plan.begin import PlansThere, PlansUnfinished, prepare_plans
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import lock_drive

@@ -2,10 +2,9 @@
 
 import os
 
-from uwf_git.commands.agent_run.running import is_any_at_work
+from uwf_git.commands.plan.at_work import require_rest
 from uwf_git.commands.plan.find import find_plan_thread
-from uwf_git.commands.split.family import Family
-from uwf_git.errors import Conflict, Refused, name_some
+from uwf_git.errors import Refused, name_some
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.plan.plan_files import PLAN_DIR, PlanFile, find_plans
@@ -13,19 +12,6 @@ from uwf_git.plan.session_log import MEMORY_DIR
 from uwf_git.plan.state_file import STATE_FILE
 from uwf_git.plan.whole_file import keep_out_of_git
 from uwf_git.store.store import Store
-
-
-class PlansAtWork(Conflict):
-    """Another process carries out the plans of the directory."""
-
-    code = "plans-at-work"
-
-    def __init__(self, thread: ThreadId) -> None:
-        super().__init__(
-            f"thread {thread} is at work on the plans of this directory",
-            hint=f"`uwf thread wait {thread}` waits for it; `uwf plan status` tells more",
-            thread=thread,
-        )
 
 
 class PlansUnfinished(Refused):
@@ -66,9 +52,8 @@ def prepare_plans(store: Store, workdir: str) -> None:
     """
     found = find_plan_thread(store, workdir)
     if found is not None and found.record.status not in ENDED:
-        thread = found.record.thread
-        busy = is_any_at_work(store, Family(store, thread))
-        raise PlansAtWork(thread) if busy else PlansUnfinished(thread)
+        require_rest(store, found.record.thread)
+        raise PlansUnfinished(found.record.thread)
     plans = find_plans(workdir).plans
     if plans:
         raise PlansThere(plans)

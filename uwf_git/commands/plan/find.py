@@ -2,6 +2,7 @@
 
 import os
 
+from uwf_git.model.path_below import check_path_below
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.plan.plan_files import PLAN_DIR
@@ -13,6 +14,9 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 WORKFLOW = "plan-execute"
 """The name of the workflow; each of its threads has a directory of its own."""
+
+STATUS_FILE = ".state/status.json"
+"""Where agents leave their reports, from the work directory, unless the state says otherwise."""
 
 
 def find_plan_thread(store: Store, workdir: str) -> Snapshot | None:
@@ -39,6 +43,15 @@ def find_plan_dir(found: Snapshot | None) -> str:
     """Return the plan directory that a thread's state names, or the usual one."""
     named = None if found is None else found.get_present().state.get("planDir")
     return named if isinstance(named, str) and named.strip() else PLAN_DIR
+
+
+def find_status_file(found: Snapshot | None) -> str:
+    """Return the file in which the agents of a thread leave their reports, or the usual one.
+
+    What no role may name as its file is not it either.
+    """
+    named = None if found is None else found.get_present().state.get("statusFile")
+    return named if isinstance(named, str) and not check_path_below(named) else STATUS_FILE
 
 
 def _read_plan_thread(store: Store, thread: ThreadId, workdir: str) -> Snapshot | None:
