@@ -85,6 +85,7 @@ FILES = {
         "commands/verify/test_workflow_files.py",
         "commands/worktree/*",
         "cli/plan/test_run.py",
+        "cli/plan/test_at_terminal.py",
         "workflows/test_plan_execute.py",
         "agentkit/adapters/test_human.py",
         "agents/test_limited_fork.py",

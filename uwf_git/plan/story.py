@@ -44,6 +44,7 @@ def _tell(snapshot: Snapshot) -> Happened:
         paused_from=present.paused_from,
         max_retries=most if isinstance(most, int) and not isinstance(most, bool) else None,
         task=str(snapshot.get_start().payload["prompt"]) if is_start else "",
+        has_plans=is_start and present.state.get("hasPlans") is True,
         **_tell_end(snapshot, present),
     )
 

@@ -1,10 +1,17 @@
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from plan.played import start_task
 
 from uwf_git.commands.plan.at_work import PlansAtWork
-from uwf_git.commands.plan.begin import PlansThere, PlansUnfinished, prepare_plans
+from uwf_git.commands.plan.begin import (
+    BadPlans,
+    PlansThere,
+    PlansUnfinished,
+    hold_begin,
+    prepare_plans,
+)
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import lock_drive
@@ -28,6 +35,34 @@ def test_unfinished_workflow_is_left_alone(store: Store, tmp_path: Path) -> None
         prepare_plans(store, str(tmp_path))
 
     assert not (tmp_path / "docs").exists()
+
+
+def test_plan_files_are_taken_as_they_are(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(BadPlans, match="has no plan file"):
+        prepare_plans(store, str(tmp_path), has_plans=True)
+    (tmp_path / "docs/plans").mkdir(parents=True)
+    (tmp_path / "docs/plans/000-准备.md").write_text("x")
+    prepare_plans(store, str(tmp_path), has_plans=True)
+    (tmp_path / "docs/plans/000-b.md").touch()
+
+    with pytest.raises(BadPlans, match=r"share the number 0, docs/plans/000-b\.md is empty"):
+        prepare_plans(store, str(tmp_path), has_plans=True)
+
+
+def test_plans_are_begun_one_after_the_other(store: Store, tmp_path: Path) -> None:
+    def begin() -> str:
+        with hold_begin(store):
+            try:
+                prepare_plans(store, str(tmp_path))
+            except PlansUnfinished:
+                return "unfinished"
+            start_task(store.path, tmp_path)
+            return "begun"
+
+    with ThreadPoolExecutor(4) as pool:
+        told = [pool.submit(begin) for _ in range(4)]
+
+    assert sorted(each.result() for each in told) == ["begun", *["unfinished"] * 3]
 
 
 def test_plan_files_are_left_alone(store: Store, tmp_path: Path) -> None:

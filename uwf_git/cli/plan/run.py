@@ -8,20 +8,22 @@ import click
 from uwf_git.cli.app.parameters import INPUT, Input, NoPrompt, text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import note
-from uwf_git.cli.plan.carry_out import PLAN_EXITS, PlanDriver
+from uwf_git.cli.plan.carry_out import PLAN_EXITS, PlanDriver, background_option
 from uwf_git.cli.plan.directory import directory_option, find_directory
 from uwf_git.cli.session.installed_version import installed_version
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.begin import begin_thread
 from uwf_git.commands.lifecycle.start import StartRequest
-from uwf_git.commands.plan.begin import prepare_plans
+from uwf_git.commands.plan.begin import hold_begin, prepare_plans
 from uwf_git.commands.plan.find import WORKFLOW
 from uwf_git.commands.turn.known_agents import name_agent
 from uwf_git.errors import BadUsage
 from uwf_git.plan.phases import MAX_RETRIES, PLAN_VERIFIER, VERIFIER
+from uwf_git.plan.plan_files import PLAN_DIR
 from uwf_git.plan.plugin import find_plugin, write_plugin
 from uwf_git.plan.state_file import STATE_FILE
 
+_OF_PLANS = f"Carry out the plans in {PLAN_DIR}."
 _HINT = "`uwf plan run TASK`, or `uwf plan run -f FILE`; `-` is standard input"
 
 
@@ -36,7 +38,8 @@ class TwoAgents(BadUsage):
 
 @verb(
     "uwf plan run 'Build the shop of docs/shop.md' --agent claude --verifier codex",
-    "uwf plan run -f task.md -d ~/shop --max-retries 5",
+    "uwf plan run -f task.md -d ~/shop --max-retries 5 --background",
+    "uwf plan run --plans --ai my-ai",
     exits=PLAN_EXITS,
 )
 @click.argument("task", required=False)
@@ -50,6 +53,13 @@ class TwoAgents(BadUsage):
     metavar="N",
     help="The tries in all, of the planning and of each plan.",
 )
+@click.option(
+    "--plans",
+    "has_plans",
+    is_flag=True,
+    help="Carry out the plan files that lie there; no planner.",
+)
+@background_option
 @click.option("--agent", metavar="CMD", help="Who plans and works, such as claude.")
 @click.option("--verifier", metavar="CMD", help="Who verifies.  [default: the agent]")
 @click.option("--ai", metavar="CMD", help="In place of --agent: called as CMD -p PROMPT.")
@@ -60,6 +70,8 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     file: Input | None,
     directory: str | None,
     max_retries: int,
+    has_plans: bool,
+    background: bool,
     agent: str | None,
     verifier: str | None,
     ai: str | None,
@@ -67,14 +79,14 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     """Split a task into plan files, carry them out in order, and have each phase verified.
 
     A phase whose tries are used up waits for a person: at a terminal you are asked, elsewhere `uwf
-    plan resume` decides. A directory has one such workflow, and no plan files before it begins.
+    plan resume` decides. A directory has one such workflow, and no plan files before it begins,
+    unless --plans takes them as they are; a task is then not needed.
     """
-    prompt = _read_task(task, file)
+    prompt = _OF_PLANS if has_plans and task is None and file is None else _read_task(task, file)
     agents = _name_agents(agent, verifier, ai)
     workdir = find_directory(session, directory)
     session = session._replace(cwd=workdir)
     store = session.open_store(create=True)
-    prepare_plans(store, workdir)
     request = StartRequest(
         WORKFLOW,
         prompt,
@@ -82,13 +94,15 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
         session.agent,
         workdir,
         needs_agents=True,
-        state={"maxRetries": max_retries},
+        state={"maxRetries": max_retries, "hasPlans": has_plans},
     )
-    started = begin_thread(session, store, request)
+    with hold_begin(store):
+        prepare_plans(store, workdir, has_plans=has_plans)
+        started = begin_thread(session, store, request)
     plugin = find_plugin(workdir)
     write_plugin(plugin, installed_version(), state_file=os.path.join(workdir, STATE_FILE))
     note(f"thread {started.thread}")
-    PlanDriver(session, store, workdir, started.thread).drive()
+    PlanDriver(session, store, workdir, started.thread).drive(background=background)
 
 
 def _read_task(task: str | None, file: Input | None) -> str:

@@ -5,6 +5,7 @@ from uwf_git.commands.split.family import Family
 from uwf_git.errors import Conflict
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
+from uwf_git.store.threads.lock import find_driver
 
 
 class PlansAtWork(Conflict):
@@ -28,4 +29,14 @@ def require_rest(store: Store, thread: ThreadId) -> None:
         PlansAtWork: somebody is.
     """
     if is_any_at_work(store, Family(store, thread)):
+        raise PlansAtWork(thread)
+
+
+def require_no_driver(store: Store, thread: ThreadId) -> None:
+    """Check that no process drives *thread*; an agent may have outlived its driver.
+
+    Raises:
+        PlansAtWork: one does.
+    """
+    if find_driver(store, thread) is not None:
         raise PlansAtWork(thread)

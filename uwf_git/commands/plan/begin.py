@@ -1,16 +1,19 @@
 """`uwf plan run`: whether plans may be begun in a directory, and the folders that they need."""
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from uwf_git.commands.plan.at_work import require_rest
 from uwf_git.commands.plan.find import find_plan_thread
 from uwf_git.errors import Refused, name_some
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.plan.plan_files import PLAN_DIR, PlanFile, find_plans
+from uwf_git.plan.plan_files import PLAN_DIR, PlanFile, find_plans, list_plan_problems
 from uwf_git.plan.session_log import MEMORY_DIR
 from uwf_git.plan.state_file import STATE_FILE
 from uwf_git.plan.whole_file import keep_out_of_git
+from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.store import Store
 
 
@@ -36,17 +39,40 @@ class PlansThere(Refused):
         names = [plan.file for plan in plans]
         super().__init__(
             f"there are plan files already: {name_some(names, most=3)}",
-            hint="move them away; `uwf plan clean --all` removes them",
+            hint="--plans takes them as they are; `uwf plan clean --all` removes them",
             files=names,
         )
 
 
-def prepare_plans(store: Store, workdir: str) -> None:
+class BadPlans(Refused):
+    """The plan files that are to be taken as they are cannot be carried out."""
+
+    code = "bad-plans"
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(
+            f"the plan files cannot be carried out: {name_some(problems, most=3)}",
+            hint=f"plan files are {PLAN_DIR}/NNN-name.md; without --plans an agent writes them",
+            problems=list(problems),
+        )
+
+
+@contextmanager
+def hold_begin(store: Store) -> Iterator[None]:
+    """Let no other process begin plans in *store* meanwhile: a directory has one workflow."""
+    with hold_lock(store.local_path("locks", "plans"), wait=True):
+        yield
+
+
+def prepare_plans(store: Store, workdir: str, *, has_plans: bool = False) -> None:
     """Check that plans may be begun in *workdir*, and make the folders that they need.
+
+    With *has_plans* the plan files that lie there are to be carried out as they are.
 
     Raises:
         PlansAtWork, PlansUnfinished: the directory has a workflow that has not ended.
         PlansThere: it has plan files.
+        BadPlans: those that are to be taken as they are cannot be carried out.
         PlanDirOutside: a link leads out of it.
         OSError: a folder cannot be made.
     """
@@ -54,9 +80,12 @@ def prepare_plans(store: Store, workdir: str) -> None:
     if found is not None and found.record.status not in ENDED:
         require_rest(store, found.record.thread)
         raise PlansUnfinished(found.record.thread)
-    plans = find_plans(workdir).plans
-    if plans:
-        raise PlansThere(plans)
+    there = find_plans(workdir)
+    problems = list_plan_problems(workdir, there) if has_plans else []
+    if problems:
+        raise BadPlans(problems)
+    if there.plans and not has_plans:
+        raise PlansThere(there.plans)
     for folder in (PLAN_DIR, MEMORY_DIR):
         os.makedirs(os.path.join(workdir, folder), exist_ok=True)
     keep_out_of_git(os.path.join(workdir, os.path.dirname(STATE_FILE)))
