@@ -17,6 +17,7 @@ report() {
 case $word in
 *crash) exit 1 ;;
 *incomplete) report false "Half of it." src "\"no network\"" ; exit ;;
+*widen) mkdir -p src; report true "Done." 'src"], "plans": [], "plan": 1, "x": ["' ; exit ;;
 *lie) report true "All done." src/nowhere ; exit ;;
 *reject)
   printf '{"content": "", "meta": {"verified": false,

@@ -90,3 +90,12 @@ def test_file_is_a_shipped_workflow(uwf: Uwf) -> None:
 
     assert shown["name"] == "plan-execute"
     assert Path(__file__).parents[2].joinpath("workflows/plan-execute.yaml").is_file()
+
+
+def test_report_cannot_change_which_plans_there_are(uwf: Uwf) -> None:
+    thread = begin(uwf, "executor widen")
+
+    ran = uwf("thread", "run", thread)
+
+    assert json.loads(ran.out)["status"] == "completed", ran.err
+    assert [row["status"] for row in plans(uwf, thread)] == ["completed", "completed"]
