@@ -4,12 +4,11 @@ from pathlib import Path
 import pytest
 from plan.played import start_task
 
-from uwf_git.commands.plan.at_work import PlansAtWork
+from uwf_git.commands.plan.at_work import PlansAtWork, hold_plans
 from uwf_git.commands.plan.begin import (
     BadPlans,
     PlansThere,
     PlansUnfinished,
-    hold_begin,
     prepare_plans,
 )
 from uwf_git.model.thread_id import ThreadId
@@ -51,7 +50,7 @@ def test_plan_files_are_taken_as_they_are(store: Store, tmp_path: Path) -> None:
 
 def test_plans_are_begun_one_after_the_other(store: Store, tmp_path: Path) -> None:
     def begin() -> str:
-        with hold_begin(store):
+        with hold_plans(store):
             try:
                 prepare_plans(store, str(tmp_path))
             except PlansUnfinished:

@@ -16,6 +16,7 @@ from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.control.retry import retry_thread
 from uwf_git.commands.drive.background import DriverRequest, start_driver
+from uwf_git.commands.plan.at_work import hold_plans
 from uwf_git.commands.plan.status import read_plan_status
 from uwf_git.errors import AgentFailed, Refused
 from uwf_git.model.thread_id import ThreadId
@@ -137,7 +138,7 @@ class PlanDriver:
 
     def update(self) -> None:
         """Bring the views up to date; what cannot be written is written the next time."""
-        with suppress(OSError):
+        with suppress(OSError), hold_plans(self._store):
             self._views.update(get_head(self._store, self._thread).commit)
 
     def tell_end(self) -> None:

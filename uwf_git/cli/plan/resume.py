@@ -55,11 +55,14 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     workdir = find_directory(session, directory)
     store = find_store_of(session, workdir)
     found = None if store is None else find_plan_thread(store, workdir)
-    if store is None or found is None or found.record.status in ENDED:
+    if store is None or found is None:
         raise NothingToResume(workdir)
     thread = found.record.thread
     driver = PlanDriver(session, store, workdir, thread)
+    # Also of a thread that has ended: its last driver may have been killed before it told so.
     driver.update()
+    if found.record.status in ENDED:
+        raise NothingToResume(workdir)
     if choice is False:
         driver.stop(hint)
         driver.tell_end()

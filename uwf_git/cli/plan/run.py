@@ -14,7 +14,8 @@ from uwf_git.cli.session.installed_version import installed_version
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.begin import begin_thread
 from uwf_git.commands.lifecycle.start import StartRequest
-from uwf_git.commands.plan.begin import hold_begin, prepare_plans
+from uwf_git.commands.plan.at_work import hold_plans
+from uwf_git.commands.plan.begin import prepare_plans
 from uwf_git.commands.plan.find import WORKFLOW
 from uwf_git.commands.turn.known_agents import name_agent
 from uwf_git.errors import BadUsage
@@ -96,7 +97,7 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
         needs_agents=True,
         state={"maxRetries": max_retries, "hasPlans": has_plans},
     )
-    with hold_begin(store):
+    with hold_plans(store):
         prepare_plans(store, workdir, has_plans=has_plans)
         started = begin_thread(session, store, request)
     plugin = find_plugin(workdir)

@@ -1,9 +1,13 @@
 """Whether somebody is at work on the plans of a directory."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from uwf_git.commands.agent_run.running import is_any_at_work
 from uwf_git.commands.split.family import Family
 from uwf_git.errors import Conflict
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import find_driver
 
@@ -40,3 +44,10 @@ def require_no_driver(store: Store, thread: ThreadId) -> None:
     """
     if find_driver(store, thread) is not None:
         raise PlansAtWork(thread)
+
+
+@contextmanager
+def hold_plans(store: Store) -> Iterator[None]:
+    """Let no other process begin plans in *store*, or write their views, meanwhile."""
+    with hold_lock(store.local_path("locks", "plans"), wait=True):
+        yield

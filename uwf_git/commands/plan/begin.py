@@ -1,8 +1,7 @@
 """`uwf plan run`: whether plans may be begun in a directory, and the folders that they need."""
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from uwf_git.commands.plan.at_work import require_rest
 from uwf_git.commands.plan.find import find_plan_thread
@@ -13,7 +12,6 @@ from uwf_git.plan.plan_files import PLAN_DIR, PlanFile, find_plans, list_plan_pr
 from uwf_git.plan.session_log import MEMORY_DIR
 from uwf_git.plan.state_file import STATE_FILE
 from uwf_git.plan.whole_file import keep_out_of_git
-from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.store import Store
 
 
@@ -55,13 +53,6 @@ class BadPlans(Refused):
             hint=f"plan files are {PLAN_DIR}/NNN-name.md; without --plans an agent writes them",
             problems=list(problems),
         )
-
-
-@contextmanager
-def hold_begin(store: Store) -> Iterator[None]:
-    """Let no other process begin plans in *store* meanwhile: a directory has one workflow."""
-    with hold_lock(store.local_path("locks", "plans"), wait=True):
-        yield
 
 
 def prepare_plans(store: Store, workdir: str, *, has_plans: bool = False) -> None:

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
+from uwf_git.commands.plan.at_work import hold_plans
 from uwf_git.commands.plan.find import find_plan_dir, find_plan_thread
 from uwf_git.model.thread import ENDED
 from uwf_git.plan.phases import (
@@ -17,14 +18,16 @@ from uwf_git.plan.plan_files import find_plans
 from uwf_git.plan.state_file import read_state, write_state
 from uwf_git.plan.story import read_story
 from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.snapshot import Snapshot
 
 
 def read_plan_status(store: Store | None, workdir: str) -> dict[str, Any]:
     """Return where the plan thread of *workdir* stands, in the form of the state file.
 
-    A state file that was deleted comes back while the thread lives. *store* is None if there is
-    no store yet.
+    A state file that was deleted comes back while the thread lives, and one that is not true any
+    more, since somebody else drove or the driver was killed, is mended. *store* is None if there
+    is no store yet.
 
     Raises:
         StoreDamaged: the thread cannot be read.
@@ -33,14 +36,18 @@ def read_plan_status(store: Store | None, workdir: str) -> dict[str, Any]:
     if store is None or found is None:
         return build_state_document(IDLE, {})
     state = _read_state_of(store, found)
+    thread = found.record.thread
     known = read_state(workdir)
-    where = {"thread": found.record.thread, "repo": store.path}
-    if known.get("thread") == found.record.thread:
+    where = {"thread": thread, "repo": store.path}
+    is_known = known.get("thread") == thread
+    if is_known:
         where |= {key: known[key] for key in ("address", "port") if key in known}
-    elif found.record.status not in ENDED:
+    if is_known or found.record.status not in ENDED:
         # Where nothing can be written, it can still be told.
-        with suppress(OSError):
-            write_state(workdir, state, where)
+        with suppress(OSError), hold_plans(store):
+            # Whoever drives may have written something newer.
+            if get_head(store, thread).commit == found.commit.oid:
+                write_state(workdir, state, where)
     return build_state_document(state, where)
 
 
