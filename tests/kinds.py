@@ -86,6 +86,7 @@ FILES = {
         "commands/worktree/*",
         "cli/plan/test_run.py",
         "cli/plan/test_at_terminal.py",
+        "cli/plan/test_end_to_end.py",
         "workflows/test_plan_execute.py",
         "agentkit/adapters/test_human.py",
         "agents/test_limited_fork.py",

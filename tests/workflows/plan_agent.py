@@ -10,8 +10,8 @@ word=$(grep -m1 "^$UWF_ROLE " say 2> /dev/null)
 echo "$UWF_ROLE" >> asked
 report() {
   mkdir -p .state
-  printf '{"completed": %s, "summary": "%s", "files_created": ["%s"], "files_modified": [],
-    "issues": [%s], "next_steps": []}' "$1" "$2" "$3" "$4" > .state/status.json
+  printf '{"completed": %s, "summary": "%s", "files_created": [%s], "files_modified": [],
+    "issues": [%s], "next_steps": []}' "$1" "$2" "${3:+\"$3\"}" "$4" > .state/status.json
   echo "$2"
 }
 case $word in
@@ -19,6 +19,9 @@ case $word in
 *incomplete) report false "Half of it." src "\"no network\"" ; exit ;;
 *widen) mkdir -p src; report true "Done." 'src"], "plans": [], "plan": 1, "x": ["' ; exit ;;
 *lie) report true "All done." src/nowhere ; exit ;;
+*silent) echo "All done, believe me." ; exit ;;
+*none) report true "No plan is needed." ; exit ;;
+*empty) : > docs/plans/000-x.md; report true "A plan." docs/plans/000-x.md ; exit ;;
 *reject)
   printf '{"content": "", "meta": {"verified": false,
     "checks": [{"name": "files", "passed": false, "message": "none"}],
@@ -28,6 +31,7 @@ esac
 case $UWF_ROLE in
 planner)
   mkdir -p docs/plans
+  rm -f docs/plans/*
   echo "# 准备: make a folder. Done when src is there." > docs/plans/000-准备.md
   echo "# Write. Done when src/a is there." > docs/plans/001-write.md
   report true "Two plans." docs/plans/000-准备.md ;;
