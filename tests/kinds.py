@@ -146,6 +146,7 @@ FILES = {
         "plan/test_stop_hook.py",
         "plan/test_story.py",
         "plan/test_views.py",
+        "plan/test_without_posix.py",
         "store/disk/test_slots.py",
         "store/test_contract.py",
         "test_bad_input.py",
