@@ -71,6 +71,14 @@ def test_crash_lie_and_rejection_use_up_the_tries_of_one_plan(uwf: Uwf) -> None:
     assert asked(uwf)[6:] == [*DONE, *DONE]
 
 
+def test_plan_whose_executor_crashed_is_not_done_because_an_earlier_one_was(uwf: Uwf) -> None:
+    thread = begin(uwf, "executor ok", *["executor crash"] * 3)
+
+    assert uwf("thread", "run", thread).status == 3
+    assert [row["status"] for row in plans(uwf, thread)] == ["completed", "failed"]
+    assert asked(uwf) == [*PLANNED, *DONE, *["executor"] * 3]
+
+
 def test_prompts(uwf: Uwf, golden: Callable[[str, str | bytes], None]) -> None:
     thread = begin(uwf, "plan-verifier reject", "executor lie")
     prompts = []
