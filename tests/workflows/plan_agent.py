@@ -15,6 +15,7 @@ report() {
   echo "$2"
 }
 case $word in
+*hang) echo "I am at work." ; exec sleep 60 ;;
 *crash) exit 1 ;;
 *incomplete) report false "Half of it." src "\"no network\"" ; exit ;;
 *widen) mkdir -p src; report true "Done." 'src"], "plans": [], "plan": 1, "x": ["' ; exit ;;

@@ -97,6 +97,19 @@ def test_used_up_phase_asks_and_says_why_each_try_failed(place: Path) -> None:
     assert state(place) == "failed"
 
 
+def test_ctrl_c_loses_nothing(place: Path) -> None:
+    agent = write_plan_agent(place, "planner hang")
+
+    run = Terminal(place, "plan", "run", "做一个网站", "--agent", agent, "--max-retries", "2")
+    run.read_until("I am at work.")
+    run.type(CTRL_C)
+    status, shown = run.end()
+    assert (status, "nothing was lost: `uwf plan resume` goes on" in shown) == (130, True)
+
+    assert Terminal(place, "plan", "resume").end()[0] == 0
+    assert state(place) == "completed"
+
+
 def state(place: Path) -> str:
     document = json.loads((place / ".state/workflow.state.json").read_text())
     assert document["maxRetries"] == 2

@@ -18,6 +18,7 @@ from uwf_git.commands.control.retry import retry_thread
 from uwf_git.commands.drive.background import DriverRequest, start_driver
 from uwf_git.commands.plan.at_work import hold_plans
 from uwf_git.commands.plan.status import read_plan_status
+from uwf_git.commands.step.step_thread import TurnInterrupted
 from uwf_git.errors import AgentFailed, Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.plan.phases import PlanState
@@ -41,7 +42,8 @@ class PlansWait(AgentFailed):
     code = "plans-wait"
 
     def __init__(self, state: PlanState, thread: ThreadId) -> None:
-        why, hint = "paused, or an agent's limit", "`uwf plan resume` goes on"
+        why = "they are paused" if state.is_paused else "for the end of an agent's limit"
+        hint = "`uwf plan resume` goes on"
         if state.is_stuck:
             why = f"all tries failed: {state.error}"
             hint = "`uwf plan resume --continue -m HINT` gives all tries again, --stop ends it"
@@ -99,6 +101,9 @@ class PlanDriver:
             try:
                 session = self._session._replace(held=held)
                 drive_shown(session, self._store, driving, on_change=self.update)
+            except TurnInterrupted as interrupted:
+                interrupted.hint = "nothing was lost: `uwf plan resume` goes on"
+                raise
             finally:
                 self.update()
 

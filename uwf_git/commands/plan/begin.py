@@ -49,7 +49,7 @@ class BadPlans(Refused):
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(
-            f"the plan files cannot be carried out: {name_some(problems, most=3)}",
+            "the plan files cannot be carried out",
             hint=f"plan files are {PLAN_DIR}/NNN-name.md; without --plans an agent writes them",
             problems=list(problems),
         )
