@@ -16,6 +16,9 @@ report() {
 }
 case $word in
 *hang) echo "I am at work." ; exec sleep 60 ;;
+*limit)
+  printf '{"kind": "limit", "resetAt": 4102444800000}' > "$UWF_STEP_DIR/failure.json"
+  exit 1 ;;
 *crash) exit 1 ;;
 *incomplete) report false "Half of it." src "\"no network\"" ; exit ;;
 *widen) mkdir -p src; report true "Done." 'src"], "plans": [], "plan": 1, "x": ["' ; exit ;;

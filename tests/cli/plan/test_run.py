@@ -90,6 +90,18 @@ def test_resume_may_change_how_many_tries_there_are(uwf: Uwf) -> None:
     assert (uwf.place / "asked").read_text().split().count("executor") == 5
 
 
+def test_usage_limit_waits_and_resume_tries_at_once(uwf: Uwf) -> None:
+    agent = write_plan_agent(uwf.place, "executor limit")
+
+    ran = uwf("plan", "run", "x", "--agent", agent, "--max-retries", "1")
+
+    assert (ran.status, "for the end of an agent's limit" in ran.err) == (3, True)
+    told = json.loads(ran.out)
+    assert (told["phase"], told["currentPlan"], told["retryCount"]) == ("executing", "000-准备", 0)
+    assert told["until"] == "2100-01-01T00:00:00+00:00"
+    assert uwf("plan", "resume").status == 0
+
+
 def test_pause_is_ended_and_a_person_s_turn_is_not(uwf: Uwf) -> None:
     agent = write_plan_agent(uwf.place, "executor crash")
     words = ("plan", "run", "x", "--agent", agent, "--verifier", "human", "--max-retries", "1")
