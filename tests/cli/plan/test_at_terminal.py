@@ -93,7 +93,7 @@ def test_used_up_phase_asks_and_says_why_each_try_failed(place: Path) -> None:
     assert told in resumed.read_until(ASKED)
     resumed.type("s\n")
     status, shown = resumed.end()
-    assert (status, "the plans were stopped" in shown) == (1, True)
+    assert (status, "the plans were stopped\n" in shown) == (1, True)
     assert state(place) == "failed"
 
 

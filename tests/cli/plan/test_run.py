@@ -99,7 +99,8 @@ def test_usage_limit_waits_and_resume_tries_at_once(uwf: Uwf) -> None:
     told = json.loads(ran.out)
     assert (told["phase"], told["currentPlan"], told["retryCount"]) == ("executing", "000-准备", 0)
     assert told["until"] == "2100-01-01T00:00:00+00:00"
-    assert uwf("plan", "resume").status == 0
+    resumed = uwf("plan", "resume", "--continue", "-m", "be quick")
+    assert (resumed.status, "no agent is told the hint" in resumed.err) == (0, True)
 
 
 def test_pause_is_ended_and_a_person_s_turn_is_not(uwf: Uwf) -> None:

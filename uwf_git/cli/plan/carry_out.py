@@ -59,8 +59,9 @@ class PlansStopped(Refused):
     code = "plans-stopped"
 
     def __init__(self, state: PlanState, thread: ThreadId) -> None:
+        why = "" if state.error in {"", STOPPED} else f": {state.error}"
         super().__init__(
-            f"the plans were stopped: {state.error or 'no reason was given'}",
+            f"the plans were stopped{why}",
             hint=f"`uwf thread read {thread}` shows what was done",
             thread=thread,
         )

@@ -4,6 +4,7 @@ import click
 
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import note
 from uwf_git.cli.plan.carry_out import PLAN_EXITS, PlanDriver, background_option
 from uwf_git.cli.plan.directory import directory_option, find_directory, find_store_of
 from uwf_git.cli.session.settings import Session
@@ -78,6 +79,8 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
             driver.go_on(hint)
     else:
         goes_on = driver.state.phase != "waiting_human"
+        if choice and hint:
+            note("note: no phase has failed, so no agent is told the hint")
     if goes_on:
         driver.drive(background=background)
     else:
