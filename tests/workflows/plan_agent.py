@@ -24,6 +24,7 @@ case $word in
 *widen) mkdir -p src; report true "Done." 'src"], "plans": [], "plan": 1, "x": ["' ; exit ;;
 *lie) report true "All done." src/nowhere ; exit ;;
 *silent) echo "All done, believe me." ; exit ;;
+*gap) echo x > docs/plans/000-a.md; echo x > docs/plans/005-b.md; report true "Two." "" ; exit ;;
 *none) report true "No plan is needed." ; exit ;;
 *empty) : > docs/plans/000-x.md; report true "A plan." docs/plans/000-x.md ; exit ;;
 *reject)

@@ -79,6 +79,15 @@ def test_plan_whose_executor_crashed_is_not_done_because_an_earlier_one_was(uwf:
     assert asked(uwf) == [*PLANNED, *DONE, *["executor"] * 3]
 
 
+def test_gaps_are_told_to_the_verifier_only(uwf: Uwf) -> None:
+    (uwf.place / "docs/plans").mkdir(parents=True)
+    thread = begin(uwf, "planner gap")
+    told = "which printed:\n\n<checks>\n$ uwf-check plans\nthere is no plan 001-004\n"
+    for is_told in (False, True, False, False):
+        assert (told in uwf("thread", "context", thread, "--prompt").out) is is_told
+        assert uwf("thread", "step", thread).status == 0
+
+
 def test_prompts(uwf: Uwf, golden: Callable[[str, str | bytes], None]) -> None:
     thread = begin(uwf, "plan-verifier reject", "executor lie")
     prompts = []
