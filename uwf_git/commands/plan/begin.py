@@ -8,9 +8,8 @@ from uwf_git.commands.plan.find import find_plan_thread
 from uwf_git.errors import Refused, name_some
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.plan.plan_files import PLAN_DIR, PlanFile, find_plans, list_plan_problems
-from uwf_git.plan.session_log import MEMORY_DIR
-from uwf_git.plan.state_file import STATE_FILE
+from uwf_git.plan.plan_files import PlanFile, find_plans, list_plan_problems
+from uwf_git.plan.settings import DEFAULTS, PlanSettings
 from uwf_git.plan.whole_file import keep_out_of_git
 from uwf_git.store.store import Store
 
@@ -47,15 +46,17 @@ class BadPlans(Refused):
 
     code = "bad-plans"
 
-    def __init__(self, problems: Sequence[str]) -> None:
+    def __init__(self, problems: Sequence[str], plan_dir: str) -> None:
         super().__init__(
             "the plan files cannot be carried out",
-            hint=f"plan files are {PLAN_DIR}/NNN-name.md; without --plans an agent writes them",
+            hint=f"plan files are {plan_dir}/NNN-name.md; without --plans an agent writes them",
             problems=list(problems),
         )
 
 
-def prepare_plans(store: Store, workdir: str, *, has_plans: bool = False) -> None:
+def prepare_plans(
+    store: Store, workdir: str, settings: PlanSettings = DEFAULTS, *, has_plans: bool = False
+) -> None:
     """Check that plans may be begun in *workdir*, and make the folders that they need.
 
     With *has_plans* the plan files that lie there are to be carried out as they are.
@@ -67,16 +68,16 @@ def prepare_plans(store: Store, workdir: str, *, has_plans: bool = False) -> Non
         PlanDirOutside: a link leads out of it.
         OSError: a folder cannot be made.
     """
-    found = find_plan_thread(store, workdir)
+    found = find_plan_thread(store, workdir, settings)
     if found is not None and found.record.status not in ENDED:
         require_rest(store, found.record.thread)
         raise PlansUnfinished(found.record.thread)
-    there = find_plans(workdir)
+    there = find_plans(workdir, settings.plan_dir)
     problems = list_plan_problems(workdir, there) if has_plans else []
     if problems:
-        raise BadPlans(problems)
+        raise BadPlans(problems, settings.plan_dir)
     if there.plans and not has_plans:
         raise PlansThere(there.plans)
-    for folder in (PLAN_DIR, MEMORY_DIR):
+    for folder in (settings.plan_dir, settings.memory_dir):
         os.makedirs(os.path.join(workdir, folder), exist_ok=True)
-    keep_out_of_git(os.path.join(workdir, os.path.dirname(STATE_FILE)))
+    keep_out_of_git(os.path.join(workdir, os.path.dirname(settings.state_file)))

@@ -12,7 +12,7 @@ from uwf_git.errors import Refused
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.plan.plan_files import find_plans
-from uwf_git.plan.state_file import STATE_FILE
+from uwf_git.plan.settings import DEFAULTS, PlanSettings
 from uwf_git.store.store import Store
 
 _REASON = "cleaned"
@@ -42,7 +42,12 @@ class Cleaned(NamedTuple):
 
 
 def clean_plans(
-    store: Store | None, caller: Caller, workdir: str, *, with_plans: bool = False
+    store: Store | None,
+    caller: Caller,
+    workdir: str,
+    settings: PlanSettings = DEFAULTS,
+    *,
+    with_plans: bool = False,
 ) -> Cleaned:
     """End the unfinished thread of *workdir* and remove its state files.
 
@@ -53,14 +58,14 @@ def clean_plans(
         BehindLink, PlanDirOutside: a folder is behind a link; nothing has changed.
         OSError: a file cannot be removed.
     """
-    found = None if store is None else find_plan_thread(store, workdir)
+    found = None if store is None else find_plan_thread(store, workdir, settings)
     thread = None if found is None else found.record.thread
     if store is not None and thread is not None:
         require_rest(store, thread)
-    state_files = dict.fromkeys((STATE_FILE, find_status_file(found)))
+    state_files = dict.fromkeys((settings.state_file, find_status_file(found, settings)))
     files = [path for path in state_files if _is_plain_file(workdir, path)]
     if with_plans:
-        plans = find_plans(workdir, find_plan_dir(found)).plans
+        plans = find_plans(workdir, find_plan_dir(found, settings)).plans
         files += [plan.file for plan in plans if _is_plain_file(workdir, plan.file)]
     is_open = found is not None and found.record.status not in ENDED
     if store is not None and thread is not None and is_open:
