@@ -85,6 +85,7 @@ FILES = {
         "commands/verify/test_workflow_files.py",
         "commands/worktree/*",
         "cli/plan/test_run.py",
+        "cli/plan/test_stop_notices.py",
         "cli/plan/test_at_terminal.py",
         "cli/plan/test_end_to_end.py",
         "workflows/test_plan_execute.py",

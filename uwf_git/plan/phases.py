@@ -54,6 +54,9 @@ class Happened(NamedTuple):
     counts: bool = False
     """Of an attempt: it counts against the retries."""
 
+    notices: int = 0
+    """Of a step or an attempt: how often its tool told that it stopped."""
+
     until_ms: int | None = None
     """When the thread waits for the end of a limit: that end."""
 

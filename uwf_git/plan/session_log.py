@@ -126,13 +126,18 @@ def _text(happened: Happened, after: PlanState) -> str:
         case "start":
             return f"task: {_line(happened.task)}"
         case "step" | "answer":
-            return f"{who}: {_tell_step(happened)}{_tell_end(after)}"
+            return f"{who}: {_tell_step(happened)}{_tell_stops(happened)}{_tell_end(after)}"
         case "attempt":
-            return f"{who}: failed: {_line(happened.reason)}{_tell_end(after)}"
+            told = f"{who}: failed: {_line(happened.reason)}{_tell_stops(happened)}"
+            return told + _tell_end(after)
         case "end":
             return f"{after.done} of {_count_plans(len(after.plans))} completed"
     told = f"{happened.event} {happened.role}".strip()
     return told + (f": {_line(happened.reason)}" if happened.reason else "")
+
+
+def _tell_stops(happened: Happened) -> str:
+    return f"; stop notices: {happened.notices}" if happened.notices else ""
 
 
 def _count_plans(number: int) -> str:

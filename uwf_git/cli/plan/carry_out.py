@@ -1,7 +1,8 @@
 """What `uwf plan run` and `uwf plan resume` share: driving the thread, its views, its end."""
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 
 import click
@@ -9,6 +10,7 @@ import click
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.plan.asking import ask_person, tell_failures
 from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.installed_version import installed_version
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.driving import DriveOptions, Driving, drive_shown
 from uwf_git.commands.control.kill import kill_thread
@@ -17,17 +19,22 @@ from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.control.retry import retry_thread
 from uwf_git.commands.drive.background import DriverRequest, start_driver
 from uwf_git.commands.plan.at_work import hold_plans
-from uwf_git.commands.plan.status import read_plan_status
+from uwf_git.commands.plan.status import find_where, read_plan_status
+from uwf_git.commands.plan.stop_watch import StopWatch
 from uwf_git.commands.step.step_thread import TurnInterrupted
+from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import AgentFailed, Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.plan.phases import PlanState
+from uwf_git.plan.plugin import find_plugin, write_plugin
+from uwf_git.plan.settings import DEFAULTS, PlanSettings
 from uwf_git.plan.views import Views
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
 
 PLAN_EXITS = {1: "it was stopped, or cannot be begun", 3: "it waits", 4: "another drives it"}
 STOPPED = "stopped"
+_NOWHERE = {"address": None, "port": None}
 
 _HOW = DriveOptions(None, trust=False, wait=False, stream=True, background=False, timestamps=False)
 
@@ -70,38 +77,77 @@ class PlansStopped(Refused):
 class PlanDriver:
     """Drives the plan thread of a directory, and keeps its views."""
 
-    def __init__(self, session: Session, store: Store, workdir: str, thread: ThreadId) -> None:
+    def __init__(
+        self,
+        session: Session,
+        store: Store,
+        workdir: str,
+        thread: ThreadId,
+        settings: PlanSettings = DEFAULTS,
+    ) -> None:
         self._session, self._store = session._replace(cwd=workdir), store
-        self._workdir, self._thread = workdir, thread
-        self._views = Views(store, workdir, {"thread": thread, "repo": store.path})
+        self._workdir, self._thread, self._settings = workdir, thread, settings
+        self._views = Views(
+            store,
+            workdir,
+            # Another driver may be at work.
+            find_where(store, workdir, thread, settings),
+            state_file=settings.state_file,
+            memory_dir=settings.memory_dir,
+        )
 
     @property
     def state(self) -> PlanState:
         """Where the plans stood at the last update."""
         return self._views.state
 
-    def drive(self, *, background: bool = False) -> None:
+    def drive(
+        self, watch: StopWatch | None, *, port: int | None = None, background: bool = False
+    ) -> None:
         """Drive until it ends or waits; ask a person at a terminal what to do then.
+
+        Stop notices go to *watch*; a driver in the background listens itself, at *port* if it was
+        typed.
 
         Raises:
             PlansWait, PlansStopped: it is not completed; the document is printed all the same.
         """
-        self.update()
         if background:
-            self._drive_elsewhere()
+            self.update()
+            self._drive_elsewhere(port)
             return
-        self._drive_here()
-        while self.state.is_stuck and self.ask():
-            self._drive_here()
+        heard = self._find_attendance(watch)
+        self._views.where |= _NOWHERE if watch is None else watch.where
+        try:
+            self._drive_here(heard)
+            while self.state.is_stuck and self.ask():
+                self._drive_here(heard)
+        finally:
+            # Nobody listens there any more.
+            self._views.where |= _NOWHERE
+            self.update()
         self.tell_end()
 
-    def _drive_here(self) -> None:
+    def _find_attendance(self, watch: StopWatch | None) -> Callable[[Player], Player]:
+        """Return what *watch* makes of a player; the plugin is written for it."""
+        plugin = find_plugin(self._workdir, plugin_dir=self._settings.plugin_dir)
+        state_file = os.path.join(self._workdir, self._settings.state_file)
+        write_plugin(plugin, installed_version(), state_file=state_file)
+        hook = plugin.hook.script if self._settings.hooks else None
+
+        def attend(play: Player) -> Player:
+            return play if watch is None else watch.attend(play, lambda: self.state.phase, hook)
+
+        return attend
+
+    def _drive_here(self, attend: Callable[[Player], Player]) -> None:
+        self.update()
         driving = Driving(self._thread, _HOW)
         # Held until the views are true, and no longer: a person may be asked then.
         with ExitStack() as held:
             try:
                 session = self._session._replace(held=held)
-                drive_shown(session, self._store, driving, on_change=self.update)
+                drive_shown(session, self._store, driving, on_change=self.update, attend=attend)
             except TurnInterrupted as interrupted:
                 interrupted.hint = "nothing was lost: `uwf plan resume` goes on"
                 raise
@@ -154,22 +200,23 @@ class PlanDriver:
             PlansWait, PlansStopped: they are not completed.
         """
         self.update()
-        emit(self._session, read_plan_status(self._store, self._workdir))
+        emit(self._session, read_plan_status(self._store, self._workdir, self._settings))
         if self.state.phase == "failed":
             raise PlansStopped(self.state, self._thread)
         if self.state.phase != "completed":
             raise PlansWait(self.state, self._thread)
 
-    def _drive_elsewhere(self) -> None:
-        request = DriverRequest(self._thread, self._name_driver)
+    def _drive_elsewhere(self, port: int | None) -> None:
+        def name_driver(_thread: ThreadId) -> Sequence[str]:
+            # -P: modules in the working directory of the agents are not imported.
+            words = ["plan", "resume", "--format=text", f"--dir={self._workdir}"]
+            words += [] if port is None else [f"--port={port}"]
+            return [sys.executable, "-P", "-m", "uwf_git", *words]
+
+        request = DriverRequest(self._thread, name_driver)
         driver = start_driver(self._store, caller_of(self._session), request)
         emit(self._session, driver._asdict())
         note(
             "next: `uwf plan status` tells where the plans stand; "
             f"`uwf thread wait {self._thread}` waits until they stop"
         )
-
-    def _name_driver(self, _thread: ThreadId) -> Sequence[str]:
-        # -P: modules in the working directory of the agents are not imported.
-        words = ["plan", "resume", "--format=text", f"--dir={self._workdir}"]
-        return [sys.executable, "-P", "-m", "uwf_git", *words]
