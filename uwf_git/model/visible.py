@@ -14,6 +14,8 @@ _CONTROL = (
 )
 _IN_BLOCK = re.compile(f"[{_CONTROL}]")
 _IN_LINE = re.compile(f"[{_CONTROL}\t\n]")
+# ECMA-48, "select graphic rendition": colours and the like.
+_COLOUR = re.compile(r"\x1b\[[0-9;:]{0,40}m")
 _BREAKS = re.compile(r"\s*\n\s*")
 
 
@@ -25,6 +27,11 @@ def visible_line(text: str) -> str:
 def visible_block(text: str) -> str:
     """Return *text* with its lines and tabs, and every other control escaped."""
     return _IN_BLOCK.sub(_spell, text.replace("\r\n", "\n"))
+
+
+def without_colours(text: str) -> str:
+    """Return *text* without the sequences that colour it; every other control stays."""
+    return _COLOUR.sub("", text)
 
 
 def one_line(message: str) -> str:

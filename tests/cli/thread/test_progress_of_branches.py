@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from cli.program import Uwf
+from cli.terminal import Terminal
 from cli.thread.test_progress import terminal
 
 from uwf_git.cli.output.agent_log import Lines, forwarded_output
@@ -60,17 +61,20 @@ def test_streamed_lines_say_which_branch_they_are_of(uwf: Uwf) -> None:
     assert "1 tester: thinking" in told
 
 
-def test_status_line_has_all_that_are_at_work(terminal: Uwf) -> None:
+def test_each_that_is_at_work_has_a_line(terminal: Uwf) -> None:
     told = run(terminal)
 
-    both = re.findall(r"\x1b\[2K([^\r\n]* \| [^\r\n]*)", told)
-    assert any(
-        {part.partition(":")[0] for part in line.split(" | ")} == {"0 reviewer", "1 tester"}
-        for line in both
-    )
-    assert all(len(line) < 80 for line in both)
-    # Nothing is left of it below the lines that stay.
-    assert re.search(r"\r\x1b\[2K✓  1 [01] \w+ ", told)
+    seen = Terminal(80, 24)
+    shots = []
+    for piece in re.split(r"(?=\r\x1b\[2K)", told):
+        seen.write(piece)
+        shots.append(list(seen.lines))
+    both = [shot for shot in shots if sum("thinking" in line for line in shot) == 2]
+    assert re.fullmatch(r"●  1 0 reviewer  \d+ s, attempt 1: thinking", both[-1][-2])
+    assert re.fullmatch(r"●  1 1 tester    \d+ s, attempt 1: thinking", both[-1][-1])
+    # Nothing is left of them below the lines that stay.
+    assert sum(line.startswith("✓") for line in seen.lines) == 3
+    assert not any(line.startswith("●") for line in seen.lines)
 
 
 def test_lines_of_agents_at_once_do_not_mix(capsys: pytest.CaptureFixture[str]) -> None:
