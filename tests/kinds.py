@@ -62,6 +62,7 @@ FILES = {
         "test_bench.py",
         "test_manual.py",
         "cli/test_terminals.py",
+        "cli/test_live_views.py",
         "*/test_damaged_stores.py",
         "*/test_hostile_keys.py",
         "engine/javascript/test_fuzz_node.py",
