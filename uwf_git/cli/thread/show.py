@@ -1,6 +1,6 @@
 """`uwf thread show`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import click
@@ -12,6 +12,7 @@ from uwf_git.cli.output.screen import Painted, Screen, screen_of
 from uwf_git.cli.output.spending import describe_usage
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import with_short_id
+from uwf_git.commands.inspect.failed_attempts import count_failed_by_role
 from uwf_git.commands.inspect.show import view_thread
 from uwf_git.commands.inspect.stop import find_stop
 from uwf_git.model.limit import render_limit
@@ -21,6 +22,8 @@ from uwf_git.model.visible import visible_block
 _LONGEST_VALUE = 100
 _LONGEST_QUESTION = 4_000
 _MOST_OBJECTS = 10
+# Of longer threads no failed tries are counted.
+_MOST_COMMITS = 1_000
 _STATUS = f"\n{'status':10}"
 
 
@@ -42,7 +45,9 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
         stop = find_stop(store, shown.snapshot, move=shown.move, default=session.agent)
         stop = with_short_id(session, store, document["thread"], stop)
         screen = screen_of(session)
-        return _paint(_text(document, screen, stop.advice.text), document["status"], screen)
+        failed = count_failed_by_role(store, shown.snapshot.commit.oid, most=_MOST_COMMITS)
+        told = {**document, "visits": _tell_visits(document, failed)}
+        return _paint(_text(told, screen, stop.advice.text), document["status"], screen)
 
     emit(session, shown.document, text=render)
 
@@ -73,7 +78,7 @@ def _text(document: dict[str, Any], screen: Screen, advice: str = "") -> str:
         "prompt": document["prompt"],
         "steps": document["depth"],
         "newest": document["said"],
-        "visits": _describe_visits(document),
+        "visits": document["visits"] or None,
         "spent": _describe_spent(document),
         "agents": _describe_agents(document["agents"]),
         "started": screen.tell_moment(document["startTime"]),
@@ -146,10 +151,19 @@ def _branches(rows: list[dict[str, Any]], around: str) -> Iterator[str]:
         yield from _branches(row.get("branches", []), f"{number}.")
 
 
-def _describe_visits(document: dict[str, Any]) -> str | None:
-    """Return how often each role ran."""
-    told = (f"{role} {number}" for role, number in document["visits"].items() if number)
-    return " · ".join(told) or None
+def _tell_visits(document: dict[str, Any], failed: Mapping[str, int]) -> str:
+    """Return how often each role ran, and how many of its tries failed."""
+    visits = dict.fromkeys(failed, 0) | document["visits"]
+    return " · ".join(
+        f"{role} {number}" + (f" ({tell_failed(failed[role])})" if failed.get(role) else "")
+        for role, number in visits.items()
+        if number or failed.get(role)
+    )
+
+
+def tell_failed(number: int) -> str:
+    """Return a number of failed tries in words."""
+    return _count(number, "failed try", "failed tries")
 
 
 def _describe_spent(document: dict[str, Any]) -> str | None:
@@ -182,7 +196,7 @@ def describe_status(
             since = tell_moment(waiting["since"])
             told += f" since {since} for a person, who plays {waiting['role']}"
     if document["failures"]:
-        told += f", after {_count(document['failures'], 'failed try', 'failed tries')}"
+        told += f", after {tell_failed(document['failures'])}"
     running = document.get("running")
     return told if running is None else f"{told}; at work: {_worker(running, tell_moment)}"
 
