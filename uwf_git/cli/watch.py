@@ -108,7 +108,10 @@ class _View:
         """Print a line for each thread, and for each change."""
         with sigterm_as_interrupt():
             while True:
-                for row in self._watch.look():
+                rows = self._watch.look()
+                if self._session.is_screen and rows:
+                    self._ids = read_short_ids(self._store)
+                for row in rows:
                     self._print(row)
                 if self._watch.is_over:
                     return
@@ -124,7 +127,9 @@ class _View:
             cells = self._cells(row, is_live=False)
             told = (cells[each] for each in ("status", "thread", "workflow", "step", "doing"))
             words = (cell if isinstance(cell, str) else cell.text for cell in told if cell)
-            write_stdout(visible_line("  ".join(words)) + "\n")
+            line, width = visible_line("  ".join(words)), self._session.text_width()
+            line = line if width is None else shorten(line, width, end=self._screen.ellipsis)
+            write_stdout(f"{line}\n")
 
     def _draw(self) -> list[str]:
         """Return the lines that fit the terminal."""

@@ -208,12 +208,16 @@ def test_a_look_where_nothing_has_happened_reads_no_object(
 def test_damaged_thread_is_a_row_that_says_so(world: World) -> None:
     thread = world.begun()
     world.store.refs.create(f"refs/threads/{thread[:-1]}X", Oid("1" * 40))
+    bad = Path(world.store.path, "refs/threads", f"{thread[:-1]}Y")
+    bad.write_text("no commit\n")
     watch = watching(world)
 
     rows: list[dict[str, Any]] = watch.look()
 
-    assert {row["status"] for row in rows} == {"ready", "damaged"}
-    assert "damaged" in watch.count()
+    assert sorted(row["status"] for row in rows) == ["damaged", "damaged", "ready"]
+    world.step(thread)
+    watch.look()
+    assert watch.count() == {"damaged": 2, "ready": 1}
 
 
 def test_player_sees_its_own_thread_at_work(world: World) -> None:

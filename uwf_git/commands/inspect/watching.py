@@ -146,7 +146,8 @@ class ThreadWatch:
         if not self._has_begun:
             self._has_begun = True
             return self._find_first()
-        for thread in self._all.keys() - self._heads.keys():
+        bad = {ThreadId(ref.rpartition("/")[2]) for ref in tips.bad}
+        for thread in self._all.keys() - self._heads.keys() - bad:
             del self._all[thread]
         return {each for each, oid in self._heads.items() if before.get(each) != oid}
 
