@@ -39,6 +39,7 @@ _COLUMNS = (
     Column("workflow", "WORKFLOW", 5, least=8),
     Column("step", "STEP", 6),
     Column("task", "TASK", 4, least=12),
+    Column("spent", "SPENT", 3),
     Column("doing", "DOING", 1, least=14),
     Column("when", "WHEN", 2),
 )
@@ -166,8 +167,14 @@ class _View:
             "step": str(row.get("depth") or ""),
             "task": summary.task,
             "doing": self._tell_doing(row, is_live=is_live) or summary.last,
+            "spent": self._tell_spent(row) if is_live else None,
             "when": self._screen.tell_when(since_ms),
         }
+
+    def _tell_spent(self, row: dict[str, Any]) -> str:
+        """Return what a thread at work has used, as far as agents reported it."""
+        work = self._watch.find_work(ThreadId(row["thread"]))
+        return "" if work is None else ", ".join(describe_usage(work.read_usage(), short=True))
 
     def _tell_doing(self, row: dict[str, Any], *, is_live: bool) -> str:
         """Return what is being done for a thread; "" if nothing is."""
@@ -180,6 +187,5 @@ class _View:
             parts.append(f"attempt {at_work.attempt}")
         if not is_live:
             return ", ".join(parts)
-        parts += describe_usage(work.read_usage(), short=True)
         said = work.read_log()
         return ", ".join(parts) + (f": {said}" if said else "")

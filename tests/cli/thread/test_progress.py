@@ -1,4 +1,5 @@
 import json
+import os
 import re
 from typing import Any
 
@@ -100,15 +101,20 @@ def test_dumb_terminal_gets_plain_lines(terminal: Uwf) -> None:
     assert "\r" not in run(uwf, ANSWER)
 
 
-def test_live_line_has_tokens_and_cost_as_far_as_agents_reported_them(terminal: Uwf) -> None:
+@pytest.mark.parametrize(("columns", "shown"), [(120, "2k tokens in, 0.05 USD"), (80, "0.05 USD")])
+def test_live_line_has_tokens_and_cost_as_far_as_agents_reported_them(
+    columns: int, shown: str, terminal: Uwf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = os.terminal_size((columns, 24))
+    monkeypatch.setattr(os, "get_terminal_size", lambda _file: size)
     event = '{"type": "turn", "usage": {"inputTokens": 1500, "costUsd": 0.05}}'
     spent = ANSWER.replace('"content"', '"usage": {"inputTokens": 500}, "content"')
 
     told = run(terminal, f"echo '{event}' >>$UWF_TRACE; sleep 0.3; {spent}")
 
-    assert re.search(r"●  1 writer    \d+ s, attempt 1, so far 2k tokens in, 0.05 USD\r", told)
+    assert re.search(rf"●  1 writer    \d+ s, attempt 1, so far {shown}\r", told)
     # In its second turn: what the first one told at its end, and its own.
-    assert re.search(r"●  2 checker   \d+ s, attempt 1, so far 2k tokens in, 0.05 USD\r", told)
+    assert re.search(rf"●  2 checker   \d+ s, attempt 1, so far {shown}\r", told)
 
 
 def test_what_looks_like_a_key_is_masked_though_nobody_named_it(terminal: Uwf) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.cli.output.live_lines import LiveLines
 from uwf_git.cli.output.spending import describe_usage
+from uwf_git.cli.session.streams import stderr_columns
 from uwf_git.commands.agent_run.step_dir import ReportedUsage
 from uwf_git.commands.turn.turn import Turn
 from uwf_git.model.thread_id import ThreadId
@@ -15,6 +16,9 @@ from uwf_git.model.time_text import render_duration
 from uwf_git.model.usage import add_usage
 
 _MINUTE_S, _MS = 60, 1000
+
+# From here on, in columns, lines have room for tokens too.
+_WIDE = 100
 
 # Each agent at work ticks 20 times a second.
 _PAUSE_S = 0.1
@@ -94,11 +98,15 @@ class Account:
         self._reported = ReportedUsage(turn.run_dir.step_dir)
 
     def tell(self) -> str:
-        """Return what the turn has taken by now; tokens and cost are those of the thread."""
+        """Return what the turn has taken by now; tokens and cost are those of the thread.
+
+        Where lines are short the cost alone, if it is known: the log needs the room.
+        """
         seconds = (self._now_ms() - self._since_ms) // _MS
         parts = [tell_elapsed(seconds), f"attempt {self._turn.attempt}"]
         spent: dict[str, Any] = dict(self._turn.present.usage)
         told = describe_usage(add_usage(spent, self._reported.read()), short=True)
+        told = told if stderr_columns() >= _WIDE else told[-1:]
         return ", ".join([*parts, *(["so far " + ", ".join(told)] if told else [])])
 
 
