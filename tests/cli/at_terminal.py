@@ -70,7 +70,8 @@ class AtTerminal:
     def is_sane(self) -> bool:
         """Whether the terminal is as the program found it."""
         same_modes = termios.tcgetattr(self._theirs) == self.modes
-        return same_modes and self.model.has_cursor and not self.model.is_other
+        model = self.model
+        return same_modes and model.has_cursor and model.has_wrap and not model.is_other
 
     def read(self) -> None:
         """Show what the program has written since."""

@@ -21,7 +21,7 @@ class Terminal:
         """Whether a row goes on in the next one."""
 
         self.row = self.column = 0
-        self.has_cursor, self.is_other = True, False
+        self.has_cursor, self.has_wrap, self.is_other = True, True, False
         self._kept: tuple[list[str], list[bool], int, int] | None = None
 
     @property
@@ -95,6 +95,8 @@ class Terminal:
                 self.rows[row], self.is_wrapped[row] = "", False
         elif arguments == "?25":
             self.has_cursor = command == "h"
+        elif arguments == "?7":
+            self.has_wrap = command == "h"
         elif arguments == "?1049":
             self._switch(is_other=command == "h")
         else:
@@ -121,7 +123,9 @@ class Terminal:
 
     def _put(self, character: str) -> None:
         assert display_width(character) <= 1, "this model has narrow characters only"
-        if self.column == self.columns:
+        if self.column == self.columns and not self.has_wrap:
+            self.column -= 1
+        elif self.column == self.columns:
             self._next_row(is_wrapped=True)
             self.column = 0
         row = self.rows[self.row].ljust(self.column)

@@ -32,6 +32,9 @@ def test_view_fits_and_is_written_only_if_it_has_changed(
         screen.show(["short"])
         terminal.write(capsys.readouterr().out)
         assert terminal.screen == ["short"]
+        screen.show(["much too long for it", "b"])
+        terminal.write(capsys.readouterr().out)
+        assert terminal.screen == ["much too t", "b"]
     terminal.write(capsys.readouterr().out)
 
     assert terminal.screen == ["$ uwf"]
@@ -48,5 +51,6 @@ def test_terminal_is_given_back_whatever_happens(
     terminal.write(capsys.readouterr().out)
 
     assert terminal.has_cursor
+    assert terminal.has_wrap
     assert not terminal.is_other
     assert [signal.getsignal(each) for each in signals] == before

@@ -24,9 +24,9 @@ from uwf_git.cli.session.streams import (
     write_stdout,
 )
 
-# xterm's control sequences: the alternate screen; whether the cursor is shown. ECMA-48: to the
-# first place; erase to the end of the line; erase to the end of the screen.
-_ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+# xterm's control sequences: the alternate screen; whether the cursor is shown; whether long lines
+# wrap. ECMA-48: to the first place; erase to the end of the line; erase to the end of the screen.
+_ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l\x1b[?7l", "\x1b[?7h\x1b[?25h\x1b[?1049l"
 _HOME, _END_LINE, _END_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
 _LOCAL_MODES = 3
 

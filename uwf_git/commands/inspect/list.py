@@ -157,7 +157,7 @@ def _walk_refs(store: Store, *, archived: bool) -> Iterator[ThreadId]:
 
 def view_thread_row(
     store: Store,
-    heads: RemoteHeads,
+    heads: RemoteHeads | None,
     thread: ThreadId,
     *,
     archived: bool = True,
@@ -166,6 +166,7 @@ def view_thread_row(
     """Return the row of *thread*.
 
     None if it is gone, has ended and none of *archived*, or is a branch and none *with_branches*.
+    Without *heads* it does not say whether the thread has diverged from a remote.
     """
     try:
         head = find_head(store, thread)
@@ -196,7 +197,7 @@ def view_thread_row(
         **({} if trunk is None else {"branchOf": trunk}),
         **({"branches": counts} if counts else {}),
         **waits,
-        **view_divergence(heads, thread, head.commit),
+        **({} if heads is None else view_divergence(heads, thread, head.commit)),
     }
 
 

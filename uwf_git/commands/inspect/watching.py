@@ -24,7 +24,6 @@ from uwf_git.model.thread import ENDED, ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.usage import add_usage
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, list_threads
 from uwf_git.store.threads.run_dir import RunDir
@@ -81,13 +80,10 @@ class ThreadWatch:
         for thread in moved:
             self._works.pop(thread, None)
         moved |= self._find_moved()
-        if not moved:
-            return []
-        heads = RemoteHeads(self._store)
-        rows = [self._read(heads, thread) for thread in sorted(moved)]
+        rows = [self._read(thread) for thread in sorted(moved)]
         # Known only now, of branches that are new.
         trunks = {trunk for each in moved for trunk in self._list_trunks(each)}
-        rows += [self._read(heads, thread) for thread in sorted(trunks - moved)]
+        rows += [self._read(thread) for thread in sorted(trunks - moved)]
         return [row for row in rows if row is not None]
 
     def list_rows(self) -> list[dict[str, Any]]:
@@ -159,9 +155,9 @@ class ThreadWatch:
         ended = list_lately_ended(self._store, after_ms=self._after_ms, limit=_MOST_ENDED)
         return active | {ThreadId(row["thread"]) for row in ended}
 
-    def _read(self, heads: RemoteHeads, thread: ThreadId) -> dict[str, Any] | None:
+    def _read(self, thread: ThreadId) -> dict[str, Any] | None:
         """Read the row of *thread* again; return it if it is shown and has changed."""
-        row = view_thread_row(self._store, heads, thread)
+        row = view_thread_row(self._store, None, thread)
         self._summaries.pop(thread, None)
         before = self._all.pop(thread, None)
         if row is None:
