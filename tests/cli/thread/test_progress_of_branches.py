@@ -34,10 +34,10 @@ echo "{\\"meta\\": {\\"$UWF_ROLE\\": 1}, \\"content\\": \\"$UWF_ROLE is content\
 """
 
 
-def run(uwf: Uwf, *words: str) -> str:
-    Path(uwf.place, "both.yaml").write_text(FLOW)
-    agent = uwf.agent(AGENT)
-    ran = uwf("run", str(Path(uwf.place, "both.yaml")), "-p", "x", "--agent", agent, *words)
+def run(uwf: Uwf, *words: str, agent: str = AGENT, flow: str = FLOW) -> str:
+    Path(uwf.place, "both.yaml").write_text(flow)
+    given = ("--agent", uwf.agent(agent), *words)
+    ran = uwf("run", str(Path(uwf.place, "both.yaml")), "-p", "x", *given)
     assert ran.status == 0, ran.err
     return ran.err
 
@@ -75,6 +75,22 @@ def test_each_that_is_at_work_has_a_line(terminal: Uwf) -> None:
     # Nothing is left of them below the lines that stay.
     assert sum(line.startswith("✓") for line in seen.lines) == 3
     assert not any(line.startswith("●") for line in seen.lines)
+
+
+def test_what_a_listener_did_wrong_is_noted_above_the_lines(terminal: Uwf) -> None:
+    terminal.json("config", "set", "uwf.onEvent", terminal.agent("exit 1", name="listener"))
+
+    # The tester ends while two others are at work.
+    flow = FLOW + "    - {type: agent, agentId: editor}\n"
+    agent = AGENT.replace("sleep 0.3", "[ $UWF_ROLE = tester ] || sleep 0.6")
+    told = run(terminal, agent=agent, flow=flow)
+
+    seen = Terminal(200, 40)
+    seen.write(told)
+    noted = [line for line in seen.lines if "onEvent" in line]
+    assert noted
+    assert all(line.startswith("note: uwf.onEvent: ") for line in noted)
+    assert not any("●" in line for line in seen.lines)
 
 
 def test_lines_of_agents_at_once_do_not_mix(capsys: pytest.CaptureFixture[str]) -> None:

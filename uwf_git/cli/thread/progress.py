@@ -75,6 +75,10 @@ class Progress:
             self._lines.end()
             note(f"{self._time()} {line}" if self._timestamps else line)
 
+    def _note(self, line: str) -> None:
+        with self._at_work.above():
+            note(line)
+
     def _tell_step(self, line: str) -> None:
         """Print a line that `StepLines` made."""
         with self._at_work.above():
@@ -146,7 +150,7 @@ class Progress:
             self._tell_step(self._format_step(self._steps, stepped, seconds))
         elif line:
             self.tell(self._about(stepped.thread, line))
-        follow_up_noted(self._store, self._session.environ)
+        follow_up_noted(self._store, self._session.environ, self._note)
 
     def _format_step(self, lines: StepLines, stepped: ThreadResult, seconds: float) -> str:
         name = self._name(stepped.thread) or stepped.role or ""
@@ -170,7 +174,7 @@ class Progress:
             said = f"try {failure.facts['attempt']}: {failure.reason}"
             line = lines.format(lines.again, name, said, tail=f" again in {seconds:g} s")
             self._tell_step(line)
-        follow_up_noted(self._store, self._session.environ)
+        follow_up_noted(self._store, self._session.environ, self._note)
 
     def _on_wait(self, waiting: Waiting) -> None:
         lines = self._steps
@@ -181,7 +185,7 @@ class Progress:
             until = "" if waiting.until is None else f" until {tell_local(waiting.until)}"
             said = f"waits{until}: its agent hit a limit"
             self._tell_step(lines.format(lines.mark("waiting"), waiting.role, said))
-        follow_up_noted(self._store, self._session.environ)
+        follow_up_noted(self._store, self._session.environ, self._note)
 
     def _time(self) -> str:
         moment = datetime.fromtimestamp(self._session.now_ms() / _MS, tz=UTC)
