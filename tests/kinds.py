@@ -61,6 +61,7 @@ FILES = {
         "test_bad_input.py",
         "test_bench.py",
         "test_manual.py",
+        "test_types.py",
         "cli/test_terminals.py",
         "cli/test_live_views.py",
         "cli/test_without_rich.py",
@@ -168,7 +169,7 @@ FILES = {
         "commands/*",
         "web/test_report.py",
     ),
-    "hygiene": ("test_hygiene.py",),
+    "hygiene": ("test_hygiene.py", "test_types.py"),
     "realcli": ("realcli/*",),
 }
 
@@ -203,6 +204,7 @@ LONGEST_FIRST = (
     "*/test_races.py",
     "*/test_background_crowd.py",
     "test_hygiene.py",
+    "test_types.py",
     "*/test_killed_*",
     "*/test_failed_writes.py",
     "*/test_power_loss.py",

@@ -4,7 +4,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -539,31 +538,6 @@ def wait_until_gone(pid: str) -> None:
     while subprocess.run(ask, capture_output=True, check=False).stdout.strip()[:1] not in b"Z":
         assert time.monotonic() < deadline
         time.sleep(0.01)
-
-
-def test_real_agent_that_is_paused_now_keeps_what_it_printed(
-    world: World, drive: Drives, tmp_path: Path
-) -> None:
-    # PAINS 22: `stop` reported success, and the agent ran on.
-    begun = tmp_path / "begun"
-    agent = world.program(f"trap '' TERM; echo partly; echo $$ >{begun}; sleep 60 & wait; sleep 60")
-    world.put()
-    thread = world.start(agent)
-    other = world.process("thread", "run", thread)
-    while not (begun.exists() and begun.read_text().strip()):
-        assert other.poll() is None
-    paused = pause_thread(world.store, world.caller, thread, reason="lunch", now=True)
-    out, err = other.communicate(timeout=30)
-
-    assert (other.returncode, paused.status) == (0, "paused"), err
-    assert b'"stopped":"paused"' in out
-    snapshot = world.snapshot(thread)
-    assert snapshot.record.status == "paused"
-    name = snapshot.get_present().last_attempt
-    assert name is not None
-    attempt = snapshot.get_node(name)
-    assert attempt.payload["error"] == {"kind": "interrupted", "message": "it was stopped: lunch"}
-    wait_until_gone(begun.read_text().strip())
 
 
 def test_masked_player_is_the_one_that_drives(world: World, drive: Drives) -> None:

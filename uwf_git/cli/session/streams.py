@@ -7,7 +7,6 @@ it, not even by the interpreter at its end.
 import contextlib
 import io
 import os
-import select
 import sys
 import time
 from collections.abc import Mapping
@@ -143,6 +142,8 @@ def wait_for_reader(seconds: float) -> None:
     Raises:
         ReaderGone: it has left.
     """
+    import select  # noqa: PLC0415 (only who follows waits)
+
     poller = select.poll()
     try:
         poller.register(sys.stdout.fileno(), 0)
