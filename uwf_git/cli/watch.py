@@ -61,7 +61,8 @@ def command(session: Session, threads: tuple[str, ...]) -> None:
 
     With THREADs, only these and their branches; the view ends when they have ended. Without, a
     thread that has split is one row. In a pipe, and on a dumb terminal, there is a line for each
-    thread, and another one whenever something has happened to it.
+    thread, and another one whenever something has happened to it; as JSON it is a row of `uwf
+    thread list`, with `atWork` while an agent is.
     """
     store = session.open_store(create=True)
     roots = [resolve_thread(store, each) for each in threads]
@@ -159,7 +160,7 @@ class _View:
         below = row.get("branches", {})
         more = ", ".join(f"{number} {each}" for each, number in below.items())
         work = row.get("atWork")
-        since_ms = row.get("lastUpdateTime") if work is None else work["since_ms"]
+        since_ms = row.get("lastUpdateTime") if work is None else work["since"]
         return {
             "thread": thread if self._ids is None else self._ids.shorten(thread),
             "status": self._screen.name_status(status, f" ({more})" if more else ""),

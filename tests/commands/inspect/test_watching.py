@@ -139,9 +139,8 @@ def test_work_is_role_attempt_log_and_usage(world: World) -> None:
         (row,) = watch.look()
         work = watch.find_work(thread)
         assert work is not None
-        assert row["atWork"] == {
-            "role": "writer", "agent": "nobody", "attempt": 2, "since_ms": row["atWork"]["since_ms"]
-        }  # fmt: skip
+        at_work = {"role": "writer", "agent": "nobody", "attempt": 2, "since": 7}
+        assert row["atWork"] == at_work
         assert (work.read_log(), work.read_usage()) == ("", {})
 
         (run / "stderr").write_text(f"reading\nwith {KEY}\n\n")

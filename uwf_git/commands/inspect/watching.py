@@ -53,7 +53,8 @@ class AtWork(NamedTuple):
     role: str
     agent: str | None
     attempt: int
-    since_ms: int | None
+    since: int | None
+    """In milliseconds since 1970."""
 
 
 class ThreadWatch:
