@@ -91,7 +91,8 @@ class ThreadWatch:
         """Return the rows in the order in which they are shown."""
         rows = [row for thread, row in self._all.items() if self._is_shown(thread, row)]
         rows.sort(key=lambda row: str(row["thread"]), reverse=True)
-        return sorted(rows, key=lambda row: ORDER.index(tell_standing(row)))
+        ranks = {status: rank for rank, status in enumerate(ORDER)}
+        return sorted(rows, key=lambda row: ranks.get(tell_standing(row), len(ranks)))
 
     def count(self) -> dict[str, int]:
         """Count the rows by their status, in the order in which they are shown."""
