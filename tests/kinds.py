@@ -63,6 +63,8 @@ FILES = {
         "test_manual.py",
         "test_types.py",
         "cli/test_terminals.py",
+        "cli/test_live_views.py",
+        "cli/test_without_rich.py",
         "*/test_damaged_stores.py",
         "*/test_hostile_keys.py",
         "engine/javascript/test_fuzz_node.py",

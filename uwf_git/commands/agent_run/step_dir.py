@@ -9,11 +9,13 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from contextlib import closing, suppress
 from typing import Any
 
-from uwf_git.agents.left_file import LeftFile, read_left_file
+from uwf_git.agents.left_file import LeftFile, open_left_file, read_left_file
 from uwf_git.agents.strict_json import BadJson, parse_strict_json
 from uwf_git.commands.turn.turn import StepFiles
+from uwf_git.model.usage import add_usage
 
 PROMPT = "prompt.md"
 TRACE = "trace.jsonl"
@@ -58,6 +60,28 @@ def add_to_trace(step_dir: str, event: Mapping[str, Any]) -> None:
             os.write(file, b"\n" + json.dumps(event).encode() + b"\n")
     finally:
         os.close(file)
+
+
+class ReportedUsage:
+    """What an agent at work has reported so far: the ``usage`` of the turns in its trace."""
+
+    def __init__(self, step_dir: str) -> None:
+        self._path = os.path.join(step_dir, TRACE)
+        self._offset = 0
+        self._usage: dict[str, Any] = {}
+
+    def read(self) -> dict[str, Any]:
+        """Return the sum of what was reported; only what is new in the trace is read."""
+        with suppress(OSError), closing(open_left_file(self._path)) as file:
+            new = file.read(self._offset, min(file.size() - self._offset, _MOST_BYTES))
+            end = new.rfind(b"\n") + 1
+            # A line without an end is read again, unless it is too long for an event.
+            self._offset += end or len(new) // _MOST_BYTES * _MOST_BYTES
+            for line in new[:end].splitlines():
+                event = _parse_object(line) if b'"usage"' in line else None
+                usage = event.get("usage") if event and event.get("type") == "turn" else None
+                self._usage = add_usage(self._usage, usage if isinstance(usage, dict) else {})
+        return self._usage
 
 
 def _read_prompt(path: str) -> str:
