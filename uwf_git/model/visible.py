@@ -15,6 +15,8 @@ _CONTROL = (
 # Strings: most commands meet nothing that makes it worth while to compile them.
 _IN_BLOCK = f"[{_CONTROL}]"
 _IN_LINE = f"[{_CONTROL}\t\n]"
+# ECMA-48, "select graphic rendition": colours and the like.
+_COLOUR = r"\x1b\[[0-9;:]{0,40}m"
 _BREAKS = r"\s*\n\s*"
 
 
@@ -28,6 +30,11 @@ def visible_line(text: str) -> str:
 def visible_block(text: str) -> str:
     """Return *text* with its lines and tabs, and every other control escaped."""
     return re.sub(_IN_BLOCK, _spell, text.replace("\r\n", "\n"))
+
+
+def without_colours(text: str) -> str:
+    """Return *text* without the sequences that colour it; every other control stays."""
+    return re.sub(_COLOUR, "", text)
 
 
 def one_line(message: str) -> str:
