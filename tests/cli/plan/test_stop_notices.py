@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from cli.program import Uwf
 
-# How a program ends is in a file for each role: `report` before its stop, `stays`, `stubborn`.
+# How a program ends is in a file for each role: `report` before its stop; `stays`, `stubborn`,
+# `fails`.
 _SCRIPT = r"""#!/bin/sh
 hook=.plugins/workflow/hooks/stop_hook
 report() {
@@ -38,6 +39,7 @@ echo '{"session_id": "1"}' | $hook
 case $how in
 *stubborn*) trap '' TERM; while :; do sleep 0.1; done ;;
 *stays*) exec sleep 60 ;;
+*fails*) exit 7 ;;
 esac
 report $claim
 echo prose
@@ -173,8 +175,7 @@ def test_nobody_is_ended_if_the_grace_is_0_and_nobody_gets_a_hook_that_is_off(
 
 
 def test_resume_listens_as_well(uwf: Uwf, agent: str) -> None:
-    say(uwf, executor="stays")
-    uwf.json("config", "set", "plan.executingTimeout", "1.5")
+    say(uwf, executor="fails")
     assert uwf("plan", "run", "做", "--agent", agent, "--max-retries", "1").status == 3
     say(uwf, executor="report stays")
 

@@ -62,7 +62,8 @@ def test_streamed_lines_say_which_branch_they_are_of(uwf: Uwf) -> None:
 
 
 def test_each_that_is_at_work_has_a_line(terminal: Uwf) -> None:
-    told = run(terminal)
+    # Long enough to be drawn on a machine that has much else to do.
+    told = run(terminal, agent=AGENT.replace("sleep 0.3", "sleep 2"))
 
     seen = Terminal(80, 24)
     shots = []
