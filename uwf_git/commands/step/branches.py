@@ -236,6 +236,10 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
         # What was killed between the end of a branch and that of its worktree.
         sweep_worktrees(store, caller.environ, [thread])
     tips = [read_snapshot(store, each.commit) for each in heads]
+    for each in tips:
+        # What was killed between the end of a branch and that of the branches below it.
+        if each.record.status == "killed":
+            sweep_branches(store, caller, each, reason=each.body)
     ending = plan_ending(tip, tips)
     problem = find_state_problem(ending.state)
     if problem is not None:
