@@ -4,8 +4,11 @@ Content that cannot be read counts as absent. Each file is read once and up to a
 that the agent left behind may write there without end. A pipe in its place is not waited for.
 """
 
+import json
 import os
 import re
+import stat
+from collections.abc import Mapping
 from typing import Any
 
 from uwf_git.agents.left_file import LeftFile, read_left_file
@@ -39,6 +42,22 @@ def read_step_dir(step_dir: str) -> StepFiles:
         usage=usage if isinstance(usage, dict) and usage else None,
         reset_at=reset_at if type(reset_at) is int and 0 <= reset_at < _LATEST_MS else None,
     )
+
+
+def add_to_trace(step_dir: str, event: Mapping[str, Any]) -> None:
+    """Add *event* to the trace of an agent that may be at work, as it does itself.
+
+    Raises:
+        OSError: there is no such folder, or something else than a file in the trace's place.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    file = os.open(os.path.join(step_dir, TRACE), flags | os.O_CLOEXEC, 0o666)
+    try:
+        if stat.S_ISREG(os.fstat(file).st_mode):
+            # The agent may not have ended its line.
+            os.write(file, b"\n" + json.dumps(event).encode() + b"\n")
+    finally:
+        os.close(file)
 
 
 def _read_prompt(path: str) -> str:
