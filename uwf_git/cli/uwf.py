@@ -139,7 +139,7 @@ PLAN = LazyGroup(
         ),
         "resume": LazyCommand(
             "uwf_git.cli.plan.resume:command",
-            "Go on with the plans of a directory, after a crash, a pause, a limit or failed tries",
+            "Go on with the plans of a directory, after a crash, a pause, a limit or used-up tries",
         ),
         "status": LazyCommand(
             "uwf_git.cli.plan.status:command", "Show where the plans of a directory stand"

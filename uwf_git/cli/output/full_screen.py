@@ -8,7 +8,6 @@ is suspended (Ctrl-Z) gives the terminal back, and takes it again when it goes o
 import os
 import signal
 import sys
-import termios
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -50,6 +49,8 @@ class FullScreen:
 
     def enter(self) -> None:
         """Take the terminal."""
+        import termios  # noqa: PLC0415 (not on every system)
+
         self._lines = ()
         with suppress(termios.error, OSError, ValueError):
             self._modes = termios.tcgetattr(sys.stdout.fileno())
@@ -60,6 +61,8 @@ class FullScreen:
 
     def leave(self) -> None:
         """Give it back, as far as it is there."""
+        import termios  # noqa: PLC0415 (see above)
+
         with suppress(ReaderGone, OutputFailed):
             write_stdout(_LEAVE)
         if self._modes is not None:
