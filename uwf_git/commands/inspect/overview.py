@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, list_possibly_active
+from uwf_git.commands.agent_run.running import find_running
 from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.inspect.excerpt import Mask, make_mask, mask_json
 from uwf_git.commands.inspect.list import view_row
@@ -180,6 +181,7 @@ class Overview:
 
 def _view(store: Store, row: dict[str, Any], tip: Oid, *, is_ended: bool) -> dict[str, Any]:
     waiting = row.get("waiting") or {}
+    running = find_running(store, row["thread"]) if row["status"] == RUNNING else None
     return {
         "thread": row["thread"],
         "group": "ended" if is_ended else _find_group(row),
@@ -188,11 +190,12 @@ def _view(store: Store, row: dict[str, Any], tip: Oid, *, is_ended: bool) -> dic
         "workflow": row.get("workflowName"),
         "depth": row.get("depth"),
         "said": row.get("said"),
-        "role": waiting.get("role"),
+        "role": waiting.get("role") if running is None else running.role,
         "question": row.get("question"),
         "until": waiting.get("until"),
         "error": row.get("error"),
         "updated": row.get("lastUpdateTime"),
+        "since": None if running is None else running.since,
         "branches": row.get("branches"),
         "parent": row.get("parentThread"),
         "diverged": bool(row.get("diverged")),
