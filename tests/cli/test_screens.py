@@ -92,6 +92,7 @@ push
 fetch
 thread
 thread lits
+ui --help
 """
 
 

@@ -1,0 +1,34 @@
+"""`uwf ui`: what it says when it cannot begin, and how it opens a browser."""
+
+import socket
+import sys
+
+import pytest
+from cli.program import Uwf
+
+
+def test_without_the_extra_it_says_what_to_install(
+    uwf: Uwf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [each for each in sys.modules if each.startswith("uwf_git.web.ui")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+
+    ran = uwf("ui")
+
+    assert ran.status == 1
+    assert "needs a package that is not installed: uvicorn" in ran.err
+    assert "pip install 'uwf-git[ui]'" in ran.err
+
+
+def test_port_that_is_taken_is_named(uwf: Uwf) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+
+        ran = uwf("ui", "--no-open", "--port", str(port))
+
+    assert ran.status == 1
+    assert f"port {port} of 127.0.0.1 cannot be used" in ran.err
+    assert "port must be 0-65535" in uwf("ui", "--port", "65536").err
