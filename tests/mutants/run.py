@@ -41,7 +41,12 @@ ROOMS = {
     "model": ("model",),
     "store/refs": ("store/refs", "store/gc/test_pack_refs.py"),
     "store/objects": ("store/objects", "store/test_damage.py", "store/test_chain_cycles.py"),
-    "store/threads": ("store/threads", "store/test_moves.py", "store/test_format.py"),
+    "store/threads": (
+        "store/threads",
+        "store/test_chain_cycles.py",
+        "store/test_moves.py",
+        "store/test_format.py",
+    ),
     "commands/turn": ("commands/turn", "commands/step", "commands/test_*limit*.py"),
     "commands/step": ("commands/step", "commands/agent_run/test_orphaned_run.py"),
     "commands/verify": ("commands/verify",),
@@ -255,6 +260,8 @@ class Room:
         ran = self._watched.ran.get(mutant.name(), set())
         if "" in ran:
             stages = list(self._by_file(mutant.path))
+        elif not ran:
+            stages = list(self._by_file(mutant.path))[:1]
         else:
             files = {file_of(test) for test in ran}
             beside = [test for test in self._watched.seconds if file_of(test) in files]

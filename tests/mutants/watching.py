@@ -90,6 +90,11 @@ def start() -> None:
     sys.settrace(watcher.enter)
 
 
+def pytest_runtest_logstart() -> None:
+    """Watch again: Python stops if the stack overflows while it asks."""
+    sys.settrace(threading.gettrace())
+
+
 def pytest_runtest_logreport(report: Report) -> None:
     """Note how long each part of a test took, and whether it failed."""
     outcome = "failed" if report.failed else "passed"

@@ -76,3 +76,17 @@ def test_one_that_cannot_be_read_has_its_id(three: Store) -> None:
 
     assert "01J7K9M2XD" in describe_threads(three, [ThreadId("01J7K9M2XDPQR5VWBCDF8G3H4T")])
     assert resolve_thread(three, "@2") == C
+
+
+def test_one_that_is_gone_has_its_id(three: Store) -> None:
+    gone = ThreadId("01J7K9M2XDPQR5VWBCDF8G3H4T")
+
+    assert describe_threads(three, [gone]) == ["01J7K9M2XD"]
+
+
+def test_of_many_ten_are_described(three: Store) -> None:
+    described = describe_threads(three, [A] * 12)
+
+    assert described[-2:] == ["01J7K9M2XA  ready      Write a haiku.", "and 2 more"]
+    assert len(described) == 11
+    assert len(describe_threads(three, [A] * 10)) == 10
