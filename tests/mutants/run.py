@@ -69,7 +69,7 @@ _MARKED = "not browser and not realcli and not crash and not race and not hygien
 # many seconds more, is noticed; so is waiting for ever. A busy machine makes the time by the wall
 # long.
 _TIMES_SLOWER, _WAITS_LONGER = 2, 4
-_SECONDS_MORE, _SECONDS_WAITED = 10, 30
+_SECONDS_MORE, _SECONDS_WAITED = 5, 20
 _MEMORY_BYTES = 8 << 30
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mutants import watching
 
-MOST_SECONDS = 30.0
+MOST_SECONDS = 12.0
 """What tests may take that a mutant meets at once; the slowest are left out."""
 
 
