@@ -48,7 +48,12 @@ ROOMS = {
         "store/test_format.py",
     ),
     "commands/turn": ("commands/turn", "commands/step", "commands/test_*limit*.py"),
-    "commands/step": ("commands/step", "commands/agent_run/test_orphaned_run.py"),
+    "commands/step": (
+        "commands/step",
+        "commands/agent_run/test_orphaned_run.py",
+        "commands/turn/test_input_files.py",
+        "commands/worktree/test_retire.py",
+    ),
     "commands/verify": ("commands/verify",),
     "commands/control": ("commands/control", "commands/test_lessons_of_control.py"),
     "commands/drive": (

@@ -18,6 +18,10 @@ from uwf_git.commands.step.branches import (
 from uwf_git.store.gc.small_packs import MOST_PACKS
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 
+TOLERANT = CHECKS.replace(
+    "name: checks\n      nodes", "name: checks\n      onError: continue\n      nodes"
+)
+
 
 @pytest.fixture
 def split(world: World) -> Split:
@@ -66,10 +70,7 @@ def test_a_branch_that_failed_is_given_up_only_where_the_workflow_says(split: Sp
 
 
 def test_branches_of_a_paused_thread_are_not_given_up(world: World) -> None:
-    tolerant = CHECKS.replace(
-        "name: checks\n      nodes", "name: checks\n      onError: continue\n      nodes"
-    )
-    split = split_checks(world, tolerant)
+    split = split_checks(world, TOLERANT)
     with pytest.raises(Exception, match="exit status 7"):
         world.step(split.children[0], fails())
     pause_thread(world.store, world.caller, split.thread)
@@ -78,6 +79,14 @@ def test_branches_of_a_paused_thread_are_not_given_up(world: World) -> None:
 
     resume_thread(world.store, world.caller, split.thread)
     assert settle_branches(world.store, world.caller, split.thread)
+
+
+def test_a_step_gives_up_the_branches_that_failed_in_it(world: World) -> None:
+    split = split_checks(world, TOLERANT)
+
+    stepped = world.step(split.thread, fails())
+
+    assert stepped.status == "ready"
 
 
 def test_a_branch_works_where_its_thread_does_unless_it_has_its_own_place(split: Split) -> None:
