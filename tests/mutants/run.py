@@ -51,8 +51,8 @@ ROOMS = {
     "commands/step": (
         "commands/step",
         "commands/agent_run/test_orphaned_run.py",
-        "commands/turn/test_input_files.py",
-        "commands/worktree/test_retire.py",
+        "commands/turn",
+        "commands/worktree",
     ),
     "commands/verify": ("commands/verify",),
     "commands/control": ("commands/control", "commands/test_lessons_of_control.py"),
