@@ -96,6 +96,15 @@ def test_failed_try_changes_neither_chain_nor_head(world: World) -> None:
     assert after.commit.parents == (before.commit.oid,)
 
 
+def test_failed_try_says_what_its_agent_advises(world: World) -> None:
+    thread = world.begun()
+
+    with pytest.raises(TurnFailed) as caught:
+        world.step(thread, fails(hint="ask another model"))
+
+    assert "ask another model" in str(caught.value.hint)
+
+
 def test_tries_are_counted_until_one_succeeds(world: World) -> None:
     thread = world.begun()
     for number in (1, 2):
