@@ -1,8 +1,11 @@
 """Short ids, and `@`."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from commands.flows import split_checks
+from commands.world import make_world
 from hypothesis import given
 from hypothesis import strategies as st
 from store.story import Story
@@ -51,6 +54,15 @@ def test_at_is_the_newest_be_it_active_or_not(three: Store) -> None:
     names = ("@", "@1", "@2", "@3")
 
     assert [resolve_thread(three, name) for name in names] == [C, C, B, A]
+
+
+def test_at_is_no_branch_where_its_thread_is(
+    tmp_path: Path, clock: Callable[[], int], thread_ids: Callable[[], ThreadId]
+) -> None:
+    split = split_checks(make_world(tmp_path, clock, thread_ids))
+    assert max([split.thread, *split.children]) != split.thread
+
+    assert resolve_thread(split.world.store, "@") == split.thread
 
 
 @pytest.mark.parametrize("text", ["@4", "@0", "@x", "@ 1", "@-1"])
