@@ -55,7 +55,11 @@ ROOMS = {
         "commands/worktree",
     ),
     "commands/verify": ("commands/verify",),
-    "commands/control": ("commands/control", "commands/test_lessons_of_control.py"),
+    "commands/control": (
+        "commands/control",
+        "commands/agent_run/test_stop_agent.py",
+        "commands/test_lessons_of_control.py",
+    ),
     "commands/drive": (
         "commands/drive",
         "commands/step/test_flows.py",
