@@ -62,6 +62,7 @@ ROOMS = {
     ),
     "commands/drive": (
         "commands/drive",
+        "commands/step/test_flow_policies.py",
         "commands/step/test_flows.py",
         "commands/test_lessons_of_driving.py",
     ),
