@@ -162,7 +162,8 @@ class Tree:
         listed.write_text("\n".join(tests))
         command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider"]
         command += ["-p", "no:anyio", "-m", _MARKED, "--no-header", "--tb=no", "-rfE", *more]
-        command += [f"@{listed}"]
+        # What is drawn by chance would be drawn for half a minute.
+        command += ["--rounds=20", f"@{listed}"]
         with tempfile.TemporaryFile() as output:
             running = subprocess.Popen(
                 command,
