@@ -1,4 +1,4 @@
-"""The manual is true: the console blocks of transcripts/ do what they show."""
+"""The manual is true: the console blocks of docs/ and transcripts/ do what they show."""
 
 import shutil
 from pathlib import Path
@@ -7,8 +7,13 @@ import pytest
 import transcript
 from test_transcripts import MATERIAL, ROOT, told, transcripts
 
+# What a newcomer types.
+FIRST_PAGES = ("README.md", "docs/tutorial.md")
 
-@pytest.mark.parametrize("path", list(transcripts(ROOT))[1:], ids=lambda path: path.name)
+
+@pytest.mark.parametrize(
+    "path", list(transcripts(ROOT))[1:], ids=lambda path: path.relative_to(ROOT).as_posix()
+)
 def test_transcript_does_what_it_shows(path: Path, tmp_path: Path) -> None:
     complaints = told(path, tmp_path / "work")
 
@@ -16,8 +21,9 @@ def test_transcript_does_what_it_shows(path: Path, tmp_path: Path) -> None:
         pytest.fail("\n\n".join(complaints), pytrace=False)
 
 
-def test_readme_runs_at_a_terminal(tmp_path: Path) -> None:
-    blocks = transcript.parse((ROOT / "README.md").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("page", FIRST_PAGES)
+def test_first_page_runs_at_a_terminal(page: str, tmp_path: Path) -> None:
+    blocks = transcript.parse((ROOT / page).read_text(encoding="utf-8"))
     commands = [command for block in blocks if not block.skipped for command in block.commands]
     work = tmp_path / "work"
     work.mkdir()
@@ -27,6 +33,5 @@ def test_readme_runs_at_a_terminal(tmp_path: Path) -> None:
 
     outcomes = transcript.run(commands, cwd=work, at_terminal=True)
 
-    told = [(each.text, outcome.status) for each, outcome in zip(commands, outcomes, strict=False)]
-    assert told == [(each.text, each.status) for each in commands]
+    assert transcript.failures(commands, outcomes) == []
     assert any("✓ completed" in line for outcome in outcomes for line in outcome.output)

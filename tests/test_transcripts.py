@@ -1,4 +1,4 @@
-"""The manual is true: the console blocks of README.md and transcripts/ do what they show."""
+"""The manual is true: the console blocks of README.md, docs/ and transcripts/ do what they show."""
 
 import re
 import shutil
@@ -22,9 +22,12 @@ MATERIAL = ("workflows",)
 
 
 def transcripts(root: Path) -> Iterator[Path]:
-    """List the transcripts below *root* that exist."""
+    """List the transcripts below *root* that exist; of docs/ the pages with console blocks."""
     if (root / "README.md").exists():
         yield root / "README.md"
+    for path in sorted((root / "docs").glob("*.md")):
+        if "```console" in path.read_text(encoding="utf-8"):
+            yield path
     yield from sorted((root / "tests" / "transcripts").glob("*.md"))
 
 
@@ -172,6 +175,19 @@ def test_state_is_kept_from_block_to_block_and_skipped_blocks_are_not_run(tmp_pa
     ]
 
 
+def test_block_that_is_a_file_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "story.md"
+    file.write_text(
+        "In `a.sh`:\n\n<!-- transcript: file a.sh -->\n```sh\necho '$HOME'\n\n$ x\n```\n\n"
+        "```console\n$ cat a.sh\necho '$HOME'\n\n$ x\n```\n"
+    )
+    last = tmp_path / "last.md"
+    last.write_text(file.read_text().replace("\n$ x\n", "\n"))
+
+    assert "a.sh" in "\n".join(told(file, tmp_path / "first"))
+    assert told(last, tmp_path / "second") == []
+
+
 @pytest.mark.parametrize(
     ("markdown", "complaint"),
     [
@@ -214,8 +230,12 @@ def test_only_files_that_exist_are_transcripts(tmp_path: Path) -> None:
     for name in ("b.md", "a.md", "c.txt"):
         (stories / name).touch()
     (tmp_path / "README.md").touch()
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "words.md").write_text("No block.\n")
+    (tmp_path / "docs" / "blocks.md").write_text("```console\n$ true\n```\n")
 
-    assert [path.name for path in transcripts(tmp_path)] == ["README.md", "a.md", "b.md"]
+    names = [path.name for path in transcripts(tmp_path)]
+    assert names == ["README.md", "blocks.md", "a.md", "b.md"]
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "ab", "...", "[..]", "a[..]"]), max_size=6)

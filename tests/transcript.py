@@ -25,6 +25,7 @@ from typing import IO
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)")
 _CONSOLE = re.compile(r"console(?P<ignore>,ignore)?(?:\s+(?P<reason>.*))?")
 _SKIP = re.compile(r"<!--\s*transcript:\s*skip\b\s*(?:\((?P<reason>.+)\))?\s*-->")
+_FILE = re.compile(r"<!--\s*transcript:\s*file\s+(?P<path>[\w./-]+)\s*-->")
 _STATUS = re.compile(r"\? (\d+)")
 
 _TIMEOUT_S = 300
@@ -74,13 +75,21 @@ class _Fenced:
 
 
 def parse(markdown: str) -> tuple[Block, ...]:
-    """Read the console blocks of a Markdown document.
+    """Read the console blocks of a Markdown document, and those that are files to be written.
 
     Raises:
         Malformed: a block is not closed, or has no command, or is skipped without a reason.
     """
-    found = ((fenced, _CONSOLE.fullmatch(fenced.info)) for fenced in _fenced(markdown))
-    return tuple(_parse_block(fenced, console) for fenced, console in found if console)
+    return tuple(_parse_blocks(markdown))
+
+
+def _parse_blocks(markdown: str) -> Iterator[Block]:
+    for fenced in _fenced(markdown):
+        if console := _CONSOLE.fullmatch(fenced.info):
+            yield _parse_block(fenced, console)
+        elif file := _FILE.fullmatch(fenced.before):
+            lines = [f"cat > {file['path']} <<'END OF FILE'", *fenced.body, "END OF FILE"]
+            yield Block(fenced.line, (Command(fenced.line, "\n".join(lines), 0, ()),), None)
 
 
 def _fenced(markdown: str) -> Iterator[_Fenced]:
@@ -224,6 +233,15 @@ def _outcomes(said: str, mark: str, *, status: int | None) -> list[Outcome]:
     return [
         Outcome(number, _without_last_blanks([line.rstrip() for line in part.split("\n")]))
         for part, number in [*finished, (unfinished, status)]
+    ]
+
+
+def failures(commands: Sequence[Command], outcomes: Sequence[Outcome]) -> list[str]:
+    """List the commands with another exit status than is shown, or that were not reached."""
+    ended = [outcome.status for outcome in outcomes[: len(commands)]]
+    ended += [None] * (len(commands) - len(ended))
+    return [
+        each.text for each, status in zip(commands, ended, strict=True) if status != each.status
     ]
 
 

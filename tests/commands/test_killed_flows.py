@@ -10,6 +10,8 @@ from commands.killed import kill_everywhere, make_folders
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.step.branches import join_branches, settle_branches
+from uwf_git.commands.step.split_thread import list_leaves
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.turn import Player
 from uwf_git.model.thread_id import ThreadId
@@ -116,3 +118,38 @@ def test_branches_killed_anywhere_have_each_agent_run_once(world: World) -> None
         assert_sound(copy, thread)
 
     assert kill_everywhere(world, lambda copy: step(copy, thread, play), again, spare=6) > 80
+
+
+RACE = """\
+name: race
+description: The first counts, and the other one is split.
+root:
+  type: parallel
+  join: any
+  nodes:
+    - {type: agent, agentId: coder}
+    - {type: parallel, nodes: [{type: agent, agentId: reviewer}, {type: agent, agentId: tester}]}
+"""
+
+
+def test_losers_killed_anywhere_are_ended_with_all_below(world: World) -> None:
+    thread = world.begun(RACE)
+    for _ in range(2):
+        step(world, thread)
+    winner, loser = Split(world, thread).children
+    list(list_leaves(world.store, world.snapshot(thread)))
+    children = Split(world, loser).children
+    finish(world, winner)
+
+    def settle(copy: World) -> None:
+        settle_branches(copy.store, copy.caller, thread)
+        join_branches(copy.store, copy.caller, thread)
+
+    def again(copy: World) -> None:
+        settle(copy)
+        assert [state_of(copy, each)[0] for each in (loser, *children)] == ["killed"] * 3
+        assert state_of(copy, thread)[0] == "ready"
+        assert_sound(copy, thread)
+
+    make_folders(world, settle)
+    assert kill_everywhere(world, settle, again) > 40

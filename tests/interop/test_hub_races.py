@@ -31,7 +31,7 @@ MOST_ACTIVE = 4
 
 REQUEST = StartRequest("demo", "Do it.", ("nobody",))
 
-# What may go on beside steps (README, "Keep it small").
+# What may go on beside steps (docs/store.md, "Keep it small").
 BESIDE = (
     ("gc", "--quiet"),
     ("repack", "-adkq"),

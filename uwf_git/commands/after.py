@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from uwf_git.store.disk.durable import read_if_there
 from uwf_git.store.store import Store
+from uwf_git.store.threads.local_files import STAYS
 
 _WARNED = "guessed-committers"
 
@@ -46,6 +47,19 @@ def _pack_if_due(store: Store, environ: Mapping[str, str]) -> None:
             from uwf_git.commands.admin.gc import tidy  # noqa: PLC0415 (once in some steps)
 
             tidy(store, environ)
+
+
+def warn_of_worktrees(store: Store) -> list[str]:
+    """Return a warning for each worktree of a branch that stays for what is in it; each once."""
+    if not os.path.isdir(store.local_path(STAYS)):
+        return []
+    from uwf_git.commands.worktree.record import take_those_that_stay  # noqa: PLC0415 (there are few)
+
+    return [
+        f"the worktree of branch {thread} stays, since {unkept} has what no commit of the project "
+        "and no remote has; commit and push it there, then `uwf gc` removes the worktree"
+        for thread, unkept in take_those_that_stay(store)
+    ]
 
 
 def warn_of_guess(store: Store, environ: Mapping[str, str]) -> str | None:

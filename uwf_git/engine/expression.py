@@ -8,7 +8,7 @@ jsonata 0.7.1 needs workarounds, each below: it has functions that read the cloc
 numbers, it recurses as far as Python allows, it prints to stdout, it takes JSON's null for
 "undefined" inside its input, and some answers differ from JSONata 2.2.2 (JavaScript), which is the
 judge: `jsonata_functions.py` and `javascript_pattern.py` have the right ones. What still differs is
-in README.md, "A workflow is data".
+in docs/workflows.md.
 """
 
 import math

@@ -229,6 +229,33 @@ root:
     assert_sound(world, thread)
 
 
+def test_any_ends_the_agents_in_branches_of_the_losers(world: World) -> None:
+    thread = world.begun("""\
+name: race
+description: The first counts.
+root:
+  type: parallel
+  join: any
+  nodes:
+    - {type: agent, agentId: quick}
+    - {type: parallel, nodes: [{type: agent, agentId: slow}, {type: agent, agentId: slower}]}
+""")
+    agent = world.program(
+        'if [ "$UWF_ROLE" = quick ]; then until [ -e slow ] && [ -e slower ]; do sleep 0.01; done\n'
+        'else touch "$UWF_ROLE"; sleep 60 & wait; fi; echo done'
+    )
+    amend_thread(world.store, world.caller, AmendRequest(thread, agents=(agent,)))
+
+    driven, done = drive(world, thread, agent_player(None), jobs=3)
+
+    assert (driven.stopped, done) == ("end", ["quick", "parallel: 1 completed, 1 killed"])
+    loser = branches(world, thread)[1]
+    for each in branches(world, loser):
+        assert log(world, each)[-1] == "kill killed"
+        assert list_run_dirs(world.store, each) == []
+    assert_sound(world, thread)
+
+
 def test_limits_count_what_all_branches_spent(world: World) -> None:
     thread, leaves = grown(world, maxSteps=3)
     world.step(leaves[0], script())

@@ -210,6 +210,65 @@ def test_a_branch_that_failed_is_given_up(world: World) -> None:
     assert_sound(world, thread)
 
 
+NESTED = """\
+  type: parallel
+  onError: continue
+  nodes:
+    - type: parallel
+      %s
+      nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]
+    - {type: agent, agentId: three}
+"""
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_a_branch_whose_own_branch_failed_is_given_up(world: World, jobs: int) -> None:
+    thread = world.begun(flow(NESTED % ""))
+
+    driven, done = drive(world, thread, failing("one"), jobs=jobs)
+
+    assert (driven.stopped, done[-1]) == ("end", "parallel: 1 completed, 1 killed")
+    state = world.snapshot(thread).get_present().state
+    assert (state["errors"], "threeOutput" in state) == (["one broke"], True)
+    inner = branches(world, thread)[0]
+    ended = [inner, *branches(world, inner)]
+    assert {world.snapshot(each).record.status for each in ended} <= {"killed", "completed"}
+    assert_sound(world, thread)
+
+
+def test_what_a_branch_itself_gives_up_is_no_failure_of_it(world: World) -> None:
+    thread = world.begun(flow(NESTED % "onError: continue"))
+
+    driven, done = drive(world, thread, failing("one"), jobs=4)
+
+    assert (driven.stopped, done[-1]) == ("end", "parallel: 2 completed")
+    assert world.snapshot(thread).get_present().state["errors"] == ["one broke"]
+
+
+def test_a_workflow_whose_branch_failed_is_given_up_step_by_step(world: World) -> None:
+    world.put(flow(PARALLEL % "").replace("policies", "inner"))
+    thread = world.begun(
+        flow("""\
+  type: sequential
+  nodes:
+    - {type: workflow, use: inner, onError: continue}
+    - {type: agent, agentId: four}
+""")
+    )
+    for _ in range(8):
+        if world.step(thread, failing("two")).status == "completed":
+            break
+
+    assert log(world, thread)[1:] == [
+        "split 0/0 split",
+        "join 0/0 ready",
+        "step 0/1 ready",
+        "end completed",
+    ]
+    assert world.snapshot(thread).get_present().state["errors"] == ["two broke"]
+    assert_sound(world, thread)
+
+
 def test_more_failures_than_are_tolerated_stop_the_thread(world: World) -> None:
     thread = world.begun(flow(PARALLEL % "onError: continue\n  tolerate: 1"))
 

@@ -4,10 +4,12 @@ import pytest
 from commands.flow_runs import assert_sound, branches, drive, log, script
 from commands.world import World
 
+from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.branches import MetaUnfit
+from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.thread_id import ThreadId
@@ -176,3 +178,15 @@ def test_a_workflow_does_not_contain_itself_through_another(world: World) -> Non
 
     with pytest.raises(InvalidWorkflow, match="cannot contain itself: outer contains it"):
         world.put(INNER.replace("    description: Digs.", "    workflow: outer"))
+
+
+def test_the_role_that_is_being_played_cannot_be_replaced(world: World) -> None:
+    thread = begun(world)
+    world.step(thread, script())
+    world.step(thread, script())
+    addition = b"roles: {builder: {description: Builds alone.}}"
+
+    with pytest.raises(WrongStatus, match="builder"):
+        append_to_thread(world.store, world.caller, AppendRequest(thread, addition))
+    addition = b"roles: {asker: {description: Asks again.}}"
+    append_to_thread(world.store, world.caller, AppendRequest(thread, addition))

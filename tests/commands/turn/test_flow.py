@@ -118,6 +118,41 @@ def test_an_input_that_cannot_be_filled_costs_no_attempt(
     assert world.step(thread, script()).role == "two"
 
 
+TRIED = """\
+name: tried
+description: Work whose input and verdict read the state.
+initialState: {plan: {text: x}, rules: {text: y}}
+root:
+  type: agent
+  agentId: one
+  retries: 2
+  input: "${state.plan.text}"
+  verifiedBy: {agentId: two, when: meta.good === true, input: "${state.rules.text}"}
+"""
+
+
+@pytest.mark.parametrize("lost", ["plan", "rules"])
+@pytest.mark.parametrize("is_verdict", [True, False])
+def test_an_open_try_costs_nothing_while_its_input_cannot_be_filled(
+    world: World, lost: str, *, is_verdict: bool
+) -> None:
+    thread = world.begun(TRIED)
+    world.step(thread, script())
+    if not is_verdict:
+        world.step(thread, script(two={"good": False}))
+    patch_thread(world.store, world.caller, thread, {lost: None})
+    if lost == "rules" and not is_verdict:
+        assert world.step(thread, script()).role == "one"
+        return
+
+    with pytest.raises(Refused, match="has no member") as caught:
+        world.step(thread, lambda _turn: pytest.fail("the agent was run"))
+
+    assert f"`uwf thread patch {thread} JSON`" in str(caught.value.hint)
+    patch_thread(world.store, world.caller, thread, {lost: {"text": "z"}})
+    assert world.step(thread, script()).role == ("two" if is_verdict else "one")
+
+
 def test_a_loop_that_is_exhausted_says_what_to_type(world: World) -> None:
     thread = world.begun(
         "name: bound\ndescription: d\n"

@@ -3,11 +3,13 @@
 import json
 
 import pytest
-from commands.flows import CHECKS, assert_sound, split_checks, tell
+from commands.flows import CHECKS, LINE, assert_sound, plays, split_checks, tell
 from commands.world import World
+from fresh_store import fresh_store
 
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.steer import build_signalled, record_built
+from uwf_git.commands.receive.rules import RefUpdate, check_received
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.signal import Action, build_signal
@@ -16,6 +18,18 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot
 
+PLAYED = """\
+name: outer
+description: Plays.
+roles:
+  line: {description: A whole workflow., workflow: line}
+moderator:
+  graph:
+    - from: $START
+      transitions: [{to: line}]
+    - from: line
+      transitions: [{to: $END}]
+"""
 TALKATIVE = CHECKS.replace("agentId: tester", "agentId: tester, input: Loudly.")
 
 
@@ -28,7 +42,7 @@ def forge(
         found = None if workflow is None else find_workflow(world.store, workflow, cwd="/")
         amendment = Amendment(found and found.workflow.hash, {}, limits)
         signal = build_signal(action, timestamp=world.caller.now_ms(), amendment=amendment)
-        cause = Cause(workflow_name="checks")
+        cause = Cause(workflow_name=snapshot.record.workflow_name)
         nodes = () if found is None else tuple(found.closure)
         return build_signalled(
             read_standing(snapshot), cause, signal=signal, said="changed", nodes=nodes
@@ -49,14 +63,60 @@ def test_another_workflow_of_a_branch_is_found(world: World, action: Action) -> 
     assert told == [f"amend gives a branch another workflow than its split: {workflow}"]
 
 
-@pytest.mark.parametrize("action", ["amend", "append"])
-def test_another_workflow_while_split_is_found(world: World, action: Action) -> None:
+def test_another_workflow_while_split_is_found(world: World) -> None:
     at = split_checks(world)
     workflow = world.put(TALKATIVE).workflow
 
-    told = forge(world, at.thread, workflow, action)
+    told = forge(world, at.thread, workflow)
 
     assert told == [f"the thread has split, and gets another workflow: {workflow}"]
+
+
+@pytest.mark.parametrize("is_split", [True, False])
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("agentId: tester", "agentId: tester, input: Loudly.", "differs at 0/1/1"),
+        ("Several at once.", "All at once.", "has another description"),
+        ("root:", "roles: {coder: {}}\nroot:", None),
+    ],
+)
+def test_an_append_that_does_not_only_add_is_found(
+    world: World, old: str, new: str, told: str | None, *, is_split: bool
+) -> None:
+    thread = split_checks(world).thread if is_split else world.begun(CHECKS)
+    workflow = world.put(CHECKS.replace(old, new)).workflow
+
+    found = forge(world, thread, workflow, "append")
+
+    said = f"append does more than add to the workflow: {workflow} {told}"
+    assert found == ([] if told is None else [said])
+
+
+def test_it_is_found_in_a_graph_that_a_workflow_plays_in(world: World) -> None:
+    world.put(LINE.replace("COUNT", "1"))
+    thread = world.begun(PLAYED)
+    assert world.step(thread, plays).status == "split"
+    workflow = world.put(PLAYED.replace("Plays.", "Others.")).workflow
+
+    told = forge(world, thread, workflow, "append")
+
+    said = f"append does more than add to the workflow: {workflow} has another description"
+    assert told == [said]
+
+
+def test_a_hub_refuses_it(world: World) -> None:
+    at = split_checks(world)
+    forge(world, at.thread, world.put(TALKATIVE).workflow, "append")
+
+    updates = [
+        RefUpdate(f"refs/threads/{each}", None, world.snapshot(each).commit.oid)
+        for each in (at.thread, *at.children)
+    ]
+    told = check_received(world.store._replace(refs=fresh_store().refs), updates)
+
+    assert {each.name for each in told} == {updates[0].name}
+    assert "append does more than add" in told[0].message
 
 
 def test_limits_of_a_branch_are_found(world: World) -> None:

@@ -8,6 +8,7 @@ from commands.worktree.project import PAIR, Git, begin_project, children, commit
 from commands.world import World, replied
 
 from uwf_git.commands.admin.gc import gc_store
+from uwf_git.commands.after import warn_of_worktrees
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.commands.worktree.repository import NotClean
 from uwf_git.model.thread_id import ThreadId
@@ -101,8 +102,11 @@ def test_a_worktree_stays_whose_submodule_has_what_is_nowhere_else(
     run(world, begin(world), playing(work))
     (stays,) = worktrees(world, git)
     inner = Path(stays, "lib")
+    (told,) = warn_of_worktrees(world.store)
+    assert f" {inner} has what no commit" in told
     gc_store(world.store, world.caller.environ)
     assert worktrees(world, git) == [stays]
+    assert warn_of_worktrees(world.store) == []
 
     # What a person then takes away, or pushes, is no reason any more.
     git("add", "--all", cwd=inner)

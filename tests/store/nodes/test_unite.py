@@ -80,3 +80,18 @@ def test_two_payloads_under_one_name_are_an_error(store: Store) -> None:
 
     with pytest.raises(NodeCollision):
         unite_nodes(store.objects, [folder(store.objects, node), outer.id])
+
+
+def test_only_new_folders_are_to_be_written(store: Store) -> None:
+    nodes = [text(str(number)) for number in range(40)]
+    first = folder(store.objects, *nodes[:30])
+
+    united = unite_nodes(store.objects, [first, folder(store.objects, nodes[30])])
+    again = add_nodes(store.objects, first, nodes[:30])
+    grown = add_nodes(united.objects, united.nodes, [nodes[31]])
+
+    # The root, and a folder in it: the one in that is the second folder's.
+    assert len(united.new) == 2
+    assert (again.objects, again.nodes) == ([], first)
+    assert len(united.without(grown.outgrown)) == 1
+    assert grown.nodes == folder(store.objects, *nodes[:32])

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 import pytest
-from dulwich.objects import Blob, ObjectID, ShaFile
+from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 from fresh_store import fresh_store
 
 from uwf_git.store.objects.objects import ObjectStore
@@ -82,3 +82,15 @@ def test_what_is_missing_is_missing() -> None:
     assert oid not in objects
     with pytest.raises(KeyError):
         objects.get_raw(oid)
+
+
+def test_a_tree_is_parsed_once() -> None:
+    objects = RecentObjects(_Counting())
+    tree = Tree()
+    tree[b"name"] = 0o100644, put(objects, b"words")
+    objects.add_objects([(tree, None)])
+    raw = objects.get_raw(tree.id)
+
+    assert objects[tree.id] is objects[tree.id]
+    assert objects[tree.id] == tree
+    assert objects.get_raw(tree.id) == raw

@@ -28,8 +28,9 @@ from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.signal import Action, build_signal
 from uwf_git.model.thread import Amendment, Status
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.workflow import Workflow, parse_flow_node, parse_workflow
+from uwf_git.model.workflow import Workflow, parse_flow_node, parse_role, parse_workflow
 from uwf_git.store.store import Store
+from uwf_git.store.threads.definitions import get_role
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.lock import lock_thread
 from uwf_git.store.threads.record import NewCommit, read_standing
@@ -175,8 +176,15 @@ def _check_position(snapshot: Snapshot, change: RuleChange) -> None:
         raise WrongStatus(snapshot, "is a branch, and runs what its split said", _OF_BRANCH)
     if present.split is not None and change.action != "append":
         raise WrongStatus(snapshot, "has split, and its branches run its workflow", _OF_SPLIT)
-    old = read_flow(snapshot, parse_workflow(snapshot.get_node(present.workflow)))
+    before = parse_workflow(snapshot.get_node(present.workflow))
+    old = read_flow(snapshot, before)
     made = {node.hash: node for node in change.nodes}
+    if present.split is not None and old is None:
+        role = present.split.at
+        added = made.get(change.workflow.roles[role])
+        asked = None if added is None else parse_role(added).workflow
+        if added is not None and asked != get_role(snapshot, before.roles[role]).workflow:
+            raise WrongStatus(snapshot, f"has split for {role}, which a workflow plays", _OF_SPLIT)
     target = change.workflow.flow
     node = None if target is None else made.get(target) or snapshot.get_node(target)
     new = None if node is None else parse_flow_node(node)

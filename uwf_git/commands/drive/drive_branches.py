@@ -85,7 +85,7 @@ class BranchDriver:
             try:
                 for trunk in list(list_trunks(self._store, self._read(root))):
                     self._settle(pool, root, trunk)
-                self._go_on_with(pool, root)
+                self._go_on_with(pool, root, root)
                 while self._pending:
                     for future in wait_for_one(self._pending):
                         self._after(pool, root, self._pending.pop(future), future)
@@ -116,17 +116,17 @@ class BranchDriver:
             if isinstance(error, TurnInterrupted):
                 raise error
 
-    def _go_on_with(self, pool: ThreadPoolExecutor, thread: ThreadId) -> None:
+    def _go_on_with(self, pool: ThreadPoolExecutor, root: ThreadId, thread: ThreadId) -> None:
         """Drive every branch below *thread* that has not ended."""
         for leaf in list(list_leaves(self._store, self._read(thread))):
-            self._submit(pool, leaf)
+            self._submit(pool, root, leaf)
 
-    def _submit(self, pool: ThreadPoolExecutor, thread: ThreadId) -> None:
+    def _submit(self, pool: ThreadPoolExecutor, root: ThreadId, thread: ThreadId) -> None:
         if not self._is_closing.is_set() and thread not in self._pending.values():
             self.is_idle = False
-            self._pending[pool.submit(self._drive, thread)] = thread
+            self._pending[pool.submit(self._drive, root, thread)] = thread
 
-    def _drive(self, thread: ThreadId) -> str:
+    def _drive(self, root: ThreadId, thread: ThreadId) -> str:
         head = find_head(self._store, thread)
         if head is None or head.archived:
             # It was ended while it waited for its turn.
@@ -136,20 +136,23 @@ class BranchDriver:
                 stopped = self._work(thread, self._is_closing.is_set)
             except Closing:
                 return "max-steps"
-            if stopped == "failed" and self._is_given_up(thread):
+            if stopped == "failed" and self._is_given_up(root, thread):
                 return "killed"
         if stopped in {"failed", "until", "limit"}:
             # Before the pool takes the next thread: what is under way finishes its step.
             self._is_closing.set()
         return stopped
 
-    def _is_given_up(self, thread: ThreadId) -> bool:
-        """Give a failed branch up, if its container says so; return whether it was."""
-        trunk = find_trunk(self._read(thread))
-        if trunk is None:
-            return False
+    def _is_given_up(self, root: ThreadId, thread: ThreadId) -> bool:
+        """Give a failed branch up, or one around it, if a container says so; return whether."""
         with self._settling:
-            settle_branches(self._store, self._caller, trunk)
+            trunk = find_trunk(self._read(thread))
+            while trunk is not None and not self._has_ended(thread):
+                settle_branches(self._store, self._caller, trunk)
+                trunk = None if trunk == root else find_trunk(self._read(trunk))
+        return self._has_ended(thread)
+
+    def _has_ended(self, thread: ThreadId) -> bool:
         return get_head(self._store, thread).archived
 
     def _after(
@@ -163,9 +166,12 @@ class BranchDriver:
             return
         if stopped == "split":
             self._settle(pool, root, thread)
-            self._go_on_with(pool, thread)
+            self._go_on_with(pool, root, thread)
             return
         trunk = find_trunk(self._read(thread))
+        while trunk is not None and trunk != root and self._has_ended(trunk):
+            # It was given up itself.
+            trunk = find_trunk(self._read(trunk))
         if trunk is None:
             return
         self._settle(pool, root, trunk)
@@ -191,7 +197,7 @@ class BranchDriver:
             self.is_idle = False
             self._on_join(joined)
             if trunk != root:
-                self._submit(pool, trunk)
+                self._submit(pool, root, trunk)
 
     def _read(self, thread: ThreadId) -> Snapshot:
         return read_snapshot(self._store, get_head(self._store, thread).commit)

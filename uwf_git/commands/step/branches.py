@@ -1,5 +1,6 @@
 """Branches of a thread as its steps see them: begin them, ask what holds them, join them."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 
 from uwf_git.commands.caller import Caller
@@ -133,7 +134,8 @@ def settle_branches(store: Store, caller: Caller, thread: ThreadId) -> bool:
     """End the branches of *thread* that its policies give up; return whether any was ended.
 
     With ``onError: continue`` those that have failed, as many as it tolerates; with ``join: any``
-    all others when one has completed.
+    all others when one has completed. A branch that has split has failed if one of its own has,
+    which its own policies do not give up.
 
     Raises:
         What ``end_by_kill`` raises.
@@ -148,14 +150,20 @@ def settle_branches(store: Store, caller: Caller, thread: ThreadId) -> bool:
     branches = list_branches(store, tip)
     statuses = {each.number: _read_status(store, each) for each in branches}
     if policy.get("join") == "any" and "completed" in statuses.values():
-        losers = [each for each in branches if not each.has_ended]
-        return _end_all(store, caller, tip, losers, reason="another branch was first")
+        losers = {
+            each.number: "another branch was first" for each in branches if not each.has_ended
+        }
+        return _end_all(store, caller, tip, losers)
     if policy.get("onError") != "continue":
         return False
     killed = list(statuses.values()).count("killed")
     most = int(policy.get("tolerate", len(branches))) - killed
-    failed = [each for each in branches if statuses[each.number] == "failed"]
-    return _end_all(store, caller, tip, failed[: max(0, most)], reason=None)
+    found_failed = {
+        each.number: error
+        for each in branches
+        if (error := _find_last_error(store, caller, each)) is not None
+    }
+    return _end_all(store, caller, tip, dict(list(found_failed.items())[: max(0, most)]))
 
 
 def _read_status(store: Store, branch: Branch) -> str:
@@ -164,24 +172,37 @@ def _read_status(store: Store, branch: Branch) -> str:
     return read_snapshot(store, branch.head.commit).record.status
 
 
-def _end_all(
-    store: Store, caller: Caller, tip: Snapshot, branches: list[Branch], *, reason: str | None
-) -> bool:
-    for branch in branches:
+def _end_all(store: Store, caller: Caller, tip: Snapshot, reasons: Mapping[int, str]) -> bool:
+    """End the branches whose numbers *reasons* has, and all below; return whether it has any."""
+    for branch in list_branches(store, tip):
+        reason = reasons.get(branch.number)
+        if reason is None:
+            continue
         if branch.head is None:
             begin_branch(store, tip, branch.number)
         thread = branch.child.thread
-        told = reason or _find_last_error(store, thread)
         # It may end by itself meanwhile.
         with suppress(ThreadNotActive):
-            end_by_kill(store, caller, thread, reason=told)
-    return bool(branches)
+            end_by_kill(store, caller, thread, reason=reason)
+        ended = read_snapshot(store, get_head(store, thread).commit)
+        sweep_branches(store, caller, ended, reason=reason)
+    return bool(reasons)
 
 
-def _find_last_error(store: Store, thread: ThreadId) -> str:
-    snapshot = read_snapshot(store, get_head(store, thread).commit)
-    failure = view_failure(snapshot, snapshot.get_present())
-    return "it failed" if failure is None else str(failure["message"])
+def _find_last_error(store: Store, caller: Caller, branch: Branch) -> str | None:
+    """Return why a branch has failed, by itself or by one below; None if it has not."""
+    if branch.head is None or branch.has_ended:
+        return None
+    snapshot = read_snapshot(store, branch.head.commit)
+    if snapshot.record.status == "failed":
+        failure = view_failure(snapshot, snapshot.get_present())
+        return "it failed" if failure is None else str(failure["message"])
+    if snapshot.record.status != "split":
+        return None
+    # First what it gives up itself: that is no failure.
+    settle_branches(store, caller, branch.child.thread)
+    errors = (_find_last_error(store, caller, each) for each in list_branches(store, snapshot))
+    return next((error for error in errors if error is not None), None)
 
 
 def join_branches(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None:
@@ -215,6 +236,10 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
         # What was killed between the end of a branch and that of its worktree.
         sweep_worktrees(store, caller.environ, [thread])
     tips = [read_snapshot(store, each.commit) for each in heads]
+    for each in tips:
+        # What was killed between the end of a branch and that of the branches below it.
+        if each.record.status == "killed":
+            sweep_branches(store, caller, each, reason=each.body)
     ending = plan_ending(tip, tips)
     problem = find_state_problem(ending.state)
     if problem is not None:

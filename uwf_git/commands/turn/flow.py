@@ -53,6 +53,12 @@ class FlowPlace(NamedTuple):
         return is_verdict_due(self.node, self.present.tried, str(self.at))
 
     @property
+    def inputs(self) -> tuple[Any, ...]:
+        """The templates of what its turn is told: its input and, for a verdict, the work's."""
+        of_work = self.node.fields.get("input")
+        return (self.node.verified_by.get("input"), of_work) if self.is_verdict else (of_work,)
+
+    @property
     def input_files(self) -> tuple[str, ...]:
         """The patterns of the files that its turn is given, as templates."""
         asked = self.node.verified_by if self.is_verdict else self.node.fields
@@ -184,16 +190,19 @@ def decide_flow(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
 def _decide(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
     entry = read_entry(snapshot)
     last, tried = find_open_try(flow, present.tried, present.at, entry=entry)
-    if tried is not None:
-        return Move("agent", tried, flow.nodes[tried.place])
     at = None if last is None else parse_position(last)
     words = build_words(snapshot, present, flow, entry)
 
     def move() -> Move:
-        found = next_move(flow, at, words, entry=entry)
-        if found.kind == "agent" and found.at is not None and found.node is not None:
+        if tried is None:
+            found = next_move(flow, at, words, entry=entry)
+        else:
+            found = Move("agent", tried, flow.nodes[tried.place])
+        if found.kind == "agent" and found.at is not None:
             # Before anybody is paid for a turn that cannot be begun.
-            words.fill(found.node.fields.get("input"), count_passes(flow, found.at), found.at)
+            place = FlowPlace(flow, found.at, entry, snapshot, present)
+            for template in place.inputs:
+                _fill(words, place, template)
         return found
 
     if flow.language != _JSONATA:
@@ -256,8 +265,7 @@ def fill_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> An
     Raises:
         ConditionFailed, LimitHit: a template cannot be filled.
     """
-    asked = place.node.verified_by if place.is_verdict else place.node.fields
-    return fill_template(snapshot, present, place, asked.get("input"))
+    return fill_template(snapshot, present, place, place.inputs[0])
 
 
 def fill_work_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> Any:
@@ -278,9 +286,13 @@ def fill_template(snapshot: Snapshot, present: ThreadState, place: FlowPlace, te
     if template is None:
         return None
     words = build_words(snapshot, present, place.flow, place.entry)
-    passes = count_passes(place.flow, place.at)
     with _told_how_to_mend(snapshot):
-        return evaluate_within_limits(place.flow, lambda: words.fill(template, passes, place.at))
+        return evaluate_within_limits(place.flow, lambda: _fill(words, place, template))
+
+
+def _fill(words: FlowWords, place: FlowPlace, template: Any) -> Any:
+    """Return *template* filled: here alone, for who decides and for who is told."""
+    return words.fill(template, count_passes(place.flow, place.at), place.at)
 
 
 def read_state_at(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> dict[str, Any]:

@@ -8,18 +8,18 @@ from collections.abc import Generator, Iterator
 from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.nodes import NodeChecks
+from uwf_git.engine.append_check import Rules, find_other_change
 from uwf_git.engine.flow_change import find_lost_place
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import WORKFLOW
 from uwf_git.model.event_folds import Standing
 from uwf_git.model.event_rules import STEPS
-from uwf_git.model.flow import Flow
 from uwf_git.model.limit import find_limit_problem
 from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import NotAPresent, ThreadState
 from uwf_git.model.transition_record import TransitionRecord
-from uwf_git.model.workflow import parse_flow_node
+from uwf_git.model.workflow import parse_flow_node, parse_graph
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.objects.commit import read_commit, read_commit_file
 from uwf_git.store.objects.message import BadMessage
@@ -94,37 +94,39 @@ def _check_position(
     nodes: NodeChecks, site: Location, present: ThreadState, workflow: Node, *, is_append: bool
 ) -> Iterator[Finding]:
     try:
-        old = _read_flow(nodes, site, nodes.get(site, present.workflow))
-        new = _read_flow(nodes, site, workflow)
+        old = _read_rules(nodes, site, nodes.get(site, present.workflow))
+        new = _read_rules(nodes, site, workflow)
     except StoreDamaged:
         return  # reported for the commit that added it
-    if present.split is not None and not (is_append and _adds_only(old, new)):
+    if present.split is not None and not is_append:
         message = f"the thread has split, and gets another workflow: {workflow.hash}"
         yield site.finding(message, node=workflow.hash)
         return
-    lost = find_lost_place(old, new, present)
+    other = find_other_change(old, new) if is_append else None
+    if other is not None:
+        message = f"append does more than add to the workflow: {workflow.hash} {other}"
+        yield site.finding(message, node=workflow.hash)
+        return
+    lost = find_lost_place(old.flow, new.flow, present)
     if lost is not None:
         message = f"the thread stands at {lost}, and workflow {workflow.hash} differs on the way"
         yield site.finding(message, node=workflow.hash)
     gone = None
-    if old is None:
-        gone = present.find_gone_role(workflow.payload["roles"] if new is None else ())
+    if old.flow is None:
+        gone = present.find_gone_role(workflow.payload["roles"] if new.flow is None else ())
     if gone is not None:
         message = f"the thread stands at {gone!r}, which is no role of workflow {workflow.hash}"
         yield site.finding(message, node=workflow.hash)
 
 
-def _adds_only(old: Flow | None, new: Flow | None) -> bool:
-    """Check whether all that is in the flow *old* is in *new*; of two graphs they are not read."""
-    if old is None or new is None:
-        return old is new
-    kept = {place: node for place, node in new.nodes.items() if place in old.nodes}
-    return kept == dict(old.nodes) and new.language == old.language
-
-
-def _read_flow(nodes: NodeChecks, site: Location, workflow: Node) -> Flow | None:
-    target = find_reference(workflow.payload.get("flow"))
-    return None if target is None else parse_flow_node(nodes.get(site, target))
+def _read_rules(nodes: NodeChecks, site: Location, workflow: Node) -> Rules:
+    flow = find_reference(workflow.payload.get("flow"))
+    graph = find_reference(workflow.payload.get("moderator"))
+    return Rules(
+        workflow.payload,
+        None if flow is None else parse_flow_node(nodes.get(site, flow)),
+        None if graph is None else parse_graph(nodes.get(site, graph)),
+    )
 
 
 def find_poked(

@@ -6,7 +6,6 @@ thread begin. They outlive the worktrees, since they tell where the work of a br
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.store.disk.durable import read_if_there, remove_file, replace_file
 from uwf_git.store.store import Store
+from uwf_git.store.threads.local_files import STAYS
 
 _FOLDER = "uwf-worktrees"
 _ORIGIN = "origin"
@@ -102,7 +102,34 @@ def forget_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> None:
 def forget_worktrees(store: Store, parent: ThreadId) -> None:
     """Remove what is recorded of the branches of *parent*, if all their worktrees are gone."""
     if all(each.is_removed for each in list_worktrees(store, parent)):
+        import shutil  # noqa: PLC0415 (with bz2 and lzma behind it; `thread show` asks here too)
+
         shutil.rmtree(_path(store, parent), ignore_errors=True)
+
+
+def note_that_stays(store: Store, worktree: Worktree, unkept: str) -> None:
+    """Note that a worktree stays for the repository *unkept* in it, unless that is known."""
+    path = store.local_path(STAYS, worktree.thread)
+    if not os.path.lexists(path):
+        _write(path, {"path": worktree.path, "unkept": unkept})
+
+
+def forget_that_stays(store: Store, worktree: Worktree) -> None:
+    """Remove that note."""
+    remove_file(store.local_path(STAYS, worktree.thread))
+
+
+def take_those_that_stay(store: Store) -> list[tuple[ThreadId, str]]:
+    """Return the branches whose worktrees stay, and for which repository; each of them once."""
+    folder = store.local_path(STAYS)
+    found = []
+    for thread in sorted(filter(is_thread_id, _names(folder))):
+        told = _read(os.path.join(folder, thread))
+        if told is not None:
+            found.append((ThreadId(thread), str(told["unkept"])))
+            # The empty file says that it is known.
+            replace_file(os.path.join(folder, thread), b"")
+    return found
 
 
 def _path(store: Store, *parts: str) -> str:

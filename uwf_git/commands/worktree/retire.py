@@ -18,9 +18,11 @@ from uwf_git.commands.worktree.record import (
     Worktree,
     find_split_origin,
     find_worktree,
+    forget_that_stays,
     forget_worktrees,
     list_parents,
     list_worktrees,
+    note_that_stays,
     write_worktree,
 )
 from uwf_git.commands.worktree.repository import Git, commit_tree, git_of
@@ -133,9 +135,13 @@ def _retire(
     commit = found.commit
     if found.git_dir and not is_kept:
         commit = _commit(store, environ, found)
-    if commit is not None and _holds_unkept(environ, found, commit):
+    unkept = None if commit is None else _find_unkept(environ, found, commit)
+    if unkept is not None:
+        debug("K3RW9DTF", "worktree stays for what is in it", path=unkept)
+        note_that_stays(store, found, unkept)
         return False
     _remove(environ, found)
+    forget_that_stays(store, found)
     write_worktree(store, found._replace(commit=commit, is_removed=True))
     return True
 
@@ -206,15 +212,12 @@ def _write_tree(environ: Mapping[str, str], worktree: Worktree, head: str) -> st
         remove_file(index)
 
 
-def _holds_unkept(environ: Mapping[str, str], worktree: Worktree, commit: str) -> bool:
-    """Check whether a repository in the worktree has what would be lost with it."""
+def _find_unkept(environ: Mapping[str, str], worktree: Worktree, commit: str) -> str | None:
+    """Return a repository in the worktree that has what would be lost with it."""
     if not os.path.isdir(worktree.path):
-        return False
+        return None
     git = git_of(environ, worktree.repository)
-    unkept = find_unkept(environ, git, worktree.path, begun=worktree.base, now=commit)
-    if unkept is not None:
-        debug("K3RW9DTF", "worktree stays for what is in it", path=unkept)
-    return unkept is not None
+    return find_unkept(environ, git, worktree.path, begun=worktree.base, now=commit)
 
 
 def _remove(environ: Mapping[str, str], worktree: Worktree) -> None:

@@ -6,9 +6,9 @@ character keep the trees small (1,000 steps of 1 KB: flat 33 KB a step and growi
 Format: FORMAT.md, "The tree of a thread commit".
 """
 
-import re
 import stat
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 
@@ -16,6 +16,7 @@ from uwf_git.errors import GIVEN_BACK, StoreDamaged
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash, is_node_hash
 from uwf_git.store.nodes.blob import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_node
+from uwf_git.store.nodes.raw_tree import build_tree, put_entry, read_entries
 from uwf_git.store.objects.objects import ObjectStore, get_blob, get_tree
 
 NODES = "nodes"
@@ -23,9 +24,6 @@ NODES = "nodes"
 
 FILE_MODE = stat.S_IFREG | 0o644
 TREE_MODE = stat.S_IFDIR
-
-_TREE_MODE = b"%o" % TREE_MODE
-_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0.{20}", re.DOTALL)
 
 
 class MissingNode(StoreDamaged):
@@ -109,16 +107,49 @@ def _find_in_leaf(leaf: Tree, name: NodeHash) -> ObjectID | None:
     return None
 
 
+class _Folder(NamedTuple):
+    """A folder that gets more entries."""
+
+    oid: ObjectID | None
+    before: Tree
+    entries: list[bytes]
+
+    def find(self, name: str) -> ObjectID | None:
+        """Return the folder *name* that was in it before."""
+        key = name.encode()
+        return self.before[key][1] if key in self.before else None
+
+
 class GrownFolder:
     """A `nodes/` folder with nodes added to it, and the git objects to write for it."""
 
-    __slots__ = ("blobs", "nodes", "objects")
+    __slots__ = ("blobs", "nodes", "objects", "outgrown")
 
-    def __init__(self, nodes: ObjectID) -> None:
-        self.nodes = nodes
+    nodes: ObjectID
+    """The folder; set when it is whole."""
+
+    def __init__(self) -> None:
         self.objects: list[ShaFile] = []
         # The blob of each added node, whether or not it was there before.
         self.blobs: dict[NodeHash, ObjectID] = {}
+        # The folders in whose place larger ones have come.
+        self.outgrown: set[ObjectID] = set()
+
+    def open(self, objects: ObjectStore, folder: ObjectID | None) -> _Folder:
+        """Return a folder to put entries into; None is an empty one."""
+        if folder is None:
+            return _Folder(None, Tree(), [])
+        return _Folder(folder, get_tree(objects, folder), read_entries(objects, folder))
+
+    def make(self, folder: _Folder) -> ObjectID:
+        """Return the id of the folder with what was put into it."""
+        tree = build_tree(folder.entries)
+        if folder.oid is None:
+            self.objects.append(tree)
+        elif tree.id != folder.oid:
+            self.objects.append(tree)
+            self.outgrown.add(folder.oid)
+        return tree.id
 
 
 def add_nodes(objects: ObjectStore, nodes: ObjectID | None, added: Iterable[Node]) -> GrownFolder:
@@ -128,86 +159,36 @@ def add_nodes(objects: ObjectStore, nodes: ObjectID | None, added: Iterable[Node
         NodeCollision: one of the names is there with another payload.
         DamagedNode: the content of a node that is there does not match its name.
     """
-    root = _get_folder(objects, nodes)
-    growth = GrownFolder(root.id)
+    growth = GrownFolder()
+    root = growth.open(objects, nodes)
     by_place: dict[str, dict[str, list[Node]]] = {}
     for node in added:
         by_place.setdefault(node.hash[0], {}).setdefault(node.hash[1], []).append(node)
-    grown_root = root.as_raw_string()
     for first, inner in by_place.items():
-        middle = _get_folder(objects, _find(root, first.encode()))
-        grown_middle = middle.as_raw_string()
+        middle = growth.open(objects, root.find(first))
         for second, group in inner.items():
-            leaf = _get_folder(objects, _find(middle, second.encode()))
-            grown_leaf = leaf.as_raw_string()
+            leaf = growth.open(objects, middle.find(second))
             for node in group:
-                grown_leaf = _add_to_leaf(objects, leaf, grown_leaf, node, growth)
-            grown_middle = _put(grown_middle, TREE_MODE, second, _make(grown_leaf, growth))
-        grown_root = _put(grown_root, TREE_MODE, first, _make(grown_middle, growth))
-    growth.nodes = _make(grown_root, growth)
+                _add_to_leaf(objects, leaf, node, growth)
+            put_entry(middle.entries, TREE_MODE, second.encode(), growth.make(leaf))
+        put_entry(root.entries, TREE_MODE, first.encode(), growth.make(middle))
+    growth.nodes = growth.make(root)
     return growth
 
 
-def _add_to_leaf(
-    objects: ObjectStore, leaf: Tree, grown: bytes, node: Node, growth: GrownFolder
-) -> bytes:
-    present = growth.blobs.get(node.hash) or _find_in_leaf(leaf, node.hash)
+def _add_to_leaf(objects: ObjectStore, leaf: _Folder, node: Node, growth: GrownFolder) -> None:
+    present = growth.blobs.get(node.hash) or _find_in_leaf(leaf.before, node.hash)
     if present is None:
         suffix, content = encode_node(node)
         blob = Blob.from_string(content)
-        grown = _put(grown, FILE_MODE, node.hash[2:] + suffix, blob.id)
+        put_entry(leaf.entries, FILE_MODE, (node.hash[2:] + suffix).encode(), blob.id)
         growth.objects.append(blob)
         present = blob.id
     elif node.hash not in growth.blobs:
         _check_same(decode_node(node.hash, get_blob(objects, present)), node)
     growth.blobs[node.hash] = present
-    return grown
 
 
 def _check_same(kept: Node, node: Node) -> None:
     if (kept.type, kept.payload) != (node.type, node.payload):
         raise NodeCollision(node.hash)
-
-
-def _get_folder(objects: ObjectStore, oid: ObjectID | None) -> Tree:
-    return Tree() if oid is None else get_tree(objects, oid)
-
-
-def _find(tree: Tree, name: bytes) -> ObjectID | None:
-    return tree[name][1] if name in tree else None
-
-
-def _make(content: bytes, growth: GrownFolder) -> ObjectID:
-    tree = _RawTree.from_string(content)
-    growth.objects.append(tree)
-    return tree.id
-
-
-class _RawTree(ShaFile):
-    """A tree that is only written: dulwich's Tree is parsed when it is made."""
-
-    type_name, type_num = Tree.type_name, Tree.type_num
-
-    def _deserialize(self, chunks: list[bytes]) -> None:
-        """Keep the raw chunks alone."""
-
-
-def _put(content: bytes, mode: int, name: str, oid: ObjectID) -> bytes:
-    """Return a raw tree with an entry added or changed.
-
-    dulwich would copy, sort and write all entries, which are more in a deeper thread.
-    """
-    key, start, end = name.encode(), len(content), len(content)
-    order = _order(b"%o" % mode, key)
-    for found in _ENTRY.finditer(content):
-        if _order(found[1], found[2]) >= order:
-            start = found.start()
-            end = found.end() if found[2] == key else start
-            break
-    entry = b"%o %s\0%s" % (mode, key, bytes.fromhex(oid.decode()))
-    return content[:start] + entry + content[end:]
-
-
-def _order(mode: bytes, name: bytes) -> bytes:
-    """Return the key by which git sorts the entries of a tree."""
-    return name + b"/" if mode == _TREE_MODE else name

@@ -3,15 +3,17 @@
 What is the same in all is not read. Format: FORMAT.md, "Branches".
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from dulwich.objects import ObjectID, ShaFile, Tree
 
 from uwf_git.model.node import Node
 from uwf_git.store.nodes.blob import identify_node
+from uwf_git.store.nodes.raw_tree import RawTree, build_tree, parse_entry, put_entry, read_entries
 from uwf_git.store.nodes.tree import TREE_MODE, NodeCollision
-from uwf_git.store.objects.objects import DamagedObject, ObjectStore, get_blob, get_tree
+from uwf_git.store.objects.objects import DamagedObject, ObjectStore, get_blob
 
 
 class United(NamedTuple):
@@ -24,20 +26,26 @@ class United(NamedTuple):
     new: list[ShaFile]
     """The trees that the store may not have."""
 
+    def without(self, outgrown: Collection[ObjectID]) -> list[ShaFile]:
+        """Return the new trees but those in whose place larger ones have come."""
+        return [each for each in self.new if each.id not in outgrown]
+
 
 class _WithNew:
     """An object store, and objects that are not written yet."""
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
-        self.new: dict[ObjectID, ShaFile] = {}
+        self.new: dict[ObjectID, RawTree] = {}
 
     def __contains__(self, sha1: ObjectID) -> bool:
         return sha1 in self.new or sha1 in self._objects
 
     def __getitem__(self, sha1: ObjectID) -> ShaFile:
         found = self.new.get(sha1)
-        return self._objects[sha1] if found is None else found
+        if found is None:
+            return self._objects[sha1]
+        return Tree.from_string(found.as_raw_string())
 
     def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
         found = self.new.get(name)
@@ -48,9 +56,9 @@ class _WithNew:
     def add_objects(
         self,
         objects: Iterable[tuple[ShaFile, str | None]],
-        progress: Callable[..., None] | None = None,  # noqa: ARG002 - the protocol's signature
+        progress: Callable[..., None] | None = None,
     ) -> None:
-        self.new.update((each.id, each) for each, _path in objects)
+        raise NotImplementedError  # nothing is written here
 
 
 def unite_nodes(objects: ObjectStore, folders: Sequence[ObjectID]) -> United:
@@ -72,17 +80,20 @@ def unite_nodes(objects: ObjectStore, folders: Sequence[ObjectID]) -> United:
 
 
 def _unite(objects: _WithNew, trees: Sequence[ObjectID]) -> ObjectID:
-    entries: dict[bytes, list[tuple[int, ObjectID]]] = {}
-    for oid in trees:
-        for entry in get_tree(objects, oid).items():
-            found = entries.setdefault(entry.path, [])
-            if (entry.mode, entry.sha) not in found:
-                found.append((entry.mode, entry.sha))
-    united = Tree()
-    for path, found in entries.items():
-        united[path] = found[0] if len(found) == 1 else _unite_entry(objects, found)
+    lists = [read_entries(objects, oid) for oid in trees]
+    common = set(lists[0]).intersection(*lists[1:])
+    different: dict[bytes, list[tuple[int, ObjectID]]] = {}
+    for entry in dict.fromkeys(chain.from_iterable(lists)):
+        if entry not in common:
+            name, mode, oid = parse_entry(entry)
+            different.setdefault(name, []).append((mode, oid))
+    entries = [entry for entry in lists[0] if entry in common]
+    for name, found in different.items():
+        mode, oid = found[0] if len(found) == 1 else _unite_entry(objects, found)
+        put_entry(entries, mode, name, oid)
+    united = build_tree(entries)
     if united.id not in trees:
-        objects.add_objects([(united, None)])
+        objects.new[united.id] = united
     return united.id
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from dulwich.objects import ObjectID, ShaFile
+from dulwich.objects import ObjectID, ShaFile, Tree
 
 from uwf_git.store.objects.objects import ObjectStore
 
@@ -18,18 +18,26 @@ class RecentObjects:
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
         self._kept: dict[ObjectID, tuple[int, bytes]] = {}
+        # Those of them that were asked for as trees: they are shared, so never modify one.
+        self._trees: dict[ObjectID, Tree] = {}
         self._size_bytes = 0
 
     def __contains__(self, sha1: ObjectID) -> bool:
         return sha1 in self._kept or sha1 in self._objects
 
     def __getitem__(self, sha1: ObjectID) -> ShaFile:
-        if sha1 not in self._kept:
+        tree = self._trees.get(sha1)
+        if tree is not None:
+            return tree
+        kept = self._kept.get(sha1)
+        if kept is None:
             found = self._objects[sha1]
             self._keep(sha1, (found.type_num, found.as_raw_string()))
-            return found
-        kind, content = self._kept[sha1]
-        return ShaFile.from_raw_string(kind, content)
+        else:
+            found = ShaFile.from_raw_string(*kept, sha=sha1)
+        if isinstance(found, Tree) and sha1 in self._kept:
+            self._trees[sha1] = found
+        return found
 
     def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
         """Return git's number of the object's kind, and its content; raise as ``[]`` does."""
@@ -54,5 +62,6 @@ class RecentObjects:
         self._size_bytes += size_bytes + _OBJECT_BYTES
         if self._size_bytes > _MOST_BYTES:
             self._kept.clear()
+            self._trees.clear()
             self._size_bytes = size_bytes + _OBJECT_BYTES
         self._kept[oid] = found

@@ -11,6 +11,9 @@ from uwf_git.store.disk.durable import remove_file, replace_file
 from uwf_git.store.disk.file_memory import FileMemory
 from uwf_git.store.store import Store
 
+STAYS = "worktrees-that-stay"
+"""The folder of notes on worktrees of ended branches, below ``Store.local_path``."""
+
 _FOLDER = "uwf-workdirs"
 _WORKDIRS: FileMemory[str | None] = FileMemory(256)
 

@@ -98,7 +98,7 @@ def draft_next(
         tree=_tree(start=start, head=head, now=now.id, nodes=growth.nodes),
         parents=tuple(parent.commit for parent in parents),
         message=build_thread_message(new.record, said=new.said, body=new.body),
-        objects=[*united.new, *growth.objects, now],
+        objects=[*united.without(growth.outgrown), *growth.objects, now],
     )
 
 
