@@ -104,9 +104,9 @@ class Split:
         return [self.world.snapshot(child) for child in children]
 
 
-def split_checks(world: World) -> Split:
+def split_checks(world: World, source: str = CHECKS) -> Split:
     """Return a thread of `checks` that has split, with branches that have begun."""
-    thread = world.begun(CHECKS)
+    thread = world.begun(source)
     return _until_begun(world, thread)
 
 

@@ -45,6 +45,7 @@ def least(schema: Any) -> Any:
             [{"title": ""}],
         ),
         ({"type": "string", "pattern": "^[0-9]{3}-.*[.]md$"}, "000-a.md"),
+        ({"type": "string", "pattern": "^[a-z]+/[a-z]+$"}, "a/b"),
         ({"type": "object", "minProperties": 1, "properties": {"a": {"const": 1}}}, {"a": 1}),
     ],
     ids=str,

@@ -92,6 +92,23 @@ def apply(mutant: Mutant, source: bytes) -> bytes:
     return changed
 
 
+def lines_of(mutant: Mutant, source: bytes) -> range:
+    """Return the lines one of which runs whenever the changed code does.
+
+    Python tells lines of statements, and not each line of one that has several.
+    """
+    own = range(mutant.line, mutant.line + source[slice(*mutant.span)].count(b"\n") + 1)
+    found = own
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.stmt, ast.ExceptHandler)):
+            assert node.end_lineno is not None
+            body = getattr(node, "body", None)
+            end = node.end_lineno + 1 if body is None else max(body[0].lineno, node.lineno + 1)
+            if node.lineno <= own.start and own.stop <= end:
+                found = range(node.lineno, end)
+    return found
+
+
 class _Finder:
     """Walks one file."""
 

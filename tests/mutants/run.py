@@ -4,12 +4,13 @@
     python tests/mutants/run.py model store/refs     some rooms
     python tests/mutants/run.py --only 3f2a          one mutant, by the beginning of its name
 
-Each mutant is tried in a copy of the checkout: first the tests of the changed file, then the rest
-of its room's, up to the first failure. README.md says what the table means.
+Each mutant is tried in a copy of the checkout, with the tests that run its lines, up to the first
+failure. README.md says what the table means.
 """
 
 import argparse
 import hashlib
+import json
 import os
 import re
 import resource
@@ -28,7 +29,9 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent))
 
 import seal  # noqa: E402 (tests/ is on the path only now)
-from mutants.mutations import Mutant, apply, list_mutants  # noqa: E402 (as above)
+from mutants import watching  # noqa: E402 (as above)
+from mutants.mutations import Mutant, apply, lines_of, list_mutants  # noqa: E402 (as above)
+from mutants.watched import Watched, file_of  # noqa: E402 (as above)
 
 SAMPLE = 60
 SEED = "1"
@@ -38,13 +41,28 @@ ROOMS = {
     "model": ("model",),
     "store/refs": ("store/refs", "store/gc/test_pack_refs.py"),
     "store/objects": ("store/objects", "store/test_damage.py", "store/test_chain_cycles.py"),
-    "store/threads": ("store/threads", "store/test_moves.py", "store/test_format.py"),
+    "store/threads": (
+        "store/threads",
+        "store/test_chain_cycles.py",
+        "store/test_moves.py",
+        "store/test_format.py",
+    ),
     "commands/turn": ("commands/turn", "commands/step", "commands/test_*limit*.py"),
-    "commands/step": ("commands/step", "commands/agent_run/test_orphaned_run.py"),
+    "commands/step": (
+        "commands/step",
+        "commands/agent_run/test_orphaned_run.py",
+        "commands/turn",
+        "commands/worktree",
+    ),
     "commands/verify": ("commands/verify",),
-    "commands/control": ("commands/control", "commands/test_lessons_of_control.py"),
+    "commands/control": (
+        "commands/control",
+        "commands/agent_run/test_stop_agent.py",
+        "commands/test_lessons_of_control.py",
+    ),
     "commands/drive": (
         "commands/drive",
+        "commands/step/test_flow_policies.py",
         "commands/step/test_flows.py",
         "commands/test_lessons_of_driving.py",
     ),
@@ -54,12 +72,15 @@ ROOMS = {
 
 COPIED = ("uwf_git", "tests", "workflows", "pyproject.toml", "README.md", "LICENSE")
 
-# More processor time than this many times what the tests of the unchanged room take, and this many
-# seconds more, is noticed; so is waiting for ever. A busy machine makes the time by the wall long.
+_MARKED = "not browser and not realcli and not crash and not race and not hygiene"
+"""Slow tests are run too; those that crash, race or need other programs take minutes."""
+
+# More processor time than this many times what the tests took while they were watched, and this
+# many seconds more, is noticed; so is waiting for ever. A busy machine makes the time by the wall
+# long.
 _TIMES_SLOWER, _WAITS_LONGER = 2, 4
-_SECONDS_MORE = 10
+_SECONDS_MORE, _SECONDS_WAITED = 5, 20
 _MEMORY_BYTES = 8 << 30
-_NO_TESTS = 5
 
 
 class Tried(NamedTuple):
@@ -103,18 +124,51 @@ class Tree:
         when = int(time.time()) + 10 * self._changes
         os.utime(self.place / path, (when, when))
 
-    def test(self, tests: list[str], limit: "_Limit | None" = None) -> tuple[int | None, str]:
+    def test(self, tests: list[str], limit: "_Limit") -> tuple[int | None, str]:
         """Run tests up to the first failure; return the exit status, and what failed.
 
         None for the status: it took too long.
         """
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider"]
-        command += ["-p", "no:anyio", "--no-header", "--tb=no", "-rfE", *tests]
+        return self._run(["-x"], tests, self._environment(), limit)
+
+    def watch(self, mutants: list[Mutant], tests: list[str]) -> Watched:
+        """Run all tests once, to see which of them run the lines of which mutant."""
+        notes = self.place / "notes"
+        shutil.rmtree(notes, ignore_errors=True)
+        notes.mkdir()
+        shutil.copy2(HERE / "watching.py", notes)
+        (notes / "sitecustomize.py").write_text("import watching\n\nwatching.start()\n")
+        (notes / watching.ASKED).write_text(json.dumps(self._lines(mutants)))
+        environment = self._environment() | {watching.FOLDER: str(notes)}
+        environment["PYTHONPATH"] += f"{os.pathsep}{notes}"
+        _status, last = self._run(["-p", "watching"], tests, environment, None)
+        watched = Watched.read(notes)
+        if not watched.seconds:
+            sys.exit(f"no test could be watched: {last}")
+        return watched
+
+    def _lines(self, mutants: list[Mutant]) -> dict[str, dict[int, list[str]]]:
+        found: dict[str, dict[int, list[str]]] = {}
+        for mutant in mutants:
+            lines = found.setdefault(str(self.place / mutant.path), {})
+            for line in lines_of(mutant, (self.place / mutant.path).read_bytes()):
+                lines.setdefault(line, []).append(mutant.name())
+        return found
+
+    def _run(
+        self, more: list[str], tests: list[str], environment: dict[str, str], limit: "_Limit | None"
+    ) -> tuple[int | None, str]:
+        listed = self.place / "tests.txt"
+        listed.write_text("\n".join(tests))
+        command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider"]
+        command += ["-p", "no:anyio", "-m", _MARKED, "--no-header", "--tb=no", "-rfE", *more]
+        # What is drawn by chance would be drawn for half a minute.
+        command += ["--rounds=20", f"@{listed}"]
         with tempfile.TemporaryFile() as output:
             running = subprocess.Popen(
                 command,
                 cwd=self.place,
-                env=self._environment(),
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -164,13 +218,13 @@ def _first_failure(output: str) -> str:
 
 
 class Room:
-    """A room of the program, its tests, and how long these take."""
+    """A room of the program, and its tests."""
 
     def __init__(self, tree: Tree, name: str) -> None:
         self.name = name
         self._tree = tree
         self._tests = tree.place / "tests"
-        self._measured: _Limit | None = None
+        self._watched = Watched({}, set(), {})
 
     def sample(self, size: int, seed: str) -> list[Mutant]:
         """Choose mutants by their names, so that edits elsewhere do not change the choice."""
@@ -184,33 +238,57 @@ class Room:
         found.sort(key=lambda mutant: _rank(seed, mutant))
         return sorted(found[:size], key=lambda mutant: (mutant.path, mutant.span))
 
-    def try_mutant(self, mutant: Mutant) -> Tried:
-        """Run the nearest tests, then the others of the room."""
-        limit = self._limit()
+    def watch(self, mutants: list[Mutant]) -> None:
+        """See which tests run the lines of which mutant."""
         began = time.monotonic()
-        for tests in self._stages(mutant.path):
+        self._watched = self._tree.watch(mutants, [str(each) for each in self._files()])
+        tests, failed = self._watched.seconds, self._watched.failed
+        _say(f"# {len(tests)} tests, watched for {time.monotonic() - began:.0f} s")
+        for each in sorted(failed):
+            _say(f"# left out, since it fails while it is watched: {each}")
+
+    def try_mutant(self, mutant: Mutant) -> Tried:
+        """Run the tests that run the mutant's lines, then those beside them."""
+        began = time.monotonic()
+        for tests in self._stages(mutant):
             source = (self._tree.place / mutant.path).read_bytes()
             self._tree.write(mutant.path, apply(mutant, source))
             try:
-                status, failed = self._tree.test(tests, limit)
+                status, failed = self._tree.test(tests, self._limit(tests))
             finally:
                 self._tree.write(mutant.path, source)
-            if status not in {0, _NO_TESTS}:
+            if status != 0:
                 outcome = "too slow" if status is None else "killed"
                 return Tried(mutant, outcome, failed, time.monotonic() - began)
         return Tried(mutant, "survived", "", time.monotonic() - began)
 
-    def _stages(self, path: str) -> Iterator[list[str]]:
+    def _stages(self, mutant: Mutant) -> Iterator[list[str]]:
+        """Yield tests in the order in which they are likely to fail.
+
+        What a fixture does for several tests is noted for the first, so the others of its file
+        follow. For what runs when a module is imported all tests are run, the nearest first.
+        """
+        ran = self._watched.ran.get(mutant.name(), set())
+        if "" in ran:
+            stages = list(self._by_file(mutant.path))
+        elif not ran:
+            stages = list(self._by_file(mutant.path))[:1]
+        else:
+            files = {file_of(test) for test in ran}
+            beside = [test for test in self._watched.seconds if file_of(test) in files]
+            stages = [ran, set(beside) - ran]
+        yield from filter(None, map(self._watched.order, stages))
+
+    def _by_file(self, path: str) -> Iterator[set[str]]:
         """Yield the module's own tests, then those that name it, then the rest of the room's."""
         inside = Path(path).relative_to("uwf_git")
         own = Path("tests", inside.parent, f"test_{inside.name}")
-        if (self._tree.place / own).exists():
-            yield [str(own)]
-        others = [each for each in self._files() if each != own]
-        near = [each for each in others if self._is_near(each, inside)]
-        for tests in (near, [each for each in others if each not in near]):
-            if tests:
-                yield [str(each) for each in tests]
+        near = {str(each) for each in self._files() if self._is_near(each, inside)}
+        nearest = [{str(own)}, near, {str(each) for each in self._files()}]
+        done: set[str] = set()
+        for files in nearest:
+            yield {test for test in self._watched.seconds if file_of(test) in files - done}
+            done |= files
 
     def _is_near(self, test: Path, inside: Path) -> bool:
         """Tell whether a file of tests names a module, or lies in the mirror of its subfolder."""
@@ -230,22 +308,12 @@ class Room:
                 found.update(dict.fromkeys(file.relative_to(self._tree.place) for file in files))
         return list(found)
 
-    def _limit(self) -> _Limit:
-        """Return how long tests may take, having run the unchanged room's once."""
-        if self._measured is None:
-            began, cpu_began = time.monotonic(), _cpu_of_children()
-            status, failed = self._tree.test([str(each) for each in self._files()])
-            if status != 0:
-                sys.exit(f"{failed} fails without any change: {self.name}")
-            cpu_s = (_cpu_of_children() - cpu_began) * _TIMES_SLOWER + _SECONDS_MORE
-            wall_s = (time.monotonic() - began) * _WAITS_LONGER + _SECONDS_MORE
-            self._measured = _Limit(int(cpu_s), wall_s)
-        return self._measured
-
-
-def _cpu_of_children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    def _limit(self, tests: list[str]) -> _Limit:
+        seconds = sum(self._watched.seconds[each] for each in tests)
+        return _Limit(
+            int(seconds * _TIMES_SLOWER + _SECONDS_MORE),
+            seconds * _WAITS_LONGER + _SECONDS_WAITED,
+        )
 
 
 def _rank(seed: str, mutant: Mutant) -> bytes:
@@ -268,7 +336,9 @@ def main() -> int:
         tree = Tree(Path(place))
         for name in options.rooms or ROOMS:
             room = Room(tree, name)
-            tried = [_report(_try(room, mutant, known)) for mutant in _chosen(room, options)]
+            chosen = _chosen(room, options)
+            room.watch([each for each in chosen if each.name() not in known])
+            tried = [_report(_try(room, mutant, known)) for mutant in chosen]
             noticed = sum(each.outcome in {"killed", "too slow"} for each in tried)
             rates.append((name, noticed, sum(each.outcome != "equivalent" for each in tried)))
     for name, noticed, counted in rates:

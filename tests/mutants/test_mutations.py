@@ -1,5 +1,6 @@
 import pytest
-from mutants.mutations import apply, list_mutants
+from mutants.mutations import apply, lines_of, list_mutants
+from mutants.watched import Watched
 
 
 def changes_of(source: str) -> list[str]:
@@ -61,3 +62,27 @@ def test_name_outlasts_edits_elsewhere() -> None:
 
     assert alone.name() == moved.name()
     assert (alone.scope, alone.line, moved.line) == ("f", 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("a = f(\n    0,\n)", [1, 2, 3]),
+        ("if (\n    a < b\n):\n    c = d", [1, 2, 3]),
+        ("if a:\n    b = 0\nelse:\n    c = d", [2]),
+        ("try:\n    a = b\nexcept (c, d):\n    pass", [3]),
+        ("def f(\n    a=0,\n):\n    pass", [1, 2, 3]),
+    ],
+)
+def test_lines_of_a_mutant_are_those_that_run_whenever_it_does(
+    source: str, lines: list[int]
+) -> None:
+    whole = source.encode()
+
+    assert list(lines_of(list_mutants("a.py", whole)[-1], whole)) == lines
+
+
+def test_quick_tests_come_first_and_slow_ones_not_at_all() -> None:
+    watched = Watched({"a": 5.0, "b": 0.1, "c": 5.0, "d": 5.0}, failed={"e"}, ran={})
+
+    assert watched.order({"a", "b", "c", "d", "e"}) == ["b", "a", "c"]

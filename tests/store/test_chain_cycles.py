@@ -19,6 +19,7 @@ from uwf_git.model.references import reference
 from uwf_git.store.nodes.tree import add_nodes
 from uwf_git.store.objects.commit import DamagedCommit
 from uwf_git.store.store import Store
+from uwf_git.store.threads.step_chain import StepChain
 
 # XXH64's primes, from its specification.
 _P1, _P2, _P3, _P4 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63
@@ -97,8 +98,12 @@ def test_a_chain_that_leads_back_into_itself_ends_as_damage(
 
     old = story.snapshot.record.node.encode()
     message = story.snapshot.commit.message.replace(old, nodes[-1].hash.encode())
+    message = message.replace(b"Uwf-Depth: 0", b"Uwf-Depth: 100")
     snapshot = rewritten(story, change, message=message)
     seen: list[NodeHash] = []
     with pytest.raises(DamagedCommit, match=snapshot.commit.oid):
         seen.extend(node.hash for node in snapshot.walk_chain())
     assert sorted(seen) == sorted(node.hash for node in nodes)
+
+    with pytest.raises(DamagedCommit, match=snapshot.commit.oid):
+        StepChain(snapshot).get(0)

@@ -317,3 +317,15 @@ def test_engine_that_is_stopped_is_named_at_once(world: World) -> None:
     assert caught.value.facts["holder"]["pid"] == at.engine.pid
     assert f"`kill -CONT {at.engine.pid}` lets it go on" in str(caught.value.hint)
     assert at.finish()[0] == 130
+
+
+def test_pause_leaves_the_agent_at_work_until_it_is_to_be_stopped_now(world: World) -> None:
+    at = begin(world, OBEDIENT)
+
+    pause_thread(world.store, world.caller, at.thread)
+    assert at.living() == pids(world) != []
+
+    pause_thread(world.store, world.caller, at.thread, now=True)
+    assert at.living() == []
+    at.finish()
+    assert at.attempt()["error"]["message"].endswith(": the thread was paused")

@@ -2,15 +2,24 @@
 
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
+from commands.flows import plays, split_checks
 from commands.world import World, fails, replied
 
 from uwf_git.agents.cancel import check_cancelled
-from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
+from uwf_git.commands.drive.drive_thread import (
+    Driven,
+    DriveRequest,
+    Sleep,
+    Watcher,
+    drive_thread,
+)
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.lock import lock_thread
 
 PAIR = """\
 name: pair
@@ -23,11 +32,13 @@ root:
 """
 
 
-def drive(world: World, thread: ThreadId, play: Player, *, jobs: int) -> Driven:
+def drive(
+    world: World, thread: ThreadId, play: Player, *, jobs: int, sleep: Sleep = time.sleep
+) -> Driven:
     def ignore(*_args: object) -> None:
         return
 
-    request = DriveRequest(StepRequest(thread, play, jobs=jobs))
+    request = DriveRequest(StepRequest(thread, play, jobs=jobs), sleep=sleep)
     watcher = Watcher(ignore, ignore, ignore)
     return drive_thread(world.store, world.caller, request, watcher=watcher)
 
@@ -68,3 +79,25 @@ def test_a_failure_is_told_rather_than_a_wait_that_came_before_it(world: World) 
     assert driven.stopped == "failed"
     assert driven.failure is not None
     assert driven.failure.facts["role"] == "second"
+
+
+def test_a_drive_that_finds_nothing_to_do_sleeps_before_it_looks_again(world: World) -> None:
+    split = split_checks(world)
+    split.finish_branches()
+    joining = ExitStack()
+    # Another process joins the branches.
+    joining.enter_context(lock_thread(world.store, split.thread, since_ms=0))
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        joining.close()
+
+    # A drive that never sleeps would look for ever.
+    late = threading.Timer(20, joining.close)
+    late.start()
+    with joining:
+        driven = drive(world, split.thread, plays, jobs=1, sleep=sleep)
+    late.cancel()
+
+    assert (driven.stopped, len(slept)) == ("end", 1)

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
-from commands.flows import Split, assert_sound, finish, plays, split_checks, split_files
+from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_checks, split_files
 from commands.world import World, fails
 
+from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.split.family import find_trunk, list_branches
 from uwf_git.commands.step.branches import (
     begin_branch,
@@ -15,6 +17,10 @@ from uwf_git.commands.step.branches import (
 )
 from uwf_git.store.gc.small_packs import MOST_PACKS
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
+
+TOLERANT = CHECKS.replace(
+    "name: checks\n      nodes", "name: checks\n      onError: continue\n      nodes"
+)
 
 
 @pytest.fixture
@@ -61,6 +67,26 @@ def test_a_branch_that_failed_is_given_up_only_where_the_workflow_says(split: Sp
     assert not settle_branches(world.store, world.caller, split.thread)
 
     assert world.snapshot(first).record.status == "failed"
+
+
+def test_branches_of_a_paused_thread_are_not_given_up(world: World) -> None:
+    split = split_checks(world, TOLERANT)
+    with pytest.raises(Exception, match="exit status 7"):
+        world.step(split.children[0], fails())
+    pause_thread(world.store, world.caller, split.thread)
+
+    assert not settle_branches(world.store, world.caller, split.thread)
+
+    resume_thread(world.store, world.caller, split.thread)
+    assert settle_branches(world.store, world.caller, split.thread)
+
+
+def test_a_step_gives_up_the_branches_that_failed_in_it(world: World) -> None:
+    split = split_checks(world, TOLERANT)
+
+    stepped = world.step(split.thread, fails())
+
+    assert stepped.status == "ready"
 
 
 def test_a_branch_works_where_its_thread_does_unless_it_has_its_own_place(split: Split) -> None:

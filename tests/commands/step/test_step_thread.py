@@ -31,7 +31,7 @@ from uwf_git.store.git.config import GitConfig
 from uwf_git.store.signatures.sign import CannotSign
 from uwf_git.store.store import create_store
 from uwf_git.store.threads.heads import list_threads
-from uwf_git.store.threads.lock import ThreadBusy
+from uwf_git.store.threads.lock import ThreadBusy, lock_drive, lock_stop
 from uwf_git.store.threads.preserved import list_preserved
 from uwf_git.store.trust import is_trusted
 
@@ -94,6 +94,15 @@ def test_failed_try_changes_neither_chain_nor_head(world: World) -> None:
     assert (after.record.event, after.record.status) == ("attempt", "failed")
     assert (after.record.node, after.record.depth) == (before.record.node, 0)
     assert after.commit.parents == (before.commit.oid,)
+
+
+def test_failed_try_says_what_its_agent_advises(world: World) -> None:
+    thread = world.begun()
+
+    with pytest.raises(TurnFailed) as caught:
+        world.step(thread, fails(hint="ask another model"))
+
+    assert "ask another model" in str(caught.value.hint)
 
 
 def test_tries_are_counted_until_one_succeeds(world: World) -> None:
@@ -191,6 +200,18 @@ def test_second_engine_learns_which_process_is_at_work(world: World) -> None:
         return content_player(turn)
 
     assert world.step(thread, play).depth == 1
+
+
+@pytest.mark.parametrize("lock", [lock_drive, lock_stop])
+def test_no_step_is_taken_while_another_process_drives_or_ends_the_thread(
+    lock: Any, world: World
+) -> None:
+    thread = world.begun()
+
+    with lock(world.store, thread, since_ms=0), pytest.raises(ThreadBusy):
+        world.step(thread)
+
+    assert world.step(thread).role == "writer"
 
 
 def test_step_that_lost_the_race_is_not_recorded(world: World) -> None:

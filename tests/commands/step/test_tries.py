@@ -62,6 +62,16 @@ def test_what_a_verifier_says_is_no_word_on_another_plan(world: World) -> None:
     assert state["verifierOutput"] == GOOD
 
 
+def test_rejected_work_is_done_again_as_often_as_its_agent_says(world: World) -> None:
+    workflow = world.put(PLANS.replace("      retries: ${state.tries - 1}\n", "")).workflow
+    thread = world.start("nobody", 'executor={"retries": 1}', workflow=workflow)
+
+    driven, roles = drive(world, thread, script(verifier=BAD))
+
+    assert roles == ["executor", "verifier"] * 2
+    assert isinstance(driven.failure, TriesUsedUp)
+
+
 def test_rejected_work_is_done_again_until_no_try_is_left(world: World) -> None:
     thread = world.begun(PLANS)
 

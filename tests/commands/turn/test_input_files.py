@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from commands.at_work import newest_attempt
 from commands.world import World, content_player
 
 from uwf_git.commands.agent_run.play_agent import agent_player
@@ -80,8 +81,11 @@ def test_file_that_cannot_be_given_fails_before_the_agent_is_paid(
     patch_thread(world.store, world.caller, thread, {"up": "../secret"})
     # Of functions in this process, too.
     for play in (agent_player(None), content_player):
+        before_ms = world.snapshot(thread).commit.time_s * 1000
         with pytest.raises(TurnFailed) as caught:
             world.step(thread, play)
+        attempt = newest_attempt(world, thread)
+        assert (attempt["startedAt"], attempt["durationMs"]) == (before_ms, 0)
         assert caught.value.facts["kind"] == "input-file"
         assert problem in caught.value.message
     assert not (world.place / "paid").exists()

@@ -1,4 +1,5 @@
 import pytest
+from commands.flows import split_checks
 from commands.world import DEMO, World, fails
 
 from uwf_git.commands.control.kill import kill_thread
@@ -8,6 +9,7 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.next_move import (
     Advice,
+    NextMove,
     Steered,
     advise,
     find_next_move,
@@ -103,6 +105,34 @@ def test_person_answers_before_and_after_the_question_is_put(world: World) -> No
     world.step(thread)
 
     assert advised(world, thread) == ("uwf thread answer", False)
+
+
+def test_asked_person_is_next(world: World) -> None:
+    flow = "name: flow\nroot: {type: agent, agentId: asker}\n"
+    thread = world.start("human", workflow=world.put(flow).workflow)
+    world.step(thread)
+
+    assert find_next_move(world.snapshot(thread)) == NextMove("asker", at="0")
+
+
+def test_container_is_next_until_its_branches_are_joined(world: World) -> None:
+    thread = split_checks(world).thread
+
+    assert find_next_move(world.snapshot(thread)) == NextMove("checks", splits=True, at="0/1")
+
+
+def test_branch_that_is_held_is_told_once_no_other_can_go_on(world: World) -> None:
+    split = split_checks(world)
+    first, second = split.children
+    pause_thread(world.store, world.caller, first)
+    assert advised(world, split.thread) == ("uwf thread run", True)
+    pause_thread(world.store, world.caller, second)
+
+    snapshot = split.tip
+    advice = advise(world.store, snapshot, find_next_move(snapshot))
+
+    assert f"`uwf thread resume {first}`" in advice.text
+    assert "1 more waits" in advice.text
 
 
 def test_problem_of_the_next_move_comes_with_its_own_hint(world: World) -> None:

@@ -134,6 +134,18 @@ def test_head_that_is_nowhere_is_reported(store: Store, story: Story) -> None:
     assert found.node == NOWHERE
 
 
+def test_depth_is_compared_with_the_state_where_the_one_before_is_unknown(
+    store: Store, story: Story
+) -> None:
+    unknown = holds(store, "now.json", None)
+    oids = forge(store, REF, {1: unknown, 2: says("Uwf-Depth: 1", "Uwf-Depth: 5")})
+
+    assert [each.message for each in troubles(store) if each.commit == oids[2]] == [
+        "Uwf-Depth is 5, and must be 1 after 1",
+        "Uwf-Depth is 5, and now.json says 1",
+    ]
+
+
 @pytest.mark.parametrize("name", ["start.json", "head.json", "now.json", "nodes"])
 def test_missing_file_is_reported(name: str, store: Store, story: Story) -> None:
     oids = forge(store, REF, {-1: holds(store, name, None)})

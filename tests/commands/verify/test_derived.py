@@ -270,6 +270,25 @@ def test_a_join_of_a_thread_that_has_not_split_is_told(ended: Split) -> None:
     assert_told(told, "there can be no such join: a join after a commit that has no branches")
 
 
+def test_a_join_whose_result_does_not_fit_the_role_of_a_graph_is_told(world: World) -> None:
+    world.put("name: inner\nroot: {type: agent, agentId: digger}\n")
+    thread = world.begun(
+        "name: outer\nroles:\n  builder:\n    description: Builds.\n    workflow: inner\n"
+        "    outputSchema: {type: object, required: [good]}\n"
+        "moderator:\n  graph:\n"
+        "    - {from: $START, transitions: [{to: builder}]}\n"
+        "    - {from: builder, transitions: [{to: $END}]}\n"
+    )
+    world.step(thread, plays)
+    world.step(thread, plays)
+    outer = Split(world, thread)
+    kill_thread(world.store, world.caller, outer.children[0])
+
+    (told,) = tell_join(outer, tips_of(outer))
+
+    assert "'good' is a required property" in told
+
+
 def stranger(world: World, thread: ThreadId) -> Snapshot:
     """Return the end of a thread under the id of a branch that began by itself."""
     refs = world.store.refs

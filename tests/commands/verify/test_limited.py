@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,15 +35,27 @@ def test_damage_is_raised_as_in_this_process(store: Store) -> None:
         first_finding(store, check)
 
 
-def test_check_that_takes_too_much_memory_is_a_finding(store: Store) -> None:
+def reserve(mebibytes: int) -> Callable[[], Iterator[Finding]]:
     def check() -> Iterator[Finding]:
-        assert bytearray(500 * 1024**2)
+        assert bytes(mebibytes * 1024**2)
         yield from ()
 
-    found = first_finding(store, check)
+    return check
 
+
+@pytest.mark.parametrize(
+    ("largest_blob", "enough", "too_much"), [(None, 200, 500), ("64m", 900, 1500)]
+)
+def test_check_may_take_memory_for_the_largest_blob(
+    store: Store, largest_blob: str | None, enough: int, too_much: int
+) -> None:
+    if largest_blob is not None:
+        set_config(f"{store.path}/config", "uwf.maxBlobSize", largest_blob)
+    store = open_store(store.path)
+
+    assert first_finding(store, reserve(enough)) is None
+
+    found = first_finding(store, reserve(too_much))
     assert found is not None
     assert "the check of what came took too much memory" in found.message
     assert "uwf.maxBlobSize" in found.hint
-    set_config(f"{store.path}/config", "uwf.maxBlobSize", "64m")
-    assert first_finding(open_store(store.path), check) is None

@@ -29,6 +29,7 @@ from uwf_git.store.threads.heads import ACTIVE
 
 REF = ACTIVE + THREAD
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
+EARLIER = ThreadId("01J00000000000000000000001")
 
 
 @pytest.fixture
@@ -242,6 +243,7 @@ def test_two_payloads_of_one_name_are_reported_with_both_refs(
     store: Store, clock: Callable[[], int]
 ) -> None:
     one, other = Story(store, clock), Story(store, clock, OTHER)
+    Story(store, clock, EARLIER).step()
     one.step(text=TWINS[0])
     other.step(text=TWINS[1])
 

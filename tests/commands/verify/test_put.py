@@ -26,18 +26,31 @@ def notes(store: Store) -> list[NodeHash]:
 
 
 def found(store: Store, *, known: Oid | None = None, may_lose: bool = False) -> list[Finding]:
-    def judge(put: Put) -> Iterator[Finding]:
-        if put.trailers.get("Uwf-Event") == "strange":
-            yield put.site.finding("it is strange")
-
     trees = TreeChecks(store)
-    rules = PutRules(NODES_REF, "cas", {"nodes": RAW_TREE_MODE}, may_lose=may_lose, judge=judge)
+    rules = rules_of(may_lose=may_lose)
     troubles = list(check_puts(trees, rules, tip_of(store, NODES_REF), known=known))
     return troubles + list(trees.nodes.finish())
 
 
+def rules_of(*, may_lose: bool = False) -> PutRules:
+    def judge(put: Put) -> Iterator[Finding]:
+        if put.trailers.get("Uwf-Event") == "strange":
+            yield put.site.finding("it is strange")
+
+    return PutRules(NODES_REF, "cas", {"nodes": RAW_TREE_MODE}, may_lose=may_lose, judge=judge)
+
+
 def told(store: Store, *, known: Oid | None = None) -> list[str]:
     return [each.message for each in found(store, known=known)]
+
+
+def test_puts_are_counted_and_so_is_that_nobody_signed_them(
+    store: Store, notes: list[NodeHash]
+) -> None:
+    trees = TreeChecks(store)
+
+    assert list(check_puts(trees, rules_of(), tip_of(store, NODES_REF), known=None)) == []
+    assert (trees.commits, trees.unsigned) == (len(notes), len(notes))
 
 
 def test_puts_as_they_are_written_are_whole(store: Store, notes: list[NodeHash]) -> None:

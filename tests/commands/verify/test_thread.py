@@ -4,7 +4,17 @@ import itertools
 from collections.abc import Callable
 
 import pytest
-from commands.forging import add, commits_of, forge, holds, place, run_by, says, tip_of
+from commands.forging import (
+    add,
+    commits_of,
+    forge,
+    holds,
+    place,
+    run_by,
+    says,
+    tip_of,
+    troubles,
+)
 from dulwich.objects import Commit, ObjectID
 from store.story import THREAD, Story, signed, tell_small_story
 
@@ -104,6 +114,13 @@ def test_ref_at_an_object_that_is_no_commit_is_reported(store: Store, story: Sto
 
     assert told(store, NOWHERE) == [f"the history of {REF} breaks off: commit {NOWHERE} is missing"]
     assert told(store, tree) == [f"the history of {REF} breaks off: commit {tree} is not a commit"]
+
+
+def test_missing_commit_is_named_and_shown(store: Store, story: Story) -> None:
+    forge(store, REF, {2: lambda commit: setattr(commit, "parents", [ObjectID(NOWHERE.encode())])})
+
+    (found,) = (each for each in troubles(store) if "breaks off" in each.message)
+    assert found.commit == NOWHERE
 
 
 def test_incomplete_history_is_reported_and_the_rest_checked(store: Store, story: Story) -> None:

@@ -13,6 +13,10 @@ def test_ideographs_are_as_wide_as_high() -> None:
     assert columns("登录ab") == 6
 
 
+def test_emoji_is_wider_than_a_letter_that_nobody_knows() -> None:
+    assert measure("👩", 10, "bold") > measure("𐍈", 10, "bold") > measure("登", 10, "bold")
+
+
 def test_marks_on_letters_take_no_column() -> None:
     assert columns("e\u0301") == 1
     assert columns("a\u200db") == 2

@@ -1,8 +1,11 @@
 """Short ids, and `@`."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from commands.flows import split_checks
+from commands.world import make_world
 from hypothesis import given
 from hypothesis import strategies as st
 from store.story import Story
@@ -53,6 +56,15 @@ def test_at_is_the_newest_be_it_active_or_not(three: Store) -> None:
     assert [resolve_thread(three, name) for name in names] == [C, C, B, A]
 
 
+def test_at_is_no_branch_where_its_thread_is(
+    tmp_path: Path, clock: Callable[[], int], thread_ids: Callable[[], ThreadId]
+) -> None:
+    split = split_checks(make_world(tmp_path, clock, thread_ids))
+    assert max([split.thread, *split.children]) != split.thread
+
+    assert resolve_thread(split.world.store, "@") == split.thread
+
+
 @pytest.mark.parametrize("text", ["@4", "@0", "@x", "@ 1", "@-1"])
 def test_at_that_names_nothing_is_refused(text: str, three: Store) -> None:
     with pytest.raises(NoSuchThread, match=f"there is no thread {text}"):
@@ -76,3 +88,17 @@ def test_one_that_cannot_be_read_has_its_id(three: Store) -> None:
 
     assert "01J7K9M2XD" in describe_threads(three, [ThreadId("01J7K9M2XDPQR5VWBCDF8G3H4T")])
     assert resolve_thread(three, "@2") == C
+
+
+def test_one_that_is_gone_has_its_id(three: Store) -> None:
+    gone = ThreadId("01J7K9M2XDPQR5VWBCDF8G3H4T")
+
+    assert describe_threads(three, [gone]) == ["01J7K9M2XD"]
+
+
+def test_of_many_ten_are_described(three: Store) -> None:
+    described = describe_threads(three, [A] * 12)
+
+    assert described[-2:] == ["01J7K9M2XA  ready      Write a haiku.", "and 2 more"]
+    assert len(described) == 11
+    assert len(describe_threads(three, [A] * 10)) == 10

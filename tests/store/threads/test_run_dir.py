@@ -15,6 +15,7 @@ from uwf_git.store.threads.run_dir import (
     get_run_dir,
     has_runs,
     is_any_alive,
+    list_check_runs,
     list_run_dirs,
     list_threads_with_runs,
     remove_runs,
@@ -95,6 +96,23 @@ def test_nothing_is_left_of_a_run_that_is_removed(store: Store, run: RunDir) -> 
     assert os.listdir(os.path.dirname(run.path)) == ["6" * 40 + ".turn"]
     remove_runs(store, THREAD)
     assert not has_runs(store, THREAD)
+
+
+def test_checks_of_a_turn_are_listed_in_their_order(store: Store, run: RunDir) -> None:
+    checks = [run.get_check(number) for number in (10, 2)]
+    for each in checks:
+        os.makedirs(each.path)
+    Path(run.path + ".checks", "notes").touch()
+
+    assert run.list_checks() == list_check_runs(store, THREAD) == checks[::-1]
+
+
+def test_path_of_the_agents_own_file_is_kept_until_the_next_turn(run: RunDir) -> None:
+    run.write_output_file("out/höhe.json")
+
+    assert run.read_output_file() == "out/höhe.json"
+    run.begin("checker 3QZ82VBH2MY12 somebody")
+    assert run.read_output_file() == ""
 
 
 def test_folders_of_any_depth_are_removed(run: RunDir) -> None:
