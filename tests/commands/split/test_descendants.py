@@ -3,7 +3,7 @@
 from commands.flow_runs import branches, script
 from commands.world import World
 
-from uwf_git.commands.split.family import find_trunk, list_branches, walk_descendants
+from uwf_git.commands.split.family import list_branches, walk_descendants
 from uwf_git.commands.step.split_thread import list_leaves, list_trunks
 from uwf_git.model.thread_id import ThreadId
 
@@ -34,8 +34,8 @@ def test_branches_are_found_once_somebody_began_them(world: World) -> None:
 
     one, inner = branches(world, thread)
     assert leaves == [one, inner] == names(world, thread)
-    assert find_trunk(world.snapshot(inner)) == thread
-    assert find_trunk(world.snapshot(thread)) is None
+    assert world.snapshot(inner).get_trunk() == thread
+    assert world.snapshot(thread).get_trunk() is None
 
 
 def test_parents_come_first_and_trunks_last(world: World) -> None:

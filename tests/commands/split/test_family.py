@@ -10,7 +10,6 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.split.family import (
     Family,
     count_steps_before,
-    find_trunk,
     list_branches,
     list_present_descendants,
     name_branch,
@@ -35,8 +34,8 @@ def test_branches_are_found_from_above_and_from_below(world: World) -> None:
         first,
         branch_of(world, thread, 1),
     ]
-    assert find_trunk(world.snapshot(inner)) == first
-    assert find_trunk(world.snapshot(thread)) is None
+    assert world.snapshot(inner).get_trunk() == first
+    assert world.snapshot(thread).get_trunk() is None
     below = list(list_present_descendants(world.store, thread))
     assert len(below) == 6
     assert below[0] == first
@@ -69,7 +68,7 @@ def test_thread_that_an_agent_began_is_no_branch(world: World) -> None:
     request = StartRequest("checks", "x", ("nobody",), parent=thread)
     child = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
 
-    assert find_trunk(world.snapshot(child)) is None
+    assert world.snapshot(child).get_trunk() is None
     assert child not in Family(world.store, thread)
     assert name_branch(world.store, child) == ""
 
@@ -102,5 +101,5 @@ def test_fork_of_a_branch_has_the_steps_before_it_and_no_parent(world: World) ->
     branch = branch_of(world, thread, 1)
     fork = fork_thread(world.store, world.caller, ForkRequest(branch), thread=world.new_id()).thread
 
-    assert find_trunk(world.snapshot(fork)) is None
+    assert world.snapshot(fork).get_trunk() is None
     assert count_steps_before(world.store, world.snapshot(fork)) == (1,)

@@ -4,7 +4,6 @@ from commands.worktree.project import ITEMS, Git, begin_project, children, write
 from commands.world import World
 
 from uwf_git.commands.split.ending import name_work
-from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.split.trunk import find_isolation, find_owner, read_trunk
 from uwf_git.model.thread_id import ThreadId
 
@@ -19,8 +18,8 @@ def test_branches_and_those_around_them(world: World, git: Git) -> None:
     inner = world.snapshot(children(outer)[0])
     root = world.snapshot(thread)
 
-    assert (find_trunk(root), find_trunk(outer)) == (None, thread)
-    assert find_trunk(inner) == outer.record.thread
+    assert (root.get_trunk(), outer.get_trunk()) == (None, thread)
+    assert inner.get_trunk() == outer.record.thread
     assert [find_isolation(each) for each in (root, outer, inner)] == [None, "0", None]
     owners = [find_owner(world.store, each) for each in (root, outer, inner)]
     assert [each and each.record.thread for each in owners] == [None, *[outer.record.thread] * 2]

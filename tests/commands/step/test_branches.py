@@ -8,7 +8,7 @@ from commands.world import World, fails
 
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
-from uwf_git.commands.split.family import find_trunk, list_branches
+from uwf_git.commands.split.family import list_branches
 from uwf_git.commands.step.branches import (
     begin_branch,
     join_branches,
@@ -37,8 +37,8 @@ def test_a_branch_is_begun_once(split: Split) -> None:
     assert begin_branch(store, split.tip, 0) == first
 
     assert split.world.snapshot(first).commit.parents == (before,)
-    assert find_trunk(split.world.snapshot(first)) == split.thread
-    assert find_trunk(split.tip) is None
+    assert split.world.snapshot(first).get_trunk() == split.thread
+    assert split.tip.get_trunk() is None
 
 
 def test_branches_are_joined_when_all_have_ended(split: Split) -> None:

@@ -18,7 +18,6 @@ from uwf_git.commands.control.change_rules import (
     steer_between_steps,
 )
 from uwf_git.commands.control.steer import steer_thread
-from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.commands.turn.bind_roles import Bound, bind_typed
 from uwf_git.commands.turn.limits import check_asked
@@ -128,7 +127,7 @@ def _build(
     request: AmendRequest,
     found: FoundWorkflow | None,
 ) -> tuple[NewCommit, Amended]:
-    if request.limits and find_trunk(snapshot) is not None:
+    if request.limits and snapshot.get_trunk() is not None:
         raise WrongStatus(snapshot, "is a branch, and has the limits of its parent", _OF_PARENT)
     change = _rules_now(snapshot) if found is None else _moved(store, snapshot, request, found)
     workdir = find_workdir(store, snapshot.record.thread) or caller.cwd

@@ -13,7 +13,6 @@ from uwf_git.commands.agent_run.check_idle import check_nothing_runs
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import BuildCommit, build_signalled, record_built
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.split.plan import read_flow
 from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.agent_words import settings_by_role
@@ -172,7 +171,7 @@ def build_rule_change(
 def _check_position(snapshot: Snapshot, change: RuleChange) -> None:
     """Check that the thread can go on from where it stands in another workflow."""
     thread, present = snapshot.record.thread, snapshot.get_present()
-    if find_trunk(snapshot) is not None:
+    if snapshot.get_trunk() is not None:
         raise WrongStatus(snapshot, "is a branch, and runs what its split said", _OF_BRANCH)
     if present.split is not None and change.action != "append":
         raise WrongStatus(snapshot, "has split, and its branches run its workflow", _OF_SPLIT)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from uwf_git.agents.cancel import cancellable, wait_for_one
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.drive_thread import Drive, Driven, Watcher
-from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.step.branches import join_branches, settle_branches
 from uwf_git.commands.step.record_turn import TurnFailed, TurnInterrupted
 from uwf_git.commands.step.split_thread import list_leaves, list_trunks
@@ -146,10 +145,10 @@ class BranchDriver:
     def _is_given_up(self, root: ThreadId, thread: ThreadId) -> bool:
         """Give a failed branch up, or one around it, if a container says so; return whether."""
         with self._settling:
-            trunk = find_trunk(self._read(thread))
+            trunk = self._read(thread).get_trunk()
             while trunk is not None and not self._has_ended(thread):
                 settle_branches(self._store, self._caller, trunk)
-                trunk = None if trunk == root else find_trunk(self._read(trunk))
+                trunk = None if trunk == root else self._read(trunk).get_trunk()
         return self._has_ended(thread)
 
     def _has_ended(self, thread: ThreadId) -> bool:
@@ -168,10 +167,10 @@ class BranchDriver:
             self._settle(pool, root, thread)
             self._go_on_with(pool, root, thread)
             return
-        trunk = find_trunk(self._read(thread))
+        trunk = self._read(thread).get_trunk()
         while trunk is not None and trunk != root and self._has_ended(trunk):
             # It was given up itself.
-            trunk = find_trunk(self._read(trunk))
+            trunk = self._read(trunk).get_trunk()
         if trunk is None:
             return
         self._settle(pool, root, trunk)

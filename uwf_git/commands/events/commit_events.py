@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from uwf_git.commands.split.ending import label_branch
-from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.split.node import find_node, list_new_passes
 from uwf_git.commands.split.plan import find_container
 from uwf_git.commands.turn.agent_words import PERSON
@@ -129,7 +128,7 @@ class EventReader:
             where=_position(snapshot, present),
             state=present.state,
             has_failed="failed" in {record.status, present.paused_from},
-            is_branch=find_trunk(snapshot) is not None,
+            is_branch=snapshot.get_trunk() is not None,
         )
         if carries(record.event, "agent"):
             return self._read_turn(snapshot, happened, head, present.last_attempt)

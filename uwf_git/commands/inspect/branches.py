@@ -10,7 +10,7 @@ from typing import Any
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
 from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.ending import label_branch, plan_ending
-from uwf_git.commands.split.family import Branch, find_trunk, list_branches
+from uwf_git.commands.split.family import Branch, list_branches
 from uwf_git.commands.split.plan import Container, find_container
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.thread import ENDED
@@ -109,7 +109,7 @@ def _find_trunks(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:
     """Yield the threads around a branch that let it take no step."""
     if tip.record.status in ENDED:
         return
-    thread = find_trunk(tip)
+    thread = tip.get_trunk()
     while thread is not None:
         head = find_head(store, thread)
         if head is None:
@@ -117,7 +117,7 @@ def _find_trunks(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:
         snapshot = read_snapshot(store, head.commit)
         if snapshot.record.status in {"paused", *ENDED}:
             yield {"thread": thread, "status": snapshot.record.status}
-        thread = find_trunk(snapshot)
+        thread = snapshot.get_trunk()
 
 
 def _find_conflict(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,6 @@ from itertools import groupby, islice, takewhile
 from typing import Any, NamedTuple
 
 from uwf_git.commands.inspect.branches import DAMAGED, count_branches, find_status
-from uwf_git.commands.split.family import find_trunk
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, TASK_WORDS
 from uwf_git.model.thread_id import ThreadId, is_thread_id, read_time_ms
@@ -174,7 +173,7 @@ def view_thread_row(
             return None
         snapshot = read_snapshot(store, head.commit)
         waits = _view_wait(snapshot) if snapshot.record.status == "waiting" else {}
-        trunk = find_trunk(snapshot)
+        trunk = snapshot.get_trunk()
         if trunk is not None and not with_branches and find_head(store, trunk) is not None:
             return None
         has_split = snapshot.record.status in {"split", "paused"}

@@ -9,7 +9,6 @@ from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.inspect.failed_attempts import count_failed_attempts
 from uwf_git.commands.inspect.step_view import Commands, get_text
 from uwf_git.commands.split.ending import label_branch
-from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.split.plan import find_container
 from uwf_git.engine.markdown import ThreadEntry, fence_text, inline_text, render_document
 from uwf_git.engine.subject import count_steps, first_line
@@ -120,7 +119,7 @@ def _name_parent(tip: Snapshot) -> tuple[str, ...]:
     parent = tip.record.parent_thread
     if parent is None:
         return ()
-    how = "by an agent of" if find_trunk(tip) is None else "a branch of"
+    how = "by an agent of" if tip.get_trunk() is None else "a branch of"
     return (f"{how} thread `{parent}`",)
 
 

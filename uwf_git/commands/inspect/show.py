@@ -195,11 +195,10 @@ def _view_family(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
         find_held_by,
         view_branches,
     )
-    from uwf_git.commands.split.family import find_trunk  # noqa: PLC0415 (as above)
 
     branches = view_branches(store, snapshot)
     view: dict[str, Any] = {"branches": branches} if branches else {}
-    trunk = find_trunk(snapshot)
+    trunk = snapshot.get_trunk()
     if trunk is not None:
         view["branchOf"] = trunk
     held = find_held_by(store, snapshot, branches) if branches or trunk is not None else []

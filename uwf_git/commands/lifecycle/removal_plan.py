@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.remote.descendants import with_branches
-from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.worktree.record import find_worktree
 from uwf_git.errors import Refused, StoreDamaged, name_some
 from uwf_git.model.thread_id import ThreadId
@@ -124,7 +123,7 @@ def get_archived(store: Store, thread: ThreadId) -> Head:
 def _plan(store: Store, head: Head) -> Removal:
     try:
         snapshot = read_snapshot(store, head.commit)
-        record, parent = snapshot.record, find_trunk(snapshot)
+        record, parent = snapshot.record, snapshot.get_trunk()
     except StoreDamaged:
         # A damaged thread can be removed as well.
         return Removal(head.thread, head.commit, DAMAGED)

@@ -48,11 +48,6 @@ def walk_descendants(store: Store, tip: Snapshot) -> Iterator[tuple[Head, Snapsh
             yield from walk_descendants(store, inner)
 
 
-def find_trunk(snapshot: Snapshot) -> ThreadId | None:
-    """Return the thread of which this one is a branch; None if it is none."""
-    return snapshot.get_trunk()
-
-
 def name_branch(store: Store, thread: ThreadId) -> str:
     """Return the name of a branch for people, below the outermost thread: ``1.0 tester``.
 
@@ -63,7 +58,7 @@ def name_branch(store: Store, thread: ThreadId) -> str:
     label = ""
     head = find_head(store, thread)
     while head is not None:
-        trunk = find_trunk(read_snapshot(store, head.commit))
+        trunk = read_snapshot(store, head.commit).get_trunk()
         head = None if trunk is None else find_head(store, trunk)
         if trunk is None or head is None:
             break
@@ -118,7 +113,7 @@ class Family:
             return False
         try:
             head = find_head(self._store, thread)
-            trunk = None if head is None else find_trunk(read_snapshot(self._store, head.commit))
+            trunk = None if head is None else read_snapshot(self._store, head.commit).get_trunk()
         except StoreDamaged:
             return False
         return trunk is not None and trunk in self
@@ -141,7 +136,7 @@ def count_steps_before(store: Store, snapshot: Snapshot) -> tuple[int, ...]:
 
 def _find_split(store: Store, snapshot: Snapshot) -> Snapshot:
     """Return the thread that split into this branch, as deep as it was then."""
-    trunk = find_trunk(snapshot)
+    trunk = snapshot.get_trunk()
     head = None if trunk is None else find_head(store, trunk)
     if head is not None:
         tip = read_snapshot(store, head.commit)

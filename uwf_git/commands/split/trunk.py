@@ -1,6 +1,5 @@
 """Which branches work apart from the others of their thread, each in a worktree."""
 
-from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.split.plan import read_entry, read_flow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
@@ -10,7 +9,7 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 def read_trunk(store: Store, snapshot: Snapshot) -> Snapshot | None:
     """Read the thread of which this one is a branch; None if it is none, or not in this store."""
-    trunk = find_trunk(snapshot)
+    trunk = snapshot.get_trunk()
     head = None if trunk is None else find_head(store, trunk)
     return None if head is None else read_snapshot(store, head.commit)
 

@@ -7,7 +7,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.derived import draft_join
 from uwf_git.commands.split.ending import find_split, plan_ending
-from uwf_git.commands.split.family import Branch, find_trunk, list_branches, walk_descendants
+from uwf_git.commands.split.family import Branch, list_branches, walk_descendants
 from uwf_git.commands.split.plan import find_container
 from uwf_git.commands.split.remake import ReadSplit, read_split
 from uwf_git.commands.step.end_by_kill import end_by_kill
@@ -93,7 +93,7 @@ def sweep_held(store: Store, caller: Caller, held: BranchHeld) -> None:
         snapshot = read_snapshot(store, head.commit)
         if snapshot.record.status == "killed":
             tip = snapshot
-        parent = find_trunk(snapshot)
+        parent = snapshot.get_trunk()
     if tip is not None:
         sweep_branches(store, caller, tip, reason=tip.body)
 
@@ -275,7 +275,7 @@ def check_result(store: Store, snapshot: Snapshot) -> None:
     Raises:
         MetaUnfit: a role of a graph asks for another.
     """
-    parent = find_trunk(snapshot)
+    parent = snapshot.get_trunk()
     head = None if parent is None else find_head(store, parent)
     if parent is None or head is None:
         return

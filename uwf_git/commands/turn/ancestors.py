@@ -1,6 +1,5 @@
 """The threads above a branch: whether they let it go on."""
 
-from uwf_git.commands.split.family import find_trunk
 from uwf_git.errors import Refused
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
@@ -33,7 +32,7 @@ def check_ancestors(store: Store, snapshot: Snapshot) -> None:
     Raises:
         BranchHeld: one is paused, has ended or is being ended, or has joined its branches.
     """
-    while (parent := find_trunk(snapshot)) is not None:
+    while (parent := snapshot.get_trunk()) is not None:
         thread = snapshot.record.thread
         head = find_head(store, parent)
         if head is None:

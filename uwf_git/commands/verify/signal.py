@@ -5,7 +5,6 @@ Format: FORMAT.md, "What events do".
 
 from collections.abc import Generator, Iterator
 
-from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.nodes import NodeChecks
 from uwf_git.engine.append_check import Rules, find_other_change
@@ -78,7 +77,7 @@ def check_amend(
 
 def _is_branch(snapshot: Snapshot) -> bool:
     try:
-        return find_trunk(snapshot) is not None
+        return snapshot.get_trunk() is not None
     except StoreDamaged:
         return False  # reported for the file
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from uwf_git.commands.split.ending import name_work
-from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.split.trunk import find_isolation
 from uwf_git.commands.worktree.record import (
     SplitOrigin,
@@ -118,7 +117,7 @@ def lock_worktrees(store: Store) -> Iterator[None]:
 
 
 def _name(owner: Snapshot) -> _Branch:
-    parent, at = find_trunk(owner), find_isolation(owner)
+    parent, at = owner.get_trunk(), find_isolation(owner)
     if parent is None or at is None:
         raise ValueError("the thread does not work apart")  # a bug of the caller
     return _Branch(owner.record.thread, parent, at)

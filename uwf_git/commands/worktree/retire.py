@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from uwf_git.commands.split.ending import name_work
-from uwf_git.commands.split.family import find_trunk
 from uwf_git.commands.split.trunk import find_isolation, read_trunk
 from uwf_git.commands.worktree.inner import find_unkept
 from uwf_git.commands.worktree.make import find_head_of, find_own_worktree, lock_worktrees
@@ -50,7 +49,7 @@ def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> s
     Raises:
         ProgramFailed: git is missing, or cannot commit everything.
     """
-    parent, at = find_trunk(snapshot), find_isolation(snapshot)
+    parent, at = snapshot.get_trunk(), find_isolation(snapshot)
     if parent is None or at is None:
         return None
     thread = snapshot.record.thread
