@@ -1,0 +1,322 @@
+// The answer of a person: a form from the role's JSON Schema. What is typed is kept until it is
+// recorded, through a reload and while the thread moves on.
+
+import { get, path, post } from "./api.js";
+import { h } from "./dom.js";
+import { describeForm, idOf } from "./form.js";
+import { short } from "./format.js";
+import { forget, keep, recall } from "./kept.js";
+import { Loader } from "./loader.js";
+import { go, link } from "./route.js";
+import { collect, itemsOf, kindOf, parseJson, resolve, typeValue } from "./schema.js";
+import { command, problem, say } from "./told.js";
+
+export class Answer {
+  constructor({ draw, route, refuse }) {
+    [, this.id] = route.parts;
+    this.draw = draw;
+    this.kept = `answer:${this.id}`;
+    this.typed = { fields: {}, json: "", isJson: false, content: "", go: true, ...recall(this.kept) };
+    this.problems = {};
+    this.whole = [];
+    this.refused = null;
+    this.moved = "";
+    this.isSending = false;
+    this.question = new Loader(
+      () => get(path("threads", this.id, "question")),
+      (error) => {
+        if (!error) this.asked(this.question.value);
+        if (!error || !refuse(error)) draw();
+      },
+    );
+    this.question.load();
+  }
+
+  title() {
+    return `Answer ${this.question.value?.role ?? short(this.id)}`;
+  }
+
+  move() {}
+
+  hear({ type, threads = [], all, reset }) {
+    if (!this.isSending && (all || reset || (type === "threads" && threads.includes(this.id)))) this.question.load();
+  }
+
+  /** Take up a question: the one that is typed at, or another. */
+  asked(question) {
+    const now = JSON.stringify(question.question);
+    const { asked } = this.typed;
+    if (asked === now) return;
+    if (asked !== undefined && this.hasTyped()) this.moveOn(JSON.parse(asked), question);
+    this.typed.asked = now;
+    this.keepTyped();
+  }
+
+  moveOn(before, question) {
+    this.problems = {};
+    this.whole = [];
+    if (before.role === question.question.role) {
+      this.moved = "The thread moved on while you typed, and asks the same role again. What you typed is kept: read the question again before you send it.";
+      return;
+    }
+    this.moved = `The thread moved on while you typed: it was ${before.role}'s turn, now it is ${question.question.role}'s. What you typed stands below the form.`;
+    this.typed.before = this.readTyped();
+    Object.assign(this.typed, { fields: {}, json: "", isJson: false, content: "" });
+  }
+
+  hasTyped() {
+    const { fields, json, content } = this.typed;
+    return Boolean(json || content || Object.values(fields).some((text) => text !== ""));
+  }
+
+  /** Return what was typed, for a person to copy. */
+  readTyped() {
+    const { fields, json, isJson, content } = this.typed;
+    const texts = isJson ? json : JSON.stringify(Object.fromEntries(Object.entries(fields).filter(([place, text]) => text !== "" && !/[#?]$/.test(place))), null, 2);
+    return content ? `${texts}\n\n${content}` : texts;
+  }
+
+  keepTyped() {
+    keep(this.kept, this.typed);
+  }
+
+  describe() {
+    const { value, error } = this.question;
+    return [
+      h("nav", { class: "crumbs", "aria-label": "Where this is" }, h("a", { href: link([]) }, "Threads"), " / ", h("a", { href: link(["t", this.id]) }, `Thread ${short(this.id)}`)),
+      error ? this.describeNone(error) : value ? this.describeQuestion(value) : h("p", { class: "soft" }, "Loading…"),
+    ];
+  }
+
+  describeNone(error) {
+    return h(
+      "div",
+      { class: "form", key: "none" },
+      h("h1", { tabindex: "-1" }, "No answer is needed now"),
+      problem(error),
+      this.hasTyped() && this.describeBefore(this.readTyped()),
+    );
+  }
+
+  describeBefore(text) {
+    const drop = () => {
+      delete this.typed.before;
+      if (this.question.error) forget(this.kept);
+      else this.keepTyped();
+      this.draw();
+    };
+    return h("section", { key: "before" }, h("h2", null, "What you had typed"), command(text), h("button", { type: "button", class: "quiet", onclick: drop }, "Forget it"));
+  }
+
+  describeQuestion(question) {
+    const root = question.schema;
+    const canFill = kindOf(root, resolve(root, root)) !== "json";
+    const isJson = this.typed.isJson || !canFill;
+    return h(
+      "div",
+      { class: "two", key: "question" },
+      h("section", { class: "panel asked", "aria-label": "The question", key: "asked" }, h("div", { class: "title" }, h("h2", null, "The question")), h("div", { class: "body", html: question.html })),
+      h(
+        "form",
+        { class: "steps-of-form", novalidate: true, onsubmit: (event) => this.submit(event, isJson), onkeydown: (event) => submitByKey(event) },
+        h("h1", { tabindex: "-1" }, `Answer as ${question.role}`),
+        this.moved && h("div", { class: "notice wait", role: "alert", key: "moved" }, h("p", null, this.moved)),
+        this.describeProblems(),
+        isJson ? this.describeJson() : describeForm(this.formOf(root)),
+        canFill && h("div", { key: "switch" }, h("button", { type: "button", class: "quiet", onclick: () => this.change(root, !isJson) }, isJson ? "Fill in fields" : "Write JSON instead")),
+        this.describeContent(),
+        h(
+          "div",
+          { class: "buttons", key: "send" },
+          h("button", { type: "submit", class: "act", "aria-disabled": this.isSending ? "true" : null }, "Record the answer"),
+          h("label", { class: "check" }, h("input", { type: "checkbox", checked: this.typed.go, onchange: (event) => this.set({ go: event.target.checked }) }), "and go on"),
+        ),
+        this.typed.before && this.describeBefore(this.typed.before),
+      ),
+    );
+  }
+
+  formOf(root) {
+    const change = (place, text) => {
+      this.typed.fields[place] = text;
+      if (place.endsWith("#")) this.dropItems(place.slice(0, -1));
+      delete this.problems[place.replace(/[#?]$/, "")];
+      this.keepTyped();
+    };
+    return {
+      root, typed: this.typed.fields, problems: this.problems,
+      type: (place, text) => {
+        const had = this.problems[place];
+        change(place, text);
+        if (had) this.draw();
+      },
+      press: (place, text, next) => {
+        change(place, text);
+        this.focusNext = next;
+        this.draw();
+      },
+    };
+  }
+
+  /** Forget what was typed into items that are removed: their numbers may come again. */
+  dropItems(place) {
+    const kept = new Set(itemsOf(this.typed.fields, place).map(String));
+    for (const each of Object.keys(this.typed.fields)) {
+      if (!each.startsWith(`${place}/`)) continue;
+      const [number] = each.slice(place.length + 1).split(/[/#?]/);
+      if (!kept.has(number)) delete this.typed.fields[each];
+    }
+  }
+
+  drawn() {
+    if (this.focusNext === undefined) return;
+    const place = document.getElementById(idOf(this.focusNext));
+    const field = place?.matches("input, select, textarea") ? place : place?.querySelector("input, select, textarea");
+    (field ?? place)?.focus();
+    this.focusNext = undefined;
+  }
+
+  describeProblems() {
+    const places = Object.entries(this.problems);
+    if (this.refused) return problem(this.refused);
+    if (places.length + this.whole.length === 0) return null;
+    const jump = (place) => (event) => {
+      event.preventDefault();
+      this.focusNext = place;
+      this.draw();
+    };
+    return h(
+      "div",
+      { class: "notice bad", role: "alert", key: "problems", id: "problems", tabindex: "-1" },
+      h("p", null, h("strong", { class: "bad" }, "✗ "), "Nothing was recorded. This does not fit yet:"),
+      h(
+        "ul",
+        null,
+        this.whole.map((told) => h("li", null, told)),
+        places.map(([place, told]) => h("li", { key: place }, h("a", { href: `#${idOf(place)}`, onclick: jump(place) }, place.slice(1).replaceAll("/", " › ") || "answer"), `: ${told}`)),
+      ),
+    );
+  }
+
+  describeJson() {
+    return h(
+      "div",
+      { class: "field", key: "json" },
+      h("label", { class: "label", for: "json" }, "Answer as JSON"),
+      h("p", { class: "about", id: "json-about" }, this.question.value.fields.join(" · ")),
+      h("textarea", {
+        id: "json", class: "mono", rows: "10", spellcheck: "false", value: this.typed.json, oninput: (event) => this.set({ json: event.target.value }),
+        "aria-invalid": this.whole.length > 0 ? "true" : null, "aria-describedby": "json-about",
+      }),
+    );
+  }
+
+  describeContent() {
+    return h(
+      "div",
+      { class: "field", key: "content" },
+      h("label", { class: "label", for: "content" }, "Text", h("span", { class: "soft" }, " optional")),
+      h("p", { class: "about", id: "content-about" }, "Markdown for those who come after you; the fields above decide."),
+      h("textarea", { id: "content", rows: "3", value: this.typed.content, oninput: (event) => this.set({ content: event.target.value }), "aria-describedby": "content-about" }),
+    );
+  }
+
+  set(values) {
+    Object.assign(this.typed, values);
+    this.keepTyped();
+  }
+
+  /** Change between fields and JSON, with what is typed as far as it can be taken along. */
+  change(root, toJson) {
+    this.problems = {};
+    this.whole = [];
+    this.refused = null;
+    if (toJson) {
+      const { value } = collect(root, this.typed.fields);
+      this.set({ isJson: true, json: JSON.stringify(value ?? {}, null, 2) });
+    } else {
+      const [value, wrong] = this.typed.json.trim() ? parseJson(this.typed.json) : [undefined, ""];
+      const fields = wrong ? null : value === undefined ? {} : typeValue(root, value);
+      if (fields === null) this.whole = [wrong || "the fields cannot hold this JSON; it can be sent as it is"];
+      else this.set({ isJson: false, fields });
+    }
+    this.draw();
+  }
+
+  async submit(event, isJson) {
+    event.preventDefault();
+    if (this.isSending) return;
+    const { schema } = this.question.value;
+    this.problems = {};
+    this.whole = [];
+    this.refused = null;
+    this.moved = "";
+    const { value, places } = isJson ? this.readJson() : this.readFields(schema);
+    if (Object.keys(this.problems).length + this.whole.length > 0) return this.showProblems();
+    this.isSending = true;
+    this.draw();
+    try {
+      const { question } = this.question.value;
+      const result = await post(path("threads", this.id, "answer"), { question, meta: value, content: this.typed.content, ...(this.typed.go ? { go: true } : {}) });
+      this.recorded(result);
+    } catch (error) {
+      this.isSending = false;
+      this.takeRefusal(error, places);
+    }
+    return undefined;
+  }
+
+  readFields(schema) {
+    const { value, problems, places } = collect(schema, this.typed.fields);
+    this.problems = problems;
+    return { value: value ?? null, places };
+  }
+
+  readJson() {
+    const [value, wrong] = parseJson(this.typed.json);
+    if (wrong) this.whole = [wrong];
+    return { value, places: {} };
+  }
+
+  recorded(result) {
+    forget(this.kept);
+    say(result.driver ? "Recorded; it goes on in the background" : "Recorded");
+    // That it did not go on is told where the controls are.
+    if (result.refused) say(`It does not go on: ${result.refused.message}. ${result.refused.hint ?? ""}`);
+    go(["t", this.id], {}, true);
+  }
+
+  takeRefusal(error, places) {
+    if (error.status === 409) {
+      this.moved = `${error.message}. Nothing was recorded, and what you typed is kept.`;
+      this.question.load();
+    } else if (error.details.length > 0) {
+      for (const { pointer, message } of error.details) this.place(pointer, message, places);
+      this.showProblems();
+      return;
+    } else this.refused = error;
+    this.draw();
+  }
+
+  place(pointer, message, places) {
+    let at = pointer;
+    while (at !== "" && places[at] === undefined) at = at.slice(0, at.lastIndexOf("/"));
+    const place = places[at];
+    const told = at === pointer ? message : `${pointer.slice(at.length + 1)}: ${message}`;
+    if (!place) this.whole.push(pointer ? `${pointer.slice(1).replaceAll("/", " › ")}: ${message}` : message);
+    else this.problems[place] = this.problems[place] ? `${this.problems[place]}; ${told}` : told;
+  }
+
+  showProblems() {
+    const [first] = Object.keys(this.problems);
+    if (first !== undefined) this.focusNext = first;
+    this.draw();
+    if (first === undefined) requestAnimationFrame(() => document.getElementById("json")?.focus());
+  }
+}
+
+function submitByKey(event) {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  event.currentTarget.requestSubmit();
+}
