@@ -11,6 +11,9 @@ import { go, link } from "./route.js";
 import { collect, itemsOf, kindOf, parseJson, resolve, typeValue } from "./schema.js";
 import { command, problem, say } from "./told.js";
 
+// Nobody is asked, or the thread is gone.
+const NOBODY = new Set([404, 422]);
+
 export class Answer {
   constructor({ draw, route, refuse }) {
     [, this.id] = route.parts;
@@ -81,11 +84,17 @@ export class Answer {
   }
 
   describe() {
-    const { value, error } = this.question;
     return [
       h("nav", { class: "crumbs", "aria-label": "Where this is" }, h("a", { href: link([]) }, "Threads"), " / ", h("a", { href: link(["t", this.id]) }, `Thread ${short(this.id)}`)),
-      error ? this.describeNone(error) : value ? this.describeQuestion(value) : h("p", { class: "soft" }, "Loading…"),
+      ...this.describeState(),
     ];
+  }
+
+  describeState() {
+    const { value, error } = this.question;
+    if (error && (value === null || NOBODY.has(error.status))) return [this.describeNone(error)];
+    // That the server did not answer says nothing of the question.
+    return [error && problem(error), value ? this.describeQuestion(value) : h("p", { class: "soft" }, "Loading…")];
   }
 
   describeNone(error) {

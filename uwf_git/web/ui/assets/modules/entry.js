@@ -4,6 +4,7 @@ import { get, path } from "./api.js";
 import { h } from "./dom.js";
 import { cost, count, duration, plural, since } from "./format.js";
 import { Loader } from "./loader.js";
+import { go } from "./route.js";
 import { describeTabPanel, describeTabs } from "./tabs.js";
 import { command, problem } from "./told.js";
 
@@ -13,6 +14,7 @@ const PREFERRED = ["content", "log", "diff", "state", "prompt", "check"];
 
 export class Entry {
   constructor(thread, draw) {
+    this.thread = thread;
     this.draw = draw;
     this.commit = null;
     this.tab = "";
@@ -23,6 +25,14 @@ export class Entry {
     if (commit === this.commit) return;
     this.commit = commit;
     if (commit !== null) this.read.renew({ keep: true });
+  }
+
+  /** Follow a link of a report, which leads to another entry by its commit. */
+  follow(event) {
+    const to = event.target.closest?.('a[href^="#c-"]');
+    if (!to) return;
+    event.preventDefault();
+    go(["t", this.thread, "e", to.getAttribute("href").slice(3, 15)]);
   }
 
   renew() {
@@ -42,7 +52,7 @@ export class Entry {
       this.draw();
     };
     return [
-      h("div", { class: "title", key: "title" }, h("h2", null, value.entry.title)),
+      h("div", { class: "title", key: "title", "data-commit": value.entry.commit }, h("h2", null, value.entry.title)),
       h(
         "div",
         { class: "body", key: `about ${value.entry.commit}` },
@@ -51,7 +61,7 @@ export class Entry {
         above.map((part) => h("div", { key: part.name, class: `part-${part.name}` }, describePart(part))),
       ),
       describeTabs("Parts of the step", tabs, tab, choose),
-      describeTabPanel(tab, h("div", { key: `${value.entry.commit} ${tab}` }, tab === "check" ? describeCheck(value) : describePart(value.parts.find((part) => part.name === tab)))),
+      describeTabPanel(tab, h("div", { key: `${value.entry.commit} ${tab}`, onclick: (event) => this.follow(event) }, tab === "check" ? describeCheck(value) : describePart(value.parts.find((part) => part.name === tab)))),
     ];
   }
 }

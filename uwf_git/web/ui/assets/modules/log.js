@@ -84,7 +84,10 @@ export class LogView {
       h(
         "pre",
         { class: "log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Log", onscroll: (event) => this.scrolled(event.currentTarget) },
-        this.lines.map((line) => h("span", { key: line.n, title: line.source }, `${line.text}\n`)),
+        this.lines.map((line, index) => [
+          line.source !== this.lines[index - 1]?.source && h("span", { key: `source ${line.n}`, class: "source" }, `${line.source}\n`),
+          h("span", { key: line.n }, `${line.text}\n`),
+        ]),
       ),
     ];
   }

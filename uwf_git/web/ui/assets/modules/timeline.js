@@ -67,7 +67,7 @@ function describeEntry(thread, entry, at) {
 function describeRow(thread, entry, { chosen, place, level }) {
   const isMain = BARRED.has(entry.event);
   const isCurrent = entry.commit === chosen;
-  const took = isMain ? duration(entry.durationMs ?? 0) : "";
+  const took = isMain && entry.event !== "answer" ? duration(entry.durationMs ?? 0) : "";
   const told = entry.summary && !isMain ? `${entry.title}: ${entry.summary}` : entry.title;
   return h(
     "li",
