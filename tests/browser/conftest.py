@@ -74,6 +74,8 @@ def world(tmp_path: Path, clock: Callable[[], int], thread_ids: Callable[[], Thr
 @pytest.fixture
 def server(world: World) -> Iterator[Server]:
     """The server of the page, on the store of `world`."""
+    pytest.importorskip("uvicorn", reason="no uvicorn; pip install -e '.[ui]'")
+    pytest.importorskip("starlette", reason="no starlette; pip install -e '.[ui]'")
     with serve(world) as started:
         yield started
 

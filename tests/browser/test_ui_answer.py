@@ -1,11 +1,10 @@
-"""A person's answer in the page: a form of all kinds, problems at their field, nothing typed is lost."""
+"""A person's answer in the page: a form of all kinds, problems in place, nothing typed is lost."""
 
 import re
 from typing import Any
 
-from browser.ui import ASKED, Tab
+from browser.ui import ASKED, Tab, expect
 from commands.world import World, says
-from playwright.sync_api import expect
 
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
 from uwf_git.model.thread_id import ThreadId
@@ -26,7 +25,9 @@ def answer_elsewhere(world: World, thread: ThreadId, *, good: bool) -> None:
 
 
 def choose(tab: Tab, group: str, option: str) -> None:
-    tab.page.get_by_role("radiogroup", name=re.compile(f"^{group}")).get_by_label(option, exact=True).check()
+    tab.page.get_by_role("radiogroup", name=re.compile(f"^{group}")).get_by_label(
+        option, exact=True
+    ).check()
 
 
 def fill_needed(tab: Tab) -> None:
@@ -71,7 +72,8 @@ def test_form_has_a_field_of_each_kind(world: World, tab: Tab) -> None:
     expect(tab.page.locator(".of-step h2")).to_have_text("2. judge")
     assert read_meta(world, thread) == {
         "good": False, "why": "Too long.\nMuch too long.", "grade": "three", "weight": 2.5,
-        "pages": 12, "version": 7, "topics": ["style"], "findings": [{"file": "a.txt", "at": {"line": 3}}],
+        "pages": 12, "version": 7, "topics": ["style"],
+        "findings": [{"file": "a.txt", "at": {"line": 3}}],
         "then": {"do": "send", "to": "Ada"}, "extra": {"any": [1, None]},
     }  # fmt: skip
     assert tab.heard == []
@@ -99,7 +101,9 @@ def test_problems_stand_at_their_fields(world: World, tab: Tab) -> None:
 
     expect(tab.page.get_by_label("why")).to_be_focused()
     described = tab.page.get_by_label("why").get_attribute("aria-describedby")
-    told = tab.page.evaluate("ids => ids.split(' ').map(id => document.getElementById(id).textContent).join()", described)
+    told = tab.page.evaluate(
+        "ids => ids.split(' ').map(id => document.getElementById(id).textContent).join()", described
+    )
     assert re.search("too short|shorter|minLength|at least", told)
     assert world.snapshot(thread).record.depth == 1
     assert [each for each in tab.heard if "422" not in each] == []
@@ -118,7 +122,10 @@ def test_what_was_typed_survives_a_reload(world: World, tab: Tab) -> None:
     expect(tab.page.locator(".of-step h2")).to_have_text("2. judge")
     assert read_meta(world, thread)["topics"] == ["style"]
     # It was recorded, so it is kept no longer.
-    assert tab.page.evaluate("Object.keys(localStorage).filter(key => key.includes('answer')).length") == 0
+    assert (
+        tab.page.evaluate("Object.keys(localStorage).filter(key => key.includes('answer')).length")
+        == 0
+    )
 
 
 def test_thread_that_moved_on_keeps_what_was_typed(world: World, tab: Tab) -> None:

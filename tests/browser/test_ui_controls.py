@@ -2,9 +2,8 @@
 
 import re
 
-from browser.ui import Listener, Tab, end, trust
+from browser.ui import Listener, Tab, end, expect, trust
 from commands.world import DEMO, World, fails, says
-from playwright.sync_api import expect
 from web.stories import tell_work
 
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows

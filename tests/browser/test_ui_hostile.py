@@ -1,8 +1,9 @@
 """The page and a thread in which all foreign text attacks: it is shown, and nothing happens."""
 
 import json
+
 import pytest
-from browser.ui import Tab
+from browser.ui import Tab, expect
 from commands.world import World
 from web.stories import ATTACK, SECRET, tell_hostile
 
@@ -16,10 +17,16 @@ _HOSTILE_SCHEMA = {
     "properties": {
         ATTACK: {"type": "string", "description": ATTACK},
         "__proto__": {"enum": [ATTACK, "\u202egnp.exe"]},
-        "constructor": {"type": "array", "items": {"type": "object", "properties": {"<b>": {"const": ATTACK}}}},
+        "constructor": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"<b>": {"const": ATTACK}}},
+        },
     },
 }  # fmt: skip
-_FOREIGN = "script[src*='//'], img, iframe, object, embed, form[action], [onerror], [onload], [style], main style"
+_FOREIGN = (
+    "script[src*='//'], img, iframe, object, embed, form[action], [onerror], [onload], [style], "
+    "main style"
+)
 
 
 def list_commits(world: World, thread: ThreadId) -> list[str]:
@@ -63,8 +70,15 @@ def test_hostile_thread_is_only_read(world: World, tab: Tab) -> None:
 def test_hostile_schema_is_a_form(world: World, tab: Tab) -> None:
     source = json.dumps({
         "name": "hostile", "description": ATTACK,
-        "roles": {"judge": {"description": ATTACK, "systemPrompt": ATTACK, "outputSchema": _HOSTILE_SCHEMA}},
-        "moderator": {"graph": [{"from": "$START", "transitions": [{"to": "judge"}]}, {"from": "judge", "transitions": [{"to": "$END"}]}]},
+        "roles": {
+            "judge": {
+                "description": ATTACK, "systemPrompt": ATTACK, "outputSchema": _HOSTILE_SCHEMA,
+            },
+        },
+        "moderator": {"graph": [
+            {"from": "$START", "transitions": [{"to": "judge"}]},
+            {"from": "judge", "transitions": [{"to": "$END"}]},
+        ]},
     })  # fmt: skip
     thread = world.start("human", workflow=world.put(source).workflow, prompt=ATTACK)
     world.step(thread)
@@ -81,7 +95,10 @@ def test_other_markup_is_stopped_by_the_policy(world: World, tab: Tab) -> None:
     tab.open()
     with pytest.raises(Exception, match="TrustedHTML"):
         tab.page.evaluate("document.body.innerHTML = '<img src=x onerror=alert(1)>'")
-    tab.page.evaluate("import('/modules/dom.js').then(dom => dom.patch(document.getElementById('told'), dom.h('p', {style: 'color: red'}, 'x')))")
-    tab.page.wait_for_function("document.querySelector('#told p')")
+    tab.page.evaluate(
+        "import('/modules/dom.js').then(dom => dom.patch("
+        "document.getElementById('told'), dom.h('p', {style: 'color: red'}, 'x')))"
+    )
+    expect(tab.page.locator("#told p")).to_have_text("x")
     colour = tab.page.evaluate("getComputedStyle(document.querySelector('#told p')).color")
     assert colour != "rgb(255, 0, 0)"

@@ -1,13 +1,17 @@
-"""The page while threads are driven elsewhere: progress, logs, pause, kill, a server that starts anew."""
+"""The page while threads are driven elsewhere: progress, logs, control, a new server, many tabs."""
 
 import re
 from typing import Any
 
-from browser.ui import Listener, Tab, end, serve
+from browser.ui import Listener, Tab, end, expect, serve
 from commands.world import World
-from playwright.sync_api import expect
 
 from uwf_git.model.thread_id import ThreadId
+
+_SHOW = """is => {
+    Object.defineProperty(document, 'visibilityState', {value: is, configurable: true});
+    document.dispatchEvent(new Event('visibilitychange'));
+}"""
 
 
 def start_run(world: World, agent: str, *, task: str = "Watch me") -> Any:
@@ -97,7 +101,9 @@ def test_server_that_starts_anew_wants_its_new_key(world: World, tab: Tab, brows
 def test_one_stream_for_all_tabs(world: World, tab: Tab) -> None:
     streams: list[str] = []
     context = tab.page.context
-    context.on("request", lambda each: streams.append(each.url) if "/api/stream" in each.url else None)
+    context.on(
+        "request", lambda each: streams.append(each.url) if "/api/stream" in each.url else None
+    )
     tab.open()
     expect(tab.text("No threads yet.")).to_be_visible()
     tabs = [context.new_page() for _ in range(7)]
@@ -113,11 +119,8 @@ def test_one_stream_for_all_tabs(world: World, tab: Tab) -> None:
 def test_hidden_tab_holds_no_stream_and_is_true_on_return(world: World, tab: Tab) -> None:
     tab.open()
     expect(tab.text("No threads yet.")).to_be_visible()
-    hide = "is => { Object.defineProperty(document, 'visibilityState', {value: is, configurable: true}); document.dispatchEvent(new Event('visibilitychange')); }"
     with tab.page.expect_event("requestfailed", lambda each: "/api/stream" in each.url):
-        tab.page.evaluate(hide, "hidden")
+        tab.page.evaluate(_SHOW, "hidden")
     world.start(workflow=world.put().workflow, prompt="Meanwhile")
-    tab.page.evaluate(hide, "visible")
+    tab.page.evaluate(_SHOW, "visible")
     expect(tab.page.locator("a.row")).to_contain_text("Meanwhile")
-
-

@@ -5,11 +5,10 @@ import signal
 from typing import Any
 
 import pytest
-from browser.ui import ASKED, Listener, Tab, end
+from browser.ui import ASKED, Listener, Tab, end, expect
 from commands.flow_runs import drive, script
 from commands.step.test_flows import CHECKS
 from commands.world import World, says
-from playwright.sync_api import expect
 from web.stories import tell_hostile, tell_work
 
 from uwf_git.model.thread_id import ThreadId
@@ -21,7 +20,8 @@ _AXE = """async () => {
 # Wider than the window: only what scrolls by itself may be.
 _TOO_WIDE = """() => [...document.querySelectorAll('body *')].filter(each => {
     const box = each.getBoundingClientRect();
-    return box.right > innerWidth + 1 && box.width > 0 && !each.closest('.wide, .picture, .log, .unseen, .skip, svg');
+    return box.right > innerWidth + 1 && box.width > 0
+        && !each.closest('.wide, .picture, .log, .unseen, .skip, svg');
 }).map(each => each.outerHTML.slice(0, 100))"""
 
 
@@ -80,6 +80,14 @@ class Places:
         self.agent.close()
 
 
+def find_faults(tab: Tab, axe: str) -> list[str]:
+    """Return what axe-core finds in the view that is shown."""
+    # The policy of the page allows no script tag.
+    tab.page.evaluate(axe)
+    problems: list[str] = tab.page.evaluate(_AXE)
+    return problems
+
+
 def open_all(tab: Tab) -> None:
     """Open the parts of a form, and have it complain."""
     tab.find("button", "Add findings").click()
@@ -111,14 +119,7 @@ def places(world: World, tab: Tab) -> Any:
 def test_axe_finds_nothing(tab: Tab, places: Places, axe: str, scheme: str) -> None:
     tab.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     tab.open("/")
-
-    def check() -> list[str]:
-        # The policy of the page allows no script tag.
-        tab.page.evaluate(axe)
-        problems: list[str] = tab.page.evaluate(_AXE)
-        return problems
-
-    found = check_views(tab, places, check)
+    found = check_views(tab, places, lambda: find_faults(tab, axe))
     assert found == {}, json.dumps(found, indent=1)
 
 

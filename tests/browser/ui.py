@@ -1,5 +1,6 @@
 """The page of `uwf ui` in a browser: its server as a process, a tab that is listened to."""
 
+import importlib
 import os
 import re
 import signal
@@ -39,7 +40,9 @@ roles:
           type: array
           items:
             type: object
-            properties: {file: {type: string}, at: {type: object, properties: {line: {type: integer}}}}
+            properties:
+              file: {type: string}
+              at: {type: object, properties: {line: {type: integer}}}
             required: [file]
         then:
           oneOf:
@@ -123,10 +126,11 @@ class Tab:
 
     def listen(self) -> None:
         """Collect what the page says from now on."""
+        # Not the methods themselves: Playwright would set an attribute, and there are slots.
         self.page.on("console", lambda each: self.heard.append(f"console {each.text}"))
         self.page.on("pageerror", lambda each: self.heard.append(f"error {each}"))
-        self.page.on("request", lambda each: self._hear_request(each))
-        self.page.on("dialog", lambda each: self._hear_dialog(each))
+        self.page.on("request", lambda each: self._hear_request(each))  # noqa: PLW0108 (see above)
+        self.page.on("dialog", lambda each: self._hear_dialog(each))  # noqa: PLW0108 (see above)
 
     def _hear_request(self, request: Any) -> None:
         if not request.url.startswith(self.server.origin):
@@ -143,7 +147,7 @@ class Tab:
         else:
             self.page.goto(self.server.address)
             # The page has taken the token out of the address.
-            self.page.wait_for_function("location.hash === '#/'")
+            expect(self.page).to_have_url(f"{self.server.origin}#/")
             if where != "/":
                 self.open(where)
 
@@ -159,8 +163,8 @@ class Tab:
     def focused(self) -> str:
         """Return the tag and the name of what has the focus."""
         told: str = self.page.evaluate(
-            "(() => { const at = document.activeElement;"
-            " return `${at.localName} ${at.getAttribute('aria-label') ?? at.textContent.trim()}`; })()"
+            "(at => `${at.localName} ${at.getAttribute('aria-label') ?? at.textContent.trim()}`)"
+            "(document.activeElement)"
         )
         return told
 
@@ -195,6 +199,12 @@ class Listener:
         """Let go of it; it was stopped already, or answers now."""
         self._file.close()
         self._file = None
+
+
+def expect(found: Any) -> Any:
+    """Return Playwright's assertions of what was *found*; they wait until they hold."""
+    # Files of tests are imported where Playwright is missing as well.
+    return importlib.import_module("playwright.sync_api").expect(found)
 
 
 def end(driver: subprocess.Popen[bytes]) -> int:

@@ -74,7 +74,7 @@ function describeBar() {
     h(
       "nav",
       { "aria-label": "Views" },
-      h("a", { href: link([]), "aria-current": here(name === undefined) }, "Threads"),
+      h("a", { href: link([]), "aria-current": name === "t" ? "true" : here(name === undefined) }, "Threads"),
       h("a", { href: link(["new"]), "aria-current": here(name === "new" || name === "draft") }, "New"),
     ),
     h("span", { class: "store soft small", title: page.about?.store }, page.about?.store),

@@ -9,6 +9,7 @@ import { forget, keep, recall } from "./kept.js";
 import { Loader } from "./loader.js";
 import { go, link } from "./route.js";
 import { collect, itemsOf, kindOf, parseJson, resolve, typeValue } from "./schema.js";
+import { findEntry, linkOf } from "./timeline.js";
 import { command, problem, say } from "./told.js";
 
 // Nobody is asked, or the thread is gone.
@@ -32,7 +33,16 @@ export class Answer {
         if (!error || !refuse(error)) draw();
       },
     );
+    this.before = new Loader(() => this.readBefore(), draw);
     this.question.load();
+    this.before.load();
+  }
+
+  /** Read what was done last: it is what the answer is about. */
+  async readBefore() {
+    const { entries } = await get(path("threads", this.id));
+    const entry = findEntry(entries, "", "");
+    return entry?.event === "start" || !entry ? null : get(path("threads", this.id, "entries", entry.commit));
   }
 
   title() {
@@ -42,7 +52,10 @@ export class Answer {
   move() {}
 
   hear({ type, threads = [], all, reset }) {
-    if (!this.isSending && (all || reset || (type === "threads" && threads.includes(this.id)))) this.question.load();
+    if (!this.isSending && (all || reset || (type === "threads" && threads.includes(this.id)))) {
+      this.question.load();
+      this.before.load();
+    }
   }
 
   /** Take up a question: the one that is typed at, or another. */
@@ -124,7 +137,7 @@ export class Answer {
     return h(
       "div",
       { class: "two", key: "question" },
-      h("section", { class: "panel asked", "aria-label": "The question", key: "asked" }, h("div", { class: "title" }, h("h2", null, "The question")), h("div", { class: "body", html: question.html })),
+      h("section", { class: "panel asked", "aria-label": "The question", key: "asked" }, h("div", { class: "title" }, h("h2", null, "The question")), h("div", { class: "body" }, h("div", { html: question.html, key: "asked" }), this.describeLast())),
       h(
         "form",
         { class: "steps-of-form", novalidate: true, onsubmit: (event) => this.submit(event, isJson), onkeydown: (event) => submitByKey(event) },
@@ -142,6 +155,18 @@ export class Answer {
         ),
         this.typed.before && this.describeBefore(this.typed.before),
       ),
+    );
+  }
+
+  describeLast() {
+    const { value } = this.before;
+    if (!value) return null;
+    const shown = value.parts.filter((part) => part.name === "meta" || part.name === "content");
+    return h(
+      "div",
+      { class: "before", key: "before" },
+      h("h3", null, h("a", { href: linkOf(this.id, value.entry) }, value.entry.title), h("span", { class: "soft" }, ", just before")),
+      shown.map((part) => h("div", { key: part.name, class: part.name === "content" ? "content" : null, html: part.html })),
     );
   }
 
@@ -202,7 +227,7 @@ export class Answer {
         "ul",
         null,
         this.whole.map((told) => h("li", null, told)),
-        places.map(([place, told]) => h("li", { key: place }, h("a", { href: `#${idOf(place)}`, onclick: jump(place) }, place.slice(1).replaceAll("/", " › ") || "answer"), `: ${told}`)),
+        places.map(([place, told]) => h("li", { key: place }, h("a", { href: `#${idOf(place)}`, onclick: jump(place) }, nameOf(place)), `: ${told}`)),
       ),
     );
   }
@@ -322,6 +347,13 @@ export class Answer {
     this.draw();
     if (first === undefined) requestAnimationFrame(() => document.getElementById("json")?.focus());
   }
+}
+
+/** Return a place as people read it: "findings 1 › file". */
+function nameOf(place) {
+  const parts = place.split("/").slice(1).filter((part) => !part.startsWith("?"));
+  const told = parts.reduce((before, part) => (/^\d+$/.test(part) ? `${before} ${Number(part) + 1}` : before ? `${before} › ${part}` : part), "");
+  return told.replaceAll("~1", "/").replaceAll("~0", "~") || "answer";
 }
 
 function submitByKey(event) {

@@ -12,9 +12,23 @@ export class Draft {
     [, this.id] = route.parts;
     this.draw = draw;
     this.refused = null;
-    this.draft = new Loader(() => get(path("drafts", this.id)), (error) => (error && refuse(error)) || draw());
+    this.draft = new Loader(
+      () => get(path("drafts", this.id)),
+      (error) => {
+        if (error && refuse(error)) return;
+        this.readPicture();
+        draw();
+      },
+    );
     this.picture = new Loader(() => getText(path("drafts", this.id, "picture")), draw);
     this.draft.load();
+  }
+
+  /** Read the picture of a draft that was not drawn yet; one that is no workflow has none. */
+  readPicture() {
+    const { digest, name } = this.draft.value ?? {};
+    if (!digest || !name || digest === this.drawnDigest) return;
+    this.drawnDigest = digest;
     this.picture.load();
   }
 
@@ -25,9 +39,7 @@ export class Draft {
   move() {}
 
   hear({ threads = [], all, reset }) {
-    if (!(all || reset || threads.includes(this.id))) return;
-    this.draft.load();
-    this.picture.load();
+    if (all || reset || threads.includes(this.id)) this.draft.load();
   }
 
   describe() {
@@ -47,7 +59,7 @@ export class Draft {
       h(
         "div",
         { class: "steps-of-form" },
-        h("div", { key: "wish" }, h("h2", null, "Wish"), h("p", { class: "text" }, draft.wish)),
+        draft.wish && h("div", { key: "wish" }, h("h2", null, "Wish"), h("p", { class: "text" }, draft.wish)),
         this.refused && problem(this.refused),
         draft.isPut && h("div", { class: "notice", key: "put" }, h("p", null, "It is registered. ", h("a", { href: link(["new", draft.name]) }, "Start a thread of it"))),
         draft.why && h("div", { key: "why" }, h("h2", null, "Why so"), h("p", { class: "text" }, draft.why)),
@@ -67,7 +79,7 @@ export class Draft {
         "section",
         { class: "panel", "aria-labelledby": "picture-title", key: "picture" },
         h("div", { class: "title" }, h("h2", { id: "picture-title" }, "Picture")),
-        value ? h("div", { class: "picture", tabindex: "0", role: "group", "aria-label": "Picture of the draft", html: value }) : h("div", { class: "body soft" }, error ? error.message : "Loading…"),
+        value ? h("div", { class: "picture", tabindex: "0", role: "group", "aria-label": "Picture of the draft", html: value }) : h("div", { class: "body soft" }, error ? error.message : draft.isRunning ? "It is being written…" : "There is none."),
       ),
     );
   }

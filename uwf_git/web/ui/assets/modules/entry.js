@@ -69,7 +69,7 @@ export class Entry {
 function describeFacts(entry) {
   const facts = [
     entry.agent && h("code", null, entry.agent),
-    entry.by && `recorded by ${entry.by}`,
+    entry.by && entry.by !== entry.role && `recorded by ${entry.by}`,
     since(entry.started ?? entry.time),
     duration(entry.durationMs ?? NaN),
     entry.tokens > 0 && `${count(entry.tokens)} tokens`,

@@ -85,7 +85,7 @@ function describeChoice(form, part) {
   const inner = { ...part, schema: shape, place: add(part.place, `?${chosen}`), name: "", isRequired: true, isInner: true };
   return h(
     "div",
-    { class: "choice", key: `${part.place}?` },
+    { class: "choice", key: `${part.place}?`, id: idOf(part.place), tabindex: "-1" },
     pick(form, { ...part, place, name: part.name || "Which" }, withNothing(part, names), chosen),
     problem(form, part.place),
     isOpen && describeInner(form, inner),
@@ -176,7 +176,7 @@ function pick(form, part, names, chosen) {
   const id = idOf(part.place);
   return h(
     "fieldset",
-    { class: "field radios", key: part.place, id, tabindex: "-1", role: "radiogroup", "aria-required": part.isRequired ? "true" : null, "aria-describedby": describedBy(form, part) },
+    { class: "field radios", key: part.place, id, tabindex: "-1", role: "radiogroup", "aria-invalid": form.problems[part.place] ? "true" : null, "aria-required": part.isRequired ? "true" : null, "aria-describedby": describedBy(form, part) },
     h("legend", { class: part.isItem ? "label unseen" : "label" }, labelOf(part)),
     about(part, told),
     h(

@@ -51,11 +51,15 @@ export const count = (number) => new Intl.NumberFormat("en").format(number);
 /** Return a cost in US dollars. */
 export function cost(dollars) {
   if (!Number.isFinite(dollars)) return "";
-  return `${dollars >= 0.1 || dollars === 0 ? dollars.toFixed(2) : dollars.toFixed(4)} USD`;
+  const digits = dollars >= 0.1 || dollars === 0 ? 2 : 4;
+  return `${dollars.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })} USD`;
 }
 
 /** Return "1 step", "2 steps". */
 export const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
+
+/** Return the beginning of a long *text*. */
+export const clip = (text, most = 400) => (text.length > most ? `${text.slice(0, most)}…` : text);
 
 /** Return the beginning of an id, as long as lists show it. */
 export const short = (id) => id.slice(0, 12);

@@ -4,7 +4,7 @@ import { get, getText, path } from "./api.js";
 import { Controls } from "./controls.js";
 import { h } from "./dom.js";
 import { Entry } from "./entry.js";
-import { badge, cost, count, duration, plural, short, since } from "./format.js";
+import { badge, clip, cost, count, duration, plural, short, since } from "./format.js";
 import { Loader } from "./loader.js";
 import { LogView } from "./log.js";
 import { link } from "./route.js";
@@ -142,9 +142,10 @@ export class Thread {
     } else if (waiting) {
       notices.push(["wait", h("p", null, h("strong", null, waiting.role), " waits for its usage limit until ", new Date(waiting.until).toLocaleString(), ".")]);
     }
-    if (error) notices.push(["bad", h("p", null, h("strong", { class: "bad" }, "✗ "), `${error.kind}: ${error.message}`)]);
-    else if (reason) notices.push(["", h("p", null, h("strong", null, `${status}: `), withCode(reason), thread.by && h("span", { class: "soft" }, ` ${thread.by}`))]);
-    if (thread.hint) notices.push(["", h("p", null, "Hint to the agent: ", thread.hint)]);
+    if (error) notices.push(["bad", h("p", null, h("strong", { class: "bad" }, "✗ "), clip(`${error.kind}: ${error.message}`))]);
+    else if (reason) notices.push(["", h("p", null, h("strong", null, `${status}: `), withCode(clip(reason)), thread.by && h("span", { class: "soft" }, ` ${thread.by}`))]);
+    if (thread.workflow === "draft") notices.push(["", h("p", null, "This thread drafts a workflow. ", h("a", { href: link(["draft", this.id]) }, "Show the draft"))]);
+    if (thread.hint) notices.push(["", h("p", null, "Hint to the agent: ", clip(thread.hint))]);
     for (const each of held) {
       notices.push(["wait", h("p", null, "Held up by branch ", h("a", { href: link(["t", each.thread]) }, each.label || short(each.thread)), `: ${each.status}${each.error ? `, ${each.error}` : ""}`)]);
     }
@@ -172,7 +173,7 @@ export class Thread {
     return h(
       "section",
       { class: "panel of-timeline", key: "timeline", "aria-labelledby": "timeline-title" },
-      h("div", { class: "title" }, h("h2", { id: "timeline-title" }, "Timeline"), h("span", { class: "soft small" }, thread.said)),
+      h("div", { class: "title" }, h("h2", { id: "timeline-title" }, "Timeline"), h("span", { class: "soft small said", title: thread.said }, thread.said)),
       describeTimeline(thread, this.chosen, this.earlier ? null : more),
     );
   }

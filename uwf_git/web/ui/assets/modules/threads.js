@@ -127,7 +127,8 @@ export class Threads {
 
 function describeRow(row) {
   const branches = Object.entries(row.branches ?? {}).map(([status, number]) => `${number} ${status}`).join(", ");
-  const told = row.error || row.question || row.said || "";
+  // That it was started says no more than its title.
+  const told = row.error || row.question || (row.said ?? "").replace(/^start: .*/, "");
   const last = row.role && row.group !== "ended" && !told.startsWith(row.role) ? `${row.role}: ${told}` : told;
   return h(
     "li",

@@ -68,7 +68,7 @@ function describeRow(thread, entry, { chosen, place, level }) {
   const isMain = BARRED.has(entry.event);
   const isCurrent = entry.commit === chosen;
   const took = isMain && entry.event !== "answer" ? duration(entry.durationMs ?? 0) : "";
-  const told = entry.summary && !isMain ? `${entry.title}: ${entry.summary}` : entry.title;
+  const told = entry.event === "start" && entry.summary ? `${entry.title}: ${entry.summary}` : entry.title;
   return h(
     "li",
     { key: entry.commit },
