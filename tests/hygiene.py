@@ -51,8 +51,10 @@ WIDE_DOORS = {
 NARROW_DOORS = (
     "cbor2",
     "jsonschema",
+    "starlette",
     "ulid",
     "urllib3",
+    "uvicorn",
     "wcwidth",
     "xxhash",
     "yaml",

@@ -145,7 +145,7 @@ KEPT = [
     (
         "uwf_git/model/doors.py",
         (
-            "import cbor2, jsonschema, ulid, urllib3, wcwidth, xxhash\n"
+            "import cbor2, jsonschema, starlette, ulid, urllib3, uvicorn, wcwidth, xxhash\n"
             "# untyped\n"
             "import yaml  # noqa: E402"
         ),
@@ -187,7 +187,7 @@ def house(
         "store/__init__": "import dulwich",
         "model/__init__": "",
         "model/doors": "import cbor2, jsonschema, referencing\n"
-        "import ulid, urllib3, wcwidth, xxhash, yaml",
+        "import starlette, ulid, urllib3, uvicorn, wcwidth, xxhash, yaml",
         "commands/__init__": "",
         "commands/verify/finding": "",
         "engine/turn_views": "",

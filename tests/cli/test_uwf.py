@@ -31,7 +31,7 @@ def test_groups_have_the_verbs_of_the_design() -> None:
         *("thread context", "thread answer", "thread pause", "thread resume", "thread retry"),
         *("thread poke", "thread patch", "thread amend", "thread append", "thread fork"),
         *("thread kill", "thread rm"),
-        *("run", "ps"),
+        *("run", "ps", "ui"),
         *(
             "plan",
             "plan run",

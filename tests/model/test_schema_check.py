@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.model.problem import Problem
-from uwf_git.model.schema_check import check_schema, check_value
+from uwf_git.model.schema_check import check_schema, check_value, point_out
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"
@@ -137,3 +137,33 @@ def test_id_that_is_no_url_is_a_problem() -> None:
 
     assert [each.message for each in check_schema(schema)] == ["an $id is no URL: Invalid IPv6 URL"]
     assert all(isinstance(each, Problem) for each in check_value(schema, None))
+
+
+CHOICE = {
+    "oneOf": [
+        {"type": "object", "required": ["kind", "size"],
+         "properties": {"kind": {"const": "box"}, "size": {"type": "integer"}}},
+        {"type": "object", "required": ["kind"], "properties": {"kind": {"const": "bag"}}},
+    ]
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "pointers"),
+    [
+        ({"required": ["a", "b/c"]}, {}, ["/a", "/b~1c"]),
+        ({"required": ["a", "b"]}, {"a": 1}, ["/b"]),
+        ({"properties": {"x~y": {"items": {"type": "null"}}}}, {"x~y": [None, 1]}, ["/x~0y/1"]),
+        ({"type": "object"}, [], [""]),
+        ({"properties": {"of": CHOICE}}, {"of": {"kind": "box", "size": "x"}}, ["/of/size"]),
+        ({"properties": {"of": CHOICE}}, {"of": {"kind": "box"}}, ["/of/size"]),
+        ({"properties": {"of": CHOICE}}, {"of": 1}, ["/of"]),
+        ({"properties": {"of": CHOICE}}, {"of": {"kind": "cup"}}, ["/of"]),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, 1, [""]),
+        ({"$ref": "#/nowhere"}, 1, [""]),
+        ({"type": 5}, 1, [""]),
+        ({"type": "string"}, "x", []),
+    ],
+)
+def test_a_form_is_told_the_field(schema: Any, value: Any, pointers: list[str]) -> None:
+    assert [each.path for each in point_out(schema, value)] == pointers

@@ -221,6 +221,7 @@ UWF = LazyGroup(
         "thread": THREAD,
         "run": LazyCommand("uwf_git.cli.run:command", "Start a thread and drive it to its end"),
         "ps": LazyCommand("uwf_git.cli.ps:command", "List what runs now"),
+        "ui": LazyCommand("uwf_git.cli.ui:command", "Show and steer threads in a browser"),
         "plan": PLAN,
         "events": LazyCommand(
             "uwf_git.cli.events:command", "Print the events of threads, one per line"
@@ -262,7 +263,7 @@ UWF = LazyGroup(
     ],
     sections={
         "Work": ("run", "thread", "workflow"),
-        "Look": ("ps", "watch", "events", "search", "verify"),
+        "Look": ("ps", "watch", "ui", "events", "search", "verify"),
         "Share": ("push", "fetch", "clone", "remote"),
         "Set up": ("init", "setup", "agent", "config", "completion"),
     },

@@ -6,7 +6,7 @@ ever: check foreign values under limits (agents/limited_fork.py).
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jsonschema
@@ -69,6 +69,53 @@ def check_value(schema: Any, value: Any) -> list[Problem]:
         return [Problem("", f"the schema cannot be used: {why}")]
 
 
+def point_out(schema: Any, value: Any) -> list[Problem]:
+    """Return what ``check_value`` does, for a form: the path is the JSON pointer of a field.
+
+    A field that is missing is named itself. Of a choice the problems are those of the alternative
+    that *value* fits best.
+    """
+    try:
+        errors = _Validator(schema, registry=_NOTHING_REMOTE).iter_errors(value)
+        pointed = dict.fromkeys(each for error in errors for each in _point(error))
+    except (*_NO_SCHEMA, RecursionError, Unresolvable):
+        return check_value(schema, value)
+    return [Problem(pointer, message) for pointer, message in pointed][:_MOST_PROBLEMS]
+
+
+def _point(error: ValidationError) -> Iterator[tuple[str, str]]:
+    place = "".join(f"/{_escape(part)}" for part in error.absolute_path)
+    if error.validator == "required":
+        asked: Any = error.validator_value
+        given: Any = error.instance
+        missing = (name for name in asked if name not in given)
+        yield from ((f"{place}/{_escape(name)}", "it is required") for name in missing)
+        return
+    if error.validator in {"oneOf", "anyOf"} and error.context:
+        tried: dict[Any, list[ValidationError]] = {}
+        for each in error.context:
+            tried.setdefault(each.schema_path[0], []).append(each)
+        # An alternative whose constants differ, or whose type does, is another one than was meant.
+        best = min(tried.values(), key=lambda found: (_is_another(error, found), len(found)))
+        if not _is_another(error, best):
+            yield from (pointed for each in best for pointed in _point(each))
+            return
+    yield place, _shorten(error.message)
+
+
+def _is_another(choice: ValidationError, found: list[ValidationError]) -> bool:
+    depth = len(choice.absolute_path)
+    return any(
+        each.validator == "const"
+        or (each.validator in {"type", "enum"} and len(each.absolute_path) == depth)
+        for each in found
+    )
+
+
+def _escape(part: object) -> str:
+    return str(part).replace("~", "~0").replace("/", "~1")
+
+
 def _problems(errors: Iterable[ValidationError]) -> list[Problem]:
     found: list[Problem] = []
     for error in errors:
@@ -82,12 +129,16 @@ def _problem(error: ValidationError) -> Problem:
     path = ""
     for part in error.absolute_path:
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
-    message = " ".join(error.message.split())
-    if len(message) > _LONGEST_MESSAGE:
-        # jsonschema quotes the whole value first and says what is wrong with it last.
-        half = _LONGEST_MESSAGE // 2
-        message = f"{message[:half]} … {message[-half:]}"
-    return Problem(path, message)
+    return Problem(path, _shorten(error.message))
+
+
+def _shorten(told: str) -> str:
+    message = " ".join(told.split())
+    if len(message) <= _LONGEST_MESSAGE:
+        return message
+    # jsonschema quotes the whole value first and says what is wrong with it last.
+    half = _LONGEST_MESSAGE // 2
+    return f"{message[:half]} … {message[-half:]}"
 
 
 def _dead_references(schema: Any) -> list[Problem]:

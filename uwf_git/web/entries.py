@@ -56,7 +56,7 @@ def _render_step(entry: dict[str, Any]) -> str:
         + (render_value(meta) if meta else "")
         + render_excerpt(entry.get("content"), top=4)
         + (f"<p>Note: </p>{render_excerpt(entry['note'])}" if entry.get("note") else "")
-        + _render_compared(entry.get("compared"))
+        + _fold_compared(entry.get("compared"))
         + _render_aside(entry)
         + _render_proof(entry)
     )
@@ -82,11 +82,18 @@ def _shorten(command: str) -> str:
     return first if first == command else f"{first}…"
 
 
-def _render_compared(compared: dict[str, Any] | None) -> str:
-    """Return what differs from the visit before, folded."""
+def _fold_compared(compared: dict[str, Any] | None) -> str:
     if compared is None:
         return ""
     before = f'<a href="#c-{compared["commit"]}">step {compared["depth"]}</a>'
+    differs = render_compared(compared)
+    if not differs:
+        return f'<p class="aside">It says the same as in {before}, the visit before.</p>\n'
+    return folded("What differs from the visit before", f"<p>{before}</p>\n{differs}")
+
+
+def render_compared(compared: dict[str, Any]) -> str:
+    """Return what differs from the visit before; "" if nothing does."""
     meta, content = compared["meta"], compared["content"]
     changes = _render_changes(meta["value"]) if "value" in meta else render_excerpt(meta)
     hunks = ""
@@ -94,9 +101,7 @@ def _render_compared(compared: dict[str, Any] | None) -> str:
         hunks = difference(content["text"])
         if content["isCut"]:
             hunks += f'<p class="aside">The rest: {code(content["command"])}</p>\n'
-    if not changes and not hunks:
-        return f'<p class="aside">It says the same as in {before}, the visit before.</p>\n'
-    return folded("What differs from the visit before", f"<p>{before}</p>\n{changes}{hunks}")
+    return changes + hunks
 
 
 def _render_changes(changes: Any) -> str:
@@ -131,15 +136,21 @@ def _render_aside(entry: dict[str, Any]) -> str:
     return parts
 
 
-def _render_proof(entry: dict[str, Any]) -> str:
-    """Return the commands that show where this comes from, folded."""
-    commands = {"what was recorded": code(f"git show {entry['commit']}")}
+def list_proofs(entry: dict[str, Any]) -> dict[str, str]:
+    """Return the commands that show where an entry comes from, by what they show."""
+    commands = {"what was recorded": f"git show {entry['commit']}"}
     if entry["event"] in {"step", "attempt"} and entry.get("prompt") is None:
         at = f"uwf thread context {entry['thread']} --at {entry['commit']} --prompt"
-        commands["what the agent was given"] = code(at)
+        commands["what the agent was given"] = at
     for what, name in (("its node", "node"), ("what its program reported", "trace")):
         if entry.get(name):
-            commands[what] = code(f"json-cas get {entry[name]}")
+            commands[what] = f"json-cas get {entry[name]}"
+    return commands
+
+
+def _render_proof(entry: dict[str, Any]) -> str:
+    """Return the commands that show where this comes from, folded."""
+    commands = {what: code(command) for what, command in list_proofs(entry).items()}
     return folded(f"Commit {code(entry['commit'][:_ABBREVIATED])}", fields(commands))
 
 

@@ -50,7 +50,7 @@ def test_heads_are_where_their_refs_say(store: Store, watch: RefWatch) -> None:
     store.refs.create(f"refs/archive/{B}", TWO)
     store.refs.create("refs/threads/other", TWO)
 
-    assert watch.look() == Tips({A: ONE, B: TWO})
+    assert watch.look() == Tips({A: ONE, B: TWO}, ended=frozenset({B}))
 
 
 def test_archived_thread_is_archived_whatever_its_active_ref_says(
@@ -59,7 +59,7 @@ def test_archived_thread_is_archived_whatever_its_active_ref_says(
     store.refs.create(f"refs/threads/{A}", ONE)
     store.refs.create(f"refs/archive/{A}", TWO)
 
-    assert watch.look() == Tips({A: TWO})
+    assert watch.look() == Tips({A: TWO}, ended=frozenset({A}))
 
 
 def test_nothing_is_read_again_once_all_stood_still(
@@ -98,9 +98,9 @@ def test_packing_changes_nothing(
 
     git("pack-refs", "--all", cwd=Path(store.path))
 
-    assert watch.look() == Tips({A: there, B: there})
+    assert watch.look() == Tips({A: there, B: there}, ended=frozenset({B}))
     store.refs.delete(f"refs/threads/{A}", seen=there)
-    assert watch.look() == Tips({B: there})
+    assert watch.look() == Tips({B: there}, ended=frozenset({B}))
 
 
 def test_ref_without_an_object_id_is_named_and_has_no_head(store: Store, watch: RefWatch) -> None:

@@ -85,6 +85,18 @@ def is_any_at_work(store: Store, family: Family) -> bool:
     return any(is_at_work(store, each) for each in list_possibly_active(store) if each in family)
 
 
+def stamp_work(store: Store) -> dict[ThreadId, tuple[object, ...]]:
+    """Return what tells the work on each thread from earlier work on it; no object is read."""
+    return {
+        thread: (
+            find_holder(store, thread),
+            find_driver(store, thread),
+            [each.path for each in list_run_dirs(store, thread)],
+        )
+        for thread in list_possibly_active(store)
+    }
+
+
 def list_running(store: Store, root: ThreadId | None = None) -> list[Running]:
     """List the threads of *store* that are being worked on, newest first.
 

@@ -55,9 +55,12 @@ class Visit(NamedTuple):
 
 
 class EntryReader:
-    """Reads the events of a thread and of its branches; a thread is told once."""
+    """Reads the events of a thread and of its branches; a thread is told once.
 
-    def __init__(self, store: Store, mask: Mask, signatures: SignatureReader) -> None:
+    Without *signatures* nothing is said of them.
+    """
+
+    def __init__(self, store: Store, mask: Mask, signatures: SignatureReader | None) -> None:
         self._store, self._mask, self._signatures = store, mask, signatures
         self._told: set[ThreadId] = set()
 
@@ -108,9 +111,11 @@ class EntryReader:
             "depth": record.depth,
             "role": None if record.role is None else self._mask(record.role),
             "title": self._mask(_title(snapshot)),
+            "said": self._mask(snapshot.subject.partition(": ")[2]),
             "note": self._view_note(snapshot),
-            "signature": mask_json(self._signatures.read(snapshot), self._mask),
         }
+        if self._signatures is not None:
+            entry["signature"] = mask_json(self._signatures.read(snapshot), self._mask)
         try:
             if record.event in STEPS:
                 entry |= self._view_step(snapshot, visits)

@@ -97,6 +97,11 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
     return found
 
 
+def view_row(store: Store, heads: RemoteHeads, thread: ThreadId) -> dict[str, Any] | None:
+    """Return the row of *thread*; None if it is gone, or a branch of one that is here."""
+    return _row(store, heads, thread, with_branches=False)
+
+
 def list_lately_ended(store: Store, *, after_ms: int, limit: int) -> list[dict[str, Any]]:
     """List the threads that ended at *after_ms* or later, of those that began not long before.
 

@@ -103,6 +103,32 @@ def follow_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
         yield from tails.end()
 
 
+class LogReader:
+    """Reads as ``follow_logs``, a piece at a call, for a reader that waits by itself."""
+
+    def __init__(self, store: Store, request: LogRequest) -> None:
+        self._store, self._request = store, request
+        self.thread = get_head(store, resolve_thread(store, request.thread)).thread
+        self._tails = _Tails(store, self.thread, request)
+        self._last = self._tails.are_empty
+
+    def read_new(self) -> Iterator[LogPiece]:
+        """Yield what came since the last call; at the first as ``read_logs``."""
+        if self._last:
+            self._last = False
+            yield from _read_last_log(self._store, self.thread, self._request)
+        yield from self._tails.look()
+        yield from self._tails.read_new()
+
+    def is_over(self) -> bool:
+        """Whether no process works on the thread now."""
+        return not is_any_at_work(self._store, self._tails.family)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._tails.close()
+
+
 def find_last_log_line(store: Store, thread: ThreadId, environ: Mapping[str, str]) -> str | None:
     """Return the newest line of the log of the agent that works on *thread*; None if none."""
     if find_run_dir(store, thread) is None:

@@ -25,6 +25,7 @@ from uwf_git.engine.picture.plan import Subject
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.limit import render_limit
+from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, resolve_head
 
@@ -78,7 +79,7 @@ def view_report(store: Store, text: str, environ: Mapping[str, str]) -> ThreadRe
     present: dict[str, Any] = {}
     picture = None
     try:
-        present = _view_present(show_thread(store, head.thread), mask)
+        present = view_present(store, head.thread, mask)
         picture = picture_thread(store, head.thread)
     except UwfError as error:
         problems.append(mask(error.message))
@@ -100,8 +101,9 @@ def view_report(store: Store, text: str, environ: Mapping[str, str]) -> ThreadRe
     return ThreadReport(document, picture)
 
 
-def _view_present(shown: dict[str, Any], mask: Mask) -> dict[str, Any]:
-    """Return how the thread stands; *shown* is the document of ``show_thread``."""
+def view_present(store: Store, thread: ThreadId, mask: Mask) -> dict[str, Any]:
+    """Return how *thread* stands; it raises what ``show_thread`` raises."""
+    shown = show_thread(store, thread)
     present = {name: mask_json(shown[name], mask) for name in _SHOWN if name in shown}
     commit = shown["commit"]
     text = str(shown["prompt"])

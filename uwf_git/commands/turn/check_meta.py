@@ -133,5 +133,24 @@ def find_problem(schema: Any, meta: Any) -> str | None:
     return "; ".join(told[:_MOST_TOLD]) + more
 
 
+def list_field_problems(schema: Any, meta: Any) -> list[dict[str, str]]:
+    """Return what is wrong with *meta*, each with the JSON pointer of its field; [] if nothing is.
+
+    It is for a form; ``find_problem`` decides.
+    """
+    from uwf_git.agents.limited_fork import run_limited  # noqa: PLC0415 (see above)
+    from uwf_git.model.schema_check import point_out  # noqa: PLC0415 (see above)
+
+    def check() -> list[dict[str, str]]:
+        found = point_out(schema, meta)
+        return [{"pointer": each.path, "message": each.message} for each in found]
+
+    try:
+        told: list[dict[str, str]] = run_limited(check, what="the check of meta")
+    except UwfError as error:
+        return [{"pointer": "", "message": error.message}]
+    return told
+
+
 def _place(path: str) -> str:
     return f"meta{path}" if path.startswith("[") else f"meta.{path}" if path else "meta"

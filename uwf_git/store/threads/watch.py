@@ -28,6 +28,9 @@ class Tips(NamedTuple):
     bad: tuple[str, ...] = ()
     """The thread refs that hold no object id."""
 
+    ended: frozenset[ThreadId] = frozenset()
+    """The threads of *heads* that are archived."""
+
 
 class RefWatch:
     """A watch over the threads of one store."""
@@ -70,7 +73,8 @@ class RefWatch:
                     heads[thread] = oid
         for thread in bad:
             heads.pop(thread, None)
-        return Tips(heads, tuple(bad.values()))
+        ended = frozenset((*packed.get(ARCHIVE, ()), *loose[ARCHIVE])).difference(bad)
+        return Tips(heads, tuple(bad.values()), ended)
 
     def _read_loose(self, prefix: str) -> dict[ThreadId, Oid | None]:
         loose = read_loose_refs(self._store.path, prefix)

@@ -1,0 +1,59 @@
+"""The fixtures of the page's server: a small world, a site over it, and one process a module."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from commands.world import World, make_world
+from seal import START_MS
+from web.ui.page_server import PageServer, run_page
+
+from uwf_git.commands.inspect.excerpt import make_mask
+from uwf_git.commands.inspect.overview import Overview
+from uwf_git.library.place import KeptStore, Place
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.web.ui.live_logs import LiveLogs
+from uwf_git.web.ui.site import Site
+from uwf_git.web.ui.stories import Stories
+
+
+@pytest.fixture
+def world(tmp_path: Path, clock: Callable[[], int], thread_ids: Callable[[], ThreadId]) -> World:
+    """Return an empty store, and a caller in a directory beside it."""
+    return make_world(tmp_path, clock, thread_ids)
+
+
+@pytest.fixture
+def site(world: World) -> Site:
+    """Return what the routes of a server on the world's store share."""
+    caller, store = world.caller, world.store
+    mask = make_mask(caller.environ)
+    place = Place(store.path, caller.cwd, caller.environ, caller.now_ms, None, {}, KeptStore())
+    return Site(
+        place,
+        world.new_id,
+        mask,
+        Overview(store, caller.environ),
+        Stories(mask),
+        LiveLogs(lambda: store, caller.environ),
+        lambda: "start-0",
+    )
+
+
+@pytest.fixture(scope="module")
+def shared_world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return the world of a module's server."""
+    times, numbers = itertools.count(START_MS, 1000), itertools.count(1)
+    return make_world(
+        tmp_path_factory.mktemp("page"),
+        times.__next__,
+        lambda: ThreadId(f"01J000{next(numbers):020d}"),
+    )
+
+
+@pytest.fixture(scope="module")
+def server(shared_world: World) -> Iterator[PageServer]:
+    """Run the one server of a module."""
+    with run_page(shared_world.store.path, shared_world.place) as running:
+        yield running

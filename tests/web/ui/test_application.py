@@ -1,0 +1,112 @@
+"""The guarded application without a server: the same table as test_security.py, in this process."""
+
+import asyncio
+import json
+import os
+from typing import Any
+
+import pytest
+from commands.world import World
+from starlette.types import ASGIApp, Message
+from web.ui.attacks import ATTACKS, DATA
+
+from uwf_git.cli.app.failure import describe_failure
+from uwf_git.commands.inspect.overview import Overview
+from uwf_git.web.ui.application import Application
+from uwf_git.web.ui.changes import Changes
+from uwf_git.web.ui.guard import HEADERS, MOST_BODY_BYTES
+from uwf_git.web.ui.site import Site
+
+_OWN = {
+    "host": "127.0.0.1:8400",
+    "authorization": "Bearer right",
+    "content-type": "application/json",
+}
+
+
+@pytest.fixture
+def application(world: World, site: Site) -> Application:
+    changes = Changes(world.store, dict)
+    return Application(site, changes, lambda error: describe_failure(error, os.environ))
+
+
+def ask(
+    app: ASGIApp, method: str, path: str, headers: dict[str, str], body: bytes = b"{}"
+) -> tuple[int, dict[bytes, bytes], Any]:
+    """Return the status, the headers and the document of an answer."""
+    told: list[Message] = []
+    sent = [{"type": "http.request", "body": body}]
+
+    async def receive() -> Message:
+        return sent.pop() if sent else {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        told.append(message)
+
+    pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items() if value]
+    scope = {"type": "http", "method": method, "path": path, "headers": pairs, "query_string": b""}
+    asyncio.run(_call(app, scope, receive, send))
+    content = b"".join(message.get("body", b"") for message in told[1:])
+    document = json.loads(content) if content[:1] in {b"{", b"["} else content
+    return told[0]["status"], dict(told[0]["headers"]), document
+
+
+async def _call(app: ASGIApp, scope: dict[str, Any], receive: Any, send: Any) -> None:
+    await app(scope, receive, send)
+
+
+def test_the_table_of_attacks_has_all_that_answers(application: Application) -> None:
+    answered = {
+        (method, path)
+        for path, methods in application.list_endpoints().items()
+        for method in methods
+    }
+
+    assert answered == set(DATA)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_every_route_refuses(application: Application, attack: str) -> None:
+    app = application.build("right")
+    headers, status = ATTACKS[attack]
+    changed = _OWN | {name.lower(): value for name, value in headers.items()}
+    for method, path in DATA:
+        answer, sent, document = ask(app, method, path, changed)
+
+        assert answer == status, path
+        assert set(HEADERS) <= set(sent.items())
+        assert set(document["error"]) == {"code", "message", "hint"}
+
+
+def test_every_post_refuses_types_and_sizes(application: Application) -> None:
+    app = application.build("right")
+    for method, path in DATA:
+        if method == "POST":
+            plain = ask(app, method, path, _OWN | {"content-type": "text/plain"})
+            told = ask(app, method, path, _OWN | {"content-length": str(MOST_BODY_BYTES + 1)})
+            read = ask(app, method, path, _OWN, b" " * (MOST_BODY_BYTES + 1))
+            assert (plain[0], told[0], read[0]) == (415, 413, 413)
+
+
+def test_a_bug_is_told_without_its_trace(
+    application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Overview, "read", lambda *_args: 1 // 0)
+
+    status, _, document = ask(application.build("right"), "GET", "/api/threads", _OWN)
+
+    assert status == 500
+    assert document["error"]["code"] == "internal"
+    assert "Traceback" not in str(document)
+
+
+def test_files_of_the_page_need_no_token(application: Application) -> None:
+    app = application.build("right")
+
+    status, headers, page = ask(app, "GET", "/", {"host": "localhost"})
+
+    assert (status, headers[b"content-type"]) == (200, b"text/html; charset=utf-8")
+    assert b"<!doctype html>" in page
+    assert ask(app, "GET", "/picture.css", {"host": "localhost"})[0] == 200
+    for path in ("/modules/..", "/modules/none.js", "/app.py", "/index.html"):
+        assert ask(app, "GET", path, _OWN)[0] == 404

@@ -1,0 +1,336 @@
+"""The routes over a store, without a server: what they tell, record and refuse."""
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from commands.draft.test_judge import GOOD
+from commands.world import DEMO, World, fails, says
+from web.allowed import HOSTILE_SIGNS, Parsed
+from web.stories import BIDI, KEY, tell_hostile, tell_long, tell_waiting, tell_work
+
+from uwf_git.commands.control.answer import AnswerRefused
+from uwf_git.commands.draft.draft import DraftRequest, start_draft
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.errors import UwfError
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
+from uwf_git.store.trust import trust_agents
+from uwf_git.web.ui.answers import Asked, BadBody, Created, Picture, write_json
+from uwf_git.web.ui.controls import CONTROLS
+from uwf_git.web.ui.creating import NotStartedHere
+from uwf_git.web.ui.drafts import DraftChanged, DraftNotFit
+from uwf_git.web.ui.routes import ROUTES
+from uwf_git.web.ui.site import Site
+from uwf_git.web.ui.stories import NoSuchEntry
+from uwf_git.web.ui.thread_view import view_thread
+
+Ask = Callable[..., Any]
+
+
+@pytest.fixture
+def ask(site: Site) -> Ask:
+    """Return what asks a route: ``ask("POST", "/api/threads", body)``; the answer as it is sent."""
+
+    def send(method: str, path: str, body: Any = None, **query: str) -> Any:
+        words = path.split("/")
+        # One whose words are all its own comes before one with a name for any word.
+        for route in sorted(ROUTES, key=lambda each: each.path.count("{")):
+            parts = route.path.split("/")
+            pairs = [*zip(parts, words, strict=False)]
+            fits = all(part == word or part.startswith("{") for part, word in pairs)
+            if route.method == method and len(parts) == len(words) and fits:
+                params = {part[1:-1]: word for part, word in pairs if part.startswith("{")}
+                answer = route.answer(site, Asked(params, query, body or {}))
+                if isinstance(answer, Picture):
+                    return answer.svg
+                document = answer.document if isinstance(answer, Created) else answer
+                return json.loads(write_json(document, site.mask))
+        raise AssertionError(path)
+
+    return send
+
+
+def test_list_has_groups_counts_and_names(ask: Ask, world: World) -> None:
+    failed = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(failed, fails("no such module"))
+    waiting = tell_waiting(world)
+    done = tell_work(world)
+
+    listed = ask("GET", "/api/threads", show="all")
+
+    assert [row["thread"] for row in listed["rows"]] == [waiting, failed, done]
+    assert [row["group"] for row in listed["rows"]] == ["needs", "needs", "ended"]
+    assert listed["counts"] == {"needs": 2, "running": 0, "others": 0, "ended": 1}
+    assert listed["next"] is None
+    assert set(listed["workflows"]) >= {"demo"}
+    assert listed["rows"][0]["question"]
+    assert ask("GET", "/api/threads", search="NO module")["rows"][0]["thread"] == failed
+    with pytest.raises(BadBody, match="one of active, ended, all"):
+        ask("GET", "/api/threads", show="some")
+
+
+def test_thread_has_its_events_and_each_its_texts(ask: Ask, world: World) -> None:
+    thread = tell_work(world)
+
+    seen = ask("GET", f"/api/threads/{thread}")
+
+    assert seen["status"] == "completed"
+    assert seen["totals"]["steps"] == 6
+    assert seen["can"] == ["fork"]
+    assert not any("content" in entry for entry in seen["entries"])
+    names: set[str] = set()
+    for entry in seen["entries"]:
+        found = ask("GET", f"/api/threads/{thread}/entries/{entry['commit']}")
+        assert found["entry"] == entry
+        names |= {part["name"] for part in found["parts"]}
+        for part in found["parts"]:
+            assert Parsed(part["html"]).foreign == []
+            assert "#c-" not in part["html"]
+    assert names >= {"meta", "content", "prompt", "log", "diff", "changes"}
+    with pytest.raises(NoSuchEntry):
+        ask("GET", f"/api/threads/{thread}/entries/{'0' * 40}")
+    with pytest.raises(NoSuchThread):
+        ask("GET", "/api/threads/01J99999999999999999999999")
+
+
+def test_a_hostile_thread_does_nothing(ask: Ask, world: World) -> None:
+    thread = tell_hostile(world)
+    seen = ask("GET", f"/api/threads/{thread}")
+    answers = [seen, ask("GET", "/api/threads", show="all")]
+    answers += [
+        ask("GET", f"/api/threads/{thread}/entries/{each['commit']}") for each in seen["entries"]
+    ]
+    for name, text in _walk(answers):
+        assert HOSTILE_SIGNS.search(text.replace("\r", "")) is None, name
+        assert KEY not in text
+        if name == "html":
+            assert Parsed(text).foreign == []
+    assert BIDI not in ask("GET", f"/api/threads/{thread}/picture")
+
+
+def _walk(value: Any, name: str = "") -> list[tuple[str, str]]:
+    if isinstance(value, str):
+        return [(name, value)]
+    if isinstance(value, dict):
+        return [each for key, inner in value.items() for each in _walk(inner, key)]
+    if isinstance(value, list):
+        return [each for inner in value for each in _walk(inner, name)]
+    return []
+
+
+def test_events_are_read_again_only_after_a_commit(
+    ask: Ask, world: World, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = tell_long(world, 3)
+    first = ask("GET", f"/api/threads/{thread}")
+    with monkeypatch.context() as patched:
+        patched.setattr(type(site.stories), "_read_kept", None)
+        assert ask("GET", f"/api/threads/{thread}") == first
+    ask("POST", f"/api/threads/{thread}/fork", {"reason": "again"})
+    assert ask("GET", f"/api/threads/{thread}") == first
+
+
+ASKS = """\
+name: asks
+description: Ask a person.
+agentOverrides: {judge: human}
+roles:
+  judge:
+    description: Judges.
+    systemPrompt: "Is it **good**?"
+    outputSchema:
+      type: object
+      required: [verdict, findings]
+      properties:
+        verdict: {enum: [ok, no]}
+        findings: {type: array, items: {type: object, properties: {line: {type: integer}}}}
+moderator:
+  graph:
+    - {from: $START, transitions: [{to: judge}]}
+    - {from: judge, transitions: [{to: $END}]}
+"""
+
+
+def test_answer_is_checked_and_lost_once_another_was_faster(ask: Ask, world: World) -> None:
+    world.put(ASKS)
+    thread = world.start("human", workflow="asks")
+    asked = ask("GET", f"/api/threads/{thread}/question")
+    question, path = asked["question"], f"/api/threads/{thread}/answer"
+    assert "<strong>good</strong>" in asked["html"]
+    assert asked["schema"]["properties"]["verdict"] == {"enum": ["ok", "no"]}
+
+    with pytest.raises(AnswerRefused) as refused:
+        ask("POST", path, {"question": question, "meta": {"findings": [{"line": "x"}]}})
+    assert [each["pointer"] for each in refused.value.facts["details"]] == [
+        "/verdict",
+        "/findings/0/line",
+    ]
+    good = {"question": question, "meta": {"verdict": "ok", "findings": []}, "content": "Yes."}
+    assert ask("POST", path, good)["driver"] is None
+    with pytest.raises(HeadMoved):
+        ask("POST", path, good)
+    with pytest.raises(BadBody):
+        ask("POST", path, {"question": question})
+
+
+def test_controls_record_only(ask: Ask, world: World, site: Site) -> None:
+    thread = world.begun()
+    path = f"/api/threads/{thread}"
+
+    def can() -> set[str]:
+        document = view_thread(site, Asked({"thread": thread}, {}, {}))
+        assert set(document["can"]) <= set(CONTROLS)
+        return set(document["can"])
+
+    assert can() == {"pause", "kill", "fork", "run"}
+    ask("POST", f"{path}/pause", {"reason": "wait"})
+    assert can() == {"resume", "kill", "fork"}
+    ask("POST", f"{path}/resume", {})
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    assert can() == {"pause", "retry", "kill", "fork"}
+    ask("POST", f"{path}/retry", {"hint": "try this"})
+    world.step(thread)
+    assert can() == {"pause", "poke", "kill", "fork", "run"}
+    told = ask("POST", f"{path}/poke", {"hint": "better"})
+    assert told == {"thread": thread, "tip": told["tip"], "driver": None, "refused": None}
+    forked = ask("POST", f"{path}/fork", {"reason": "aside"})
+    assert forked["thread"] != thread
+    ask("POST", f"{path}/kill", {"reason": "enough"})
+    assert can() == {"fork"}
+    with pytest.raises(UwfError):
+        ask("POST", f"{path}/pause", {})
+    with pytest.raises(BadBody, match="a text is needed"):
+        ask("POST", f"{path}/interrupt", {})
+
+
+def test_a_click_never_trusts(ask: Ask, world: World) -> None:
+    marker = world.place / "ran"
+    bad = world.program(f"touch {marker}")
+    world.put(f"{DEMO}defaultAgent: {bad}\n")
+    assert world.store.trust_file is not None
+    os.unlink(world.store.trust_file)
+    seen = ask("GET", "/api/workflows/demo")
+    assert [role["isTrusted"] for role in seen["roles"]] == [False, False]
+    assert ask("GET", "/api/agents")["agents"][-1]["command"] == "human"
+
+    with pytest.raises(NotStartedHere) as refused:
+        ask("POST", "/api/threads", {"workflow": "demo", "prompt": "Do it."})
+
+    assert "uwf agent trust --workflow demo" in str(refused.value.hint)
+    with pytest.raises(BadBody, match="no agent that is trusted here"):
+        ask("POST", "/api/threads", {"workflow": "demo", "agents": {"writer": "0" * 16}})
+    assert ask("GET", "/api/threads")["rows"] == []
+    assert not marker.exists()
+
+
+def test_start_takes_what_is_trusted(ask: Ask, world: World) -> None:
+    world.put()
+    trust_agents(world.store, [{"command": "true", "timeout": 60}], world.caller.cwd)
+    agents = {each["command"]: each["id"] for each in ask("GET", "/api/agents")["agents"]}
+    chosen = {"writer": agents["true"], "checker": agents["human"]}
+
+    made = ask("POST", "/api/threads", {"workflow": "demo", "prompt": "Do it.", "agents": chosen})
+
+    seen = ask("GET", f"/api/threads/{made['thread']}")
+    assert seen["agents"] == {"writer": "true", "checker": "human"}
+    assert (seen["title"], seen["status"]) == ("Do it.", "ready")
+    with pytest.raises(UwfError, match="the prompt is empty"):
+        ask("POST", "/api/threads", {"workflow": "demo", "agents": chosen})
+
+
+def test_workflows_are_registered_or_shipped(ask: Ask, world: World) -> None:
+    world.put()
+
+    rows = {row["name"]: row["isShipped"] for row in ask("GET", "/api/workflows")["workflows"]}
+
+    assert rows["demo"] is False
+    assert rows["review-loop"] is True
+    assert "writer" in ask("GET", "/api/workflows/demo/picture")
+    assert ask("GET", "/api/workflows/review-loop")["name"] == "review-loop"
+
+
+def _draft(world: World, text: str) -> ThreadId:
+    thread = world.new_id()
+    start_draft(world.store, world.caller, DraftRequest("A letter", "human"), thread=thread)
+    meta = {"name": "letter", "why": "simple", "questions": []}
+    world.step(thread, says(meta, text), command="nobody")
+    return thread
+
+
+def test_draft_is_put_as_it_was_shown(ask: Ask, world: World) -> None:
+    thread = _draft(world, GOOD)
+    seen = ask("GET", f"/api/drafts/{thread}")
+    assert (seen["name"], seen["file"], seen["canPut"]) == ("letter", GOOD, True)
+    assert "<svg" in ask("GET", f"/api/drafts/{thread}/picture")
+
+    with pytest.raises(DraftChanged):
+        ask("POST", f"/api/drafts/{thread}/put", {"digest": "0" * 64})
+    assert not seen["isPut"]
+    ask("POST", f"/api/drafts/{thread}/put", {"digest": seen["digest"]})
+
+    assert ask("GET", f"/api/drafts/{thread}")["isPut"]
+    assert ask("GET", "/api/workflows/letter")["name"] == "letter"
+
+
+def test_draft_that_names_a_command_is_never_put(ask: Ask, world: World) -> None:
+    thread = _draft(world, GOOD + "agentOverrides: {writer: rm -rf x}\n")
+    seen = ask("GET", f"/api/drafts/{thread}")
+    assert not seen["canPut"]
+    assert seen["problems"]
+    with pytest.raises(DraftNotFit):
+        ask("POST", f"/api/drafts/{thread}/put", {"digest": seen["digest"]})
+    with pytest.raises(DraftNotFit):
+        ask("GET", f"/api/drafts/{thread}/picture")
+
+
+def test_draft_that_has_not_begun_is_empty(ask: Ask, world: World) -> None:
+    thread = world.new_id()
+    start_draft(world.store, world.caller, DraftRequest("A letter", "human"), thread=thread)
+
+    seen = ask("GET", f"/api/drafts/{thread}")
+
+    assert (seen["file"], seen["canPut"], seen["problems"]) == (None, False, [])
+    with pytest.raises(UwfError, match="drafts no workflow"):
+        ask("GET", f"/api/drafts/{world.begun()}")
+
+
+def test_log_of_a_failed_attempt_is_numbered(ask: Ask, world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails(stderr=b"one\ntwo \x1b[31m\n"))
+
+    seen = ask("GET", f"/api/threads/{thread}/log")
+
+    assert [(line["n"], line["text"]) for line in seen["lines"]] == [
+        (1, "one"),
+        (2, "two \\x1b[31m"),
+    ]
+    assert (seen["next"], seen["isRunning"]) == (3, False)
+    assert ask("GET", f"/api/threads/{thread}/log", after="3")["lines"] == []
+    with pytest.raises(BadBody):
+        ask("GET", f"/api/threads/{thread}/log", after="x")
+
+
+def test_prompt_of_the_turn_is_told(ask: Ask, world: World) -> None:
+    seen = ask("GET", f"/api/threads/{world.begun()}/prompt")
+
+    assert seen["role"] == "writer"
+    assert "# You are writer" in seen["html"]
+
+
+def test_children_are_told(ask: Ask, world: World) -> None:
+    parent = world.begun()
+    environ = {**world.caller.environ, "UWF_THREAD_ID": parent}
+    world.caller = world.caller._replace(environ=environ)
+    child = world.start()
+
+    seen = ask("GET", f"/api/threads/{parent}")["children"]
+
+    assert [(each["thread"], each["isBranch"]) for each in seen] == [(child, False)]
+    assert ask("GET", f"/api/threads/{child}")["parent"] == {"thread": parent, "isBranch": False}
+    assert ask("GET", "/api/about")["directory"] == str(world.place)

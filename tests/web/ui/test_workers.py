@@ -1,0 +1,42 @@
+"""Calls in threads."""
+
+import asyncio
+import os
+import threading
+
+import pytest
+
+from uwf_git.web.ui.workers import TooBusy, Workers
+
+
+def test_calls_run_beside_the_loop_and_raise_in_it() -> None:
+    async def work() -> None:
+        workers = Workers(2)
+        here = threading.get_ident()
+        assert await workers.run(threading.get_ident) != here
+        with pytest.raises(KeyError):
+            await workers.run(lambda: os.environ["NO_SUCH_NAME"])
+
+    asyncio.run(work())
+
+
+def test_too_many_waiting_calls_are_refused() -> None:
+    async def work() -> None:
+        workers, gate = Workers(1, most_waiting=1), threading.Event()
+        held = asyncio.create_task(workers.run(gate.wait))
+        waiting = asyncio.create_task(workers.run(lambda: 2))
+        refused = 0
+        while not refused:
+            await asyncio.sleep(0)
+            try:
+                more = asyncio.create_task(workers.run(lambda: 3))
+                await asyncio.wait_for(asyncio.shield(more), 0.01)
+            except TooBusy:
+                refused += 1
+            except TimeoutError:
+                continue
+        gate.set()
+        assert await held
+        assert await waiting == 2
+
+    asyncio.run(work())

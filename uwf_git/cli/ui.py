@@ -1,0 +1,108 @@
+"""`uwf ui`."""
+
+import os
+import sys
+import threading
+import webbrowser
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from uwf_git.cli.app.failure import describe_failure
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
+from uwf_git.errors import Refused
+
+if TYPE_CHECKING:
+    # They are of the extra `uwf-git[ui]`.
+    from uwf_git.web.ui.serve import Listening
+
+_LARGEST_PORT = 65_535
+_PARTS = frozenset({"starlette", "uvicorn", "anyio", "h11"})
+
+
+class UiMissing(Refused):
+    """The packages of the page are not installed."""
+
+    code = "ui-missing"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the page needs a package that is not installed: {name}",
+            hint="`pip install 'uwf-git[ui]'` installs what it needs",
+            package=name,
+        )
+
+
+@verb(
+    "uwf ui",
+    "uwf ui --port 8400 --no-open",
+    exits={1: "the port cannot be used, or the packages of the page are not installed"},
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, _LARGEST_PORT),
+    default=0,
+    metavar="N",
+    help="Listen on this port of 127.0.0.1; by default a free one.",
+)
+@click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
+def command(session: Session, *, port: int, no_open: bool) -> None:
+    """Show and steer threads in a browser.
+
+    Prints the address of a page and opens it: what waits for you, what runs, each thread with its
+    picture, steps and logs, answers, new threads. The page records what the commands record, and
+    trusts no command. Ctrl-C ends it.
+
+    The address holds a key, so it is for you alone. The page listens on this machine only; from
+    another one use `ssh -L`.
+    """
+    try:
+        from uwf_git.web.ui.serve import (  # noqa: PLC0415 (135 ms, and only if they are installed)
+            ServeRequest,
+            serve,
+        )
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in _PARTS:
+            raise
+        raise UiMissing(error.name) from error
+    request = ServeRequest(
+        session.open_store(create=True),
+        caller_of(session),
+        session.agent,
+        session.new_thread_id,
+        lambda failure: describe_failure(failure, session.environ),
+        port,
+    )
+
+    def tell(listening: "Listening") -> None:
+        emit(session, {"address": listening.address, "port": listening.port}, text=_text)
+        sys.stdout.flush()
+        if not no_open:
+            # Some browsers are waited for until they end.
+            opening = partial(_open, session.environ, listening.page)
+            threading.Thread(target=opening, daemon=True).start()
+
+    serve(request, tell)
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    return str(document["address"])
+
+
+def _open(environ: Mapping[str, str], page: str) -> None:
+    """Open *page* in a browser; one that takes over the terminal is none."""
+    has_screen = sys.platform == "darwin" or any(
+        environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    )
+    is_open = False
+    with suppress(webbrowser.Error, OSError):
+        is_open = has_screen and webbrowser.open(Path(os.path.abspath(page)).as_uri())
+    if not is_open:
+        note("no browser was opened: open the address yourself; Ctrl-C ends the page")

@@ -1,0 +1,251 @@
+"""The threads of a store in groups: what needs a person, what runs, the others, what has ended.
+
+It is for a page that is read again and again: a row is kept while its thread's tip stays, so that
+reading costs the changed ones. Ended threads, of which a store may have 100,000, are looked at as
+far as they are asked for.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+from uwf_git.commands.agent_run.activity import RUNNING, list_possibly_active
+from uwf_git.commands.inspect.branches import DAMAGED
+from uwf_git.commands.inspect.excerpt import Mask, make_mask, mask_json
+from uwf_git.commands.inspect.list import view_row
+from uwf_git.engine.subject import first_line
+from uwf_git.errors import BadUsage, StoreDamaged
+from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.divergence import RemoteHeads
+from uwf_git.store.store import Store
+from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.watch import RefWatch, Tips
+from uwf_git.store.workflows.registry import list_names
+
+GROUPS = ("needs", "running", "others", "ended")
+SHOWN = {"active": GROUPS[:3], "ended": GROUPS[3:], "all": GROUPS}
+
+_NEEDS = frozenset({"failed", DAMAGED})
+_MOST_KEPT = 20_000
+_MOST_LOOKED_AT = 5_000
+_SEARCHED = ("thread", "title", "workflow", "said", "question", "error", "role", "status")
+
+
+class BadCursor(BadUsage):
+    """The cursor of a list is none."""
+
+    code = "bad-cursor"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"{text[:60]!r} is no cursor of a list", hint="begin the list anew, without `after`"
+        )
+
+
+class Wanted(NamedTuple):
+    """Which rows to list."""
+
+    show: str = "active"
+    """``active``, ``ended`` or ``all``."""
+
+    workflow: str | None = None
+    search: str = ""
+    """Words that all occur in a row."""
+
+    after: str | None = None
+    """The cursor of the rows before."""
+
+    most: int = 100
+
+
+class _Kept(NamedTuple):
+    """A row, and for how long it holds."""
+
+    tip: Oid
+    row: dict[str, Any] | None
+    """None: a branch, which the row of its trunk tells."""
+
+    changes: bool
+    """It depends on other threads, or on what runs."""
+
+
+class Overview:
+    """The threads of one store; several Python threads may ask."""
+
+    def __init__(self, store: Store, environ: Mapping[str, str]) -> None:
+        self._watch = RefWatch(store)
+        self._mask: Mask = make_mask(environ)
+        self._tips = Tips({})
+        self._kept: dict[ThreadId, _Kept] = {}
+        self._lock = threading.Lock()
+
+    def read(self, store: Store, wanted: Wanted) -> dict[str, Any]:
+        """Return the rows that *wanted* selects, and how many there are of each group.
+
+        Raises:
+            BadCursor: *wanted* has another one.
+        """
+        after = _parse_cursor(wanted.after)
+        with self._lock:
+            active = self._read_active(store)
+            groups = SHOWN[wanted.show]
+            rows = [row for row in active if row["group"] in groups and _is_wanted(row, wanted)]
+            later = [row for row in rows if _place(row) > after]
+            shown, following = later[: wanted.most], None
+            matching: int | None = len(rows)
+            if len(later) > wanted.most:
+                following = _cursor(shown[-1])
+            elif "ended" in groups:
+                matching = None
+                shown, following = self._add_ended(store, wanted, after, shown)
+            counts = dict.fromkeys(GROUPS, 0)
+            for row in active:
+                counts[row["group"]] += 1
+            counts["ended"] = len(self._tips.ended)
+            workflows = {row["workflow"] for row in active if row["workflow"]}
+        return {
+            "rows": shown,
+            "next": following,
+            "counts": counts,
+            "matching": matching,
+            "workflows": sorted(workflows.union(list_names(store))),
+        }
+
+    def list_children(self, store: Store, parent: ThreadId) -> list[dict[str, Any]]:
+        """Return the rows of the threads that agents of *parent* started, oldest first.
+
+        Of ended ones, those among the newest 5,000.
+        """
+        with self._lock:
+            rows = self._read_active(store)
+            # A child began after its parent, so its id is greater.
+            ended = (each for each in self._list_ended() if each > parent)
+            rows += self._read_rows(store, islice(ended, _MOST_LOOKED_AT))
+        return sorted(
+            (row for row in rows if row["parent"] == parent), key=lambda row: str(row["thread"])
+        )
+
+    def _read_active(self, store: Store) -> list[dict[str, Any]]:
+        self._tips = self._watch.look() or self._tips
+        heads, ended = self._tips.heads, self._tips.ended
+        for gone in self._kept.keys() - heads.keys():
+            del self._kept[gone]
+        active = (thread for thread in heads if thread not in ended)
+        rows = [*self._read_rows(store, active), *map(_view_bad, self._tips.bad)]
+        return sorted(rows, key=_place)
+
+    def _read_rows(self, store: Store, threads: Iterator[ThreadId]) -> list[dict[str, Any]]:
+        at_work, remotes = set(list_possibly_active(store)), RemoteHeads(store)
+        found = []
+        for thread in threads:
+            tip, kept = self._tips.heads[thread], self._kept.get(thread)
+            if kept is None or kept.tip != tip or kept.changes or thread in at_work:
+                if len(self._kept) > _MOST_KEPT:
+                    self._kept.clear()
+                kept = self._kept[thread] = self._read_row(store, remotes, thread, tip)
+            if kept.row is not None:
+                found.append(kept.row)
+        return found
+
+    def _read_row(self, store: Store, remotes: RemoteHeads, thread: ThreadId, tip: Oid) -> _Kept:
+        row = view_row(store, remotes, thread)
+        if row is None:
+            # Whether its trunk is here may change.
+            return _Kept(tip, None, changes=False)
+        view = _view(store, row, tip, is_ended=thread in self._tips.ended)
+        masked = mask_json(view, self._mask)
+        changes = view["status"] in {RUNNING, DAMAGED} or bool(view["branches"])
+        return _Kept(tip, masked, changes)
+
+    def _list_ended(self) -> list[ThreadId]:
+        return sorted(self._tips.ended, reverse=True)
+
+    def _add_ended(
+        self, store: Store, wanted: Wanted, after: tuple[int, str], shown: list[dict[str, Any]]
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        """Return *shown* and ended threads, and the cursor of those that were not looked at."""
+        rank = GROUPS.index("ended")
+        last = _cursor(shown[-1]) if shown else None
+        later = (each for each in self._list_ended() if (rank, _invert(each)) > after)
+        for looked, thread in enumerate(later):
+            if len(shown) == wanted.most or looked == _MOST_LOOKED_AT:
+                return shown, last
+            rows = self._read_rows(store, iter((thread,)))
+            shown += [row for row in rows if _is_wanted(row, wanted)]
+            last = f"{rank}.{thread}"
+        return shown, None
+
+
+def _view(store: Store, row: dict[str, Any], tip: Oid, *, is_ended: bool) -> dict[str, Any]:
+    waiting = row.get("waiting") or {}
+    return {
+        "thread": row["thread"],
+        "group": "ended" if is_ended else _find_group(row),
+        "status": row["status"],
+        "title": _read_title(store, tip),
+        "workflow": row.get("workflowName"),
+        "depth": row.get("depth"),
+        "said": row.get("said"),
+        "role": waiting.get("role"),
+        "question": row.get("question"),
+        "until": waiting.get("until"),
+        "error": row.get("error"),
+        "updated": row.get("lastUpdateTime"),
+        "branches": row.get("branches"),
+        "parent": row.get("parentThread"),
+        "diverged": bool(row.get("diverged")),
+    }
+
+
+def _read_title(store: Store, tip: Oid) -> str | None:
+    try:
+        return first_line(str(read_snapshot(store, tip).get_start().payload["prompt"]))
+    except StoreDamaged:
+        return None
+
+
+def _view_bad(ref: str) -> dict[str, Any]:
+    """Return the row of a ref that names no commit."""
+    row = {"thread": ref.rpartition("/")[2], "status": DAMAGED, "error": f"{ref} names no commit"}
+    return {**dict.fromkeys(_SEARCHED), **row, "group": "needs", "updated": None, "parent": None}
+
+
+def _find_group(row: dict[str, Any]) -> str:
+    status, branches = row["status"], row.get("branches") or {}
+    waits = status == "waiting" and "until" not in row.get("waiting", {})
+    if waits or status in _NEEDS or branches.keys() & {"waiting", *_NEEDS}:
+        return "needs"
+    return "running" if RUNNING in {status, *branches} else "others"
+
+
+def _is_wanted(row: dict[str, Any], wanted: Wanted) -> bool:
+    if wanted.workflow and row["workflow"] != wanted.workflow:
+        return False
+    if not wanted.search:
+        return True
+    text = " ".join(str(row[name]) for name in _SEARCHED if row.get(name)).casefold()
+    return all(word in text for word in wanted.search.casefold().split())
+
+
+def _invert(thread: str) -> str:
+    """Return a text that sorts newest first."""
+    return "".join(chr(0x7F - ord(each)) for each in thread)
+
+
+def _place(row: dict[str, Any]) -> tuple[int, str]:
+    return GROUPS.index(row["group"]), _invert(row["thread"])
+
+
+def _cursor(row: dict[str, Any]) -> str:
+    return f"{GROUPS.index(row['group'])}.{row['thread']}"
+
+
+def _parse_cursor(text: str | None) -> tuple[int, str]:
+    if text is None:
+        return (-1, "")
+    rank, _, thread = text.partition(".")
+    if rank not in {"0", "1", "2", "3"} or not is_thread_id(thread):
+        raise BadCursor(text)
+    return int(rank), _invert(thread)

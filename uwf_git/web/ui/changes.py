@@ -1,0 +1,174 @@
+"""What changed in the store, for all open pages: one watch for the server, and a number a change.
+
+A page that comes back says which number it has seen. Nothing is looked at while no page is open;
+what changed meanwhile is found by the first look after that.
+"""
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NamedTuple
+
+from uwf_git.commands.agent_run.running import stamp_work
+from uwf_git.debug_log import debug
+from uwf_git.errors import UwfError
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
+from uwf_git.store.threads.watch import RefWatch
+from uwf_git.web.ui.workers import Workers
+
+_TICK_S = 0.1
+_BEAT_S = 15.0
+_LOOKS_A_STAMP = 5
+_MOST_CHANGES = 1000
+_MOST_TOLD = 1000
+MOST_STREAMS = 32
+
+
+class _Change(NamedTuple):
+    number: int
+    threads: frozenset[ThreadId]
+
+
+class StoreLook:
+    """Looks for what changed in a store since the last look; it reads no objects."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._watch = store, RefWatch(store)
+        self._heads: dict[ThreadId, Any] | None = None
+        self._work: dict[ThreadId, tuple[object, ...]] = {}
+        self._looks = 0
+
+    def look(self) -> frozenset[ThreadId]:
+        """Return the threads that have another tip, have gone, or are worked on otherwise."""
+        changed: set[ThreadId] = set()
+        tips = self._watch.look()
+        if tips is not None:
+            # An archived thread may keep its commit.
+            heads = {each: (oid, each in tips.ended) for each, oid in tips.heads.items()}
+            before = heads if self._heads is None else self._heads
+            changed |= {each for each, _tip in heads.items() ^ before.items()}
+            self._heads = heads
+        if self._looks % _LOOKS_A_STAMP == 0:
+            work = stamp_work(self._store)
+            changed |= {
+                each for each in work.keys() | self._work.keys()
+                if work.get(each) != self._work.get(each)
+            }  # fmt: skip
+            self._work = work
+        self._looks += 1
+        return frozenset(changed)
+
+
+class Changes:
+    """The changes that were seen, and the streams that tell them; it lives in the event loop."""
+
+    def __init__(self, store: Store, list_logs: Callable[[], dict[ThreadId, int]]) -> None:
+        """Create it; *list_logs* reads the logs that pages show, and returns their next lines."""
+        self._store_look, self._list_logs = StoreLook(store), list_logs
+        self._workers = Workers(1)
+        self._start = secrets.token_hex(3)
+        self._number = 0
+        self._seen: deque[_Change] = deque(maxlen=_MOST_CHANGES)
+        self._logs: dict[ThreadId, int] = {}
+        self._changed = asyncio.Condition()
+        self._open: list[object] = []
+        self._watching: asyncio.Task[None] | None = None
+        self.is_over = False
+
+    @property
+    def at(self) -> str:
+        """The number of the newest change."""
+        return f"{self._start}-{self._number}"
+
+    async def close(self) -> None:
+        """End all streams."""
+        self.is_over = True
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def follow(self, since: str | None) -> AsyncIterator[dict[str, Any]]:
+        """Yield what changed after *since*, and what changes; it ends when the server does."""
+        me = object()
+        self._open.append(me)
+        del self._open[:-MOST_STREAMS]
+        try:
+            await self._look()
+            known = self._find_number(since)
+            # Before anything is told: what changes while it is sent comes after it.
+            at = self._number if known is None else known
+            self._watch()
+            yield {"type": "hello", "at": self.at, "reset": known is None}
+            logs: dict[ThreadId, int] = {}
+            while not self.is_over and me in self._open:
+                for line in self._tell(at, logs):
+                    yield line
+                at, logs = self._number, dict(self._logs)
+                if not await self._wait(me, at, logs):
+                    yield {"type": "beat"}
+            yield {"type": "bye"}
+        finally:
+            if me in self._open:
+                self._open.remove(me)
+
+    async def _wait(self, me: object, at: int, logs: dict[ThreadId, int]) -> bool:
+        """Wait until there is something to tell; return whether there is."""
+
+        def has_news() -> bool:
+            return self.is_over or me not in self._open or at < self._number or logs != self._logs
+
+        async with self._changed:
+            try:
+                await asyncio.wait_for(self._changed.wait_for(has_news), _BEAT_S)
+            except TimeoutError:
+                return False
+        return True
+
+    def _find_number(self, since: str | None) -> int | None:
+        """Return the number of *since*; None if what came after it is not known."""
+        start, _, number = (since or "").partition("-")
+        if start != self._start or not number.isdecimal() or len(number) > 18:  # noqa: PLR2004 (no number grows longer)
+            return None
+        first = self._number - len(self._seen)
+        return int(number) if first <= int(number) <= self._number else None
+
+    def _tell(self, at: int, logs: dict[ThreadId, int]) -> list[dict[str, Any]]:
+        told: list[dict[str, Any]] = []
+        threads = frozenset(
+            thread for each in self._seen if each.number > at for thread in each.threads
+        )
+        if len(threads) > _MOST_TOLD:
+            told.append({"type": "threads", "at": self.at, "threads": [], "all": True})
+        elif threads:
+            told.append({"type": "threads", "at": self.at, "threads": sorted(threads)})
+        for thread, following in self._logs.items():
+            if logs.get(thread) != following:
+                told.append({"type": "log", "thread": thread, "next": following})
+        return told
+
+    def _watch(self) -> None:
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._keep_looking())
+
+    async def _keep_looking(self) -> None:
+        while self._open and not self.is_over:
+            await asyncio.sleep(_TICK_S)
+            try:
+                await self._look()
+            except (UwfError, OSError) as error:
+                # A broken packed-refs is told by what reads it; it may be mended.
+                debug("3V7KQ0TD", "the store cannot be watched", problem=str(error))
+
+    async def _look(self) -> None:
+        threads, logs = await self._workers.run(
+            lambda: (self._store_look.look(), self._list_logs())
+        )
+        if not threads and logs == self._logs:
+            return
+        if threads:
+            self._number += 1
+            self._seen.append(_Change(self._number, threads))
+        self._logs = logs
+        async with self._changed:
+            self._changed.notify_all()

@@ -1,0 +1,178 @@
+"""The controls of a thread. Each records one event; with `go` a driver is started after it.
+
+Nothing here trusts a command: a driver that would run one that is not trusted is refused, as
+`uwf thread run` is, with what to type.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from uwf_git.commands.control.answer import (
+    AnswerRefused,
+    PersonAnswer,
+    PersonQuestion,
+    answer_thread,
+    read_question,
+)
+from uwf_git.commands.turn.check_meta import list_field_problems
+from uwf_git.errors import UwfError
+from uwf_git.library.handle import TaskHandle
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.heads import HeadMoved, get_head, resolve_thread
+from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.web.ui.answers import Asked, BadBody, check_names, take_text
+from uwf_git.web.ui.site import Site
+
+Body = Mapping[str, Any]
+Control = Callable[[Site, TaskHandle, Body], TaskHandle]
+"""Records an event, and returns the thread that goes on."""
+
+
+def pause(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
+    """Let no further step begin."""
+    check_names(body, "reason", "go")
+    task.pause(take_text(body, "reason"))
+    return task
+
+
+def interrupt(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
+    """Pause, and end the running agent."""
+    check_names(body, "reason", "go")
+    task.interrupt(take_text(body, "reason", needed=True))
+    return task
+
+
+def resume(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
+    """Let a paused thread continue."""
+    check_names(body, "reason", "go")
+    task.resume(take_text(body, "reason"))
+    return task
+
+
+def kill(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
+    """End a thread for good."""
+    check_names(body, "reason")
+    task.cancel(take_text(body, "reason"))
+    return task
+
+
+def retry(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
+    """Let a failed thread try again."""
+    check_names(body, "hint", "go")
+    task.retry(take_text(body, "hint"))
+    return task
+
+
+def poke(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
+    """Take the newest step back."""
+    check_names(body, "hint", "go")
+    task.poke(take_text(body, "hint"))
+    return task
+
+
+def fork(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
+    """Start a thread that continues from a step of this one."""
+    check_names(body, "commit", "reason", "go")
+    return task.fork(at=take_text(body, "commit") or None, reason=take_text(body, "reason"))
+
+
+def run(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
+    """Record nothing: the driver is what is asked for."""
+    check_names(body, "go")
+    return task
+
+
+def answer(site: Site, task: TaskHandle, body: Body) -> TaskHandle:
+    """Record a person's answer to the question that was shown.
+
+    Raises:
+        HeadMoved: another question is open now.
+        AnswerRefused: the answer does not fit; its fact ``details`` names the fields.
+    """
+    check_names(body, "question", "meta", "content", "note", "go")
+    if "meta" not in body:
+        raise BadBody("meta", "it is needed")
+    place = site.place
+    with place.writing() as store:
+        shown = body.get("question")
+        if not isinstance(shown, dict):
+            raise BadBody("question", "the question that was shown is needed")
+        head = get_head(store, ThreadId(task.task_id))
+        # First: what was answered meanwhile may wait for nobody.
+        if read_snapshot(store, head.commit).record.node != shown.get("head"):
+            raise HeadMoved(head.thread)
+        question = read_question(store, place.caller, task.task_id, default=place.agent)
+        if shown != {"head": question.head, "role": question.role, "at": question.at}:
+            raise HeadMoved(head.thread)
+        given = PersonAnswer(body["meta"], take_text(body, "content"), note=take_text(body, "note"))
+        try:
+            answer_thread(store, place.caller, question, given)
+        except AnswerRefused as error:
+            error.facts["details"] = _point_out(question, body["meta"])
+            raise
+    return task
+
+
+def _point_out(question: PersonQuestion, meta: Any) -> list[dict[str, str]]:
+    return list_field_problems(question.schema, meta)
+
+
+CONTROLS: Mapping[str, Control] = {
+    "pause": pause,
+    "interrupt": interrupt,
+    "resume": resume,
+    "retry": retry,
+    "poke": poke,
+    "kill": kill,
+    "fork": fork,
+    "answer": answer,
+    "run": run,
+}
+
+
+def control_thread(verb: str) -> Callable[[Site, Asked], dict[str, Any]]:
+    """Return the route of the control *verb*."""
+    control = CONTROLS[verb]
+
+    def route(site: Site, asked: Asked) -> dict[str, Any]:
+        thread = resolve_thread(site.open(), asked.params["thread"])
+        task = control(site, TaskHandle(site.place, thread), asked.body)
+        if verb == "run":
+            return tell_drive(site, task, driver=_drive(task))
+        return go_on(site, task, asked.body)
+
+    return route
+
+
+def go_on(site: Site, task: TaskHandle, body: Body) -> dict[str, Any]:
+    """Return what was recorded; start a driver first if *body* asks for it.
+
+    What was recorded stays, also if the driver is refused: that is told beside it.
+    """
+    go = body.get("go", False)
+    if not isinstance(go, bool):
+        raise BadBody("go", "true or false is needed")
+    if not go:
+        return tell_drive(site, task)
+    try:
+        return tell_drive(site, task, driver=_drive(task))
+    except UwfError as error:
+        told = {"code": error.code, "message": error.message, "hint": error.hint}
+        return tell_drive(site, task, refused=told)
+
+
+def _drive(task: TaskHandle) -> dict[str, Any]:
+    begun = task.run_in_background()
+    return {"pid": begun.pid, "log": begun.log}
+
+
+def tell_drive(
+    site: Site,
+    task: TaskHandle,
+    *,
+    driver: dict[str, Any] | None = None,
+    refused: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the answer of a control."""
+    tip = get_head(site.open(), ThreadId(task.task_id)).commit
+    return {"thread": task.task_id, "tip": tip, "driver": driver, "refused": refused}

@@ -1,0 +1,162 @@
+"""Drafts of workflows: begun, shown with their picture, and put after a yes."""
+
+import hashlib
+from typing import Any
+
+from uwf_git.commands.draft.draft import Draft, DraftRequest, NoDraftThread, read_draft, start_draft
+from uwf_git.commands.draft.judge import describe_problem
+from uwf_git.commands.inspect.show import read_moment
+from uwf_git.commands.workflow.find import find_used
+from uwf_git.commands.workflow.graph import picture_source
+from uwf_git.commands.workflow.put import put_workflow
+from uwf_git.errors import Conflict, Refused, StoreDamaged
+from uwf_git.library.handle import TaskHandle
+from uwf_git.library.starting import to_agent_words
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import resolve_thread
+from uwf_git.store.workflows.registry import find_version, list_names
+from uwf_git.store.workflows.tree import SourceFiles, read_sources
+from uwf_git.web.ui.answers import Asked, Created, Picture, check_names, take_text
+from uwf_git.web.ui.controls import go_on
+from uwf_git.web.ui.creating import find_agent
+from uwf_git.web.ui.site import Site
+from uwf_git.web.ui.thread_view import draw
+
+_NOTHING_YET: dict[str, Any] = {
+    **dict.fromkeys(("wish", "name", "file", "why", "digest")),
+    "questions": [],
+    "problems": [],
+    "roles": [],
+    "canPut": False,
+    "isPut": False,
+}
+
+
+class DraftChanged(Conflict):
+    """The draft is not the one that was shown."""
+
+    code = "draft-changed"
+
+    def __init__(self, thread: str) -> None:
+        super().__init__(
+            f"the draft of thread {thread} is another one now",
+            hint="nothing was put; read it again",
+            thread=thread,
+        )
+
+
+class DraftNotFit(Refused):
+    """The draft is no workflow that can be put."""
+
+    code = "draft-not-fit"
+
+    def __init__(self, draft: Draft) -> None:
+        problems = [describe_problem(each) for each in draft.judgement.problems]
+        told = problems[0] if problems else "its writer has questions"
+        super().__init__(
+            f"the draft of thread {draft.thread} is no workflow yet: {told}",
+            hint="say more in the wish, and draft again",
+            thread=draft.thread,
+        )
+
+
+def begin_draft(site: Site, asked: Asked) -> Created:
+    """Start the thread that drafts a workflow, and drive it in the background."""
+    body, place = asked.body, site.place
+    check_names(body, "wish", "agent")
+    with place.writing() as store:
+        named = take_text(body, "agent")
+        agent = find_agent(site, store, named, "agent") if named else None
+        words = None if agent is None else to_agent_words({"x": agent})[0].partition("=")[2]
+        request = DraftRequest(take_text(body, "wish"), words, place.agent)
+        started = start_draft(store, place.caller, request, thread=site.new_thread_id())
+    return Created(go_on(site, TaskHandle(place, started.thread), {"go": True}))
+
+
+def view_draft(site: Site, asked: Asked) -> dict[str, Any]:
+    """Return what a drafting thread has come to."""
+    store = site.open()
+    thread = resolve_thread(store, asked.params["thread"])
+    moment = read_moment(store, thread)
+    view: dict[str, Any] = {
+        "thread": thread,
+        "status": moment.status,
+        "isRunning": moment.running is not None,
+        "workflow": moment.snapshot.record.workflow_name,
+    }
+    try:
+        draft = read_draft(store, site.place.cwd, thread)
+    except NoDraftThread:
+        if moment.snapshot.record.workflow_name != "draft":
+            raise
+        return view | _NOTHING_YET
+    judgement = draft.judgement
+    return {
+        **view,
+        "wish": draft.wish,
+        "name": judgement.name or None,
+        "file": judgement.source,
+        "why": draft.why,
+        "questions": list(draft.questions),
+        "problems": [*map(describe_problem, judgement.problems)],
+        "roles": list(judgement.roles),
+        "digest": _digest(draft),
+        "canPut": _can_put(draft),
+        "isPut": _is_put(store, draft),
+    }
+
+
+def draw_draft(site: Site, asked: Asked) -> Picture:
+    """Return the picture of a draft.
+
+    Raises:
+        DraftNotFit: it is no workflow.
+    """
+    store = site.open()
+    draft = read_draft(store, site.place.cwd, asked.params["thread"])
+    if draft.questions or not draft.judgement.name:
+        raise DraftNotFit(draft)
+    source = draft.judgement.source.encode(errors="replace")
+    used = find_used(store, site.place.cwd)
+    return draw(site, picture_source(source, path=None, find_used=used))
+
+
+def put_draft(site: Site, asked: Asked) -> Created:
+    """Put a draft that was shown; it names no command, so nothing is trusted by this.
+
+    Raises:
+        DraftChanged: another one was shown.
+        DraftNotFit: it has problems.
+    """
+    body, place = asked.body, site.place
+    check_names(body, "digest")
+    with place.writing() as store:
+        draft = read_draft(store, place.cwd, asked.params["thread"])
+        if take_text(body, "digest", needed=True) != _digest(draft):
+            raise DraftChanged(draft.thread)
+        if not _can_put(draft):
+            raise DraftNotFit(draft)
+        put = put_workflow(store, place.caller, draft.judgement.source.encode())
+    return Created({"name": put.name, "workflow": put.workflow, "version": put.version})
+
+
+def _can_put(draft: Draft) -> bool:
+    return not draft.questions and not draft.judgement.problems
+
+
+def _digest(draft: Draft) -> str:
+    return hashlib.sha256(draft.judgement.source.encode(errors="replace")).hexdigest()
+
+
+def _is_put(store: Store, draft: Draft) -> bool:
+    name = draft.judgement.name
+    if not name or name not in list_names(store):
+        return False
+    try:
+        version = find_version(store, name)
+        if version is None or version.is_removed:
+            return False
+        files = SourceFiles(draft.judgement.source.encode(), {})
+        return read_sources(store.objects, version.commit) == files
+    except StoreDamaged:
+        return False

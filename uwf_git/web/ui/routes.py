@@ -1,0 +1,97 @@
+"""The table of what the server answers: the one list that the application and its tests read."""
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+from uwf_git.commands.inspect.overview import SHOWN, Wanted
+from uwf_git.store.threads.heads import resolve_thread
+from uwf_git.web.ui.answers import Asked, BadBody, Created, Picture
+from uwf_git.web.ui.controls import CONTROLS, control_thread
+from uwf_git.web.ui.creating import (
+    draw_workflow,
+    list_agents,
+    list_registered,
+    start_new,
+    view_workflow,
+)
+from uwf_git.web.ui.drafts import begin_draft, draw_draft, put_draft, view_draft
+from uwf_git.web.ui.site import Site
+from uwf_git.web.ui.thread_view import (
+    draw_thread,
+    view_entry,
+    view_prompt,
+    view_question,
+    view_thread,
+)
+
+Answer = dict[str, Any] | Created | Picture
+_MOST_DIGITS = 9
+
+
+class Route(NamedTuple):
+    """One thing that is answered."""
+
+    method: str
+    path: str
+    """With the names of its parts in braces."""
+
+    answer: Callable[[Site, Asked], Answer]
+    query: Sequence[str] = ()
+    """The names that may stand in the query."""
+
+
+def view_about(site: Site, _asked: Asked) -> dict[str, Any]:
+    """Return what the page is about."""
+    return {
+        "version": version("uwf-git"),
+        "store": site.place.path,
+        "directory": site.place.cwd,
+        "at": site.read_at(),
+    }
+
+
+def list_threads(site: Site, asked: Asked) -> dict[str, Any]:
+    """List the threads in groups, at most 100 at a time."""
+    query, at = asked.query, site.read_at()
+    show = query.get("show", "active")
+    if show not in SHOWN:
+        raise BadBody("show", f"one of {', '.join(SHOWN)} is needed")
+    wanted = Wanted(
+        show, query.get("workflow") or None, query.get("search", ""), query.get("after") or None
+    )
+    return {**site.overview.read(site.open(), wanted), "at": at}
+
+
+def read_log(site: Site, asked: Asked) -> dict[str, Any]:
+    """Return the lines of a thread's log from a number on."""
+    after = asked.query.get("after", "0")
+    if not after.isdecimal() or len(after) > _MOST_DIGITS:
+        raise BadBody("after", "the number of a line is needed")
+    return site.logs.read(resolve_thread(site.open(), asked.params["thread"]), int(after))
+
+
+_THREAD = "/api/threads/{thread}"
+
+ROUTES: Sequence[Route] = (
+    Route("GET", "/api/about", view_about),
+    Route("GET", "/api/threads", list_threads, ("show", "workflow", "search", "after")),
+    Route("GET", _THREAD, view_thread),
+    Route("GET", f"{_THREAD}/entries/{{commit}}", view_entry),
+    Route("GET", f"{_THREAD}/picture", draw_thread),
+    Route("GET", f"{_THREAD}/prompt", view_prompt),
+    Route("GET", f"{_THREAD}/log", read_log, ("after",)),
+    Route("GET", f"{_THREAD}/question", view_question),
+    *(Route("POST", f"{_THREAD}/{verb}", control_thread(verb)) for verb in CONTROLS),
+    Route("POST", "/api/threads", start_new),
+    Route("GET", "/api/workflows", list_registered),
+    Route("GET", "/api/workflows/{name}", view_workflow),
+    Route("GET", "/api/workflows/{name}/picture", draw_workflow),
+    Route("GET", "/api/agents", list_agents),
+    Route("POST", "/api/drafts", begin_draft),
+    Route("GET", "/api/drafts/{thread}", view_draft),
+    Route("GET", "/api/drafts/{thread}/picture", draw_draft),
+    Route("POST", "/api/drafts/{thread}/put", put_draft),
+)
+
+STREAM = "/api/stream"

@@ -1,0 +1,85 @@
+"""The events of the threads that were looked at last, kept while their tips stay."""
+
+import threading
+from typing import Any, NamedTuple
+
+from uwf_git.commands.inspect.entries import EntryReader
+from uwf_git.commands.inspect.excerpt import Mask
+from uwf_git.commands.inspect.thread_report import walk_entries
+from uwf_git.errors import Refused
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import Head, find_head
+
+_MOST_KEPT = 6
+
+Entries = list[dict[str, Any]]
+
+
+class NoSuchEntry(Refused):
+    """The thread has no such event."""
+
+    code = "no-such-entry"
+
+    def __init__(self, thread: str, commit: str) -> None:
+        super().__init__(
+            f"thread {thread} has no event {commit[:40]!r}",
+            hint=f"`uwf thread read {thread}` shows its events",
+            thread=thread,
+        )
+
+
+class _Kept(NamedTuple):
+    entries: Entries
+    tips: dict[ThreadId, Oid | None]
+    """The tips of the thread and its branches when it was read."""
+
+
+class Stories:
+    """The entries of some threads; several Python threads may ask."""
+
+    def __init__(self, mask: Mask) -> None:
+        self._mask = mask
+        self._kept: dict[ThreadId, _Kept] = {}
+        self._lock = threading.Lock()
+
+    def read(self, store: Store, head: Head) -> Entries:
+        """Return the entries of the thread of *head*, oldest first."""
+        kept = self._kept.get(head.thread)
+        if kept is None or any(_find_tip(store, each) != tip for each, tip in kept.tips.items()):
+            with self._lock:
+                kept = self._read_kept(store, head)
+                self._kept.pop(head.thread, None)
+                self._kept[head.thread] = kept
+                for oldest in list(self._kept)[:-_MOST_KEPT]:
+                    del self._kept[oldest]
+        return kept.entries
+
+    def find(self, store: Store, head: Head, commit: str) -> dict[str, Any]:
+        """Return the entry that *commit* recorded, in the thread of *head* or a branch of it.
+
+        Raises:
+            NoSuchEntry
+        """
+        for entry in walk_entries(self.read(store, head)):
+            if entry.get("commit") == commit:
+                return entry
+        raise NoSuchEntry(head.thread, commit)
+
+    def _read_kept(self, store: Store, head: Head) -> _Kept:
+        entries = EntryReader(store, self._mask, None).read(
+            head.thread, head.commit, through_forks=True
+        )
+        branches = {
+            ThreadId(branch["thread"])
+            for entry in walk_entries(entries)
+            for branch in entry.get("branches", ())
+        }
+        tips = {each: _find_tip(store, each) for each in branches}
+        return _Kept(entries, {**tips, head.thread: head.commit})
+
+
+def _find_tip(store: Store, thread: ThreadId) -> Oid | None:
+    head = find_head(store, thread)
+    return None if head is None else head.commit
