@@ -25,7 +25,8 @@ function show() {
     page.viewKey = key;
     page.view = new View({ draw, route, refuse });
     scrollTo(0, 0);
-    if (document.activeElement !== document.body) document.getElementById("main").focus({ preventScroll: true });
+    if (document.activeElement !== document.body)
+      document.getElementById("main").focus({ preventScroll: true });
   } else page.view.move(route);
   draw();
 }
@@ -74,11 +75,23 @@ function describeBar() {
     h(
       "nav",
       { "aria-label": "Views" },
-      h("a", { href: link([]), "aria-current": name === "t" ? "true" : here(name === undefined) }, "Threads"),
-      h("a", { href: link(["new"]), "aria-current": here(name === "new" || name === "draft") }, "New"),
+      h(
+        "a",
+        { href: link([]), "aria-current": name === "t" ? "true" : here(name === undefined) },
+        "Threads",
+      ),
+      h(
+        "a",
+        { href: link(["new"]), "aria-current": here(name === "new" || name === "draft") },
+        "New",
+      ),
     ),
     h("span", { class: "store soft small", title: page.about?.store }, page.about?.store),
-    h("span", { class: `live small soft${page.isLive ? "" : " off"}` }, page.isLive ? "Live" : "Not connected"),
+    h(
+      "span",
+      { class: `live small soft${page.isLive ? "" : " off"}` },
+      page.isLive ? "Live" : "Not connected",
+    ),
   ];
 }
 
@@ -88,7 +101,13 @@ function describeRefused() {
     { class: "form", key: "refused" },
     h("h1", { tabindex: "-1" }, "This page has no valid key"),
     problem(page.refused),
-    h("p", null, "Each start of ", h("code", null, "uwf ui"), " makes a new key. Open the address that it printed, in any tab of this browser; this tab then goes on by itself. What you typed is kept."),
+    h(
+      "p",
+      null,
+      "Each start of ",
+      h("code", null, "uwf ui"),
+      " makes a new key. Open the address that it printed, in any tab of this browser; this tab then goes on by itself. What you typed is kept.",
+    ),
   );
 }
 
@@ -129,7 +148,8 @@ function begin() {
   });
   // What is shown may be old on return.
   document.addEventListener("visibilitychange", () => {
-    if (document.visibilityState === "visible" && !page.refused) page.view.hear?.({ type: "hello", reset: true });
+    if (document.visibilityState === "visible" && !page.refused)
+      page.view.hear?.({ type: "hello", reset: true });
   });
   document.getElementById("skip").addEventListener("click", (event) => {
     event.preventDefault();

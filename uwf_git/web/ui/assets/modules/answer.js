@@ -2,6 +2,7 @@
 // recorded, through a reload and while the thread moves on.
 
 import { get, path, post } from "./api.js";
+import { carry } from "./controls.js";
 import { h } from "./dom.js";
 import { describeForm, idOf } from "./form.js";
 import { short } from "./format.js";
@@ -20,7 +21,14 @@ export class Answer {
     [, this.id] = route.parts;
     this.draw = draw;
     this.kept = `answer:${this.id}`;
-    this.typed = { fields: {}, json: "", isJson: false, content: "", go: true, ...recall(this.kept) };
+    this.typed = {
+      fields: {},
+      json: "",
+      isJson: false,
+      content: "",
+      go: true,
+      ...recall(this.kept),
+    };
     this.problems = {};
     this.whole = [];
     this.refused = null;
@@ -42,7 +50,9 @@ export class Answer {
   async readBefore() {
     const { entries } = await get(path("threads", this.id));
     const entry = findEntry(entries, "", "");
-    return entry?.event === "start" || !entry ? null : get(path("threads", this.id, "entries", entry.commit));
+    return entry?.event === "start" || !entry
+      ? null
+      : get(path("threads", this.id, "entries", entry.commit));
   }
 
   title() {
@@ -72,7 +82,8 @@ export class Answer {
     this.problems = {};
     this.whole = [];
     if (before.role === question.question.role) {
-      this.moved = "The thread moved on while you typed, and asks the same role again. What you typed is kept: read the question again before you send it.";
+      this.moved =
+        "The thread moved on while you typed, and asks the same role again. What you typed is kept: read the question again before you send it.";
       return;
     }
     this.moved = `The thread moved on while you typed: it was ${before.role}'s turn, now it is ${question.question.role}'s. What you typed stands below the form.`;
@@ -88,7 +99,15 @@ export class Answer {
   /** Return what was typed, for a person to copy. */
   readTyped() {
     const { fields, json, isJson, content } = this.typed;
-    const texts = isJson ? json : JSON.stringify(Object.fromEntries(Object.entries(fields).filter(([place, text]) => text !== "" && !/[#?]$/.test(place))), null, 2);
+    const texts = isJson
+      ? json
+      : JSON.stringify(
+          Object.fromEntries(
+            Object.entries(fields).filter(([place, text]) => text !== "" && !/[#?]$/.test(place)),
+          ),
+          null,
+          2,
+        );
     return content ? `${texts}\n\n${content}` : texts;
   }
 
@@ -98,7 +117,13 @@ export class Answer {
 
   describe() {
     return [
-      h("nav", { class: "crumbs", "aria-label": "Where this is" }, h("a", { href: link([]) }, "Threads"), " / ", h("a", { href: link(["t", this.id]) }, `Thread ${short(this.id)}`)),
+      h(
+        "nav",
+        { class: "crumbs", "aria-label": "Where this is" },
+        h("a", { href: link([]) }, "Threads"),
+        " / ",
+        h("a", { href: link(["t", this.id]) }, `Thread ${short(this.id)}`),
+      ),
       ...this.describeState(),
     ];
   }
@@ -107,7 +132,10 @@ export class Answer {
     const { value, error } = this.question;
     if (error && (value === null || NOBODY.has(error.status))) return [this.describeNone(error)];
     // That the server did not answer says nothing of the question.
-    return [error && problem(error), value ? this.describeQuestion(value) : h("p", { class: "soft" }, "Loading…")];
+    return [
+      error && problem(error),
+      value ? this.describeQuestion(value) : h("p", { class: "soft" }, "Loading…"),
+    ];
   }
 
   describeNone(error) {
@@ -127,7 +155,13 @@ export class Answer {
       else this.keepTyped();
       this.draw();
     };
-    return h("section", { key: "before" }, h("h2", null, "What you had typed"), command(text), h("button", { type: "button", class: "quiet", onclick: drop }, "Forget it"));
+    return h(
+      "section",
+      { key: "before" },
+      h("h2", null, "What you had typed"),
+      command(text),
+      h("button", { type: "button", class: "quiet", onclick: drop }, "Forget it"),
+    );
   }
 
   describeQuestion(question) {
@@ -137,21 +171,59 @@ export class Answer {
     return h(
       "div",
       { class: "two", key: "question" },
-      h("section", { class: "panel asked", "aria-label": "The question", key: "asked" }, h("div", { class: "title" }, h("h2", null, "The question")), h("div", { class: "body" }, h("div", { html: question.html, key: "asked" }), this.describeLast())),
+      h(
+        "section",
+        { class: "panel asked", "aria-label": "The question", key: "asked" },
+        h("div", { class: "title" }, h("h2", null, "The question")),
+        h(
+          "div",
+          { class: "body" },
+          h("div", { html: question.html, key: "asked" }),
+          this.describeLast(),
+        ),
+      ),
       h(
         "form",
-        { class: "steps-of-form", novalidate: true, onsubmit: (event) => this.submit(event, isJson), onkeydown: (event) => submitByKey(event) },
+        {
+          class: "steps-of-form",
+          novalidate: true,
+          onsubmit: (event) => this.submit(event, isJson),
+          onkeydown: (event) => submitByKey(event),
+        },
         h("h1", { tabindex: "-1" }, `Answer as ${question.role}`),
-        this.moved && h("div", { class: "notice wait", role: "alert", key: "moved" }, h("p", null, this.moved)),
+        this.moved &&
+          h("div", { class: "notice wait", role: "alert", key: "moved" }, h("p", null, this.moved)),
         this.describeProblems(),
         isJson ? this.describeJson() : describeForm(this.formOf(root)),
-        canFill && h("div", { key: "switch" }, h("button", { type: "button", class: "quiet", onclick: () => this.change(root, !isJson) }, isJson ? "Fill in fields" : "Write JSON instead")),
+        canFill &&
+          h(
+            "div",
+            { key: "switch" },
+            h(
+              "button",
+              { type: "button", class: "quiet", onclick: () => this.change(root, !isJson) },
+              isJson ? "Fill in fields" : "Write JSON instead",
+            ),
+          ),
         this.describeContent(),
         h(
           "div",
           { class: "buttons", key: "send" },
-          h("button", { type: "submit", class: "act", "aria-disabled": this.isSending ? "true" : null }, "Record the answer"),
-          h("label", { class: "check" }, h("input", { type: "checkbox", checked: this.typed.go, onchange: (event) => this.set({ go: event.target.checked }) }), "and go on"),
+          h(
+            "button",
+            { type: "submit", class: "act", "aria-disabled": this.isSending ? "true" : null },
+            "Record the answer",
+          ),
+          h(
+            "label",
+            { class: "check" },
+            h("input", {
+              type: "checkbox",
+              checked: this.typed.go,
+              onchange: (event) => this.set({ go: event.target.checked }),
+            }),
+            "and go on",
+          ),
         ),
         this.typed.before && this.describeBefore(this.typed.before),
       ),
@@ -165,8 +237,19 @@ export class Answer {
     return h(
       "div",
       { class: "before", key: "before" },
-      h("h3", null, h("a", { href: linkOf(this.id, value.entry) }, value.entry.title), h("span", { class: "soft" }, ", just before")),
-      shown.map((part) => h("div", { key: part.name, class: part.name === "content" ? "content" : null, html: part.html })),
+      h(
+        "h3",
+        null,
+        h("a", { href: linkOf(this.id, value.entry) }, value.entry.title),
+        h("span", { class: "soft" }, ", just before"),
+      ),
+      shown.map((part) =>
+        h("div", {
+          key: part.name,
+          class: part.name === "content" ? "content" : null,
+          html: part.html,
+        }),
+      ),
     );
   }
 
@@ -178,7 +261,9 @@ export class Answer {
       this.keepTyped();
     };
     return {
-      root, typed: this.typed.fields, problems: this.problems,
+      root,
+      typed: this.typed.fields,
+      problems: this.problems,
       type: (place, text) => {
         const had = this.problems[place];
         change(place, text);
@@ -205,7 +290,9 @@ export class Answer {
   drawn() {
     if (this.focusNext === undefined) return;
     const place = document.getElementById(idOf(this.focusNext));
-    const field = place?.matches("input, select, textarea") ? place : place?.querySelector("input, select, textarea");
+    const field = place?.matches("input, select, textarea")
+      ? place
+      : place?.querySelector("input, select, textarea");
     (field ?? place)?.focus();
     this.focusNext = undefined;
   }
@@ -222,12 +309,24 @@ export class Answer {
     return h(
       "div",
       { class: "notice bad", role: "alert", key: "problems", id: "problems", tabindex: "-1" },
-      h("p", null, h("strong", { class: "bad" }, "✗ "), "Nothing was recorded. This does not fit yet:"),
+      h(
+        "p",
+        null,
+        h("strong", { class: "bad" }, "✗ "),
+        "Nothing was recorded. This does not fit yet:",
+      ),
       h(
         "ul",
         null,
         this.whole.map((told) => h("li", null, told)),
-        places.map(([place, told]) => h("li", { key: place }, h("a", { href: `#${idOf(place)}`, onclick: jump(place) }, nameOf(place)), `: ${told}`)),
+        places.map(([place, told]) =>
+          h(
+            "li",
+            { key: place },
+            h("a", { href: `#${idOf(place)}`, onclick: jump(place) }, nameOf(place)),
+            `: ${told}`,
+          ),
+        ),
       ),
     );
   }
@@ -239,8 +338,14 @@ export class Answer {
       h("label", { class: "label", for: "json" }, "Answer as JSON"),
       h("p", { class: "about", id: "json-about" }, this.question.value.fields.join(" · ")),
       h("textarea", {
-        id: "json", class: "mono", rows: "10", spellcheck: "false", value: this.typed.json, oninput: (event) => this.set({ json: event.target.value }),
-        "aria-invalid": this.whole.length > 0 ? "true" : null, "aria-describedby": "json-about",
+        id: "json",
+        class: "mono",
+        rows: "10",
+        spellcheck: "false",
+        value: this.typed.json,
+        oninput: (event) => this.set({ json: event.target.value }),
+        "aria-invalid": this.whole.length > 0 ? "true" : null,
+        "aria-describedby": "json-about",
       }),
     );
   }
@@ -249,9 +354,24 @@ export class Answer {
     return h(
       "div",
       { class: "field", key: "content" },
-      h("label", { class: "label", for: "content" }, "Text", h("span", { class: "soft" }, " optional")),
-      h("p", { class: "about", id: "content-about" }, "Markdown for those who come after you; the fields above decide."),
-      h("textarea", { id: "content", rows: "3", value: this.typed.content, oninput: (event) => this.set({ content: event.target.value }), "aria-describedby": "content-about" }),
+      h(
+        "label",
+        { class: "label", for: "content" },
+        "Text",
+        h("span", { class: "soft" }, " optional"),
+      ),
+      h(
+        "p",
+        { class: "about", id: "content-about" },
+        "Markdown for those who come after you; the fields above decide.",
+      ),
+      h("textarea", {
+        id: "content",
+        rows: "3",
+        value: this.typed.content,
+        oninput: (event) => this.set({ content: event.target.value }),
+        "aria-describedby": "content-about",
+      }),
     );
   }
 
@@ -271,7 +391,8 @@ export class Answer {
     } else {
       const [value, wrong] = this.typed.json.trim() ? parseJson(this.typed.json) : [undefined, ""];
       const fields = wrong ? null : value === undefined ? {} : typeValue(root, value);
-      if (fields === null) this.whole = [wrong || "the fields cannot hold this JSON; it can be sent as it is"];
+      if (fields === null)
+        this.whole = [wrong || "the fields cannot hold this JSON; it can be sent as it is"];
       else this.set({ isJson: false, fields });
     }
     this.draw();
@@ -291,7 +412,12 @@ export class Answer {
     this.draw();
     try {
       const { question } = this.question.value;
-      const result = await post(path("threads", this.id, "answer"), { question, meta: value, content: this.typed.content, ...(this.typed.go ? { go: true } : {}) });
+      const result = await post(path("threads", this.id, "answer"), {
+        question,
+        meta: value,
+        content: this.typed.content,
+        ...(this.typed.go ? { go: true } : {}),
+      });
       this.recorded(result);
     } catch (error) {
       this.isSending = false;
@@ -315,8 +441,7 @@ export class Answer {
   recorded(result) {
     forget(this.kept);
     say(result.driver ? "Recorded; it goes on in the background" : "Recorded");
-    // That it did not go on is told where the controls are.
-    if (result.refused) say(`It does not go on: ${result.refused.message}. ${result.refused.hint ?? ""}`);
+    carry(this.id, result.refused);
     go(["t", this.id], {}, true);
   }
 
@@ -337,7 +462,8 @@ export class Answer {
     while (at !== "" && places[at] === undefined) at = at.slice(0, at.lastIndexOf("/"));
     const place = places[at];
     const told = at === pointer ? message : `${pointer.slice(at.length + 1)}: ${message}`;
-    if (!place) this.whole.push(pointer ? `${pointer.slice(1).replaceAll("/", " › ")}: ${message}` : message);
+    if (!place)
+      this.whole.push(pointer ? `${pointer.slice(1).replaceAll("/", " › ")}: ${message}` : message);
     else this.problems[place] = this.problems[place] ? `${this.problems[place]}; ${told}` : told;
   }
 
@@ -351,8 +477,15 @@ export class Answer {
 
 /** Return a place as people read it: "findings 1 › file". */
 function nameOf(place) {
-  const parts = place.split("/").slice(1).filter((part) => !part.startsWith("?"));
-  const told = parts.reduce((before, part) => (/^\d+$/.test(part) ? `${before} ${Number(part) + 1}` : before ? `${before} › ${part}` : part), "");
+  const parts = place
+    .split("/")
+    .slice(1)
+    .filter((part) => !part.startsWith("?"));
+  const told = parts.reduce(
+    (before, part) =>
+      /^\d+$/.test(part) ? `${before} ${Number(part) + 1}` : before ? `${before} › ${part}` : part,
+    "",
+  );
   return told.replaceAll("~1", "/").replaceAll("~0", "~") || "answer";
 }
 

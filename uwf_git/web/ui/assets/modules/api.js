@@ -28,13 +28,20 @@ export function onNewToken(listener) {
 
 /** Send a request; return the response, or raise `Refused`. */
 export async function request(path, options = {}) {
-  const headers = { Authorization: `Bearer ${localStorage.getItem(KEY) ?? ""}`, ...options.headers };
+  const headers = {
+    Authorization: `Bearer ${localStorage.getItem(KEY) ?? ""}`,
+    ...options.headers,
+  };
   let response;
   try {
     response = await fetch(`/api/${path}`, { ...options, headers, cache: "no-store" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused(0, { code: "no-answer", message: "the server does not answer", hint: "start `uwf ui` again if it has ended" });
+    throw new Refused(0, {
+      code: "no-answer",
+      message: "the server does not answer",
+      hint: "start `uwf ui` again if it has ended",
+    });
   }
   if (!response.ok) throw new Refused(response.status, await readError(response));
   return response;

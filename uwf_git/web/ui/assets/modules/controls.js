@@ -13,15 +13,32 @@ const CONTROLS = {
   interrupt: ["Interrupt", "Stops the agent at work and pauses; needs a reason", "reason", false],
   resume: ["Resume", "Lets the thread go on", "reason", true],
   retry: ["Retry", "Lets the failed agent try again, with your hint", "hint", true],
-  poke: ["Poke", "Takes the newest step back and has it played again, with your hint", "hint", true],
+  poke: [
+    "Poke",
+    "Takes the newest step back and has it played again, with your hint",
+    "hint",
+    true,
+  ],
   fork: ["Fork here", "Begins a new thread after the chosen step", "reason", true],
   kill: ["Kill…", "Ends the thread for good", "reason", false],
 };
 const DONE = {
-  run: "Goes on in the background", pause: "Paused", interrupt: "Interrupted", resume: "Resumed", retry: "It may try again",
-  poke: "Poked", fork: "Forked", kill: "Killed",
+  run: "Goes on in the background",
+  pause: "Paused",
+  interrupt: "Interrupted",
+  resume: "Resumed",
+  retry: "It may try again",
+  poke: "Poked",
+  fork: "Forked",
+  kill: "Killed",
 };
 const GO = "uwf-go-on";
+const carried = new Map();
+
+/** Tell at the controls of *thread*, once they are shown, that it does not go on. */
+export function carry(thread, refused) {
+  if (refused) carried.set(thread, refused);
+}
 
 export class Controls {
   constructor(thread, draw, done) {
@@ -29,7 +46,8 @@ export class Controls {
     this.draw = draw;
     this.done = done;
     this.text = "";
-    this.refused = null;
+    this.refused = carried.get(thread) ?? null;
+    carried.delete(thread);
     this.isSending = "";
     this.goesOn = localStorage.getItem(GO) !== "no";
   }
@@ -47,14 +65,23 @@ export class Controls {
         h(
           "div",
           { class: "controls", role: "group", "aria-label": "Controls" },
-          can.includes("answer") && h("a", { class: "button", key: "answer", href: link(["t", this.thread, "answer"]) }, "Answer"),
+          can.includes("answer") &&
+            h(
+              "a",
+              { class: "button", key: "answer", href: link(["t", this.thread, "answer"]) },
+              "Answer",
+            ),
           shown.map((name) => this.describeButton(name, can.includes(name), thread, chosen)),
           h(
             "label",
             { class: "why", key: "why" },
             h("span", { class: "small" }, "Why, or a hint"),
             h("input", {
-              type: "text", value: this.text, autocomplete: "off", id: "why", "aria-invalid": this.needsWhy ? "true" : null,
+              type: "text",
+              value: this.text,
+              autocomplete: "off",
+              id: "why",
+              "aria-invalid": this.needsWhy ? "true" : null,
               oninput: (event) => {
                 this.text = event.target.value;
                 this.needsWhy = false;
@@ -65,11 +92,27 @@ export class Controls {
             h(
               "label",
               { class: "check small", key: "go" },
-              h("input", { type: "checkbox", checked: this.goesOn, onchange: (event) => this.setGoesOn(event.target.checked) }),
+              h("input", {
+                type: "checkbox",
+                checked: this.goesOn,
+                onchange: (event) => this.setGoesOn(event.target.checked),
+              }),
               "and go on",
             ),
         ),
-      this.refused && h("div", { key: "refused" }, problem(this.refused, h("button", { type: "button", class: "quiet", onclick: () => this.dismiss() }, "Dismiss"))),
+      this.refused &&
+        h(
+          "div",
+          { key: "refused" },
+          problem(
+            this.refused,
+            h(
+              "button",
+              { type: "button", class: "quiet", onclick: () => this.dismiss() },
+              "Dismiss",
+            ),
+          ),
+        ),
     );
   }
 
@@ -79,8 +122,14 @@ export class Controls {
     return h(
       "button",
       {
-        type: "button", key: name, "data-control": name, title: about, class: { kill: "danger", run: "act" }[name], "aria-disabled": isOff ? "true" : null,
-        onclick: () => !isOff && this.send(name, thread, chosen), onblur: () => !can && this.draw(),
+        type: "button",
+        key: name,
+        "data-control": name,
+        title: about,
+        class: { kill: "danger", run: "act" }[name],
+        "aria-disabled": isOff ? "true" : null,
+        onclick: () => !isOff && this.send(name, thread, chosen),
+        onblur: () => !can && this.draw(),
       },
       title,
     );
@@ -101,8 +150,19 @@ export class Controls {
     const [, , field, mayGoOn] = CONTROLS[name];
     const text = this.text.trim();
     if (name === "interrupt" && !text) return this.askWhy();
-    if (name === "kill" && !(await ask("Kill this thread?", `It ends for good: \`${short(this.thread)}\` ${thread.title ?? ""}. What is recorded stays, and can be forked.`, "Kill it"))) return undefined;
-    const body = { ...(field && text ? { [field]: text } : {}), ...(mayGoOn && this.goesOn ? { go: true } : {}) };
+    if (
+      name === "kill" &&
+      !(await ask(
+        "Kill this thread?",
+        `It ends for good: \`${short(this.thread)}\` ${thread.title ?? ""}. What is recorded stays, and can be forked.`,
+        "Kill it",
+      ))
+    )
+      return undefined;
+    const body = {
+      ...(field && text ? { [field]: text } : {}),
+      ...(mayGoOn && this.goesOn ? { go: true } : {}),
+    };
     if (name === "fork") Object.assign(body, commitOf(thread, chosen));
     this.isSending = name;
     this.refused = null;
@@ -121,8 +181,15 @@ export class Controls {
   sent(name, result) {
     this.text = "";
     this.refused = result.refused ?? null;
-    say(`${DONE[name]}${result.driver ? "; it goes on in the background" : ""}`.replace("Goes on in the background; it", "It"));
-    if (name === "fork") go(["t", result.thread]);
+    say(
+      `${DONE[name]}${result.driver ? "; it goes on in the background" : ""}`.replace(
+        "Goes on in the background; it",
+        "It",
+      ),
+    );
+    if (name !== "fork") return;
+    carry(result.thread, result.refused);
+    go(["t", result.thread]);
   }
 
   askWhy() {

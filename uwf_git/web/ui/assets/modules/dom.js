@@ -105,7 +105,8 @@ function findNode(child, byKey, rest) {
 
 function make(child, parent) {
   if (typeof child !== "object") return document.createTextNode(visible(String(child)));
-  const isSvg = child.tag === "svg" || (parent.namespaceURI === SVG && parent.localName !== "foreignObject");
+  const isSvg =
+    child.tag === "svg" || (parent.namespaceURI === SVG && parent.localName !== "foreignObject");
   const node = isSvg ? document.createElementNS(SVG, child.tag) : document.createElement(child.tag);
   update(node, child);
   child.props.onmake?.(node);
@@ -120,7 +121,8 @@ function update(node, child) {
   }
   const before = descriptions.get(node)?.props ?? {};
   descriptions.set(node, child);
-  for (const name of Object.keys(before)) if (!(name in child.props)) setProp(node, name, null, before[name]);
+  for (const name of Object.keys(before))
+    if (!(name in child.props)) setProp(node, name, null, before[name]);
   const isField = child.tag === "select";
   if (!isField) setProps(node, child.props, before);
   if (child.props.html === undefined) patchChildren(node, child.children);

@@ -45,9 +45,24 @@ export class Draft {
   describe() {
     const { value, error } = this.draft;
     return [
-      h("nav", { class: "crumbs", "aria-label": "Where this is", key: "crumbs" }, h("a", { href: link(["new"]) }, "New"), " / ", h("a", { href: link(["t", this.id]) }, `Thread ${short(this.id)}`)),
-      h("div", { class: "head", key: "head" }, h("h1", { tabindex: "-1" }, value?.name ? `Draft: ${value.name}` : "Draft"), value && badge(value.isRunning ? "running" : value.status)),
-      error ? problem(error) : value ? this.describeDraft(value) : h("p", { class: "soft" }, "Loading…"),
+      h(
+        "nav",
+        { class: "crumbs", "aria-label": "Where this is", key: "crumbs" },
+        h("a", { href: link(["new"]) }, "New"),
+        " / ",
+        h("a", { href: link(["t", this.id]) }, `Thread ${short(this.id)}`),
+      ),
+      h(
+        "div",
+        { class: "head", key: "head" },
+        h("h1", { tabindex: "-1" }, value?.name ? `Draft: ${value.name}` : "Draft"),
+        value && badge(value.isRunning ? "running" : value.status),
+      ),
+      error
+        ? problem(error)
+        : value
+          ? this.describeDraft(value)
+          : h("p", { class: "soft" }, "Loading…"),
     ];
   }
 
@@ -59,19 +74,53 @@ export class Draft {
       h(
         "div",
         { class: "steps-of-form" },
-        draft.wish && h("div", { key: "wish" }, h("h2", null, "Wish"), h("p", { class: "text" }, draft.wish)),
+        draft.wish &&
+          h("div", { key: "wish" }, h("h2", null, "Wish"), h("p", { class: "text" }, draft.wish)),
         this.refused && problem(this.refused),
-        draft.isPut && h("div", { class: "notice", key: "put" }, h("p", null, "It is registered. ", h("a", { href: link(["new", draft.name]) }, "Start a thread of it"))),
-        draft.why && h("div", { key: "why" }, h("h2", null, "Why so"), h("p", { class: "text" }, draft.why)),
+        draft.isPut &&
+          h(
+            "div",
+            { class: "notice", key: "put" },
+            h(
+              "p",
+              null,
+              "It is registered. ",
+              h("a", { href: link(["new", draft.name]) }, "Start a thread of it"),
+            ),
+          ),
+        draft.why &&
+          h("div", { key: "why" }, h("h2", null, "Why so"), h("p", { class: "text" }, draft.why)),
         list("questions", "It asks", draft.questions),
         list("problems", "It is not valid yet", draft.problems),
         draft.file === null || draft.file === undefined
-          ? h("p", { class: "soft", key: "none" }, draft.isRunning ? "It is being written…" : "There is no draft yet.")
-          : h("div", { key: "file" }, h("h2", null, "File"), h("pre", { class: "log", tabindex: "0", role: "group", "aria-label": "The workflow file" }, draft.file)),
+          ? h(
+              "p",
+              { class: "soft", key: "none" },
+              draft.isRunning ? "It is being written…" : "There is no draft yet.",
+            )
+          : h(
+              "div",
+              { key: "file" },
+              h("h2", null, "File"),
+              h(
+                "pre",
+                { class: "log", tabindex: "0", role: "group", "aria-label": "The workflow file" },
+                draft.file,
+              ),
+            ),
         h(
           "div",
           { class: "buttons", key: "buttons" },
-          h("button", { type: "button", class: "act", "aria-disabled": draft.canPut && !draft.isPut ? null : "true", onclick: () => draft.canPut && !draft.isPut && this.put(draft) }, "Register it…"),
+          h(
+            "button",
+            {
+              type: "button",
+              class: "act",
+              "aria-disabled": draft.canPut && !draft.isPut ? null : "true",
+              onclick: () => draft.canPut && !draft.isPut && this.put(draft),
+            },
+            "Register it…",
+          ),
           h("a", { class: "button", href: link(["t", this.id]) }, "How it was written"),
         ),
       ),
@@ -79,13 +128,32 @@ export class Draft {
         "section",
         { class: "panel", "aria-labelledby": "picture-title", key: "picture" },
         h("div", { class: "title" }, h("h2", { id: "picture-title" }, "Picture")),
-        value ? h("div", { class: "picture", tabindex: "0", role: "group", "aria-label": "Picture of the draft", html: value }) : h("div", { class: "body soft" }, error ? error.message : draft.isRunning ? "It is being written…" : "There is none."),
+        value
+          ? h("div", {
+              class: "picture",
+              tabindex: "0",
+              role: "group",
+              "aria-label": "Picture of the draft",
+              html: value,
+            })
+          : h(
+              "div",
+              { class: "body soft" },
+              error ? error.message : draft.isRunning ? "It is being written…" : "There is none.",
+            ),
       ),
     );
   }
 
   async put(draft) {
-    if (!(await ask(`Register ${draft.name}?`, `Its roles: ${draft.roles.join(", ")}. Nothing of it runs before you start a thread.`, "Register it"))) return;
+    if (
+      !(await ask(
+        `Register ${draft.name}?`,
+        `Its roles: ${draft.roles.join(", ")}. Nothing of it runs before you start a thread.`,
+        "Register it",
+      ))
+    )
+      return;
     try {
       const made = await post(path("drafts", this.id, "put"), { digest: draft.digest });
       say(`Registered \`${made.name}\``);
@@ -99,5 +167,17 @@ export class Draft {
 }
 
 function list(key, title, items = []) {
-  return items.length > 0 && h("div", { key }, h("h2", null, title), h("ul", null, items.map((each) => h("li", null, each))));
+  return (
+    items.length > 0 &&
+    h(
+      "div",
+      { key },
+      h("h2", null, title),
+      h(
+        "ul",
+        null,
+        items.map((each) => h("li", null, each)),
+      ),
+    )
+  );
 }

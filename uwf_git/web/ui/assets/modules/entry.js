@@ -45,23 +45,43 @@ export class Entry {
     const { value } = this.read;
     if (value === null) return h("div", { class: "body soft" }, "Loading…");
     const above = value.parts.filter((part) => ABOVE.has(part.name));
-    const tabs = [...value.parts.filter((part) => !ABOVE.has(part.name)).map((part) => [part.name, part.title]), ["check", "Check"]];
-    const tab = tabs.some(([name]) => name === this.tab) ? this.tab : PREFERRED.find((name) => tabs.some(([each]) => each === name));
+    const tabs = [
+      ...value.parts.filter((part) => !ABOVE.has(part.name)).map((part) => [part.name, part.title]),
+      ["check", "Check"],
+    ];
+    const tab = tabs.some(([name]) => name === this.tab)
+      ? this.tab
+      : PREFERRED.find((name) => tabs.some(([each]) => each === name));
     const choose = (name) => {
       this.tab = name;
       this.draw();
     };
     return [
-      h("div", { class: "title", key: "title", "data-commit": value.entry.commit }, h("h2", null, value.entry.title)),
+      h(
+        "div",
+        { class: "title", key: "title", "data-commit": value.entry.commit },
+        h("h2", null, value.entry.title),
+      ),
       h(
         "div",
         { class: "body", key: `about ${value.entry.commit}` },
         describeFacts(value.entry),
         value.entry.problem && h("p", { class: "bad" }, "✗ ", value.entry.problem),
-        above.map((part) => h("div", { key: part.name, class: `part-${part.name}` }, describePart(part))),
+        above.map((part) =>
+          h("div", { key: part.name, class: `part-${part.name}` }, describePart(part)),
+        ),
       ),
       describeTabs("Parts of the step", tabs, tab, choose),
-      describeTabPanel(tab, h("div", { key: `${value.entry.commit} ${tab}`, onclick: (event) => this.follow(event) }, tab === "check" ? describeCheck(value) : describePart(value.parts.find((part) => part.name === tab)))),
+      describeTabPanel(
+        tab,
+        h(
+          "div",
+          { key: `${value.entry.commit} ${tab}`, onclick: (event) => this.follow(event) },
+          tab === "check"
+            ? describeCheck(value)
+            : describePart(value.parts.find((part) => part.name === tab)),
+        ),
+      ),
     ];
   }
 }
@@ -77,7 +97,11 @@ function describeFacts(entry) {
     entry.failedAttempts > 0 && `after ${plural(entry.failedAttempts, "failed attempt")}`,
     entry.takenBack && h("strong", { class: "wait" }, "taken back"),
   ];
-  return h("ul", { class: "facts" }, facts.filter(Boolean).map((each) => h("li", null, each)));
+  return h(
+    "ul",
+    { class: "facts" },
+    facts.filter(Boolean).map((each) => h("li", null, each)),
+  );
 }
 
 function describePart(part) {
@@ -91,7 +115,9 @@ function describePart(part) {
 function describeCheck({ entry, commands }) {
   return [
     h("p", { class: "aside" }, "What is shown here is in git. These commands print it:"),
-    commands.map((each) => h("div", { key: each.what }, h("h3", null, each.what), command(each.command))),
+    commands.map((each) =>
+      h("div", { key: each.what }, h("h3", null, each.what), command(each.command)),
+    ),
     h("p", { class: "aside" }, "Commit ", h("code", null, entry.commit)),
   ];
 }

@@ -1,7 +1,16 @@
 // The fields of a form, made from a JSON Schema; schema.js says what each part is.
 
 import { h } from "./dom.js";
-import { add, choiceName, choicesOf, itemsOf, kindOf, literal, resolve, wantsOf } from "./schema.js";
+import {
+  add,
+  choiceName,
+  choicesOf,
+  itemsOf,
+  kindOf,
+  literal,
+  resolve,
+  wantsOf,
+} from "./schema.js";
 import { visible } from "./visible.js";
 
 const MOST_RADIOS = 5;
@@ -15,13 +24,22 @@ export const idOf = (place) => `field-${encodeURIComponent(visible(place))}`;
  */
 export function describeForm(form) {
   return describePart(form, {
-    schema: resolve(form.root, form.root), place: "", name: "", isRequired: true, depth: 0,
+    schema: resolve(form.root, form.root),
+    place: "",
+    name: "",
+    isRequired: true,
+    depth: 0,
   });
 }
 
 function describePart(form, part) {
   const kind = kindOf(form.root, part.schema, part.depth);
-  const describe = { object: describeObject, list: describeList, choice: describeChoice, const: describeConst }[kind];
+  const describe = {
+    object: describeObject,
+    list: describeList,
+    choice: describeChoice,
+    const: describeConst,
+  }[kind];
   return describe ? describe(form, part) : describeField(form, part, kind);
 }
 
@@ -29,18 +47,29 @@ function describeObject(form, part) {
   const required = part.schema.required ?? [];
   const fields = Object.entries(part.schema.properties).map(([name, below]) =>
     describePart(form, {
-      schema: resolve(form.root, below), place: add(part.place, name), name,
-      isRequired: required.includes(name), depth: part.depth + 1,
+      schema: resolve(form.root, below),
+      place: add(part.place, name),
+      name,
+      isRequired: required.includes(name),
+      depth: part.depth + 1,
     }),
   );
-  return part.place === "" ? h("div", { class: "fields", key: "/" }, fields) : group(form, part, fields);
+  return part.place === ""
+    ? h("div", { class: "fields", key: "/" }, fields)
+    : group(form, part, fields);
 }
 
 function group(form, part, inside) {
   const told = wantsOf(part.schema);
   return h(
     "fieldset",
-    { class: "group", key: part.place, id: idOf(part.place), tabindex: "-1", "aria-describedby": describedBy(form, part) },
+    {
+      class: "group",
+      key: part.place,
+      id: idOf(part.place),
+      tabindex: "-1",
+      "aria-describedby": describedBy(form, part),
+    },
     h("legend", null, labelOf(part)),
     about(part, told),
     problem(form, part.place),
@@ -54,12 +83,28 @@ function describeList(form, part) {
   const change = (list) => form.press(`${part.place}#`, list.join(","));
   const rows = numbers.map((number, index) => {
     const place = add(part.place, number);
-    const inner = { schema: items, place, name: `${part.name || "item"} ${index + 1}`, isRequired: true, isItem: true, depth: part.depth + 1 };
+    const inner = {
+      schema: items,
+      place,
+      name: `${part.name || "item"} ${index + 1}`,
+      isRequired: true,
+      isItem: true,
+      depth: part.depth + 1,
+    };
     return h(
       "div",
       { class: "item", key: place },
       describePart(form, inner),
-      h("button", { type: "button", class: "quiet", "aria-label": `Remove ${inner.name}`, onclick: () => change(numbers.filter((each) => each !== number)) }, "✕"),
+      h(
+        "button",
+        {
+          type: "button",
+          class: "quiet",
+          "aria-label": `Remove ${inner.name}`,
+          onclick: () => change(numbers.filter((each) => each !== number)),
+        },
+        "✕",
+      ),
     );
   });
   const next = Math.max(-1, ...numbers) + 1;
@@ -67,8 +112,13 @@ function describeList(form, part) {
   const more = h(
     "button",
     {
-      type: "button", class: "add", key: "add", "aria-disabled": isFull ? "true" : null,
-      onclick: () => !isFull && form.press(`${part.place}#`, [...numbers, next].join(","), add(part.place, next)),
+      type: "button",
+      class: "add",
+      key: "add",
+      "aria-disabled": isFull ? "true" : null,
+      onclick: () =>
+        !isFull &&
+        form.press(`${part.place}#`, [...numbers, next].join(","), add(part.place, next)),
     },
     `Add ${part.name || "item"}`,
   );
@@ -82,7 +132,14 @@ function describeChoice(form, part) {
   const shape = shapes[Number(chosen)];
   const names = shapes.map((each, number) => [String(number), choiceName(form.root, each, number)]);
   const isOpen = chosen !== "" && shape;
-  const inner = { ...part, schema: shape, place: add(part.place, `?${chosen}`), name: "", isRequired: true, isInner: true };
+  const inner = {
+    ...part,
+    schema: shape,
+    place: add(part.place, `?${chosen}`),
+    name: "",
+    isRequired: true,
+    isInner: true,
+  };
   return h(
     "div",
     { class: "choice", key: `${part.place}?`, id: idOf(part.place), tabindex: "-1" },
@@ -102,8 +159,11 @@ function describeInner(form, part) {
     problem(form, part.place),
     Object.entries(part.schema.properties).map(([name, below]) =>
       describePart(form, {
-        schema: resolve(form.root, below), place: add(part.place, name), name,
-        isRequired: required.includes(name), depth: part.depth + 1,
+        schema: resolve(form.root, below),
+        place: add(part.place, name),
+        name,
+        isRequired: required.includes(name),
+        depth: part.depth + 1,
       }),
     ),
   );
@@ -112,9 +172,18 @@ function describeInner(form, part) {
 function describeConst(form, part) {
   const value = h("code", null, literal(part.schema.const));
   if (part.isRequired) {
-    return h("div", { class: "field", key: part.place }, h("span", { class: "label" }, labelOf(part)), h("div", { class: "fixed" }, value), problem(form, part.place));
+    return h(
+      "div",
+      { class: "field", key: part.place },
+      h("span", { class: "label" }, labelOf(part)),
+      h("div", { class: "fixed" }, value),
+      problem(form, part.place),
+    );
   }
-  const names = [["", "leave it out"], ["yes", literal(part.schema.const)]];
+  const names = [
+    ["", "leave it out"],
+    ["yes", literal(part.schema.const)],
+  ];
   return pick(form, part, names, form.typed[part.place] ?? "");
 }
 
@@ -124,9 +193,18 @@ function describeField(form, part, kind) {
     return pick(form, part, withNothing(part, names), form.typed[part.place] ?? "");
   }
   if (kind === "boolean") {
-    return pick(form, part, withNothing(part, [["yes", "Yes"], ["no", "No"]]), form.typed[part.place] ?? "");
+    return pick(
+      form,
+      part,
+      withNothing(part, [
+        ["yes", "Yes"],
+        ["no", "No"],
+      ]),
+      form.typed[part.place] ?? "",
+    );
   }
-  const isShort = kind === "integer" || kind === "number" || part.schema.format || part.schema.maxLength <= 120;
+  const isShort =
+    kind === "integer" || kind === "number" || part.schema.format || part.schema.maxLength <= 120;
   const common = {
     ...named(form, part),
     "aria-required": part.isRequired ? "true" : null,
@@ -139,9 +217,18 @@ function describeField(form, part, kind) {
     kind === "json"
       ? h("textarea", { ...common, class: "mono", rows: "3" })
       : isShort
-        ? h("input", { ...common, type: "text", inputmode: kind === "string" ? null : kind === "integer" ? "numeric" : "decimal" })
+        ? h("input", {
+            ...common,
+            type: "text",
+            inputmode: kind === "string" ? null : kind === "integer" ? "numeric" : "decimal",
+          })
         : h("textarea", { ...common, rows: "1" });
-  const told = [{ integer: "a whole number", number: "a number", json: "JSON" }[kind], wantsOf(part.schema)].filter(Boolean).join(", ");
+  const told = [
+    { integer: "a whole number", number: "a number", json: "JSON" }[kind],
+    wantsOf(part.schema),
+  ]
+    .filter(Boolean)
+    .join(", ");
   return frame(form, part, told, field);
 }
 
@@ -153,7 +240,11 @@ function frame(form, part, told, field) {
   return h(
     "div",
     { class: "field", key: part.place },
-    h("label", { for: idOf(part.place), class: part.isItem ? "label unseen" : "label" }, labelOf(part)),
+    h(
+      "label",
+      { for: idOf(part.place), class: part.isItem ? "label unseen" : "label" },
+      labelOf(part),
+    ),
     about(part, told),
     field,
     problem(form, part.place),
@@ -168,7 +259,12 @@ function pick(form, part, names, chosen) {
     const empty = names[0][0] === "" ? names : [["", "choose…"], ...names];
     const select = h(
       "select",
-      { ...named(form, part), "aria-required": part.isRequired ? "true" : null, value: chosen, onchange: (event) => set(event.target.value) },
+      {
+        ...named(form, part),
+        "aria-required": part.isRequired ? "true" : null,
+        value: chosen,
+        onchange: (event) => set(event.target.value),
+      },
       empty.map(([text, name]) => h("option", { value: text, key: text }, name)),
     );
     return frame(form, part, told, select);
@@ -176,7 +272,16 @@ function pick(form, part, names, chosen) {
   const id = idOf(part.place);
   return h(
     "fieldset",
-    { class: "field radios", key: part.place, id, tabindex: "-1", role: "radiogroup", "aria-invalid": form.problems[part.place] ? "true" : null, "aria-required": part.isRequired ? "true" : null, "aria-describedby": describedBy(form, part) },
+    {
+      class: "field radios",
+      key: part.place,
+      id,
+      tabindex: "-1",
+      role: "radiogroup",
+      "aria-invalid": form.problems[part.place] ? "true" : null,
+      "aria-required": part.isRequired ? "true" : null,
+      "aria-describedby": describedBy(form, part),
+    },
     h("legend", { class: part.isItem ? "label unseen" : "label" }, labelOf(part)),
     about(part, told),
     h(
@@ -186,7 +291,13 @@ function pick(form, part, names, chosen) {
         h(
           "label",
           { key: text },
-          h("input", { type: "radio", name: id, id: `${id}-${number}`, checked: chosen === text, onchange: () => set(text) }),
+          h("input", {
+            type: "radio",
+            name: id,
+            id: `${id}-${number}`,
+            checked: chosen === text,
+            onchange: () => set(text),
+          }),
           h("span", null, name),
         ),
       ),
@@ -197,7 +308,8 @@ function pick(form, part, names, chosen) {
 
 function named(form, part) {
   return {
-    id: idOf(part.place), name: part.place || "value",
+    id: idOf(part.place),
+    name: part.place || "value",
     "aria-invalid": form.problems[part.place] ? "true" : null,
     "aria-describedby": describedBy(form, part),
   };
@@ -217,7 +329,10 @@ function labelOf(part) {
 
 function about(part, told) {
   const said = [part.schema.description, told].filter(Boolean);
-  return said.length > 0 && h("p", { class: "about", key: "about", id: `${idOf(part.place)}-about` }, said.join(" · "));
+  return (
+    said.length > 0 &&
+    h("p", { class: "about", key: "about", id: `${idOf(part.place)}-about` }, said.join(" · "))
+  );
 }
 
 function problem(form, place) {

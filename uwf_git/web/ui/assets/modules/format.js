@@ -3,14 +3,24 @@
 import { h } from "./dom.js";
 
 const SIGNS = {
-  completed: ["good", "✓"], failed: ["bad", "✗"], killed: ["bad", "✗"], damaged: ["bad", "✗"],
-  waiting: ["wait", "?"], paused: ["wait", "‖"], split: ["now", "⇉"], running: ["now", "▶"],
+  completed: ["good", "✓"],
+  failed: ["bad", "✗"],
+  killed: ["bad", "✗"],
+  damaged: ["bad", "✗"],
+  waiting: ["wait", "?"],
+  paused: ["wait", "‖"],
+  split: ["now", "⇉"],
+  running: ["now", "▶"],
 };
 
 /** Describe a status; colour alone says nothing. */
 export function badge(status) {
   const [kind, sign] = SIGNS[status] ?? ["soft", "·"];
-  const mark = h("span", { "aria-hidden": "true", class: status === "running" ? "running" : null }, sign);
+  const mark = h(
+    "span",
+    { "aria-hidden": "true", class: status === "running" ? "running" : null },
+    sign,
+  );
   return h("span", { class: `badge ${kind}` }, mark, status);
 }
 
@@ -30,12 +40,17 @@ export function ago(ms, now = Date.now()) {
   if (!Number.isFinite(ms)) return "";
   const passed = now - ms;
   if (passed < 5000) return "now";
-  return `${duration(passed < 10_000 ? Math.floor(passed / 1000) * 1000 : passed)} ago`.replace(".0 s", " s");
+  return `${duration(passed < 10_000 ? Math.floor(passed / 1000) * 1000 : passed)} ago`.replace(
+    ".0 s",
+    " s",
+  );
 }
 
 /** Return a point in time, in the reader's zone. */
 export function moment(ms) {
-  return Number.isFinite(ms) ? new Date(ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" }) : "";
+  return Number.isFinite(ms)
+    ? new Date(ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" })
+    : "";
 }
 
 /** Describe a time: how long ago, and when as a hint. */

@@ -32,7 +32,10 @@ export class LogView {
     this.next = 0;
     this.prompt.value = null;
     this.log.load();
-    this.timer = setInterval(() => document.visibilityState === "visible" && this.log.load(), AGAIN_MS);
+    this.timer = setInterval(
+      () => document.visibilityState === "visible" && this.log.load(),
+      AGAIN_MS,
+    );
   }
 
   stop() {
@@ -69,23 +72,61 @@ export class LogView {
       this.draw();
     };
     return [
-      h("div", { class: "title", key: "title" }, h("h2", null, `${thread.depth + 1}. ${role ?? ""} at work`), h("span", { class: "now pulse", "aria-hidden": "true" }, "▶")),
-      h("div", { class: "body", key: "about now" }, h("ul", { class: "facts" }, agent && h("li", null, h("code", null, agent)), h("li", null, `for ${duration(Date.now() - since)}`))),
-      describeTabs("Parts of the step", [["log", "Log"], ["prompt", "Prompt"]], this.tab, choose),
-      describeTabPanel(this.tab, h("div", { key: this.tab }, this.tab === "log" ? this.describeLog() : this.describePrompt())),
+      h(
+        "div",
+        { class: "title", key: "title" },
+        h("h2", null, `${thread.depth + 1}. ${role ?? ""} at work`),
+        h("span", { class: "now pulse", "aria-hidden": "true" }, "▶"),
+      ),
+      h(
+        "div",
+        { class: "body", key: "about now" },
+        h(
+          "ul",
+          { class: "facts" },
+          agent && h("li", null, h("code", null, agent)),
+          h("li", null, `for ${duration(Date.now() - since)}`),
+        ),
+      ),
+      describeTabs(
+        "Parts of the step",
+        [
+          ["log", "Log"],
+          ["prompt", "Prompt"],
+        ],
+        this.tab,
+        choose,
+      ),
+      describeTabPanel(
+        this.tab,
+        h(
+          "div",
+          { key: this.tab },
+          this.tab === "log" ? this.describeLog() : this.describePrompt(),
+        ),
+      ),
     ];
   }
 
   describeLog() {
     if (this.log.error) return problem(this.log.error);
-    if (this.lines.length === 0) return h("p", { class: "soft" }, this.log.value ? "It has printed nothing yet." : "Loading…");
+    if (this.lines.length === 0)
+      return h("p", { class: "soft" }, this.log.value ? "It has printed nothing yet." : "Loading…");
     return [
       this.isCut && h("p", { class: "aside" }, "Earlier lines are left out."),
       h(
         "pre",
-        { class: "log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Log", onscroll: (event) => this.scrolled(event.currentTarget) },
+        {
+          class: "log",
+          tabindex: "0",
+          role: "log",
+          "aria-live": "off",
+          "aria-label": "Log",
+          onscroll: (event) => this.scrolled(event.currentTarget),
+        },
         this.lines.map((line, index) => [
-          line.source !== this.lines[index - 1]?.source && h("span", { key: `source ${line.n}`, class: "source" }, `${line.source}\n`),
+          line.source !== this.lines[index - 1]?.source &&
+            h("span", { key: `source ${line.n}`, class: "source" }, `${line.source}\n`),
           h("span", { key: line.n }, `${line.text}\n`),
         ]),
       ),
@@ -104,6 +145,8 @@ export class LogView {
 
   describePrompt() {
     if (this.prompt.error) return problem(this.prompt.error);
-    return this.prompt.value ? h("div", { html: this.prompt.value.html }) : h("p", { class: "soft" }, "Loading…");
+    return this.prompt.value
+      ? h("div", { html: this.prompt.value.html })
+      : h("p", { class: "soft" }, "Loading…");
   }
 }

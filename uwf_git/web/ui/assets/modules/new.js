@@ -1,6 +1,7 @@
 // A new thread: its workflow with the picture, its task, its agents; or a draft of a new workflow.
 
 import { get, getText, path, post } from "./api.js";
+import { carry } from "./controls.js";
 import { h } from "./dom.js";
 import { forget, keep, recall } from "./kept.js";
 import { Loader } from "./loader.js";
@@ -48,7 +49,10 @@ export class New {
   }
 
   describe() {
-    return [h("div", { class: "head", key: "head" }, h("h1", { tabindex: "-1" }, "New thread")), this.name ? this.describeStart() : this.describeChoice()];
+    return [
+      h("div", { class: "head", key: "head" }, h("h1", { tabindex: "-1" }, "New thread")),
+      this.name ? this.describeStart() : this.describeChoice(),
+    ];
   }
 
   describeChoice() {
@@ -61,7 +65,15 @@ export class New {
         { "aria-labelledby": "choose" },
         h("h2", { id: "choose" }, "Choose a workflow"),
         error && problem(error),
-        value && value.workflows.length === 0 && h("div", { class: "empty" }, "None is registered. ", h("code", null, "uwf workflow put FILE"), " registers one."),
+        value &&
+          value.workflows.length === 0 &&
+          h(
+            "div",
+            { class: "empty" },
+            "None is registered. ",
+            h("code", null, "uwf workflow put FILE"),
+            " registers one.",
+          ),
         value && h("ul", { class: "threads workflows" }, value.workflows.map(describeWorkflow)),
         !value && !error && h("p", { class: "soft" }, "Loading…"),
       ),
@@ -74,7 +86,10 @@ export class New {
       event.preventDefault();
       const { wish, writer } = this.typed;
       if (!wish.trim()) this.need("wish", "say what the workflow should do");
-      else this.send("drafts", { wish, ...(writer ? { agent: writer } : {}) }, (made) => this.drafted(made));
+      else
+        this.send("drafts", { wish, ...(writer ? { agent: writer } : {}) }, (made) =>
+          this.drafted(made),
+        );
     };
     return h(
       "section",
@@ -84,9 +99,24 @@ export class New {
         "form",
         { class: "body steps-of-form", onsubmit: send, novalidate: true },
         this.refused && problem(this.refused),
-        this.describeText("wish", "What should it do?", "An agent writes a workflow; you see its picture, and put it or not.", 3),
-        this.describePick("writer", "Written by", this.typed.writer, (id) => this.set({ writer: id })),
-        h("div", { class: "buttons" }, h("button", { type: "submit", "aria-disabled": this.isSending ? "true" : null }, "Draft it")),
+        this.describeText(
+          "wish",
+          "What should it do?",
+          "An agent writes a workflow; you see its picture, and put it or not.",
+          3,
+        ),
+        this.describePick("writer", "Written by", this.typed.writer, (id) =>
+          this.set({ writer: id }),
+        ),
+        h(
+          "div",
+          { class: "buttons" },
+          h(
+            "button",
+            { type: "submit", "aria-disabled": this.isSending ? "true" : null },
+            "Draft it",
+          ),
+        ),
       ),
     );
   }
@@ -99,9 +129,20 @@ export class New {
 
   describeStart() {
     const { value, error } = this.chosen;
-    if (error) return h("div", { key: "missing" }, problem(error), h("p", null, h("a", { href: link(["new"]) }, "All workflows")));
+    if (error)
+      return h(
+        "div",
+        { key: "missing" },
+        problem(error),
+        h("p", null, h("a", { href: link(["new"]) }, "All workflows")),
+      );
     if (!value) return h("p", { class: "soft", key: "loading" }, "Loading…");
-    return h("div", { class: "two", key: `start ${this.name}` }, this.describeForm(value), this.describePicture());
+    return h(
+      "div",
+      { class: "two", key: `start ${this.name}` },
+      this.describeForm(value),
+      this.describePicture(),
+    );
   }
 
   describeForm(workflow) {
@@ -112,21 +153,58 @@ export class New {
     return h(
       "form",
       { class: "steps-of-form", onsubmit: submit, novalidate: true },
-      h("div", { key: "name" }, h("h2", null, workflow.name, " ", h("a", { class: "small", href: link(["new"]) }, "choose another")), h("p", { class: "about" }, workflow.description)),
+      h(
+        "div",
+        { key: "name" },
+        h(
+          "h2",
+          null,
+          workflow.name,
+          " ",
+          h("a", { class: "small", href: link(["new"]) }, "choose another"),
+        ),
+        h("p", { class: "about" }, workflow.description),
+      ),
       this.refused && problem(this.refused),
-      this.describeText("prompt", "Task", workflow.needsPrompt ? "" : "This workflow has a task of its own; what you write here replaces it.", 5),
+      this.describeText(
+        "prompt",
+        "Task",
+        workflow.needsPrompt
+          ? ""
+          : "This workflow has a task of its own; what you write here replaces it.",
+        5,
+      ),
       h(
         "fieldset",
         { class: "steps-of-form", key: "agents" },
         h("legend", null, "Who plays which role"),
-        h("p", { class: "about" }, "Only agents that are trusted here can be chosen. ", h("code", null, "uwf agent trust"), " adds one."),
+        h(
+          "p",
+          { class: "about" },
+          "Only agents that are trusted here can be chosen. ",
+          h("code", null, "uwf agent trust"),
+          " adds one.",
+        ),
         workflow.roles.map((role) => this.describeRole(role)),
       ),
       h(
         "div",
         { class: "buttons", key: "send" },
-        h("button", { type: "submit", class: "act", "aria-disabled": this.isSending ? "true" : null }, "Start"),
-        h("label", { class: "check" }, h("input", { type: "checkbox", checked: this.typed.go, onchange: (event) => this.set({ go: event.target.checked }) }), "and drive it in the background"),
+        h(
+          "button",
+          { type: "submit", class: "act", "aria-disabled": this.isSending ? "true" : null },
+          "Start",
+        ),
+        h(
+          "label",
+          { class: "check" },
+          h("input", {
+            type: "checkbox",
+            checked: this.typed.go,
+            onchange: (event) => this.set({ go: event.target.checked }),
+          }),
+          "and drive it in the background",
+        ),
       ),
     );
   }
@@ -134,7 +212,10 @@ export class New {
   describeRole(role) {
     const own = role.agent ? `${role.agent}${role.isTrusted ? "" : " (not trusted here)"}` : "";
     const set = (id) => this.set({ agents: { ...this.typed.agents, [role.id]: id } });
-    return this.describePick(`agent ${role.id}`, role.name, this.typed.agents[role.id] ?? "", set, { own, about: role.description });
+    return this.describePick(`agent ${role.id}`, role.name, this.typed.agents[role.id] ?? "", set, {
+      own,
+      about: role.description,
+    });
   }
 
   describePick(name, label, chosen, set, { own = "", about = "" } = {}) {
@@ -150,9 +231,21 @@ export class New {
       about && h("p", { class: "about" }, about),
       h(
         "select",
-        { id, value: agents.some((each) => each.id === chosen) ? chosen : "", onchange: (event) => set(event.target.value), "aria-invalid": wrong ? "true" : null, "aria-describedby": wrong ? `${id}-problem` : null },
+        {
+          id,
+          value: agents.some((each) => each.id === chosen) ? chosen : "",
+          onchange: (event) => set(event.target.value),
+          "aria-invalid": wrong ? "true" : null,
+          "aria-describedby": wrong ? `${id}-problem` : null,
+        },
         h("option", { value: "", key: "" }, none),
-        agents.map((each) => h("option", { value: each.id, key: each.id }, `${each.command}${each.settings ? ` (${each.settings})` : ""}`)),
+        agents.map((each) =>
+          h(
+            "option",
+            { value: each.id, key: each.id },
+            `${each.command}${each.settings ? ` (${each.settings})` : ""}`,
+          ),
+        ),
       ),
       wrong && h("p", { class: "problem", id: `${id}-problem` }, wrong),
     );
@@ -165,7 +258,14 @@ export class New {
       { class: "field", key: name },
       h("label", { class: "label", for: name }, label),
       about && h("p", { class: "about", id: `${name}-about` }, about),
-      h("textarea", { id: name, rows: String(rows), value: this.typed[name], "aria-invalid": wrong ? "true" : null, "aria-describedby": wrong ? `${name}-problem` : about ? `${name}-about` : null, oninput: (event) => this.set({ [name]: event.target.value }) }),
+      h("textarea", {
+        id: name,
+        rows: String(rows),
+        value: this.typed[name],
+        "aria-invalid": wrong ? "true" : null,
+        "aria-describedby": wrong ? `${name}-problem` : about ? `${name}-about` : null,
+        oninput: (event) => this.set({ [name]: event.target.value }),
+      }),
       wrong && h("p", { class: "problem", id: `${name}-problem` }, wrong),
     );
   }
@@ -176,7 +276,15 @@ export class New {
       "section",
       { class: "panel", "aria-labelledby": "picture-title", key: "picture" },
       h("div", { class: "title" }, h("h2", { id: "picture-title" }, "Workflow")),
-      value ? h("div", { class: "picture", tabindex: "0", role: "group", "aria-label": "Picture of the workflow", html: value }) : h("div", { class: "body soft" }, error ? error.message : "Loading…"),
+      value
+        ? h("div", {
+            class: "picture",
+            tabindex: "0",
+            role: "group",
+            "aria-label": "Picture of the workflow",
+            html: value,
+          })
+        : h("div", { class: "body soft" }, error ? error.message : "Loading…"),
     );
   }
 
@@ -197,7 +305,11 @@ export class New {
     const { prompt } = this.typed;
     if (workflow.needsPrompt && !prompt.trim()) return this.need("prompt", "write the task");
     const known = new Set(this.agents.value?.agents.map((each) => each.id));
-    const agents = Object.fromEntries(workflow.roles.map((role) => [role.id, this.typed.agents[role.id]]).filter(([, id]) => known.has(id)));
+    const agents = Object.fromEntries(
+      workflow.roles
+        .map((role) => [role.id, this.typed.agents[role.id]])
+        .filter(([, id]) => known.has(id)),
+    );
     const body = { workflow: this.name, prompt, agents, ...(this.typed.go ? { go: true } : {}) };
     return this.send("threads", body, (made) => this.started(made));
   }
@@ -205,7 +317,7 @@ export class New {
   started(made) {
     forget(KEPT);
     say(made.driver ? "Started; it goes on in the background" : "Started");
-    if (made.refused) say(`It does not go on: ${made.refused.message}. ${made.refused.hint ?? ""}`);
+    carry(made.thread, made.refused);
     go(["t", made.thread]);
   }
 
@@ -218,7 +330,8 @@ export class New {
       done(await post(where, body));
     } catch (error) {
       this.refused = error;
-      for (const { pointer, message } of error.details) this.wrong[pointer.slice(1).replace(/^agents\//, "agent ")] = message;
+      for (const { pointer, message } of error.details)
+        this.wrong[pointer.slice(1).replace(/^agents\//, "agent ")] = message;
     }
     this.isSending = false;
     this.draw();
@@ -226,12 +339,22 @@ export class New {
 }
 
 function describeWorkflow(each) {
-  const name = h("span", { class: "task" }, each.name, each.isShipped && h("span", { class: "soft small" }, " comes with uwf"));
+  const name = h(
+    "span",
+    { class: "task" },
+    each.name,
+    each.isShipped && h("span", { class: "soft small" }, " comes with uwf"),
+  );
   return h(
     "li",
     { key: each.workflow ?? each.name },
     each.problem
       ? h("div", { class: "row plain" }, name, h("span", { class: "last bad" }, each.problem))
-      : h("a", { class: "row plain", href: link(["new", each.name]) }, name, h("span", { class: "last" }, each.description)),
+      : h(
+          "a",
+          { class: "row plain", href: link(["new", each.name]) },
+          name,
+          h("span", { class: "last" }, each.description),
+        ),
   );
 }

@@ -8,11 +8,41 @@ const SCALARS = new Set(["string", "integer", "number", "boolean"]);
 const DEEPEST = 4;
 // A part that says more than this is typed as JSON: the form could not promise a fitting value.
 const KNOWN = new Set([
-  "type", "const", "enum", "properties", "required", "items", "oneOf", "anyOf", "title", "description",
-  "default", "examples", "deprecated", "readOnly", "writeOnly", "additionalProperties", "format",
-  "minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-  "multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties",
-  "$schema", "$id", "$comment", "$defs", "definitions",
+  "type",
+  "const",
+  "enum",
+  "properties",
+  "required",
+  "items",
+  "oneOf",
+  "anyOf",
+  "title",
+  "description",
+  "default",
+  "examples",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
+  "additionalProperties",
+  "format",
+  "minLength",
+  "maxLength",
+  "pattern",
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "multipleOf",
+  "minItems",
+  "maxItems",
+  "uniqueItems",
+  "minProperties",
+  "maxProperties",
+  "$schema",
+  "$id",
+  "$comment",
+  "$defs",
+  "definitions",
 ]);
 
 /** Return the part that *schema* refers to within *root*; {} for anything that is no object. */
@@ -33,7 +63,8 @@ function follow(root, target) {
   let place = root;
   for (const part of target.slice(1).split("/").slice(1)) {
     const name = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
-    if (place === null || typeof place !== "object" || !Object.hasOwn(place, name)) return undefined;
+    if (place === null || typeof place !== "object" || !Object.hasOwn(place, name))
+      return undefined;
     place = place[name];
   }
   return place;
@@ -44,7 +75,8 @@ export function kindOf(root, schema, depth = 0) {
   if (Object.keys(schema).some((name) => !KNOWN.has(name))) return "json";
   if (Object.hasOwn(schema, "const")) return "const";
   if (Array.isArray(schema.enum)) return "enum";
-  if (schema.oneOf ?? schema.anyOf) return choicesOf(root, schema) && depth < DEEPEST ? "choice" : "json";
+  if (schema.oneOf ?? schema.anyOf)
+    return choicesOf(root, schema) && depth < DEEPEST ? "choice" : "json";
   const type = typeOf(schema) || (schema.properties ? "object" : "");
   if (SCALARS.has(type)) return type;
   if (depth >= DEEPEST) return "json";
@@ -83,7 +115,9 @@ export function choiceName(root, shape, number) {
   if (fixed.length > 0) return fixed.join(", ");
   const names = Object.keys(shape.properties ?? {});
   if (names.length > 0) return names.join(", ");
-  return Object.hasOwn(shape, "const") ? literal(shape.const) : shape.type ?? `choice ${number + 1}`;
+  return Object.hasOwn(shape, "const")
+    ? literal(shape.const)
+    : (shape.type ?? `choice ${number + 1}`);
 }
 
 /** Return *value* as people type it: text bare, all else as JSON. */
@@ -112,7 +146,8 @@ export function wantsOf(schema) {
   return told.join(", ");
 }
 
-export const add = (place, name) => `${place}/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+export const add = (place, name) =>
+  `${place}/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 
 /** Return the numbers of the items that a list at *place* has. */
 export function itemsOf(typed, place) {
@@ -134,7 +169,13 @@ export function parseJson(text) {
  */
 export function collect(root, typed) {
   const found = { root, typed, problems: {}, places: {} };
-  const value = read(found, { schema: resolve(root, root), place: "", pointer: "", isRequired: true, depth: 0 });
+  const value = read(found, {
+    schema: resolve(root, root),
+    place: "",
+    pointer: "",
+    isRequired: true,
+    depth: 0,
+  });
   return { value, problems: found.problems, places: found.places };
 }
 
@@ -142,12 +183,14 @@ function read(found, part) {
   const { place, pointer, schema, depth } = part;
   found.places[pointer] = place;
   const kind = kindOf(found.root, schema, depth);
-  if (kind === "const") return part.isRequired || found.typed[place] === "yes" ? schema.const : undefined;
+  if (kind === "const")
+    return part.isRequired || found.typed[place] === "yes" ? schema.const : undefined;
   if (kind === "object") return readObject(found, part);
   if (kind === "list") return readList(found, part);
   if (kind === "choice") return readChoice(found, part);
   const text = found.typed[place] ?? "";
-  if (text === "" || (kind !== "string" && text.trim() === "")) return readNothing(found, part, kind);
+  if (text === "" || (kind !== "string" && text.trim() === ""))
+    return readNothing(found, part, kind);
   if (mayBeNull(schema) && text.trim() === "null") return null;
   const [value, problem] = readScalar(text, kind, schema);
   if (problem) found.problems[place] = problem;
@@ -156,7 +199,11 @@ function read(found, part) {
 
 function readNothing(found, part, kind) {
   if (part.isRequired) {
-    const needed = { enum: "choose one", boolean: "choose yes or no", string: 'this is needed; "" is an empty text' };
+    const needed = {
+      enum: "choose one",
+      boolean: "choose yes or no",
+      string: 'this is needed; "" is an empty text',
+    };
     found.problems[part.place] = needed[kind] ?? "this is needed";
   }
   return undefined;
@@ -171,8 +218,10 @@ function readScalar(text, kind, schema) {
   if (kind === "string") return [text.trim() === '""' ? "" : text, ""];
   if (kind === "json") return parseJson(text);
   const number = Number(text);
-  if (!Number.isFinite(number)) return [undefined, kind === "integer" ? "type a whole number" : "type a number"];
-  if (kind === "integer" && !Number.isSafeInteger(number)) return [undefined, "type a whole number"];
+  if (!Number.isFinite(number))
+    return [undefined, kind === "integer" ? "type a whole number" : "type a number"];
+  if (kind === "integer" && !Number.isSafeInteger(number))
+    return [undefined, "type a whole number"];
   return [number, ""];
 }
 
@@ -185,8 +234,11 @@ function readObject(found, part) {
   for (const [name, below] of Object.entries(part.schema.properties)) {
     const schema = resolve(found.root, below);
     const one = read(inner, {
-      schema, place: add(part.place, name), pointer: add(part.pointer, name),
-      isRequired: required.includes(name), depth: part.depth + 1,
+      schema,
+      place: add(part.place, name),
+      pointer: add(part.pointer, name),
+      isRequired: required.includes(name),
+      depth: part.depth + 1,
     });
     if (one === undefined) continue;
     values.push([name, one]);
@@ -207,8 +259,11 @@ function readList(found, part) {
   const numbers = itemsOf(found.typed, part.place);
   const value = numbers.map((number, index) =>
     read(found, {
-      schema: items, place: add(part.place, number), pointer: add(part.pointer, index),
-      isRequired: true, depth: part.depth + 1,
+      schema: items,
+      place: add(part.place, number),
+      pointer: add(part.pointer, index),
+      isRequired: true,
+      depth: part.depth + 1,
     }),
   );
   return value.length > 0 || part.isRequired ? value : undefined;
@@ -223,7 +278,11 @@ function readChoice(found, part) {
   }
   const number = Number(chosen || 0);
   return read(found, {
-    ...part, schema: shapes[number] ?? {}, place: add(part.place, `?${number}`), isRequired: true, depth: part.depth,
+    ...part,
+    schema: shapes[number] ?? {},
+    place: add(part.place, `?${number}`),
+    isRequired: true,
+    depth: part.depth,
   });
 }
 
@@ -242,13 +301,14 @@ function write(into, schema, place, value, depth) {
   if (value === undefined) return;
   if (value === null && mayBeNull(schema) && kind !== "json") typed[place] = "null";
   else if (kind === "const") typed[place] = "yes";
-  else if (kind === "enum") typed[place] = String(schema.enum.findIndex((each) => isEqual(each, value)));
+  else if (kind === "enum")
+    typed[place] = String(schema.enum.findIndex((each) => isEqual(each, value)));
   else if (kind === "boolean") typed[place] = value ? "yes" : "no";
   else if (kind === "string") typed[place] = value === "" ? '""' : String(value);
   else if (kind === "integer" || kind === "number") typed[place] = String(value);
   else if (kind === "object") {
     for (const [name, part] of Object.entries(schema.properties)) {
-      write(into, resolve(root, part), add(place, name), value?.[name], depth + 1);
+      write(into, resolve(root, part), add(place, name), ownOf(value, name), depth + 1);
     }
   } else if (kind === "list" && Array.isArray(value)) {
     typed[`${place}#`] = value.map((_, number) => number).join(",");
@@ -256,6 +316,12 @@ function write(into, schema, place, value, depth) {
     value.forEach((each, number) => write(into, items, add(place, number), each, depth + 1));
   } else if (kind === "choice") writeChoice(into, schema, place, value, depth);
   else typed[place] = JSON.stringify(value, null, 2);
+}
+
+function ownOf(value, name) {
+  return value !== null && typeof value === "object" && Object.hasOwn(value, name)
+    ? value[name]
+    : undefined;
 }
 
 function writeChoice(into, schema, place, value, depth) {

@@ -20,8 +20,14 @@ export function describeTabs(label, tabs, chosen, choose) {
       h(
         "button",
         {
-          type: "button", role: "tab", key: name, id: `tab-${name}`, "aria-selected": name === chosen ? "true" : "false",
-          "aria-controls": "tab-panel", tabindex: name === chosen ? "0" : "-1", onclick: () => choose(name),
+          type: "button",
+          role: "tab",
+          key: name,
+          id: `tab-${name}`,
+          "aria-selected": name === chosen ? "true" : "false",
+          "aria-controls": "tab-panel",
+          tabindex: name === chosen ? "0" : "-1",
+          onclick: () => choose(name),
         },
         title,
       ),
@@ -31,5 +37,16 @@ export function describeTabs(label, tabs, chosen, choose) {
 
 /** Describe what the tab *name* shows. */
 export function describeTabPanel(name, inside) {
-  return h("div", { class: "body", role: "tabpanel", id: "tab-panel", "aria-labelledby": `tab-${name}`, tabindex: "0", key: "panel" }, inside);
+  return h(
+    "div",
+    {
+      class: "body",
+      role: "tabpanel",
+      id: "tab-panel",
+      "aria-labelledby": `tab-${name}`,
+      tabindex: "0",
+      key: "panel",
+    },
+    inside,
+  );
 }

@@ -43,7 +43,8 @@ export class Thread {
 
   hear(message) {
     if (message.type === "log" && message.thread === this.id) this.log.hear();
-    const isMine = message.all || message.reset || message.threads?.some((each) => this.concerns(each));
+    const isMine =
+      message.all || message.reset || message.threads?.some((each) => this.concerns(each));
     if (!isMine) return;
     this.thread.load();
     this.picture.load();
@@ -53,7 +54,11 @@ export class Thread {
 
   concerns(thread) {
     const { children = [], parent } = this.thread.value ?? {};
-    return thread === this.id || thread === parent?.thread || children.some((each) => each.thread === thread);
+    return (
+      thread === this.id ||
+      thread === parent?.thread ||
+      children.some((each) => each.thread === thread)
+    );
   }
 
   stop() {
@@ -83,7 +88,8 @@ export class Thread {
 
   describe() {
     const thread = this.thread.value;
-    if (!thread) return this.thread.error ? this.describeMissing() : h("p", { class: "soft" }, "Loading…");
+    if (!thread)
+      return this.thread.error ? this.describeMissing() : h("p", { class: "soft" }, "Loading…");
     return [
       this.describeHead(thread),
       this.thread.error && problem(this.thread.error),
@@ -94,7 +100,13 @@ export class Thread {
         { class: "thread", key: "parts" },
         this.describeChosen(thread),
         this.describeTimeline(thread),
-        h("div", { class: "beside", key: "beside" }, this.describePicture(), describeChildren(thread), describeAbout(thread)),
+        h(
+          "div",
+          { class: "beside", key: "beside" },
+          this.describePicture(),
+          describeChildren(thread),
+          describeAbout(thread),
+        ),
       ),
     ];
   }
@@ -127,10 +139,26 @@ export class Thread {
         "nav",
         { class: "crumbs", "aria-label": "Where this is" },
         h("a", { href: link([]) }, "Threads"),
-        thread.parent && [" / ", h("a", { href: link(["t", thread.parent.thread]) }, `${thread.parent.isBranch ? "branch of" : "started in"} ${short(thread.parent.thread)}`)],
+        thread.parent && [
+          " / ",
+          h(
+            "a",
+            { href: link(["t", thread.parent.thread]) },
+            `${thread.parent.isBranch ? "branch of" : "started in"} ${short(thread.parent.thread)}`,
+          ),
+        ],
       ),
-      h("div", { class: "head" }, h("h1", { tabindex: "-1" }, thread.title || short(this.id)), badge(thread.status)),
-      h("ul", { class: "facts" }, facts.filter(Boolean).map((each) => h("li", null, each))),
+      h(
+        "div",
+        { class: "head" },
+        h("h1", { tabindex: "-1" }, thread.title || short(this.id)),
+        badge(thread.status),
+      ),
+      h(
+        "ul",
+        { class: "facts" },
+        facts.filter(Boolean).map((each) => h("li", null, each)),
+      ),
     );
   }
 
@@ -138,19 +166,79 @@ export class Thread {
     const { waiting, error, held = [], reason, status } = thread;
     const notices = [];
     if (waiting && !waiting.until) {
-      notices.push(["wait", h("p", null, h("strong", null, waiting.role), " waits for a person, since ", since(waiting.since), ". ", h("a", { href: link(["t", this.id, "answer"]) }, "Answer"))]);
+      notices.push([
+        "wait",
+        h(
+          "p",
+          null,
+          h("strong", null, waiting.role),
+          " waits for a person, since ",
+          since(waiting.since),
+          ". ",
+          h("a", { href: link(["t", this.id, "answer"]) }, "Answer"),
+        ),
+      ]);
     } else if (waiting) {
-      notices.push(["wait", h("p", null, h("strong", null, waiting.role), " waits for its usage limit until ", new Date(waiting.until).toLocaleString(), ".")]);
+      notices.push([
+        "wait",
+        h(
+          "p",
+          null,
+          h("strong", null, waiting.role),
+          " waits for its usage limit until ",
+          new Date(waiting.until).toLocaleString(),
+          ".",
+        ),
+      ]);
     }
-    if (error) notices.push(["bad", h("p", null, h("strong", { class: "bad" }, "✗ "), clip(`${error.kind}: ${error.message}`))]);
-    else if (reason) notices.push(["", h("p", null, h("strong", null, `${status}: `), withCode(clip(reason)), thread.by && h("span", { class: "soft" }, ` ${thread.by}`))]);
-    if (thread.workflow === "draft") notices.push(["", h("p", null, "This thread drafts a workflow. ", h("a", { href: link(["draft", this.id]) }, "Show the draft"))]);
+    if (error)
+      notices.push([
+        "bad",
+        h("p", null, h("strong", { class: "bad" }, "✗ "), clip(`${error.kind}: ${error.message}`)),
+      ]);
+    else if (reason)
+      notices.push([
+        "",
+        h(
+          "p",
+          null,
+          h("strong", null, `${status}: `),
+          withCode(clip(reason)),
+          thread.by && h("span", { class: "soft" }, ` ${thread.by}`),
+        ),
+      ]);
+    if (thread.workflow === "draft")
+      notices.push([
+        "",
+        h(
+          "p",
+          null,
+          "This thread drafts a workflow. ",
+          h("a", { href: link(["draft", this.id]) }, "Show the draft"),
+        ),
+      ]);
     if (thread.hint) notices.push(["", h("p", null, "Hint to the agent: ", clip(thread.hint))]);
     for (const each of held) {
-      notices.push(["wait", h("p", null, "Held up by branch ", h("a", { href: link(["t", each.thread]) }, each.label || short(each.thread)), `: ${each.status}${each.error ? `, ${each.error}` : ""}`)]);
+      notices.push([
+        "wait",
+        h(
+          "p",
+          null,
+          "Held up by branch ",
+          h("a", { href: link(["t", each.thread]) }, each.label || short(each.thread)),
+          `: ${each.status}${each.error ? `, ${each.error}` : ""}`,
+        ),
+      ]);
     }
-    for (const each of thread.problems ?? []) notices.push(["bad", h("p", null, h("strong", { class: "bad" }, "✗ "), each)]);
-    return h("div", { key: "notices" }, notices.map(([kind, inside], number) => h("div", { class: `notice ${kind}`, key: number }, inside)));
+    for (const each of thread.problems ?? [])
+      notices.push(["bad", h("p", null, h("strong", { class: "bad" }, "✗ "), each)]);
+    return h(
+      "div",
+      { key: "notices" },
+      notices.map(([kind, inside], number) =>
+        h("div", { class: `notice ${kind}`, key: number }, inside),
+      ),
+    );
   }
 
   describePicture() {
@@ -160,7 +248,13 @@ export class Thread {
       { class: "panel of-picture", key: "picture", "aria-labelledby": "picture-title" },
       h("div", { class: "title" }, h("h2", { id: "picture-title" }, "Workflow")),
       value
-        ? h("div", { class: "picture", tabindex: "0", role: "group", "aria-label": "Picture of the workflow", html: value })
+        ? h("div", {
+            class: "picture",
+            tabindex: "0",
+            role: "group",
+            "aria-label": "Picture of the workflow",
+            html: value,
+          })
         : h("div", { class: "body soft" }, error ? error.message : "Loading…"),
     );
   }
@@ -173,14 +267,23 @@ export class Thread {
     return h(
       "section",
       { class: "panel of-timeline", key: "timeline", "aria-labelledby": "timeline-title" },
-      h("div", { class: "title" }, h("h2", { id: "timeline-title" }, "Timeline"), h("span", { class: "soft small said", title: thread.said }, thread.said)),
+      h(
+        "div",
+        { class: "title" },
+        h("h2", { id: "timeline-title" }, "Timeline"),
+        h("span", { class: "soft small said", title: thread.said }, thread.said),
+      ),
       describeTimeline(thread, this.chosen, this.earlier ? null : more),
     );
   }
 
   describeChosen(thread) {
     const inside = this.chosen === "now" ? this.log.describeRunning(thread) : this.entry.describe();
-    return h("section", { class: "panel of-step", key: "step", "aria-label": "The chosen step" }, inside);
+    return h(
+      "section",
+      { class: "panel of-step", key: "step", "aria-label": "The chosen step" },
+      inside,
+    );
   }
 }
 
@@ -190,7 +293,12 @@ function describeChildren({ children = [] }) {
     h(
       "section",
       { class: "panel of-children", key: "children", "aria-labelledby": "children-title" },
-      h("div", { class: "title" }, h("h2", { id: "children-title" }, "Branches and children"), h("span", { class: "soft small" }, count(children.length))),
+      h(
+        "div",
+        { class: "title" },
+        h("h2", { id: "children-title" }, "Branches and children"),
+        h("span", { class: "soft small" }, count(children.length)),
+      ),
       h(
         "ul",
         { class: "timeline" },
@@ -198,7 +306,13 @@ function describeChildren({ children = [] }) {
           h(
             "li",
             { key: each.thread },
-            h("a", { class: "event child", href: link(["t", each.thread]) }, badge(each.status), h("span", { class: "what" }, each.label || each.title || short(each.thread)), h("span", { class: "took" }, each.isBranch ? "branch" : "child")),
+            h(
+              "a",
+              { class: "event child", href: link(["t", each.thread]) },
+              badge(each.status),
+              h("span", { class: "what" }, each.label || each.title || short(each.thread)),
+              h("span", { class: "took" }, each.isBranch ? "branch" : "child"),
+            ),
           ),
         ),
       ),
@@ -208,7 +322,10 @@ function describeChildren({ children = [] }) {
 
 function describeAbout(thread) {
   const facts = [
-    ...Object.entries(thread.agents ?? {}).map(([role, agent]) => [`Agent of ${role}`, h("code", null, agent)]),
+    ...Object.entries(thread.agents ?? {}).map(([role, agent]) => [
+      `Agent of ${role}`,
+      h("code", null, agent),
+    ]),
     ...Object.entries(thread.limits ?? {}).map(([name, limit]) => [`Limit of ${name}`, limit]),
     ["Ref", h("code", null, thread.ref)],
     ["On a terminal", h("code", null, thread.command)],
@@ -222,11 +339,19 @@ function describeAbout(thread) {
       { class: "body" },
       h("h3", null, "Task"),
       h("div", { class: "content", html: thread.prompt?.html ?? "" }),
-      thread.prompt?.isCut && h("p", { class: "aside" }, "All of it: ", h("code", null, thread.prompt.command)),
+      thread.prompt?.isCut &&
+        h("p", { class: "aside" }, "All of it: ", h("code", null, thread.prompt.command)),
       thread.state?.html && h("h3", null, "State"),
       thread.state?.html && h("div", { html: thread.state.html }),
       h("h3", null, "Settings"),
-      h("dl", null, facts.map(([name, value]) => [h("dt", { key: `dt ${name}` }, name), h("dd", { key: `dd ${name}` }, value)])),
+      h(
+        "dl",
+        null,
+        facts.map(([name, value]) => [
+          h("dt", { key: `dt ${name}` }, name),
+          h("dd", { key: `dd ${name}` }, value),
+        ]),
+      ),
     ),
   );
 }

@@ -47,7 +47,9 @@ export class Threads {
       h("h1", { class: "unseen", key: "title", tabindex: "-1" }, "Threads"),
       this.describeFilter(),
       this.rows.error ? problem(this.rows.error) : null,
-      this.rows.value ? this.describeRows(this.rows.value) : !this.rows.error && h("p", { class: "soft" }, "Loading…"),
+      this.rows.value
+        ? this.describeRows(this.rows.value)
+        : !this.rows.error && h("p", { class: "soft" }, "Loading…"),
     ];
   }
 
@@ -59,19 +61,37 @@ export class Threads {
       "div",
       { class: "filter", key: "filter", role: "search" },
       h("input", {
-        type: "search", class: "search", "aria-label": "Search threads", placeholder: "Search: id, task, workflow, role, error",
-        value: this.typed, oninput: (event) => this.type(event.target.value), autocomplete: "off", spellcheck: "false",
+        type: "search",
+        class: "search",
+        "aria-label": "Search threads",
+        placeholder: "Search: id, task, workflow, role, error",
+        value: this.typed,
+        oninput: (event) => this.type(event.target.value),
+        autocomplete: "off",
+        spellcheck: "false",
       }),
       h(
         "div",
         { class: "segments", role: "group", "aria-label": "Which threads" },
         Object.entries(SHOWN).map(([name, told]) =>
-          h("a", { key: name, href: link([], { ...this.values, show: name === "active" ? "" : name, after: "" }), "aria-current": name === show ? "true" : null }, told),
+          h(
+            "a",
+            {
+              key: name,
+              href: link([], { ...this.values, show: name === "active" ? "" : name, after: "" }),
+              "aria-current": name === show ? "true" : null,
+            },
+            told,
+          ),
         ),
       ),
       h(
         "select",
-        { "aria-label": "Workflow", value: workflow, onchange: (event) => go([], { ...this.values, workflow: event.target.value, after: "" }) },
+        {
+          "aria-label": "Workflow",
+          value: workflow,
+          onchange: (event) => go([], { ...this.values, workflow: event.target.value, after: "" }),
+        },
         h("option", { value: "", key: "" }, "All workflows"),
         shown.map((name) => h("option", { value: name, key: name }, name)),
       ),
@@ -81,55 +101,95 @@ export class Threads {
 
   tellMatching() {
     const { rows, matching } = this.rows.value ?? { rows: [] };
-    if (matching === null || matching === undefined) return rows.length ? plural(rows.length, "thread") : "";
+    if (matching === null || matching === undefined)
+      return rows.length ? plural(rows.length, "thread") : "";
     return plural(matching, "thread");
   }
 
   type(text) {
     this.typed = text;
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => go([], { ...this.values, search: text.trim(), after: "" }, true), TYPED_MS);
+    this.timer = setTimeout(
+      () => go([], { ...this.values, search: text.trim(), after: "" }, true),
+      TYPED_MS,
+    );
   }
 
   describeRows({ rows, next, counts }) {
     if (rows.length === 0) return this.describeNone(counts);
-    const groups = Object.keys(GROUPS).map((group) => [group, rows.filter((row) => row.group === group)]);
+    const groups = Object.keys(GROUPS).map((group) => [
+      group,
+      rows.filter((row) => row.group === group),
+    ]);
     const isFiltered = Boolean(this.values.search || this.values.workflow);
     return h(
       "div",
       { key: "rows", onkeydown: walkRows },
-      groups.filter(([, found]) => found.length > 0).map(([group, found]) =>
-        h(
-          "section",
-          { key: group, "aria-labelledby": `group-${group}` },
-          h("h2", { class: "group-name", id: `group-${group}` }, GROUPS[group], h("span", null, isFiltered ? count(found.length) : count(counts[group]))),
-          h("ul", { class: "threads" }, found.map(describeRow)),
+      groups
+        .filter(([, found]) => found.length > 0)
+        .map(([group, found]) =>
+          h(
+            "section",
+            { key: group, "aria-labelledby": `group-${group}` },
+            h(
+              "h2",
+              { class: "group-name", id: `group-${group}` },
+              GROUPS[group],
+              h("span", null, isFiltered ? count(found.length) : count(counts[group])),
+            ),
+            h("ul", { class: "threads" }, found.map(describeRow)),
+          ),
         ),
-      ),
       (next || this.values.after) &&
         h(
           "nav",
           { class: "more", key: "more", "aria-label": "Pages" },
-          this.values.after && h("a", { class: "button", key: "first", href: link([], { ...this.values, after: "" }) }, "First 100"),
-          next && h("a", { class: "button", key: "next", href: link([], { ...this.values, after: next }) }, "Next 100"),
+          this.values.after &&
+            h(
+              "a",
+              { class: "button", key: "first", href: link([], { ...this.values, after: "" }) },
+              "First 100",
+            ),
+          next &&
+            h(
+              "a",
+              { class: "button", key: "next", href: link([], { ...this.values, after: next }) },
+              "Next 100",
+            ),
         ),
     );
   }
 
   describeNone(counts) {
     const all = Object.values(counts).reduce((sum, each) => sum + each, 0);
-    const told = all === 0
-      ? ["No threads yet. ", h("a", { href: link(["new"]) }, "Start one"), " here, or with ", h("code", null, "uwf run"), "."]
-      : ["No thread fits. ", h("a", { href: link([]) }, "Show the active ones"), " or ", h("a", { href: link([], { show: "all" }) }, "all"), "."];
+    const told =
+      all === 0
+        ? [
+            "No threads yet. ",
+            h("a", { href: link(["new"]) }, "Start one"),
+            " here, or with ",
+            h("code", null, "uwf run"),
+            ".",
+          ]
+        : [
+            "No thread fits. ",
+            h("a", { href: link([]) }, "Show the active ones"),
+            " or ",
+            h("a", { href: link([], { show: "all" }) }, "all"),
+            ".",
+          ];
     return h("div", { class: "empty", key: "none" }, told);
   }
 }
 
 function describeRow(row) {
-  const branches = Object.entries(row.branches ?? {}).map(([status, number]) => `${number} ${status}`).join(", ");
+  const branches = Object.entries(row.branches ?? {})
+    .map(([status, number]) => `${number} ${status}`)
+    .join(", ");
   // That it was started says no more than its title.
   const told = row.error || row.question || (row.said ?? "").replace(/^start: .*/, "");
-  const last = row.role && row.group !== "ended" && !told.startsWith(row.role) ? `${row.role}: ${told}` : told;
+  const last =
+    row.role && row.group !== "ended" && !told.startsWith(row.role) ? `${row.role}: ${told}` : told;
   return h(
     "li",
     { key: row.thread },
@@ -139,7 +199,11 @@ function describeRow(row) {
       h("span", { class: "state" }, badge(row.status)),
       h("span", { class: "task", title: row.title || row.thread }, row.title || short(row.thread)),
       h("span", { class: "kind" }, row.workflow),
-      h("span", { class: `last${row.error ? " bad" : ""}`, title: last }, branches ? `${branches} · ${last}` : last),
+      h(
+        "span",
+        { class: `last${row.error ? " bad" : ""}`, title: last },
+        branches ? `${branches} · ${last}` : last,
+      ),
       h("span", { class: "steps number" }, plural(row.depth ?? 0, "step")),
       since(row.since ?? row.updated, { class: "since number" }),
     ),

@@ -30,7 +30,11 @@ function completeAll(entries, end) {
 /** Return the entry that an address names: `s` a step by its number, `e` any by its commit. */
 export function findEntry(entries, kind, at) {
   const newest = (fits) => entries.findLast(fits);
-  if (kind === "s") return newest((entry) => STEPS.has(entry.event) && String(entry.depth) === at && !entry.takenBack) ?? newest((entry) => STEPS.has(entry.event) && String(entry.depth) === at);
+  if (kind === "s")
+    return (
+      newest((entry) => STEPS.has(entry.event) && String(entry.depth) === at && !entry.takenBack) ??
+      newest((entry) => STEPS.has(entry.event) && String(entry.depth) === at)
+    );
   if (kind === "e") return newest((entry) => entry.commit?.startsWith(at));
   return newest((entry) => STEPS.has(entry.event) || entry.event === "attempt") ?? entries.at(-1);
 }
@@ -47,12 +51,25 @@ export function describeTimeline(thread, chosen, more) {
   const entries = thread.entries.filter((entry) => entry.event !== null);
   const place = makeScale(spansOf(thread));
   const at = entries.findIndex((entry) => entry.commit === chosen);
-  const first = more ? Math.min(Math.max(0, entries.length - MOST), at < 0 ? Infinity : Math.max(0, at - 5)) : 0;
-  const rows = entries.slice(first).flatMap((entry) => describeEntry(thread, entry, { chosen, place, level: 0 }));
+  const first = more
+    ? Math.min(Math.max(0, entries.length - MOST), at < 0 ? Infinity : Math.max(0, at - 5))
+    : 0;
+  const rows = entries
+    .slice(first)
+    .flatMap((entry) => describeEntry(thread, entry, { chosen, place, level: 0 }));
   return h(
     "ol",
     { class: "timeline", key: "events", onkeydown: walk },
-    first > 0 && h("li", { key: "more" }, h("button", { type: "button", class: "quiet", onclick: more }, `Show ${first} earlier events`)),
+    first > 0 &&
+      h(
+        "li",
+        { key: "more" },
+        h(
+          "button",
+          { type: "button", class: "quiet", onclick: more },
+          `Show ${first} earlier events`,
+        ),
+      ),
     rows,
     thread.running && describeNow(thread, chosen, place),
   );
@@ -60,7 +77,9 @@ export function describeTimeline(thread, chosen, more) {
 
 function describeEntry(thread, entry, at) {
   const row = describeRow(thread, entry, at);
-  const below = (entry.branches ?? []).flatMap((branch) => describeBranch(thread, branch, { ...at, level: at.level + 1 }));
+  const below = (entry.branches ?? []).flatMap((branch) =>
+    describeBranch(thread, branch, { ...at, level: at.level + 1 }),
+  );
   return [row, ...below];
 }
 
@@ -68,15 +87,18 @@ function describeRow(thread, entry, { chosen, place, level }) {
   const isMain = BARRED.has(entry.event);
   const isCurrent = entry.commit === chosen;
   const took = isMain && entry.event !== "answer" ? duration(entry.durationMs ?? 0) : "";
-  const told = entry.event === "start" && entry.summary ? `${entry.title}: ${entry.summary}` : entry.title;
+  const told =
+    entry.event === "start" && entry.summary ? `${entry.title}: ${entry.summary}` : entry.title;
   return h(
     "li",
     { key: entry.commit },
     h(
       "a",
       {
-        class: `event level-${Math.min(level, 3)}${isMain ? "" : " minor"}`, href: linkOf(entry.thread ?? thread.thread, entry),
-        "aria-current": isCurrent ? "true" : null, title: `${moment(entry.started ?? entry.time)}${entry.by ? `, ${entry.by}` : ""}`,
+        class: `event level-${Math.min(level, 3)}${isMain ? "" : " minor"}`,
+        href: linkOf(entry.thread ?? thread.thread, entry),
+        "aria-current": isCurrent ? "true" : null,
+        title: `${moment(entry.started ?? entry.time)}${entry.by ? `, ${entry.by}` : ""}`,
       },
       h("span", { class: "depth" }, STEPS.has(entry.event) ? entry.depth : ""),
       h("span", { class: `what${entry.takenBack ? " back" : ""}` }, nameOf(entry, told)),
@@ -87,7 +109,12 @@ function describeRow(thread, entry, { chosen, place, level }) {
 }
 
 function nameOf(entry, told) {
-  if (entry.event === "attempt") return [h("span", { class: "bad" }, "✗ "), entry.role, h("span", { class: "unseen" }, ": failed attempt")];
+  if (entry.event === "attempt")
+    return [
+      h("span", { class: "bad" }, "✗ "),
+      entry.role,
+      h("span", { class: "unseen" }, ": failed attempt"),
+    ];
   if (entry.event === "wait") return [h("span", { class: "wait" }, "? "), `${entry.role} waits`];
   if (!STEPS.has(entry.event)) return told;
   return [
@@ -103,14 +130,30 @@ function describeBranch(thread, branch, at) {
     { key: `branch ${branch.thread}` },
     h(
       "a",
-      { class: `event minor branch level-${Math.min(at.level, 3)}`, href: link(["t", branch.thread]) },
+      {
+        class: `event minor branch level-${Math.min(at.level, 3)}`,
+        href: link(["t", branch.thread]),
+      },
       h("span", { class: "depth" }, "⇉"),
-      h("span", { class: "what" }, branch.label || `branch ${branch.number}`, " ", branch.status && badge(branch.status)),
+      h(
+        "span",
+        { class: "what" },
+        branch.label || `branch ${branch.number}`,
+        " ",
+        branch.status && badge(branch.status),
+      ),
       h("span", { class: "took" }),
     ),
   );
-  const inside = (branch.entries ?? []).filter((entry) => BARRED.has(entry.event) || entry.event === "split");
-  return [head, ...inside.flatMap((entry) => describeEntry({ ...thread, thread: branch.thread }, { ...entry, thread: branch.thread }, at))];
+  const inside = (branch.entries ?? []).filter(
+    (entry) => BARRED.has(entry.event) || entry.event === "split",
+  );
+  return [
+    head,
+    ...inside.flatMap((entry) =>
+      describeEntry({ ...thread, thread: branch.thread }, { ...entry, thread: branch.thread }, at),
+    ),
+  ];
 }
 
 function describeNow(thread, chosen, place) {
@@ -120,9 +163,18 @@ function describeNow(thread, chosen, place) {
     { key: "now" },
     h(
       "a",
-      { class: "event", href: link(["t", thread.thread, "now"]), "aria-current": chosen === "now" ? "true" : null },
+      {
+        class: "event",
+        href: link(["t", thread.thread, "now"]),
+        "aria-current": chosen === "now" ? "true" : null,
+      },
       h("span", { class: "depth" }, thread.depth + 1),
-      h("span", { class: "what" }, h("span", { class: "now pulse", "aria-hidden": "true" }, "▶ "), role ?? "at work"),
+      h(
+        "span",
+        { class: "what" },
+        h("span", { class: "now pulse", "aria-hidden": "true" }, "▶ "),
+        role ?? "at work",
+      ),
       describeTrack({ event: "now", started: since, durationMs: Date.now() - since }, place),
       h("span", { class: "took" }, duration(Date.now() - since)),
     ),
@@ -138,7 +190,13 @@ function describeTrack(entry, place) {
     "svg",
     { class: "track", "aria-hidden": "true", focusable: "false" },
     h("rect", { class: "ground", width: "100%", height: "100%", rx: "3" }),
-    h("rect", { class: kind, x: `${x.toFixed(2)}%`, width: `${width.toFixed(2)}%`, height: "100%", rx: "2" }),
+    h("rect", {
+      class: kind,
+      x: `${x.toFixed(2)}%`,
+      width: `${width.toFixed(2)}%`,
+      height: "100%",
+      rx: "2",
+    }),
   );
 }
 
@@ -149,7 +207,12 @@ function spansOf(thread) {
   const spans = [];
   const walk = (entries) => {
     for (const entry of entries) {
-      if (BARRED.has(entry.event)) spans.push([startOf(entry), startOf(entry) + (entry.durationMs ?? 0), entry.event !== "wait"]);
+      if (BARRED.has(entry.event))
+        spans.push([
+          startOf(entry),
+          startOf(entry) + (entry.durationMs ?? 0),
+          entry.event !== "wait",
+        ]);
       for (const branch of entry.branches ?? []) walk(branch.entries ?? []);
     }
   };
@@ -161,18 +224,25 @@ function spansOf(thread) {
 /** Return what places a time between 0 and 100; times without work are shortened. */
 function makeScale(spans) {
   const times = [...new Set(spans.flatMap(([from, to]) => [from, to]))].sort((a, b) => a - b);
-  const parts = times.slice(1).map((to, index) => [times[index], to, stateOf(spans, times[index], to)]);
-  const work = parts.reduce((sum, [from, to, state]) => sum + (state === "work" ? to - from : 0), 0) || 1;
+  const parts = times
+    .slice(1)
+    .map((to, index) => [times[index], to, stateOf(spans, times[index], to)]);
+  const work =
+    parts.reduce((sum, [from, to, state]) => sum + (state === "work" ? to - from : 0), 0) || 1;
   const longest = { work: Infinity, wait: work * LONGEST_WAIT, gap: work * LONGEST_GAP };
   const ends = [0];
-  for (const [from, to, state] of parts) ends.push(ends.at(-1) + Math.min(to - from, longest[state]));
+  for (const [from, to, state] of parts)
+    ends.push(ends.at(-1) + Math.min(to - from, longest[state]));
   const whole = ends.at(-1) || 1;
   return (time) => {
     const index = times.findLastIndex((each) => each <= time);
     if (index < 0) return 0;
     if (index >= parts.length) return 100;
     const [from, to] = parts[index];
-    return ((ends[index] + ((time - from) / (to - from)) * (ends[index + 1] - ends[index])) / whole) * 100;
+    return (
+      ((ends[index] + ((time - from) / (to - from)) * (ends[index + 1] - ends[index])) / whole) *
+      100
+    );
   };
 }
 
@@ -192,4 +262,3 @@ function walk(event) {
   event.preventDefault();
   next.focus();
 }
-

@@ -30,7 +30,11 @@ export function command(text) {
     "div",
     { class: "command" },
     h("pre", { class: "mono" }, text),
-    h("button", { type: "button", class: "quiet", "aria-label": `Copy ${text}`, onclick: () => copy(text) }, "Copy"),
+    h(
+      "button",
+      { type: "button", class: "quiet", "aria-label": `Copy ${text}`, onclick: () => copy(text) },
+      "Copy",
+    ),
   );
 }
 
@@ -51,7 +55,10 @@ export function say(text) {
 }
 
 function drawNews() {
-  patch(document.getElementById("told"), news.map((each) => h("p", { key: each.key }, withCode(each.text))));
+  patch(
+    document.getElementById("told"),
+    news.map((each) => h("p", { key: each.key }, withCode(each.text))),
+  );
 }
 
 /** Ask before something that cannot be taken back; tell whether the answer was *yes*. */
