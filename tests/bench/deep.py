@@ -38,6 +38,9 @@ class Scale(NamedTuple):
     branches: int
     """Number of branches that are checked."""
 
+    page: int
+    """Number of threads that a page lists."""
+
 
 FULL = Scale(
     rounds=20,
@@ -50,6 +53,7 @@ FULL = Scale(
     crowd=100_000,
     drivers=200,
     branches=1_000,
+    page=1_000,
 )
 QUICK = Scale(
     rounds=5,
@@ -62,6 +66,7 @@ QUICK = Scale(
     crowd=5_000,
     drivers=10,
     branches=50,
+    page=100,
 )
 
 

@@ -22,6 +22,7 @@ from bench.depth import measure_depth  # noqa: E402 - as above
 from bench.drivers import measure_drivers  # noqa: E402 - as above
 from bench.kit import measure_kit  # noqa: E402 - as above
 from bench.machine import describe_machine  # noqa: E402 - as above
+from bench.page import measure_page  # noqa: E402 - as above
 from bench.rate import measure_rate  # noqa: E402 - as above
 from bench.read import measure_read  # noqa: E402 - as above
 from bench.report import Table, render_facts, render_json, render_table  # noqa: E402 - as above
@@ -39,6 +40,7 @@ PARTS: dict[str, Callable[[Bench], list[Table]]] = {
     "drivers": measure_drivers,
     "kit": measure_kit,
     "containers": measure_containers,
+    "page": measure_page,
 }
 
 

@@ -115,6 +115,10 @@ def test_children_are_found_ended_or_not(world: World, overview: Overview) -> No
     one, two = world.start(), world.start()
     kill_thread(world.store, world.caller, one, reason="")
 
-    children = overview.list_children(world.store, parent)
+    children = overview.list_children(world.store, parent, until_ms=2**47)
 
     assert [row["thread"] for row in children] == [one, two]
+    # What ended and began later than its parent last changed is no child of it.
+    assert [row["thread"] for row in overview.list_children(world.store, parent, until_ms=0)] == [
+        two
+    ]

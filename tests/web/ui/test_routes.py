@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from commands.draft.test_judge import GOOD
 from commands.world import DEMO, World, fails, says
+from store.loose import lose
 from web.allowed import HOSTILE_SIGNS, Parsed
 from web.stories import BIDI, KEY, tell_hostile, tell_long, tell_waiting, tell_work
 
@@ -17,6 +18,7 @@ from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.errors import UwfError
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
+from uwf_git.store.threads.history import walk_history
 from uwf_git.store.trust import trust_agents
 from uwf_git.web.ui.answers import Asked, BadBody, Created, Picture, write_json
 from uwf_git.web.ui.controls import CONTROLS
@@ -334,3 +336,16 @@ def test_children_are_told(ask: Ask, world: World) -> None:
     assert [(each["thread"], each["isBranch"]) for each in seen] == [(child, False)]
     assert ask("GET", f"/api/threads/{child}")["parent"] == {"thread": parent, "isBranch": False}
     assert ask("GET", "/api/about")["directory"] == str(world.place)
+
+
+def test_damaged_thread_is_shown_as_far_as_it_can_be_read(ask: Ask, world: World) -> None:
+    thread = tell_work(world)
+    story = [*walk_history(world.store, world.snapshot(thread).commit.oid)]
+    lose(world.store, story[-3].commit.oid)
+
+    seen = ask("GET", f"/api/threads/{thread}")
+
+    assert seen["problems"]
+    assert seen["entries"][0]["event"] is None
+    assert 1 < len(seen["entries"]) < len(story)
+    assert seen["title"] in {"Escape user names in LDAP filters", f"Thread {thread}"}

@@ -158,3 +158,22 @@ def test_two_hundred_connections_hold_nobody_up(server: PageServer) -> None:
         assert server.ask("GET", "/api/about").status == 200
 
     assert server.ask("GET", "/api/threads").status == 200
+
+
+def test_slow_clients_are_let_go(server: PageServer) -> None:
+    begun = b"GET /api/about HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    token = f"Authorization: Bearer {server.token}\r\n".encode()
+    post = b"POST /api/drafts HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    with server.connect() as silent, server.connect() as half, server.connect() as again:
+        half.sendall(begun)
+        # A whole request, then half of one.
+        again.sendall(begun + token + b"\r\n")
+        assert again.recv(4096).startswith(b"HTTP/1.1 200")
+        again.sendall(begun)
+
+        slow = server.send(post + token + b"Content-Length: 20\r\n\r\n{")
+
+        _check(slow, 408)
+        while again.recv(4096):
+            pass
+        assert (silent.recv(1), half.recv(1)) == (b"", b"")

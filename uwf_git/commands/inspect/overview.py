@@ -7,16 +7,17 @@ far as they are asked for.
 
 import threading
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, list_possibly_active
+from uwf_git.commands.agent_run.running import find_running
 from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.inspect.excerpt import Mask, make_mask, mask_json
 from uwf_git.commands.inspect.list import view_row
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import BadUsage, StoreDamaged
-from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.model.thread_id import ThreadId, is_thread_id, read_time_ms
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
@@ -30,6 +31,7 @@ SHOWN = {"active": GROUPS[:3], "ended": GROUPS[3:], "all": GROUPS}
 _NEEDS = frozenset({"failed", DAMAGED})
 _MOST_KEPT = 20_000
 _MOST_LOOKED_AT = 5_000
+_MOST_CHILDREN = 1_000
 _SEARCHED = ("thread", "title", "workflow", "said", "question", "error", "role", "status")
 
 
@@ -113,16 +115,21 @@ class Overview:
             "workflows": sorted(workflows.union(list_names(store))),
         }
 
-    def list_children(self, store: Store, parent: ThreadId) -> list[dict[str, Any]]:
+    def list_children(
+        self, store: Store, parent: ThreadId, *, until_ms: int
+    ) -> list[dict[str, Any]]:
         """Return the rows of the threads that agents of *parent* started, oldest first.
 
-        Of ended ones, those among the newest 5,000.
+        Of ended ones, those that began before *until_ms*, when *parent* changed last; 1,000 threads
+        after it are looked at.
         """
         with self._lock:
             rows = self._read_active(store)
-            # A child began after its parent, so its id is greater.
-            ended = (each for each in self._list_ended() if each > parent)
-            rows += self._read_rows(store, islice(ended, _MOST_LOOKED_AT))
+            # The time is cut to seconds.
+            last_ms = until_ms + 1000
+            later = sorted(each for each in self._tips.ended if each > parent)
+            near = takewhile(lambda each: read_time_ms(each) <= last_ms, later)
+            rows += self._read_rows(store, islice(near, _MOST_CHILDREN))
         return sorted(
             (row for row in rows if row["parent"] == parent), key=lambda row: str(row["thread"])
         )
@@ -180,6 +187,7 @@ class Overview:
 
 def _view(store: Store, row: dict[str, Any], tip: Oid, *, is_ended: bool) -> dict[str, Any]:
     waiting = row.get("waiting") or {}
+    running = find_running(store, row["thread"]) if row["status"] == RUNNING else None
     return {
         "thread": row["thread"],
         "group": "ended" if is_ended else _find_group(row),
@@ -188,11 +196,12 @@ def _view(store: Store, row: dict[str, Any], tip: Oid, *, is_ended: bool) -> dic
         "workflow": row.get("workflowName"),
         "depth": row.get("depth"),
         "said": row.get("said"),
-        "role": waiting.get("role"),
+        "role": waiting.get("role") if running is None else running.role,
         "question": row.get("question"),
         "until": waiting.get("until"),
         "error": row.get("error"),
         "updated": row.get("lastUpdateTime"),
+        "since": None if running is None else running.since,
         "branches": row.get("branches"),
         "parent": row.get("parentThread"),
         "diverged": bool(row.get("diverged")),

@@ -38,7 +38,7 @@ from uwf_git.web.ui.workers import Workers
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 _JSON = "application/json"
-_BODY_S = 20.0
+_BODY_S = 5.0
 _DEEPEST = 60
 _READERS, _WRITERS = 4, 16
 

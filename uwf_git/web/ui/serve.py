@@ -37,7 +37,7 @@ from uwf_git.web.ui.stories import Stories
 _HOST = "127.0.0.1"
 _TOKEN_BYTES = 32
 _MOST_HEAD_BYTES = 32 * 1024
-_HEAD_S = 10.0
+_HEAD_S = 5.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -190,23 +190,39 @@ class _Protocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._waiting = self.loop.call_later(_HEAD_S, self._give_up)
+        self._watch_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
+        self._stop_watching()
         super().connection_lost(exc)
 
-    def _give_up(self) -> None:
-        # uvicorn has none before the first request.
+    def _watch_head(self) -> None:
+        if self._is_asked():
+            self._stop_watching()
+        elif self._waiting is None:
+            self._waiting = self.loop.call_later(_HEAD_S, self._give_up)
+
+    def _stop_watching(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _is_asked(self) -> bool:
+        # uvicorn has no cycle before the first request.
         cycle: Any = self.cycle
-        if cycle is None:
+        return cycle is not None and not cycle.response_complete
+
+    def _give_up(self) -> None:
+        if not self._is_asked():
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 (uvicorn's own is of its kind)
         """Refuse what is no HTTP, as everything else is refused; two Hosts are of this kind."""
-        cycle: Any = self.cycle
-        if cycle is not None and not cycle.response_complete:
+        if self._is_asked():
             self.transport.close()
             return
         # h11 looks for one Host first; what it found stands in the error that is being handled.

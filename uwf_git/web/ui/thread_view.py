@@ -119,7 +119,7 @@ def _list_children(
             "label": each["workflow"],
             "isBranch": False,
         }
-        for each in site.overview.list_children(store, head.thread)
+        for each in site.overview.list_children(store, head.thread, until_ms=told["lastUpdateTime"])
         if each["thread"] not in known
     ]
     return site_masked(site, branches) + started
