@@ -68,7 +68,18 @@ export class Entry {
         describeFacts(value.entry),
         value.entry.problem && h("p", { class: "bad" }, "✗ ", value.entry.problem),
         above.map((part) =>
-          h("div", { key: part.name, class: `part-${part.name}` }, describePart(part)),
+          h(
+            "div",
+            {
+              key: part.name,
+              class: `part-${part.name}`,
+              // It scrolls if it is long.
+              ...(part.name === "meta"
+                ? { tabindex: "0", role: "group", "aria-label": part.title }
+                : {}),
+            },
+            describePart(part),
+          ),
         ),
       ),
       describeTabs("Parts of the step", tabs, tab, choose),

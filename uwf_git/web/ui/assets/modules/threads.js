@@ -186,10 +186,7 @@ function describeRow(row) {
   const branches = Object.entries(row.branches ?? {})
     .map(([status, number]) => `${number} ${status}`)
     .join(", ");
-  // That it was started says no more than its title.
-  const told = row.error || row.question || (row.said ?? "").replace(/^start: .*/, "");
-  const last =
-    row.role && row.group !== "ended" && !told.startsWith(row.role) ? `${row.role}: ${told}` : told;
+  const last = tellLast(row);
   return h(
     "li",
     { key: row.thread },
@@ -208,6 +205,15 @@ function describeRow(row) {
       since(row.since ?? row.updated, { class: "since number" }),
     ),
   );
+}
+
+/** Return what was last, or is to be done: an error, a question, an event, with its role. */
+function tellLast({ role, status, group, error, question, said }) {
+  // That it was started says no more than its title.
+  const told = error || question || (said ?? "").replace(/^start: .*/, "");
+  if (!role || group === "ended" || told.startsWith(role)) return told;
+  if (told === "") return status === "running" ? `${role} at work` : "";
+  return `${role}: ${told}`;
 }
 
 /** Walk through the rows with the arrow keys. */

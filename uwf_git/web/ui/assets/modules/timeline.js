@@ -87,8 +87,7 @@ function describeRow(thread, entry, { chosen, place, level }) {
   const isMain = BARRED.has(entry.event);
   const isCurrent = entry.commit === chosen;
   const took = isMain && entry.event !== "answer" ? duration(entry.durationMs ?? 0) : "";
-  const told =
-    entry.event === "start" && entry.summary ? `${entry.title}: ${entry.summary}` : entry.title;
+  const told = isMain ? entry.title : tellMinor(entry);
   return h(
     "li",
     { key: entry.commit },
@@ -106,6 +105,12 @@ function describeRow(thread, entry, { chosen, place, level }) {
       h("span", { class: "took" }, took),
     ),
   );
+}
+
+/** Return the title of an event with what was said of it, if that is something else. */
+function tellMinor({ title, summary }) {
+  const isTold = !summary || title.toLowerCase().includes(summary.toLowerCase());
+  return isTold ? title : `${title}: ${summary}`;
 }
 
 function nameOf(entry, told) {
