@@ -91,6 +91,7 @@ push
 fetch
 thread
 thread lits
+ui --help
 """
 
 

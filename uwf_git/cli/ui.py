@@ -14,6 +14,7 @@ import click
 
 from uwf_git.cli.app.failure import describe_failure
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.counts import Count
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     # They are of the extra `uwf-git[ui]`.
     from uwf_git.web.ui.serve import Listening
 
-_LARGEST_PORT = 65_535
 _PARTS = frozenset({"starlette", "uvicorn", "anyio", "h11"})
 
 
@@ -47,7 +47,7 @@ class UiMissing(Refused):
 )
 @click.option(
     "--port",
-    type=click.IntRange(0, _LARGEST_PORT),
+    type=Count(0),
     default=0,
     metavar="N",
     help="Listen on this port of 127.0.0.1; by default a free one.",
@@ -72,8 +72,9 @@ def command(session: Session, *, port: int, no_open: bool) -> None:
         if error.name is None or error.name.partition(".")[0] not in _PARTS:
             raise
         raise UiMissing(error.name) from error
+    store = session.open_store(create=True)
     request = ServeRequest(
-        session.open_store(create=True),
+        store,
         caller_of(session),
         session.agent,
         session.new_thread_id,
@@ -84,6 +85,8 @@ def command(session: Session, *, port: int, no_open: bool) -> None:
     def tell(listening: "Listening") -> None:
         emit(session, {"address": listening.address, "port": listening.port}, text=_text)
         sys.stdout.flush()
+        if session.output_format == "text":
+            note(f"the page of {store.path}; Ctrl-C ends it")
         if not no_open:
             # Some browsers are waited for until they end.
             opening = partial(_open, session.environ, listening.page)
@@ -105,4 +108,4 @@ def _open(environ: Mapping[str, str], page: str) -> None:
     with suppress(webbrowser.Error, OSError):
         is_open = has_screen and webbrowser.open(Path(os.path.abspath(page)).as_uri())
     if not is_open:
-        note("no browser was opened: open the address yourself; Ctrl-C ends the page")
+        note("no browser was opened: open the address yourself")
