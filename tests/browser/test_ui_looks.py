@@ -9,8 +9,10 @@ from browser.ui import ASKED, Listener, Tab, end, expect
 from commands.flow_runs import drive, script
 from commands.step.test_flows import CHECKS
 from commands.world import World, says
+from store.loose import lose
 from web.stories import tell_hostile, tell_work
 
+from uwf_git.commands.inspect.thread_report import view_report
 from uwf_git.model.thread_id import ThreadId
 
 _AXE = """async () => {
@@ -34,6 +36,8 @@ class Places:
         split = world.begun(CHECKS)
         answers = {"coder": "x = 1", "reviewer": "fine", "builder": "built", "tester": "passed"}
         drive(world, split, script(**answers, closer="bye"))
+        damaged = tell_work(world)
+        lose(world.store, view_report(world.store, damaged, {}).document["entries"][4]["commit"])
         asked = world.start("nobody", "judge=human", workflow=world.put(ASKED).workflow)
         world.step(asked, says({"text": "a text"}))
         world.step(asked)
@@ -49,6 +53,7 @@ class Places:
             "step": (f"/t/{work}/s/2", ".of-step .facts"),
             "hostile": (f"/t/{hostile}/s/1", ".of-step .facts"),
             "branches": (f"/t/{split}", ".of-step .facts"),
+            "damaged": (f"/t/{damaged}", ".notice.bad"),
             "waiting": (f"/t/{asked}", ".of-step .facts"),
             "missing": ("/t/01J0000000000000000000ZZZZ", "[role=alert]"),
             "answer": (f"/t/{asked}/answer", "form"),

@@ -5,6 +5,7 @@ import re
 import pytest
 from browser.ui import Tab, expect
 from commands.world import World
+from web.stories import tell_long
 
 _MANY = 1000
 
@@ -50,3 +51,17 @@ def test_eight_tabs_work(many: World, tab: Tab) -> None:
         page.locator("a.row").nth(5).click()
         expect(page.get_by_role("heading", name=re.compile("Task n"))).to_be_visible()
     assert tab.heard == []
+
+
+def test_long_thread_shows_its_newest_events(world: World, tab: Tab) -> None:
+    thread = tell_long(world, 230)
+    tab.open(f"/t/{thread}")
+    events = tab.page.locator(".timeline a.event")
+    expect(events).to_have_count(200)
+    expect(tab.page.locator(".timeline a[aria-current]")).to_contain_text("230")
+    tab.open(f"/t/{thread}/s/3")
+    expect(tab.find("heading", re.compile(r"^3\. "))).to_be_visible()
+    expect(tab.page.locator(".timeline a[aria-current] .depth")).to_have_text("3")
+    tab.open(f"/t/{thread}")
+    tab.find("button", "Show 31 earlier events").click()
+    expect(events).to_have_count(231)
