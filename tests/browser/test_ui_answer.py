@@ -37,7 +37,7 @@ def fill_needed(tab: Tab) -> None:
 
 
 def record(tab: Tab) -> None:
-    tab.find("checkbox", "and go on").uncheck()
+    tab.find("checkbox", "and go on").set_checked(False)
     tab.find("button", "Record the answer").click()
 
 
@@ -172,7 +172,10 @@ def test_json_and_fields_change_into_each_other(world: World, tab: Tab) -> None:
     tab.find("button", "Write JSON instead").click()
     box.fill("{")
     record(tab)
-    expect(tab.find("alert")).to_contain_text("this is no JSON")
+    expect(tab.find("alert")).to_contain_text("this is no JSON that can be sent")
+    box.fill('{"pages": 12345678901234567890}')
+    record(tab)
+    expect(tab.find("alert")).to_contain_text("cannot hold 12345678901234567890 exactly")
     box.fill('{"good": 1}')
     record(tab)
     expect(tab.find("alert")).to_contain_text("good: ")

@@ -8,10 +8,12 @@ import { describeForm, idOf } from "./form.js";
 import { short } from "./format.js";
 import { forget, keep, recall } from "./kept.js";
 import { Loader } from "./loader.js";
+import { Problems } from "./problems.js";
 import { go, link } from "./route.js";
-import { collect, itemsOf, kindOf, parseJson, resolve, typeValue } from "./schema.js";
+import { collect, kindOf, parseJson, resolve, typeValue } from "./schema.js";
 import { findEntry, linkOf } from "./timeline.js";
 import { command, problem, say } from "./told.js";
+import { clear, complete, isTyped, readTyped, typeField } from "./typed.js";
 
 // Nobody is asked, or the thread is gone.
 const NOBODY = new Set([404, 422]);
@@ -21,17 +23,8 @@ export class Answer {
     [, this.id] = route.parts;
     this.draw = draw;
     this.kept = `answer:${this.id}`;
-    this.typed = {
-      fields: {},
-      json: "",
-      isJson: false,
-      content: "",
-      go: true,
-      ...recall(this.kept),
-    };
-    this.problems = {};
-    this.whole = [];
-    this.refused = null;
+    this.typed = complete(recall(this.kept));
+    this.problems = new Problems();
     this.moved = "";
     this.isSending = false;
     this.question = new Loader(
@@ -73,42 +66,21 @@ export class Answer {
     const now = JSON.stringify(question.question);
     const { asked } = this.typed;
     if (asked === now) return;
-    if (asked !== undefined && this.hasTyped()) this.moveOn(JSON.parse(asked), question);
+    if (asked !== undefined && isTyped(this.typed)) this.moveOn(JSON.parse(asked), question);
     this.typed.asked = now;
     this.keepTyped();
   }
 
   moveOn(before, question) {
-    this.problems = {};
-    this.whole = [];
+    this.problems.clear();
     if (before.role === question.question.role) {
       this.moved =
         "The thread moved on while you typed, and asks the same role again. What you typed is kept: read the question again before you send it.";
       return;
     }
     this.moved = `The thread moved on while you typed: it was ${before.role}'s turn, now it is ${question.question.role}'s. What you typed stands below the form.`;
-    this.typed.before = this.readTyped();
-    Object.assign(this.typed, { fields: {}, json: "", isJson: false, content: "" });
-  }
-
-  hasTyped() {
-    const { fields, json, content } = this.typed;
-    return Boolean(json || content || Object.values(fields).some((text) => text !== ""));
-  }
-
-  /** Return what was typed, for a person to copy. */
-  readTyped() {
-    const { fields, json, isJson, content } = this.typed;
-    const texts = isJson
-      ? json
-      : JSON.stringify(
-          Object.fromEntries(
-            Object.entries(fields).filter(([place, text]) => text !== "" && !/[#?]$/.test(place)),
-          ),
-          null,
-          2,
-        );
-    return content ? `${texts}\n\n${content}` : texts;
+    this.typed.before = readTyped(this.typed);
+    clear(this.typed);
   }
 
   keepTyped() {
@@ -144,7 +116,7 @@ export class Answer {
       { class: "form", key: "none" },
       h("h1", { tabindex: "-1" }, "No answer is needed now"),
       problem(error),
-      this.hasTyped() && this.describeBefore(this.readTyped()),
+      isTyped(this.typed) && this.describeBefore(readTyped(this.typed)),
     );
   }
 
@@ -193,7 +165,10 @@ export class Answer {
         h("h1", { tabindex: "-1" }, `Answer as ${question.role}`),
         this.moved &&
           h("div", { class: "notice wait", role: "alert", key: "moved" }, h("p", null, this.moved)),
-        this.describeProblems(),
+        this.problems.describe((place) => {
+          this.focusNext = place;
+          this.draw();
+        }),
         isJson ? this.describeJson() : describeForm(this.formOf(root)),
         canFill &&
           h(
@@ -255,17 +230,16 @@ export class Answer {
 
   formOf(root) {
     const change = (place, text) => {
-      this.typed.fields[place] = text;
-      if (place.endsWith("#")) this.dropItems(place.slice(0, -1));
-      delete this.problems[place.replace(/[#?]$/, "")];
+      typeField(this.typed, place, text);
+      delete this.problems.byPlace[place.replace(/[#?]$/, "")];
       this.keepTyped();
     };
     return {
       root,
       typed: this.typed.fields,
-      problems: this.problems,
+      problems: this.problems.byPlace,
       type: (place, text) => {
-        const had = this.problems[place];
+        const had = this.problems.byPlace[place];
         change(place, text);
         if (had) this.draw();
       },
@@ -277,16 +251,6 @@ export class Answer {
     };
   }
 
-  /** Forget what was typed into items that are removed: their numbers may come again. */
-  dropItems(place) {
-    const kept = new Set(itemsOf(this.typed.fields, place).map(String));
-    for (const each of Object.keys(this.typed.fields)) {
-      if (!each.startsWith(`${place}/`)) continue;
-      const [number] = each.slice(place.length + 1).split(/[/#?]/);
-      if (!kept.has(number)) delete this.typed.fields[each];
-    }
-  }
-
   drawn() {
     if (this.focusNext === undefined) return;
     const place = document.getElementById(idOf(this.focusNext));
@@ -295,40 +259,6 @@ export class Answer {
       : place?.querySelector("input, select, textarea");
     (field ?? place)?.focus();
     this.focusNext = undefined;
-  }
-
-  describeProblems() {
-    const places = Object.entries(this.problems);
-    if (this.refused) return problem(this.refused);
-    if (places.length + this.whole.length === 0) return null;
-    const jump = (place) => (event) => {
-      event.preventDefault();
-      this.focusNext = place;
-      this.draw();
-    };
-    return h(
-      "div",
-      { class: "notice bad", role: "alert", key: "problems", id: "problems", tabindex: "-1" },
-      h(
-        "p",
-        null,
-        h("strong", { class: "bad" }, "✗ "),
-        "Nothing was recorded. This does not fit yet:",
-      ),
-      h(
-        "ul",
-        null,
-        this.whole.map((told) => h("li", null, told)),
-        places.map(([place, told]) =>
-          h(
-            "li",
-            { key: place },
-            h("a", { href: `#${idOf(place)}`, onclick: jump(place) }, nameOf(place)),
-            `: ${told}`,
-          ),
-        ),
-      ),
-    );
   }
 
   describeJson() {
@@ -344,7 +274,7 @@ export class Answer {
         spellcheck: "false",
         value: this.typed.json,
         oninput: (event) => this.set({ json: event.target.value }),
-        "aria-invalid": this.whole.length > 0 ? "true" : null,
+        "aria-invalid": this.problems.whole.length > 0 ? "true" : null,
         "aria-describedby": "json-about",
       }),
     );
@@ -382,18 +312,18 @@ export class Answer {
 
   /** Change between fields and JSON, with what is typed as far as it can be taken along. */
   change(root, toJson) {
-    this.problems = {};
-    this.whole = [];
-    this.refused = null;
+    this.problems.clear();
     if (toJson) {
       const { value } = collect(root, this.typed.fields);
       this.set({ isJson: true, json: JSON.stringify(value ?? {}, null, 2) });
     } else {
       const [value, wrong] = this.typed.json.trim() ? parseJson(this.typed.json) : [undefined, ""];
       const fields = wrong ? null : value === undefined ? {} : typeValue(root, value);
-      if (fields === null)
-        this.whole = [wrong || "the fields cannot hold this JSON; it can be sent as it is"];
-      else this.set({ isJson: false, fields });
+      if (fields === null) {
+        this.problems.whole = [
+          wrong || "the fields cannot hold this JSON; it can be sent as it is",
+        ];
+      } else this.set({ isJson: false, fields });
     }
     this.draw();
   }
@@ -402,12 +332,10 @@ export class Answer {
     event.preventDefault();
     if (this.isSending) return;
     const { schema } = this.question.value;
-    this.problems = {};
-    this.whole = [];
-    this.refused = null;
+    this.problems.clear();
     this.moved = "";
     const { value, places } = isJson ? this.readJson() : this.readFields(schema);
-    if (Object.keys(this.problems).length + this.whole.length > 0) return this.showProblems();
+    if (!this.problems.isEmpty) return this.showProblems();
     this.isSending = true;
     this.draw();
     try {
@@ -428,13 +356,13 @@ export class Answer {
 
   readFields(schema) {
     const { value, problems, places } = collect(schema, this.typed.fields);
-    this.problems = problems;
+    this.problems.byPlace = problems;
     return { value: value ?? null, places };
   }
 
   readJson() {
     const [value, wrong] = parseJson(this.typed.json);
-    if (wrong) this.whole = [wrong];
+    if (wrong) this.problems.whole = [wrong];
     return { value, places: {} };
   }
 
@@ -450,43 +378,19 @@ export class Answer {
       this.moved = `${error.message}. Nothing was recorded, and what you typed is kept.`;
       this.question.load();
     } else if (error.details.length > 0) {
-      for (const { pointer, message } of error.details) this.place(pointer, message, places);
+      for (const { pointer, message } of error.details) this.problems.add(pointer, message, places);
       this.showProblems();
       return;
-    } else this.refused = error;
+    } else this.problems.refused = error;
     this.draw();
   }
 
-  place(pointer, message, places) {
-    let at = pointer;
-    while (at !== "" && places[at] === undefined) at = at.slice(0, at.lastIndexOf("/"));
-    const place = places[at];
-    const told = at === pointer ? message : `${pointer.slice(at.length + 1)}: ${message}`;
-    if (!place)
-      this.whole.push(pointer ? `${pointer.slice(1).replaceAll("/", " › ")}: ${message}` : message);
-    else this.problems[place] = this.problems[place] ? `${this.problems[place]}; ${told}` : told;
-  }
-
   showProblems() {
-    const [first] = Object.keys(this.problems);
+    const { first } = this.problems;
     if (first !== undefined) this.focusNext = first;
     this.draw();
     if (first === undefined) requestAnimationFrame(() => document.getElementById("json")?.focus());
   }
-}
-
-/** Return a place as people read it: "findings 1 › file". */
-function nameOf(place) {
-  const parts = place
-    .split("/")
-    .slice(1)
-    .filter((part) => !part.startsWith("?"));
-  const told = parts.reduce(
-    (before, part) =>
-      /^\d+$/.test(part) ? `${before} ${Number(part) + 1}` : before ? `${before} › ${part}` : part,
-    "",
-  );
-  return told.replaceAll("~1", "/").replaceAll("~0", "~") || "answer";
 }
 
 function submitByKey(event) {

@@ -157,10 +157,17 @@ export function itemsOf(typed, place) {
 /** Return the JSON value of a text, as [value, problem]. */
 export function parseJson(text) {
   try {
-    return [JSON.parse(text), ""];
+    return [JSON.parse(text, checkExact), ""];
   } catch (error) {
-    return [undefined, `this is no JSON: ${error.message}`];
+    return [undefined, `this is no JSON that can be sent: ${error.message}`];
   }
+}
+
+function checkExact(_name, value, context) {
+  if (/^-?\d+$/.test(context?.source ?? "") && !Number.isSafeInteger(value)) {
+    throw new Error(`a browser cannot hold ${context.source} exactly`);
+  }
+  return value;
 }
 
 /**
