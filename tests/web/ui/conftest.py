@@ -2,11 +2,13 @@
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from commands.world import World, make_world
 from seal import START_MS
+from web.ui.asking import Ask, ask_route
 from web.ui.page_server import PageServer, run_page
 
 from uwf_git.commands.inspect.excerpt import make_mask
@@ -39,6 +41,12 @@ def site(world: World) -> Site:
         LiveLogs(lambda: store, caller.environ),
         lambda: "start-0",
     )
+
+
+@pytest.fixture
+def ask(site: Site) -> Ask:
+    """Return what asks a route: ``ask("POST", "/api/threads", body)``; the answer as it is sent."""
+    return partial(ask_route, site)
 
 
 @pytest.fixture(scope="module")

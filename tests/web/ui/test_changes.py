@@ -92,7 +92,7 @@ def test_a_log_that_grows_is_told(world: World) -> None:
 def test_a_look_reads_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     thread = world.begun()
     look = StoreLook(world.store)
-    monkeypatch.setattr(type(world.store.objects), "get", None, raising=False)
+    monkeypatch.setattr(type(world.store.objects), "get_raw", None)
     assert look.look() == frozenset()
     for _ in range(20):
         assert look.look() == frozenset()

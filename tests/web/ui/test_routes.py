@@ -1,58 +1,27 @@
 """The routes over a store, without a server: what they tell, record and refuse."""
 
-import json
 import os
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from commands.draft.test_judge import GOOD
-from commands.world import DEMO, World, fails, says
+from commands.world import DEMO, World, fails
 from store.loose import lose
 from web.allowed import HOSTILE_SIGNS, Parsed
 from web.stories import BIDI, KEY, tell_hostile, tell_long, tell_waiting, tell_work
+from web.ui.asking import Ask
 
 from uwf_git.commands.control.answer import AnswerRefused
-from uwf_git.commands.draft.draft import DraftRequest, start_draft
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.errors import UwfError
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.trust import trust_agents
-from uwf_git.web.ui.answers import Asked, BadBody, Created, Picture, write_json
+from uwf_git.web.ui.answers import Asked, BadBody
 from uwf_git.web.ui.controls import CONTROLS
 from uwf_git.web.ui.creating import NotStartedHere
-from uwf_git.web.ui.drafts import DraftChanged, DraftNotFit
-from uwf_git.web.ui.routes import ROUTES
 from uwf_git.web.ui.site import Site
 from uwf_git.web.ui.stories import NoSuchEntry
 from uwf_git.web.ui.thread_view import view_thread
-
-Ask = Callable[..., Any]
-
-
-@pytest.fixture
-def ask(site: Site) -> Ask:
-    """Return what asks a route: ``ask("POST", "/api/threads", body)``; the answer as it is sent."""
-
-    def send(method: str, path: str, body: Any = None, **query: str) -> Any:
-        words = path.split("/")
-        # One whose words are all its own comes before one with a name for any word.
-        for route in sorted(ROUTES, key=lambda each: each.path.count("{")):
-            parts = route.path.split("/")
-            pairs = [*zip(parts, words, strict=False)]
-            fits = all(part == word or part.startswith("{") for part, word in pairs)
-            if route.method == method and len(parts) == len(words) and fits:
-                params = {part[1:-1]: word for part, word in pairs if part.startswith("{")}
-                answer = route.answer(site, Asked(params, query, body or {}))
-                if isinstance(answer, Picture):
-                    return answer.svg
-                document = answer.document if isinstance(answer, Created) else answer
-                return json.loads(write_json(document, site.mask))
-        raise AssertionError(path)
-
-    return send
 
 
 def test_list_has_groups_counts_and_names(ask: Ask, world: World) -> None:
@@ -243,62 +212,6 @@ def test_start_takes_what_is_trusted(ask: Ask, world: World) -> None:
     assert (seen["title"], seen["status"]) == ("Do it.", "ready")
     with pytest.raises(UwfError, match="the prompt is empty"):
         ask("POST", "/api/threads", {"workflow": "demo", "agents": chosen})
-
-
-def test_workflows_are_registered_or_shipped(ask: Ask, world: World) -> None:
-    world.put()
-
-    rows = {row["name"]: row["isShipped"] for row in ask("GET", "/api/workflows")["workflows"]}
-
-    assert rows["demo"] is False
-    assert rows["review-loop"] is True
-    assert "writer" in ask("GET", "/api/workflows/demo/picture")
-    assert ask("GET", "/api/workflows/review-loop")["name"] == "review-loop"
-
-
-def _draft(world: World, text: str) -> ThreadId:
-    thread = world.new_id()
-    start_draft(world.store, world.caller, DraftRequest("A letter", "human"), thread=thread)
-    meta = {"name": "letter", "why": "simple", "questions": []}
-    world.step(thread, says(meta, text), command="nobody")
-    return thread
-
-
-def test_draft_is_put_as_it_was_shown(ask: Ask, world: World) -> None:
-    thread = _draft(world, GOOD)
-    seen = ask("GET", f"/api/drafts/{thread}")
-    assert (seen["name"], seen["file"], seen["canPut"]) == ("letter", GOOD, True)
-    assert "<svg" in ask("GET", f"/api/drafts/{thread}/picture")
-
-    with pytest.raises(DraftChanged):
-        ask("POST", f"/api/drafts/{thread}/put", {"digest": "0" * 64})
-    assert not seen["isPut"]
-    ask("POST", f"/api/drafts/{thread}/put", {"digest": seen["digest"]})
-
-    assert ask("GET", f"/api/drafts/{thread}")["isPut"]
-    assert ask("GET", "/api/workflows/letter")["name"] == "letter"
-
-
-def test_draft_that_names_a_command_is_never_put(ask: Ask, world: World) -> None:
-    thread = _draft(world, GOOD + "agentOverrides: {writer: rm -rf x}\n")
-    seen = ask("GET", f"/api/drafts/{thread}")
-    assert not seen["canPut"]
-    assert seen["problems"]
-    with pytest.raises(DraftNotFit):
-        ask("POST", f"/api/drafts/{thread}/put", {"digest": seen["digest"]})
-    with pytest.raises(DraftNotFit):
-        ask("GET", f"/api/drafts/{thread}/picture")
-
-
-def test_draft_that_has_not_begun_is_empty(ask: Ask, world: World) -> None:
-    thread = world.new_id()
-    start_draft(world.store, world.caller, DraftRequest("A letter", "human"), thread=thread)
-
-    seen = ask("GET", f"/api/drafts/{thread}")
-
-    assert (seen["file"], seen["canPut"], seen["problems"]) == (None, False, [])
-    with pytest.raises(UwfError, match="drafts no workflow"):
-        ask("GET", f"/api/drafts/{world.begun()}")
 
 
 def test_log_of_a_failed_attempt_is_numbered(ask: Ask, world: World) -> None:

@@ -1,12 +1,16 @@
 """The server as a process: it begins, tells what changes, waits for nobody, and ends."""
 
+import json
 import os
 import signal
 import stat
+import subprocess
+import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from commands.at_work import wait_until
 from commands.world import World
 from web.ui.page_server import PageServer, run_page
 
@@ -76,3 +80,29 @@ def test_ctrl_c_ends_it_at_once_and_silently_with_streams_open(
         assert server.process.returncode == 0
         left = [name for name in os.listdir(f"{world.store.path}/uwf") if name.startswith("ui-")]
         assert left == []
+
+
+def test_browser_gets_a_file_and_no_token(world: World, tmp_path: Path) -> None:
+    opened = tmp_path / "opened"
+    browser = world.program(f'echo "$@" >> {opened}', name="browser")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "uwf_git", "ui"],
+        env={**os.environ, "BROWSER": f"{browser} %s", "UWF_REPO": world.store.path},
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        wait_until(opened.exists, "no browser was opened")
+        wait_until(lambda: opened.read_text().endswith("\n"), "no browser was told a page")
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=20)
+
+    assert (out, err, process.returncode) == (b"", b"", 0)
+    shown = opened.read_text()
+    assert shown.startswith("file:///")
+    assert f"ui-{process.pid}.html" in shown
+    assert told["address"].partition("#")[2] not in shown

@@ -1,0 +1,67 @@
+"""New threads and drafts of workflows, over a store and without a server."""
+
+import pytest
+from commands.draft.test_judge import GOOD
+from commands.world import World, says
+from web.ui.asking import Ask
+
+from uwf_git.commands.draft.draft import DraftRequest, start_draft
+from uwf_git.errors import UwfError
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.web.ui.drafts import DraftChanged, DraftNotFit
+
+
+def test_workflows_are_registered_or_shipped(ask: Ask, world: World) -> None:
+    world.put()
+
+    rows = {row["name"]: row["isShipped"] for row in ask("GET", "/api/workflows")["workflows"]}
+
+    assert rows["demo"] is False
+    assert rows["review-loop"] is True
+    assert "writer" in ask("GET", "/api/workflows/demo/picture")
+    assert ask("GET", "/api/workflows/review-loop")["name"] == "review-loop"
+
+
+def _draft(world: World, text: str) -> ThreadId:
+    thread = world.new_id()
+    start_draft(world.store, world.caller, DraftRequest("A letter", "human"), thread=thread)
+    meta = {"name": "letter", "why": "simple", "questions": []}
+    world.step(thread, says(meta, text), command="nobody")
+    return thread
+
+
+def test_draft_is_put_as_it_was_shown(ask: Ask, world: World) -> None:
+    thread = _draft(world, GOOD)
+    seen = ask("GET", f"/api/drafts/{thread}")
+    assert (seen["name"], seen["file"], seen["canPut"]) == ("letter", GOOD, True)
+    assert "<svg" in ask("GET", f"/api/drafts/{thread}/picture")
+
+    with pytest.raises(DraftChanged):
+        ask("POST", f"/api/drafts/{thread}/put", {"digest": "0" * 64})
+    assert not seen["isPut"]
+    ask("POST", f"/api/drafts/{thread}/put", {"digest": seen["digest"]})
+
+    assert ask("GET", f"/api/drafts/{thread}")["isPut"]
+    assert ask("GET", "/api/workflows/letter")["name"] == "letter"
+
+
+def test_draft_that_names_a_command_is_never_put(ask: Ask, world: World) -> None:
+    thread = _draft(world, GOOD + "agentOverrides: {writer: rm -rf x}\n")
+    seen = ask("GET", f"/api/drafts/{thread}")
+    assert not seen["canPut"]
+    assert seen["problems"]
+    with pytest.raises(DraftNotFit):
+        ask("POST", f"/api/drafts/{thread}/put", {"digest": seen["digest"]})
+    with pytest.raises(DraftNotFit):
+        ask("GET", f"/api/drafts/{thread}/picture")
+
+
+def test_draft_that_has_not_begun_is_empty(ask: Ask, world: World) -> None:
+    thread = world.new_id()
+    start_draft(world.store, world.caller, DraftRequest("A letter", "human"), thread=thread)
+
+    seen = ask("GET", f"/api/drafts/{thread}")
+
+    assert (seen["file"], seen["canPut"], seen["problems"]) == (None, False, [])
+    with pytest.raises(UwfError, match="drafts no workflow"):
+        ask("GET", f"/api/drafts/{world.begun()}")
