@@ -16,9 +16,11 @@ from uwf_git.commands.inspect.thread_report import view_report
 from uwf_git.model.thread_id import ThreadId
 
 _AXE = """async () => {
-    const found = await axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']});
-    return found.violations.map(each => `${each.id}: ${each.nodes.map(node => node.html + node.any.map(a => a.message)).join(' | ')}`);
-}"""  # noqa: E501
+    const levels = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+    const found = await axe.run(document, {runOnly: levels});
+    return found.violations.map(each => `${each.id}: ${each.nodes.map(
+        node => node.html + node.any.map(any => any.message)).join(' | ')}`);
+}"""
 # Wider than the window: only what scrolls by itself may be.
 _TOO_WIDE = """() => [...document.querySelectorAll('body *')].filter(each => {
     const box = each.getBoundingClientRect();
