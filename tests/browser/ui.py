@@ -15,6 +15,8 @@ from commands.world import World
 
 from uwf_git.store.trust import trust_agents
 
+_PATIENCE_MS = 15_000
+
 ASKED = """\
 name: asked
 description: A person judges what was written.
@@ -204,7 +206,9 @@ class Listener:
 def expect(found: Any) -> Any:
     """Return Playwright's assertions of what was *found*; they wait until they hold."""
     # Files of tests are imported where Playwright is missing as well.
-    return importlib.import_module("playwright.sync_api").expect(found)
+    expect = importlib.import_module("playwright.sync_api").expect
+    expect.set_options(timeout=_PATIENCE_MS)
+    return expect(found)
 
 
 def end(driver: subprocess.Popen[bytes]) -> int:

@@ -4,7 +4,7 @@ import { get, path } from "./api.js";
 import { h } from "./dom.js";
 import { cost, count, duration, plural, since } from "./format.js";
 import { Loader } from "./loader.js";
-import { go } from "./route.js";
+import { link } from "./route.js";
 import { describeTabPanel, describeTabs } from "./tabs.js";
 import { command, problem } from "./told.js";
 
@@ -27,12 +27,14 @@ export class Entry {
     if (commit !== null) this.read.renew({ keep: true });
   }
 
-  /** Follow a link of a report, which leads to another entry by its commit. */
-  follow(event) {
-    const to = event.target.closest?.('a[href^="#c-"]');
-    if (!to) return;
-    event.preventDefault();
-    go(["t", this.thread, "e", to.getAttribute("href").slice(3, 15)]);
+  describePrevious(commit) {
+    const before = link(["t", this.thread, "e", commit.slice(0, 12)]);
+    return h(
+      "p",
+      { class: "aside" },
+      "Compared with ",
+      h("a", { href: before }, "the visit before"),
+    );
   }
 
   renew() {
@@ -87,10 +89,11 @@ export class Entry {
         tab,
         h(
           "div",
-          { key: `${value.entry.commit} ${tab}`, onclick: (event) => this.follow(event) },
+          { key: `${value.entry.commit} ${tab}` },
           tab === "check"
             ? describeCheck(value)
             : describePart(value.parts.find((part) => part.name === tab)),
+          tab === "diff" && value.previous && this.describePrevious(value.previous),
         ),
       ),
     ];

@@ -299,24 +299,24 @@ function describeChildren({ children = [] }) {
         h("h2", { id: "children-title" }, "Branches and children"),
         h("span", { class: "soft small" }, count(children.length)),
       ),
-      h(
-        "ul",
-        { class: "timeline" },
-        children.map((each) =>
-          h(
-            "li",
-            { key: each.thread },
-            h(
-              "a",
-              { class: "event child", href: link(["t", each.thread]) },
-              badge(each.status),
-              h("span", { class: "what" }, each.label || each.title || short(each.thread)),
-              h("span", { class: "took" }, each.isBranch ? "branch" : "child"),
-            ),
-          ),
-        ),
-      ),
+      h("ul", { class: "timeline" }, children.map(describeChild)),
     )
+  );
+}
+
+function describeChild(child) {
+  // A branch that has not begun is no thread yet.
+  const hasBegun = !child.isBranch || child.title;
+  return h(
+    "li",
+    { key: child.thread },
+    h(
+      hasBegun ? "a" : "span",
+      { class: "event child", href: hasBegun ? link(["t", child.thread]) : null },
+      badge(child.status),
+      h("span", { class: "what" }, child.label || child.title || short(child.thread)),
+      h("span", { class: "took" }, child.isBranch ? "branch" : "child"),
+    ),
   );
 }
 

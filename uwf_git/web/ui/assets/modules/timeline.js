@@ -130,14 +130,16 @@ function nameOf(entry, told) {
 }
 
 function describeBranch(thread, branch, at) {
+  // One that has not begun is no thread yet.
+  const hasBegun = branch.status !== "ready" || branch.entries?.length > 0;
   const head = h(
     "li",
     { key: `branch ${branch.thread}` },
     h(
-      "a",
+      hasBegun ? "a" : "span",
       {
         class: `event minor branch level-${Math.min(at.level, 3)}`,
-        href: link(["t", branch.thread]),
+        href: hasBegun ? link(["t", branch.thread]) : null,
       },
       h("span", { class: "depth" }, "⇉"),
       h(
