@@ -438,12 +438,12 @@ def documents_name_files_that_exist(root: Path) -> list[str]:
     ]
 
 
+TYPE_RULES: tuple[Rule, ...] = (types_hold, plans_need_no_posix)
+
+TOOLS: tuple[Rule, ...] = (ruff_finds_nothing, code_is_formatted, imports_point_one_way)
+
 RULES: tuple[Rule, ...] = (
-    ruff_finds_nothing,
-    code_is_formatted,
-    types_hold,
-    plans_need_no_posix,
-    imports_point_one_way,
+    *TOOLS,
     modules_are_short,
     half_of_the_modules_are_small,
     functions_are_short,

@@ -23,8 +23,11 @@ _DEEPEST = 4
 
 _NS_PER_MS = 1_000_000
 
-# O_NONBLOCK: a pipe without a reader must not block us; it does not affect files.
-_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+# O_NONBLOCK: a pipe without a reader must not block us; it does not affect files. Windows has none
+# of these three.
+_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+for _name in ("O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK"):
+    _APPENDING |= getattr(os, _name, 0)
 
 
 class _Log:

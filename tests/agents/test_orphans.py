@@ -53,7 +53,7 @@ def test_orphan_that_does_not_obey_is_killed_with_its_children(
 
     orphans.end(grace_s=0.1)
 
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30
     assert [pid for pid in pids if lives(pid)] == []
 
 

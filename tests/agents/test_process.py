@@ -319,7 +319,7 @@ def test_daemon_that_holds_the_outputs_is_not_waited_for(
     assert lives(daemon)
     os.kill(daemon, signal.SIGKILL)
     assert (ran.outcome, ran.stdout) == ("exited", b"done\n")
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
 
 
 def test_agent_inherits_the_lock_that_says_it_lives(

@@ -116,7 +116,7 @@ def test_daemon_that_holds_the_output_is_not_waited_for(
 
     ran = run(f"{daemon} & echo $! >{pid}; echo done")
 
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     assert ran.exit_code == 0
     if daemon == "sleep 60":
         assert ran.head == b"done\n"

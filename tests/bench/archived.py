@@ -1,4 +1,4 @@
-"""Write 100,000s of archived threads in a minute, as one pack and one packed-refs file.
+"""Write 100,000s of threads in a minute, as one pack and one packed-refs file.
 
 Each thread is as `uwf thread start` and `uwf thread kill` would have made it, with a StartNode of
 its own. Their workflow is in no registry, as if all the threads had been fetched.
@@ -29,7 +29,7 @@ from uwf_git.model.workflow import build_workflow
 from uwf_git.store.nodes.blob import encode_node
 from uwf_git.store.objects.json_file import encode_json
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ARCHIVE
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.message import build_thread_message
 
 _KINDS = {b"commit": 1, b"tree": 2, b"blob": 3}
@@ -53,8 +53,12 @@ class Crowd(NamedTuple):
     newest: NodeHash
 
 
-def add_crowd(store: Store, *, size: int) -> Crowd:
-    """Add *size* archived threads to *store*, which must have no packed refs yet."""
+def add_crowd(store: Store, *, size: int, is_active: bool = False) -> Crowd:
+    """Add *size* threads to *store*, which must have no packed refs yet.
+
+    They have been killed, or if *is_active* only begun.
+    """
+    prefix = ACTIVE if is_active else ARCHIVE
     workflow, closure = build_workflow(_definition(), timestamp=0)
     agent = build_node(AGENT_CONFIG, {"command": "true"}, timestamp=0)
     shared = {node.hash: node for node in (workflow, *closure, agent, *BUILTIN_NODES)}
@@ -64,9 +68,9 @@ def add_crowd(store: Store, *, size: int) -> Crowd:
         writer = _Writer(pack, workflow.hash, agent.hash, shared)
         for number in range(size):
             thread = ThreadId(f"01H{number:023}")
-            start, tip = writer.add_thread(thread, number)
+            start, *tips = writer.add_thread(thread, number)
             starts.append(start)
-            refs.append(f"{tip} {ARCHIVE}{thread}\n")
+            refs.append(f"{tips[0 if is_active else 1]} {prefix}{thread}\n")
     with open(os.path.join(store.path, "packed-refs"), "w", encoding="ascii") as file:
         file.write("# pack-refs with: peeled fully-peeled sorted \n")
         file.writelines(refs)
@@ -94,8 +98,8 @@ class _Writer:
             self._outer.setdefault(place[0], {})[place[1].encode()] = self._tree(leaf)
         self._nodes = {first.encode(): self._tree(inner) for first, inner in self._outer.items()}
 
-    def add_thread(self, thread: ThreadId, number: int) -> tuple[NodeHash, str]:
-        """Write a thread that began and was killed; return its StartNode and its last commit."""
+    def add_thread(self, thread: ThreadId, number: int) -> tuple[NodeHash, str, str]:
+        """Write a thread that began and was killed; return its StartNode and both commits."""
         time_s = _BEGIN_S + number
         payload = {
             "workflow": reference(self._workflow),
@@ -116,7 +120,7 @@ class _Writer:
         began = self._commit(tree, b"", record, time_s)
         ended = record._replace(event="kill", status="killed")
         parent = b"parent " + began.hex().encode() + b"\n"
-        return node.hash, self._commit(tree, parent, ended, time_s).hex()
+        return node.hash, began.hex(), self._commit(tree, parent, ended, time_s).hex()
 
     def _leaf(self, name: NodeHash) -> _Entries:
         return self._leaves.setdefault(name[:2], {})

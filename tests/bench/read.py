@@ -22,21 +22,17 @@ from commands.world import read_thread
 from uwf_git.agents.limited_fork import run_limited
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.inspect.thread_report import view_report
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.errors import UwfError
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.snapshot import read_snapshot
-from uwf_git.web.report import render_report
 
 _DECISIONS_A_ROUND = 5
 """A decision is quick; the commands that read a whole thread are not."""
 
 _LIMIT = Limit("over_naive", 1.5)
-_REPORTED = 200
-"""Steps of a thread that is reported."""
 
 _NONE, _PLAIN = "no condition", "a plain condition on meta"
 _MORE = Limit("more_ms", 0.5)
@@ -64,28 +60,7 @@ def measure_read(bench: Bench) -> list[Table]:
             limits = (_LIMIT,) if name.startswith(f"{large[-1]:,} ") else ()
             tables.append(_whole_thread(name, thread, rounds=rounds, limits=limits))
             tables.append(_processes(name, bench, thread))
-    tables.append(_reports(bench.thread_at(_REPORTED), rounds=rounds))
     return tables
-
-
-def _reports(thread: Thread, *, rounds: int) -> Table:
-    """Compare a report with the reading of all that it shows."""
-    shown = "thread show --full"
-    cases = {
-        shown: _opened(thread, lambda opened: show_thread(opened.store, opened.id, full=True)),
-        "the document of a report": _opened(
-            thread, lambda opened: view_report(opened.store, opened.id, {})
-        ),
-        "thread report": _opened(
-            thread, lambda opened: render_report(view_report(opened.store, opened.id, {}))
-        ),
-    }
-    series = take_turns(cases, rounds=rounds, warm_up=1)
-    rows = [
-        Row(name, {**each.figures(), "over_show": ratio(each, series[shown])}, failure=each.failure)
-        for name, each in series.items()
-    ]
-    return Table(f"{_REPORTED} steps, in one process, {rounds} rounds", rows)
 
 
 def _whole_thread(name: str, thread: Thread, *, rounds: int, limits: Sequence[Limit]) -> Table:

@@ -74,6 +74,7 @@ thread answer 01
 thread kill @ -m enough
 thread rm @ --yes
 thread wait @
+watch @4
 run demo -p Third --agent AGENT
 workflow show demo
 workflow graph demo

@@ -41,7 +41,7 @@ def test_groups_have_the_verbs_of_the_design() -> None:
             "plan clean",
             "plan plugin",
         ),
-        *("events", "search"),
+        *("events", "search", "watch"),
         *("verify", "gc", "push", "fetch", "clone"),
         *("remote", "remote add", "remote list", "remote remove", "remote repair"),
         "setup",

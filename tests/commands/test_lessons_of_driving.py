@@ -13,9 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.at_work import BEGUN, LONGEST_S, RESULT, SAY_PID, end_all, wait_for
+from commands.at_work import (
+    BEGUN,
+    LONGEST_S,
+    RESULT,
+    SAY_PID,
+    end_all,
+    newest_attempt,
+    pids,
+    wait_for,
+    wait_until_gone,
+)
 from commands.world import DEMO, World
 
+from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.inspect.step_view import view_attempt
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.history import walk_history
@@ -194,6 +205,24 @@ def test_no_prompt_stands_in_arguments_or_the_environment(
     seen = (world.place / "seen").read_text()
     assert thread in seen
     assert "swordfish" not in seen
+
+
+def test_agent_that_is_paused_now_keeps_what_it_printed_and_is_gone(world: World) -> None:
+    """22: `stop` reported success, and the agent ran on."""
+    thread = begun(world, f"trap '' TERM; echo partly; {SAY_PID}{BEGUN}sleep 60 & wait; sleep 60")
+    other = world.process("thread", "run", thread)
+    wait_for(world.place / "begun", other)
+    paused = pause_thread(world.store, world.caller, thread, reason="lunch", now=True)
+    out, err = other.communicate(timeout=LONGEST_S)
+
+    assert (other.returncode, paused.status) == (0, "paused"), err
+    assert b'"stopped":"paused"' in out
+    assert world.snapshot(thread).record.status == "paused"
+    attempt = newest_attempt(world, thread)
+    assert attempt["error"] == {"kind": "interrupted", "message": "it was stopped: lunch"}
+    assert attempt["content"] == "partly\n"
+    (agent,) = pids(world)
+    wait_until_gone(agent)
 
 
 def test_lost_try_is_an_attempt_that_says_so(world: World) -> None:

@@ -56,7 +56,7 @@ class Chance:
 
     def tell(self) -> str:
         """Return how a turn ends: no means a verdict that rejects, of work it is good as well."""
-        return self._turns.choice(["yes", "yes", "no", "no", "breaks", "breaks", "lost"])
+        return self._turns.choice(["yes", "yes", "no", "no", "breaks", "check", "lost"])
 
 
 def decorate(tree: Tree, chance: random.Random) -> Tree:
@@ -124,7 +124,7 @@ def _try(flow: Flow, node: FlowNode, at: str, ask: Chance) -> Iterator[str]:
         told = ask.tell()
         if told == "lost":
             continue
-        if told == "breaks":
+        if told in {"breaks", "check"}:
             breaks, used = (breaks + 1, used) if is_done else (breaks, used + 1)
         elif not is_done and node.verifier is not None:
             is_done, breaks = True, 0
@@ -133,7 +133,9 @@ def _try(flow: Flow, node: FlowNode, at: str, ask: Chance) -> Iterator[str]:
             return
         else:
             is_done, used = False, used + 1
-        if max(used, breaks if is_done else 0) > retries and not (is_done and told != "breaks"):
+        if max(used, breaks if is_done else 0) > retries and not (
+            is_done and told not in {"breaks", "check"}
+        ):
             if _is_given_up(flow, at):
                 raise Broken
             yield "failed"
@@ -176,8 +178,8 @@ def _record(now: Standing, flow: Flow, at: Position, told: str, *, is_verdict: b
     given_up = find_given_up(flow, at)
     gives_up = None if given_up is None else str(given_up)
     retries = node.fields["retries"]
-    if told in {"breaks", "lost"}:
-        error = {"kind": "lost" if told == "lost" else "exited", "message": "no"}
+    if told in {"breaks", "check", "lost"}:
+        error = {"kind": "exited" if told == "breaks" else told, "message": "no"}
         payload = {"role": role, "attempt": state.attempts + 1, "error": error}
         cause = Cause(
             build_node(ATTEMPT, payload, timestamp=1),

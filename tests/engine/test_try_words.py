@@ -41,8 +41,13 @@ def test_what_is_too_long_is_cut_with_a_note(context: MakeContext) -> None:
 
 
 def test_a_verifier_is_told_whose_work_it_judges(context: MakeContext) -> None:
-    told = {**TRY, "number": 4, "verifies": {"role": "executor", "input": {"plan": "000.md"}}}
+    verifies = {"role": "executor", "input": {"plan": "000.md"}}
+    told = {**TRY, "number": 4, "verifies": verifies}
     prompt = build_prompt(context(**{"try": told}))
     # One that was taken by hand, after all tries.
     assert "You judge the work of executor, which is the newest step above (try 4)." in prompt
     assert '<work>\n{"plan": "000.md"}\n</work>' in prompt
+    assert "checks" not in prompt
+    told["verifies"] = {**verifies, "checked": "$ lint\nno line is too long"}
+    prompt = build_prompt(context(**{"try": told}))
+    assert "printed:\n\n<checks>\n$ lint\nno line is too long\n</checks>" in prompt

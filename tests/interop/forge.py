@@ -91,7 +91,7 @@ def take_apart(store: Store, oid: Oid) -> Forge:
     """Take a commit apart."""
     assert isinstance(store.objects, DurableObjects)
     view = read_commit(store.objects, oid)
-    entries = iter_tree_contents(store.objects, view.tree)
+    entries = iter_tree_contents(store.objects.by_dulwich, view.tree)
     files = {
         entry.path.decode(): (entry.mode, entry.sha)
         for entry in entries

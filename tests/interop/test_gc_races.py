@@ -204,7 +204,7 @@ def test_nothing_is_lost_and_nothing_fails(
         packer(path)
         packed += 1
     made = [each for worker in workers for each in worker.result()]
-    assert packed > 1
+    assert packed >= 1
     assert len(made) >= _WORKERS
     store = open_store(path)
     for thread, steps in made:
@@ -261,7 +261,7 @@ def test_steps_are_lost_where_packs_are_not_kept(path: str) -> None:
     pytest.fail("nothing was lost in half a minute")
 
 
-def through_an_alternate(objects: str) -> DiskObjectStore:
+def through_an_alternate(objects: str) -> DurableObjects:
     """Return the objects of a store that has none of its own."""
     other = create_store(f"{objects}-other.git").path
     Path(other, "objects/info/alternates").write_text(objects + "\n")
@@ -270,7 +270,7 @@ def through_an_alternate(objects: str) -> DiskObjectStore:
 
 @pytest.mark.parametrize("reader", [DurableObjects, DiskObjectStore, through_an_alternate])
 def test_readers_miss_nothing_while_git_repacks(
-    path: str, reader: Callable[[str], DiskObjectStore]
+    path: str, reader: Callable[[str], DurableObjects | DiskObjectStore]
 ) -> None:
     until = time.monotonic() + _SECONDS
     worker = Worker(path, 1, until)

@@ -26,7 +26,7 @@ json_scalars = (
 json_values = st.recursive(
     json_scalars,
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=20,
+    max_leaves=10,
 )
 
 

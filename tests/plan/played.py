@@ -50,9 +50,13 @@ class Script:
 _ROLES = ("planner", "plan-verifier", "plans", "executor", "verifier")
 
 
-def start_task(store: Path | str, workdir: Path, *, create: bool = False) -> TaskHandle:
+def start_task(
+    store: Path | str, workdir: Path, *, create: bool = False, status_file: str = ""
+) -> TaskHandle:
     """Start a thread whose executor crashes, is rejected, and then carries two plans out."""
+    named = f"{{maxRetries: 2, statusFile: {status_file}}}"
+    workflow = WORKFLOW.replace("{maxRetries: 2}", named) if status_file else WORKFLOW
     play = Script(DONE, YES, PLANS, None, DONE, NO, DONE, YES, DONE, YES).play
     players = dict.fromkeys(_ROLES, play)
     runtime = TaskRuntime(store, create=create, players=players, cwd=workdir)
-    return runtime.start(WORKFLOW, "做一个网站")
+    return runtime.start(workflow, "做一个网站")

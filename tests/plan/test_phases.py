@@ -7,6 +7,7 @@ from uwf_git.plan.phases import (
     PlanState,
     build_state_document,
     fold_story,
+    list_failures,
     list_plan_rows,
     list_plans,
 )
@@ -108,6 +109,30 @@ WORDS = [
 )
 def test_words_of_the_seed(story: Story, expected: tuple[str, int | None, int, str]) -> None:
     assert summary(story) == expected
+
+
+def test_each_failed_try_says_why() -> None:
+    stuck = Story().planned().crash("executor").step("executor").step("verifier", NO)
+    assert list_failures(state(stuck)) == ["try 1: exit status 1", f"try 2: rejected: {REJECTED}"]
+
+    broken = Story().planned().step("executor").crash("verifier", "failed")
+    assert list_failures(state(broken)) == ["then: exit status 1"]
+    assert list_failures(state(Story().planned())) == []
+
+
+def test_person_decides_about_what_has_failed_unless_it_is_paused() -> None:
+    failed = Story().planned().crash("executor", "failed")
+    assert state(failed).is_stuck
+    assert not state(failed.add("pause", "paused", paused_from="failed")).is_stuck
+    assert not state(Story().add("wait", "waiting", role="planner")).is_stuck
+
+
+def test_without_a_planner_it_executes_from_the_start() -> None:
+    story = Story()
+    story.told[0] = story.told[0]._replace(has_plans=True)
+
+    assert summary(story) == ("executing", None, 0, "")
+    assert summary(story.step("plans", PLANS).plan()) == ("executing", 1, 0, "")
 
 
 def test_story_may_be_read_in_parts() -> None:

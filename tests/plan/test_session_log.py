@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plan.stories import NO, YES, Story
+from plan.stories import NO, PLANS, YES, Story
 
 from uwf_git.plan.session_log import add_entries, render_entries, write_session_log
 
@@ -93,3 +93,12 @@ def test_report_without_words(meta: object) -> None:
     (entries,) = render_entries(Story().add("step", role="planner", meta=meta).told).values()
 
     assert list(entries.values())[1].splitlines()[1] == "planner: done"
+
+
+def test_one_plan_is_no_plans() -> None:
+    story = Story().step("plans", {"plans": PLANS["plans"][:1]}).plan().add("end", "completed")
+
+    told = "".join(render_entries(story.told, zone=UTC)[DAY].values())
+
+    assert "1 plan: 000-准备.md\n" in told
+    assert "1 of 1 plan completed" in told

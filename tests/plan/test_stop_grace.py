@@ -19,19 +19,32 @@ def test_grace_begins_with_the_newest_notice() -> None:
     clock = Clock()
     grace = StopGrace(10, clock=clock)
     grace.begin(TURN)
-    assert grace.find_left_s() is None
+    assert not grace.is_over()
 
     assert grace.take(OF_THE_HOOK)
-    clock.now_s += 4
-    assert grace.find_left_s() == 6
+    clock.now_s += 9
+    assert not grace.is_over()
     assert grace.take(OF_THE_SEED)
-    assert grace.find_left_s() == 10
-    clock.now_s += 99
-    assert grace.find_left_s() == 0
+    clock.now_s += 9
+    assert not grace.is_over()
+    clock.now_s += 1
+    assert grace.is_over()
+
+
+def test_end_of_a_grace_is_told_once() -> None:
+    clock = Clock()
+    grace = StopGrace(10, clock=clock)
+    grace.begin(TURN)
+    for _ in range(2):
+        assert grace.take(OF_THE_HOOK)
+        clock.now_s += 99
+        # Without a report the program goes on, and its next stop counts again.
+        assert [grace.is_over(), grace.is_over()] == [True, False]
 
 
 def test_notice_of_another_turn_changes_nothing() -> None:
-    grace = StopGrace(10, clock=Clock())
+    clock = Clock()
+    grace = StopGrace(10, clock=clock)
     grace.begin(TURN)
     others = (
         OF_THE_HOOK._replace(thread="S"),
@@ -40,26 +53,40 @@ def test_notice_of_another_turn_changes_nothing() -> None:
     )
 
     assert [grace.take(each) for each in others] == [False] * 3
-    assert grace.find_left_s() is None
+    clock.now_s += 99
+    assert not grace.is_over()
 
 
 def test_next_turn_knows_of_no_notice() -> None:
-    grace = StopGrace(10, clock=Clock())
+    clock = Clock()
+    grace = StopGrace(10, clock=clock)
     assert not grace.take(OF_THE_SEED)
     grace.begin(TURN)
     assert grace.take(OF_THE_HOOK)
 
     grace.begin(TURN._replace(head="H2"))
 
-    assert grace.find_left_s() is None
+    clock.now_s += 99
+    assert not grace.is_over()
     assert not grace.take(OF_THE_HOOK)
     grace.begin(None)
     assert not grace.take(OF_THE_SEED)
 
 
+def test_turn_that_is_taken_up_again_has_its_grace() -> None:
+    clock = Clock()
+    grace = StopGrace(10, clock=clock)
+    grace.begin(TURN, has_stopped=True)
+    assert not grace.is_over()
+    clock.now_s += 10
+    assert grace.is_over()
+
+
 def test_no_grace_is_for_ever() -> None:
-    grace = StopGrace(0)
+    clock = Clock()
+    grace = StopGrace(0, clock=clock)
     grace.begin(TURN)
 
     assert grace.take(OF_THE_HOOK)
-    assert grace.find_left_s() is None
+    clock.now_s += 99
+    assert not grace.is_over()

@@ -1,11 +1,14 @@
 """Views of a thread while it is driven, and killed at any transition."""
 
 import json
+import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from plan.played import start_task
+from store.killing import dies_at, moments_of
 
 from uwf_git.plan.state_file import STATE_FILE
 from uwf_git.plan.story import read_story
@@ -14,6 +17,7 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import resolve_head
 
+LOGS = "docs/memory"
 WHERE = {"thread": "T", "repo": "/s.git", "address": "127.0.0.1", "port": 9527}
 
 
@@ -59,6 +63,32 @@ def test_no_entry_is_missing_or_there_twice(
     ]
     text = "".join(log.read_text(encoding="utf-8") for log in logs[0])
     assert [text.count(f"commit {commit[:10]}\n") for commit in commits] == [1] * len(commits)
+
+
+def test_update_killed_at_any_moment_is_made_up_for(
+    driven: tuple[Store, list[Oid]], tmp_path: Path
+) -> None:
+    store, commits = driven
+
+    def update(place: Path, number: int) -> None:
+        Views(store, str(place), WHERE).update(commits[number])
+
+    def begun(name: str) -> Path:
+        place = tmp_path / name
+        place.mkdir()
+        update(place, 4)
+        return place
+
+    whole = begun("whole")
+    moments = moments_of(lambda: update(whole, -1))
+    assert len(moments) > 5
+    for number in range(1, len(moments) + 1):
+        place = begun(str(number))
+        assert dies_at(number, partial(update, place, -1))
+        update(place, -1)
+        for each in (STATE_FILE, *(f"docs/memory/{log}" for log in os.listdir(whole / LOGS))):
+            assert (place / each).read_bytes() == (whole / each).read_bytes()
+        assert sorted(map(len, os.walk(place))) == sorted(map(len, os.walk(whole)))
 
 
 def test_update_that_fails_is_made_up_for(driven: tuple[Store, list[Oid]], tmp_path: Path) -> None:

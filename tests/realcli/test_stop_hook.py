@@ -1,7 +1,6 @@
 """Real programs with the stop hook: they answer as without it, and the notice arrives."""
 
 import queue
-import shlex
 import sys
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from realcli.conftest import FRONT, Cli
 from realcli.vendors import CLAUDE, CODEX, COPILOT, GEMINI, OPENCODE, QWEN
 
-from uwf_git.plan.hook_forms import list_run_words
+from uwf_git.plan.hook_forms import HOOK_VARIABLE, list_run_words
 from uwf_git.plan.notice import Notice
 from uwf_git.plan.phases import IDLE
 from uwf_git.plan.plugin import Plugin, find_plugin, install_hooks, write_plugin
@@ -51,14 +50,15 @@ def test_program_answers_as_without_it_and_the_notice_arrives(
         state = IDLE._replace(status="ready", stage="executing")
         where = {"thread": "T", "address": server.address, "port": server.port}
         write_state(str(cli.project), state, where)
-        words = list_run_words(cli.vendor.name, plugin.hook, plugin.folder)
-        if not words:
+        # As in a turn of a plan, where the adapter gives it to those that take it.
+        monkeypatch.setenv("UWF_THREAD_ID", "T")
+        monkeypatch.setenv(HOOK_VARIABLE, f"T:{plugin.hook.script}")
+        if not list_run_words(cli.vendor.name, plugin.hook, plugin.folder):
             install_hooks(str(cli.project), cli.vendor.name, plugin, "1.0")
 
-        args = {"args": shlex.join(words)} if words else {}
-        hooked = cli.ask({"text": FRONT}, timeout_s=_FIRST_PLUGIN_S, **args)
+        hooked = cli.ask({"text": FRONT}, timeout_s=_FIRST_PLUGIN_S)
         notice = taken.get(timeout=_PATIENCE_S)
 
     assert (hooked.text, hooked.structured) == (plain.text, plain.structured) == (FRONT, None)
-    assert notice.phase == "executing"
+    assert (notice.phase, notice.thread) == ("executing", "T")
     assert homes_hooks(cli.home, plugin.hook.script) == []

@@ -113,7 +113,7 @@ def read(path: str) -> None:
         time.sleep(0.001)
 
 
-def read_commit(places: DiskObjectStore, oid: ObjectID) -> None:
+def read_commit(places: DurableObjects | DiskObjectStore, oid: ObjectID) -> None:
     """Read the commit *oid* and all that it needs."""
     commit = places[oid]
     assert isinstance(commit, Commit)

@@ -71,6 +71,23 @@ def test_crash_lie_and_rejection_use_up_the_tries_of_one_plan(uwf: Uwf) -> None:
     assert asked(uwf)[6:] == [*DONE, *DONE]
 
 
+def test_plan_whose_executor_crashed_is_not_done_because_an_earlier_one_was(uwf: Uwf) -> None:
+    thread = begin(uwf, "executor ok", *["executor crash"] * 3)
+
+    assert uwf("thread", "run", thread).status == 3
+    assert [row["status"] for row in plans(uwf, thread)] == ["completed", "failed"]
+    assert asked(uwf) == [*PLANNED, *DONE, *["executor"] * 3]
+
+
+def test_gaps_are_told_to_the_verifier_only(uwf: Uwf) -> None:
+    (uwf.place / "docs/plans").mkdir(parents=True)
+    thread = begin(uwf, "planner gap")
+    told = "which printed:\n\n<checks>\n$ uwf-check plans\nthere is no plan 001-004\n"
+    for is_told in (False, True, False, False):
+        assert (told in uwf("thread", "context", thread, "--prompt").out) is is_told
+        assert uwf("thread", "step", thread).status == 0
+
+
 def test_prompts(uwf: Uwf, golden: Callable[[str, str | bytes], None]) -> None:
     thread = begin(uwf, "plan-verifier reject", "executor lie")
     prompts = []
@@ -90,3 +107,12 @@ def test_file_is_a_shipped_workflow(uwf: Uwf) -> None:
 
     assert shown["name"] == "plan-execute"
     assert Path(__file__).parents[2].joinpath("workflows/plan-execute.yaml").is_file()
+
+
+def test_report_cannot_change_which_plans_there_are(uwf: Uwf) -> None:
+    thread = begin(uwf, "executor widen")
+
+    ran = uwf("thread", "run", thread)
+
+    assert json.loads(ran.out)["status"] == "completed", ran.err
+    assert [row["status"] for row in plans(uwf, thread)] == ["completed", "completed"]

@@ -30,6 +30,9 @@ def record_prompt(prompt: str) -> None:
 
 
 def trace(event: Mapping[str, Any]) -> None:
-    """Add *event* to the trace of the step: an object with a ``type``, and what else there is."""
+    """Add *event* to the trace of the step: an object with a ``type``, and what else there is.
+
+    The ``usage`` of one of the type ``turn`` is shown by live views while the agent is at work.
+    """
     with open_trace(os.environ.get("UWF_TRACE")) as note:
         note(event)

@@ -2,9 +2,11 @@
 
 import threading
 from collections.abc import Collection, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Result = TypeVar("Result")
 
@@ -37,6 +39,11 @@ def wait_for_one(futures: Collection["Future[Result]"]) -> set["Future[Result]"]
     The kernel may give the signal to another thread, and Python handles it in the main one only:
     so that one wakes now and then.
     """
+    from concurrent.futures import (  # noqa: PLC0415 (with logging behind it; few have branches)
+        FIRST_COMPLETED,
+        wait,
+    )
+
     while True:
         done, _ = wait(futures, timeout=_WAKE_S, return_when=FIRST_COMPLETED)
         if done or not futures:

@@ -202,6 +202,8 @@ class _Watch:
             self.forward(at_most=_CHUNKS_A_TICK)
             self.listener.on_tick()
             check_cancelled()
+            if self.listener.is_done():
+                return "dismissed"
             if self._is_over_limit():
                 return "too-much-output"
             if deadline is not None and time.monotonic() >= deadline:

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
-RunOutcome = Literal["exited", "timed-out", "too-much-output", "interrupted", "lost"]
+RunOutcome = Literal[
+    "exited", "timed-out", "too-much-output", "interrupted", "lost", "dismissed"
+]  # fmt: skip
 
 DEFAULT_MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 DEFAULT_MAX_LOG_BYTES = 64 * 1024
@@ -21,6 +23,11 @@ def ignore_tick() -> None:
     """Do nothing."""
 
 
+def never() -> bool:
+    """Return False."""
+    return False
+
+
 class Listener(NamedTuple):
     """Callbacks that receive an agent's output while it runs."""
 
@@ -32,6 +39,9 @@ class Listener(NamedTuple):
 
     on_tick: OnTick = ignore_tick
     """Called some times a second, with or without output."""
+
+    is_done: Callable[[], bool] = never
+    """Called as often: the agent has done its part, and is ended if it is still there."""
 
 
 class AgentRequest(NamedTuple):
@@ -72,7 +82,10 @@ class AgentRun(NamedTuple):
     """What one run left."""
 
     outcome: RunOutcome
-    """``exited`` says nothing about the answer; ``lost``: there is no exit status."""
+    """``exited`` says nothing about the answer; ``lost``: there is no exit status.
+
+    ``dismissed``: it was ended since it had done its part.
+    """
 
     exit_code: int | None
     """128 + n if signal n ended the agent; None if there is none, since we killed it."""

@@ -1,10 +1,6 @@
 """`uwf events`."""
 
-import select
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -18,7 +14,7 @@ from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.output.screen import screen_of
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import ReaderGone, stdout_is_utf8, write_stdout
+from uwf_git.cli.session.streams import stdout_is_utf8, wait_for_reader, write_stdout
 from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.stream import EventsRequest, EventStream
 from uwf_git.engine.events import parse_event_id
@@ -89,7 +85,7 @@ class _Events:
         """Yield the recorded events and, with --follow, those that come."""
         yield from self._stream.read()
         while self._follow and not self._stream.is_over:
-            _pause()
+            wait_for_reader(_PAUSE_S)
             yield from self._stream.read()
 
     def _keep(self, damage: StoreDamaged) -> None:
@@ -99,18 +95,6 @@ class _Events:
         if self.damage is not None:
             note(f"error: {self.damage.message}")
         self.damage = damage
-
-
-def _pause() -> None:
-    """Wait a moment, or notice that the reader has left."""
-    poller = select.poll()
-    with suppress(OSError, ValueError, AttributeError):
-        poller.register(sys.stdout.fileno(), 0)
-        if poller.poll(_PAUSE_S * 1000):
-            raise ReaderGone
-        return
-    # No file descriptor, as in a program that embeds this one.
-    time.sleep(_PAUSE_S)
 
 
 def _print_all(session: Session, events: _Events, limit: int | None) -> None:

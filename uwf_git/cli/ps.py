@@ -5,7 +5,6 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.agent_log import COLOUR
 from uwf_git.cli.output.moments import tell_seconds
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.output.screen import Painted, screen_of
@@ -81,7 +80,7 @@ def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: 
                 "group": _number(row["group"]),
                 "since": screen.tell_when(row["since"]),
                 "elapsed": None if elapsed_ms is None else tell_seconds(elapsed_ms // _MS),
-                "doing": None if doing is None else COLOUR.sub("", doing),
+                "doing": doing or None,
             }
         )
     return Painted("\n".join(render_columns(cells, columns, screen, wide=wide)))

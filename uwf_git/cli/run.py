@@ -51,8 +51,9 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     """Start a thread and drive it to its end.
 
     WORKFLOW is a name, a hash, or a YAML file, which is registered first. Each step is a commit of
-    its own, and a line on standard error. An agent that fails is tried again as often as its
-    retries allow.
+    its own, and a line on standard error; at a terminal each role at work has a live line below:
+    for how long, which attempt, tokens and cost as reported, the last line of its log. An agent
+    that fails is tried again as often as its retries allow.
 
     A run that stops early, for a person's turn, a pause, a failure or Ctrl-C, is continued by `uwf
     thread run`.

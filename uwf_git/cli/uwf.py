@@ -229,6 +229,7 @@ UWF = LazyGroup(
         "search": LazyCommand(
             "uwf_git.cli.search:command", "Search prompts, meta and content of all threads"
         ),
+        "watch": LazyCommand("uwf_git.cli.watch:command", "Show the threads live"),
         "verify": LazyCommand("uwf_git.cli.verify:command", "Check the integrity of the store"),
         "gc": LazyCommand("uwf_git.cli.gc:command", "Pack the store"),
         "push": LazyCommand("uwf_git.cli.push:command", "Push threads and workflows to a remote"),

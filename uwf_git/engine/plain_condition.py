@@ -21,19 +21,17 @@ _EXACT = 2**53
 
 # A number and a name end only where both languages agree that they end. Escapes, comments, and
 # halves of surrogate pairs are left to JSONata.
-_TOKEN = re.compile(
-    r"""[ \t\r\n]*(?:
-        (?P<number>(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)(?=[ \t\r\n)\],=!<>]|\Z)
-      | (?P<word>[^\W\d]\w*)(?=[ \t\r\n.()\[\],=!<>]|\Z)
-      | `(?P<name>[^`\ud800-\udfff]*)`
-      | "(?P<text>[^"\\\ud800-\udfff]*)"
-      | '(?P<single>[^'\\\ud800-\udfff]*)'
-      | (?P<call>\$(?:count|exists|not))[ \t\r\n]*\(
-      | (?P<sign>[!<>]=|[-.,=<>()\[\]])
-      | (?P<end>\Z)
-    )""",
-    re.VERBOSE,
-)
+# A string: it is compiled, and kept, by the first condition; most commands meet none.
+_LEXEME = r"""[ \t\r\n]*(?:
+    (?P<number>(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)(?=[ \t\r\n)\],=!<>]|\Z)
+  | (?P<word>[^\W\d]\w*)(?=[ \t\r\n.()\[\],=!<>]|\Z)
+  | `(?P<name>[^`\ud800-\udfff]*)`
+  | "(?P<text>[^"\\\ud800-\udfff]*)"
+  | '(?P<single>[^'\\\ud800-\udfff]*)'
+  | (?P<call>\$(?:count|exists|not))[ \t\r\n]*\(
+  | (?P<sign>[!<>]=|[-.,=<>()\[\]])
+  | (?P<end>\Z)
+)"""
 _VALUES = {"true": True, "false": False, "null": None}
 
 _MISSING: Any = object()
@@ -60,11 +58,12 @@ def _split(condition: str) -> list[tuple[str, Any]]:
     """Return the tokens: each a name, a value, a call or a sign (also ``and``), then the end."""
     if len(condition) > _LENGTH:
         raise NotPlain
+    token = re.compile(_LEXEME, re.VERBOSE)
     tokens: list[tuple[str, Any]] = []
     place = 0
     kind: str | None = None
     while kind != "end":
-        found = _TOKEN.match(condition, place)
+        found = token.match(condition, place)
         if found is None or len(tokens) == _TOKENS:
             raise NotPlain
         place, kind = found.end(), found.lastgroup

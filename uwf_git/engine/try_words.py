@@ -34,6 +34,11 @@ def _build_verdict(tried: TryView, worker: str, mark: Mark, cut: Cut, work: str)
     parts = ["# What you verify", f"{what} {how}"]
     if work:
         parts += ["This is what the work was about:", mark("work", cut(work, _LONGEST))]
+    if tried.checked:
+        parts += [
+            "It passed its checks, which printed:",
+            mark("checks", cut(tried.checked, _LONGEST)),
+        ]
     return parts
 
 

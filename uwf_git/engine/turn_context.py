@@ -234,6 +234,7 @@ def _parse_try(part: "_Fields") -> TryView:
         of=part.find_number("of"),
         verifies=None if verified is None else verified.text("role"),
         work_input=None if verified is None else verified.find("input"),
+        checked="" if verified is None else verified.find_text("checked") or "",
         rejected=None if part.find("rejected") is None else _parse_rejection(part.part("rejected")),
     )
 

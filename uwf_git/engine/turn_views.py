@@ -45,5 +45,8 @@ class TryView:
     work_input: Any = None
     """Of a verdict: what that work was about."""
 
+    checked: str = ""
+    """Of a verdict: what the checks of that work printed, which it passed."""
+
     rejected: Rejection | None = None
     """Of work: the verdict that rejected the last try; None if there was none."""

@@ -1,5 +1,6 @@
 """Times and durations as people read them."""
 
+import re
 from datetime import UTC, datetime
 
 _MS = 1000
@@ -8,6 +9,14 @@ _HOUR_S = 60 * _MINUTE_S
 
 UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
 """Units of time that people type after a number, in seconds."""
+
+_DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([smhdw]?)")
+
+
+def parse_duration_ms(text: str) -> int | None:
+    """Return the milliseconds that *text* spells (`90`, `2.5m`); None if it spells none."""
+    match = _DURATION.fullmatch(text)
+    return None if match is None else round(float(match[1]) * UNITS_S[match[2] or "s"] * _MS)
 
 
 def render_time(time_ms: int) -> str:

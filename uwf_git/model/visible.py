@@ -12,24 +12,34 @@ _CONTROL = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
     r"\ud800-\udfff\ufffe\uffff"
 )
-_IN_BLOCK = re.compile(f"[{_CONTROL}]")
-_IN_LINE = re.compile(f"[{_CONTROL}\t\n]")
-_BREAKS = re.compile(r"\s*\n\s*")
+# Strings: most commands meet nothing that makes it worth while to compile them.
+_IN_BLOCK = f"[{_CONTROL}]"
+_IN_LINE = f"[{_CONTROL}\t\n]"
+# ECMA-48, "select graphic rendition": colours and the like.
+_COLOUR = r"\x1b\[[0-9;:]{0,40}m"
+_BREAKS = r"\s*\n\s*"
 
 
 def visible_line(text: str) -> str:
     """Return *text* on one line: controls, newlines and tabs are escaped, as in Python."""
-    return _IN_LINE.sub(_spell, text)
+    if text.isascii() and text.isprintable():
+        return text
+    return re.sub(_IN_LINE, _spell, text)
 
 
 def visible_block(text: str) -> str:
     """Return *text* with its lines and tabs, and every other control escaped."""
-    return _IN_BLOCK.sub(_spell, text.replace("\r\n", "\n"))
+    return re.sub(_IN_BLOCK, _spell, text.replace("\r\n", "\n"))
+
+
+def without_colours(text: str) -> str:
+    """Return *text* without the sequences that colour it; every other control stays."""
+    return re.sub(_COLOUR, "", text)
 
 
 def one_line(message: str) -> str:
     """Return a message as a single line: its lines are joined."""
-    return visible_line(_BREAKS.sub(" ", message.strip()))
+    return visible_line(re.sub(_BREAKS, " ", message.strip()))
 
 
 def _spell(match: re.Match[str]) -> str:

@@ -9,9 +9,13 @@ then.
 import json
 import os
 import shlex
+import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+HOOK_VARIABLE = "UWF_STOP_HOOK"
+"""What the agents of a run are given: its thread, a colon, and the path of the hook's script."""
 
 NAME = "uwf-stop"
 DESCRIPTION = "Tells uwf when this tool stops"
@@ -95,6 +99,18 @@ def list_run_words(tool: str, hook: StopHook, plugin: str) -> list[str]:
         # An array of texts is the same in TOML as in JSON.
         return ["-c", f"notify={json.dumps(hook.argv, ensure_ascii=False)}"]
     return []
+
+
+def list_words_of_turn(tool: str, environ: Mapping[str, str]) -> list[str]:
+    """Return the words by which a run of *tool* gets the hook, if the turn in *environ* has one.
+
+    An agent of another thread, which an agent of this one has started, gets none.
+    """
+    thread, _, script = environ.get(HOOK_VARIABLE, "").partition(":")
+    if not script or thread != environ.get("UWF_THREAD_ID"):
+        return []
+    folder = os.path.dirname(os.path.dirname(script))
+    return list_run_words(tool, StopHook(sys.executable, script), folder)
 
 
 def build_form(tool: str, hook: StopHook, version: str) -> ProjectForm:

@@ -20,6 +20,7 @@ MAX_RETRIES = 3
 """How many tries there are in all unless the state of the thread has another ``maxRetries``."""
 
 Phase: TypeAlias = Literal["idle", "planning", "executing", "completed", "failed", "waiting_human"]
+Stage: TypeAlias = Literal["planning", "executing"]
 PlanWord: TypeAlias = Literal["pending", "executing", "completed", "failed"]
 
 
@@ -53,6 +54,9 @@ class Happened(NamedTuple):
     counts: bool = False
     """Of an attempt: it counts against the retries."""
 
+    notices: int = 0
+    """Of a step or an attempt: how often its tool told that it stopped."""
+
     until_ms: int | None = None
     """When the thread waits for the end of a limit: that end."""
 
@@ -63,6 +67,9 @@ class Happened(NamedTuple):
     task: str = ""
     """Of a start: the prompt."""
 
+    has_plans: bool = False
+    """Of a start: nobody plans, the files that lie there are carried out."""
+
 
 class PlanState(NamedTuple):
     """Where the thread stands; the default is that of a directory without a thread."""
@@ -70,13 +77,13 @@ class PlanState(NamedTuple):
     status: Status | None = None
     """The thread's, under a pause too."""
 
-    stage: Literal["planning", "executing"] = "planning"
+    stage: Stage = "planning"
     plans: tuple[ListedPlan, ...] = ()
     done: int = 0
     """How many of the plans are carried out and verified."""
 
-    tries: int = 0
-    """How many tries of this phase, or of this plan, have failed."""
+    failures: tuple[str, ...] = ()
+    """Why each try of this phase, or of this plan, has failed, oldest first."""
 
     max_retries: int = MAX_RETRIES
     task: str = ""
@@ -88,6 +95,11 @@ class PlanState(NamedTuple):
     updated_ms: int = 0
     before_step: "PlanState | None" = None
     """Where it stood before the newest step; a poke goes back there."""
+
+    @property
+    def tries(self) -> int:
+        """How many tries of this phase, or of this plan, have failed."""
+        return len(self.failures)
 
     @property
     def phase(self) -> Phase:
@@ -104,6 +116,11 @@ class PlanState(NamedTuple):
             case "waiting" if self.until_ms is None:
                 return "waiting_human"
         return self.stage
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a phase has failed, and a person has to decide; a pause comes first."""
+        return self.status == "failed" and not self.is_paused
 
     @property
     def current(self) -> ListedPlan | None:
@@ -137,14 +154,16 @@ def advance(state: PlanState, happened: Happened) -> PlanState:
 def _after_event(state: PlanState, happened: Happened) -> PlanState:
     match happened.event:
         case "start":
-            return PlanState(task=happened.task)
+            stage: Stage = "executing" if happened.has_plans else "planning"
+            return PlanState(stage=stage, task=happened.task)
         case "step" | "answer":
             return _after_step(state, happened)._replace(before_step=state)
         case "attempt":
             is_try = happened.counts and happened.role in WORKERS
-            return state._replace(tries=state.tries + is_try, error=happened.reason)
+            failed = (happened.reason,) if is_try else ()
+            return state._replace(failures=state.failures + failed, error=happened.reason)
         case "retry" | "fork":
-            return state._replace(tries=0)
+            return state._replace(failures=())
         case "poke":
             return state.before_step or state
         case "kill":
@@ -154,14 +173,17 @@ def _after_event(state: PlanState, happened: Happened) -> PlanState:
 
 def _after_step(state: PlanState, happened: Happened) -> PlanState:
     if happened.role == PLANS:
-        return state._replace(stage="executing", plans=list_plans(happened.meta), done=0, tries=0)
+        return state._replace(
+            stage="executing", plans=list_plans(happened.meta), done=0, failures=()
+        )
     if happened.role not in VERIFIERS:
         return state
     if not is_verified(happened.meta):
-        return state._replace(tries=state.tries + 1, error=describe_rejection(happened.meta))
+        why = describe_rejection(happened.meta)
+        return state._replace(failures=(*state.failures, f"rejected: {why}"), error=why)
     if happened.role == PLAN_VERIFIER:
-        return state._replace(stage="executing", tries=0, error="")
-    return state._replace(done=state.done + 1, tries=0, error="")
+        return state._replace(stage="executing", failures=(), error="")
+    return state._replace(done=state.done + 1, failures=(), error="")
 
 
 def is_verified(meta: Any) -> bool:
@@ -174,6 +196,14 @@ def describe_rejection(meta: Any) -> str:
     suggestion = meta.get("suggestion") if isinstance(meta, dict) else None
     told = [*list_texts(meta, "issues"), *([suggestion] if isinstance(suggestion, str) else [])]
     return "; ".join(text for text in told if text.strip()) or "rejected"
+
+
+def list_failures(state: PlanState) -> list[str]:
+    """List why a phase waits for a person, a line for each of its tries."""
+    told = [f"try {number}: {why}" for number, why in enumerate(state.failures, 1)]
+    # A verifier that breaks is no try of the work.
+    is_told = bool(state.failures) and state.failures[-1].endswith(state.error)
+    return told if is_told or not state.error else [*told, f"then: {state.error}"]
 
 
 def list_texts(meta: Any, key: str) -> list[str]:

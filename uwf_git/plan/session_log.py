@@ -126,13 +126,22 @@ def _text(happened: Happened, after: PlanState) -> str:
         case "start":
             return f"task: {_line(happened.task)}"
         case "step" | "answer":
-            return f"{who}: {_tell_step(happened)}{_tell_end(after)}"
+            return f"{who}: {_tell_step(happened)}{_tell_stops(happened)}{_tell_end(after)}"
         case "attempt":
-            return f"{who}: failed: {_line(happened.reason)}{_tell_end(after)}"
+            told = f"{who}: failed: {_line(happened.reason)}{_tell_stops(happened)}"
+            return told + _tell_end(after)
         case "end":
-            return f"{after.done} of {len(after.plans)} plans completed"
+            return f"{after.done} of {_count_plans(len(after.plans))} completed"
     told = f"{happened.event} {happened.role}".strip()
     return told + (f": {_line(happened.reason)}" if happened.reason else "")
+
+
+def _tell_stops(happened: Happened) -> str:
+    return f"; stop notices: {happened.notices}" if happened.notices else ""
+
+
+def _count_plans(number: int) -> str:
+    return "1 plan" if number == 1 else f"{number} plans"
 
 
 def _tell_end(after: PlanState) -> str:
@@ -142,7 +151,7 @@ def _tell_end(after: PlanState) -> str:
 def _tell_step(happened: Happened) -> str:
     if happened.role == PLANS:
         names = [plan.file.rpartition("/")[2] for plan in list_plans(happened.meta)]
-        return _line(f"{len(names)} plans: {name_some(names)}")
+        return _line(f"{_count_plans(len(names))}: {name_some(names)}")
     if happened.role in VERIFIERS:
         if is_verified(happened.meta):
             return "verified"

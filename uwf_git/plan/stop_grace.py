@@ -17,7 +17,7 @@ class StopGrace:
     """The grace of the turn at work. The stop server's thread may call ``take``.
 
     A tool stops at every turn of a conversation, and tells it twice: each notice begins the grace
-    anew, so that a program which goes on is left alone.
+    anew, and its end is told once, so that a program which goes on is left alone.
     """
 
     def __init__(
@@ -29,21 +29,32 @@ class StopGrace:
         self._turn: TurnAtWork | None = None
         self._ends: float | None = None
 
-    def begin(self, turn: TurnAtWork | None) -> None:
-        """Begin *turn*, or end the one at work; earlier notices are forgotten."""
+    def begin(self, turn: TurnAtWork | None, *, has_stopped: bool = False) -> None:
+        """Begin *turn*, or end the one at work; earlier notices are forgotten.
+
+        Of a turn that is taken up again, *has_stopped* says that a notice has come before.
+        """
         with self._lock:
             self._turn, self._ends = turn, None
+            if has_stopped:
+                self._renew()
 
     def take(self, notice: Notice) -> bool:
         """Take a notice; return whether it is about the turn at work. Else it changes nothing."""
         with self._lock:
             if self._turn is None or not counts_for(notice, self._turn):
                 return False
-            if self._grace_s > 0:
-                self._ends = self._clock() + self._grace_s
+            self._renew()
             return True
 
-    def find_left_s(self) -> float | None:
-        """Return how many seconds are left, 0 if it is over; None if no notice was taken."""
+    def is_over(self) -> bool:
+        """Return whether the grace of the newest notice has run out; True once for each."""
         with self._lock:
-            return None if self._ends is None else max(0.0, self._ends - self._clock())
+            if self._ends is None or self._clock() < self._ends:
+                return False
+            self._ends = None
+            return True
+
+    def _renew(self) -> None:
+        if self._grace_s > 0:
+            self._ends = self._clock() + self._grace_s

@@ -10,7 +10,7 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
@@ -81,11 +81,12 @@ class StopServer:
         *,
         address: str = ADDRESS,
         port: int | None = None,
+        usual_port: int = PORT,
         limits: ServerLimits = DEFAULT_LIMITS,
     ) -> None:
-        """Listen at *port*; by default at 9527, or at a free one if that is taken."""
+        """Listen at *port*; by default at *usual_port*, or at a free one if that is taken."""
         self._on_notice, self._limits = on_notice, limits
-        self._listening = _listen(address, port)
+        self._listening = _listen(address, (usual_port, 0) if port is None else (port,))
         self._listening.setblocking(False)  # noqa: FBT003 (its only argument, by position only)
         self.address = address
         self.port: int = self._listening.getsockname()[1]
@@ -225,8 +226,7 @@ def is_loopback(address: str) -> bool:
         return False
 
 
-def _listen(address: str, port: int | None) -> socket.socket:
-    ports = (PORT, 0) if port is None else (port,)
+def _listen(address: str, ports: Sequence[int]) -> socket.socket:
     for each in ports:
         try:
             return _listen_at(address, each)

@@ -28,7 +28,10 @@ class Views:
         memory_dir: str = MEMORY_DIR,
     ) -> None:
         """Keep views in *workdir*; *where* is that of the state file (phases.py)."""
-        self._store, self._workdir, self._where = store, workdir, dict(where)
+        self._store, self._workdir = store, workdir
+        self.where = dict(where)
+        """What the next update writes of who drives, and where that listens."""
+
         self._state_file, self._memory_dir = state_file, memory_dir
         self._seen: str | None = None
         self.state: PlanState = IDLE
@@ -44,7 +47,7 @@ class Views:
         story = read_story(self._store, tip, after=self._seen)
         state = fold_story(story, self.state)
         # The hook asks the state file whether to speak at all, so it comes first.
-        write_state(self._workdir, state, self._where, state_file=self._state_file)
+        write_state(self._workdir, state, self.where, state_file=self._state_file)
         write_session_log(self._workdir, story, state=self.state, memory_dir=self._memory_dir)
         self.state, self._seen = state, str(tip)
         return state

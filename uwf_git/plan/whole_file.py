@@ -28,11 +28,15 @@ def read_whole(path: str) -> bytes | None:
 def replace_whole(path: str, content: bytes) -> None:
     """Write *content* to *path*, with the folders that are missing; its mode stays.
 
+    One writer at a time: what a killed one left behind is removed by the next.
+
     Raises:
         OSError: the system refused; the old file is unchanged.
     """
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    temporary = f"{path}.{os.urandom(6).hex()}.tmp"
+    temporary = f"{path}.tmp"
+    with suppress(FileNotFoundError):
+        os.unlink(temporary)
     try:
         with open(temporary, "xb") as file:
             file.write(content)

@@ -17,7 +17,7 @@ from uwf_git.store.git.config import read_config_file
 from uwf_git.store.store import Store
 
 # What runs, and where things are sent. People set the others too often to be asked each time.
-_WATCHED = re.compile(
+_WATCHED = (
     r"uwf\.(agent|onevent|onreceive|trustedagent|store)"
     r"|uwf\..+\.(args|command|env|key-?env|permission|program|provider|shell|url)"
     r"|core\.(alternaterefscommand|askpass|attributesfile|editor|fsmonitor|gitproxy|hookspath|pager"
@@ -86,7 +86,7 @@ def _read_settings(store: Store) -> dict[str, str]:
     return {
         name: hashlib.sha256(json.dumps(values).encode()).hexdigest()
         for name, values in config.values.items()
-        if _WATCHED.fullmatch(name)
+        if re.fullmatch(_WATCHED, name)
     }
 
 

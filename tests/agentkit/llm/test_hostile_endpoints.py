@@ -67,7 +67,7 @@ def test_deadline_holds_wherever_a_reply_drips(first: bytes, again: bytes) -> No
     started = time.monotonic()
     with repeating(first, again, pause_s=0.02) as (url, _sent):
         assert refusal(url, within_s=0.3).trouble == "timed-out"
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_deadline_holds_against_a_flood(first: bytes, again: bytes) -> None:
     started = time.monotonic()
     with repeating(first, again) as (url, _sent):
         assert refusal(url, within_s=0.3).trouble == "timed-out"
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 20
 
 
 def test_deadline_holds_for_the_answer_of_a_proxy() -> None:
@@ -89,7 +89,7 @@ def test_deadline_holds_for_the_answer_of_a_proxy() -> None:
     with repeating(b"HTTP/1.1 200 Fine\r\nX: ", b"x", pause_s=0.02) as (url, _sent):
         environ = {"https_proxy": url.removesuffix("/v1")}
         refusal("https://example.com/v1", within_s=0.3, environ=environ)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_a_server_that_drips_is_left_at_the_deadline_too() -> None:
         over.set()
         thread.join()
     assert caught.value.trouble == "timed-out"
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20
 
 
 def test_a_connection_serves_the_next_request_too() -> None:

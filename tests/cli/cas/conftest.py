@@ -35,10 +35,12 @@ def cas(
     ``repo=None`` names no store. Bytes that are no UTF-8 come back as surrogates.
     """
 
-    def run_cas(*words: str, fed: bytes = b"", repo: str | None = store.path) -> Ran:
+    def run_cas(
+        *words: str, fed: bytes = b"", repo: str | None = store.path, there: Session = session
+    ) -> Ran:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(fed)))
-        named = session if repo is None else session._replace(repo=repo)
-        status = run(JSON_CAS, words, prog="json-cas", environ=session.environ, session=named)
+        named = there if repo is None else there._replace(repo=repo)
+        status = run(JSON_CAS, words, prog="json-cas", environ=there.environ, session=named)
         out, err = capsysbinary.readouterr()
         return Ran(status, out.decode(errors="surrogateescape"), err.decode())
 

@@ -87,3 +87,20 @@ def test_missing_part_is_reported_and_the_status_says_so(cas: Cas, store: Store)
     assert ran.status == 5
     told = f"  {NOWHERE}  ! there is no node {NOWHERE} in this store"
     assert ran.out.splitlines()[-1] == told
+
+
+@pytest.mark.parametrize("words", [("refs",), ("walk",), ("schema", "list")])
+def test_wide_text_is_not_cut(
+    words: tuple[str, ...], cas: Callable[..., Ran], store: Store, session: Session
+) -> None:
+    long = put_schema(store, new_caller(), {"title": "x" * 60}).hash
+    named = () if "list" in words else (put_payload(store, new_caller(), long, 1).hash,)
+    there = session._replace(stdout_is_tty=True, environ={**session.environ, "COLUMNS": "40"})
+
+    brief, wide = (
+        cas(*words, *named, "--format", "text", *more, there=there).out
+        for more in ((), ("--wide",))
+    )
+
+    assert max(map(len, brief.splitlines())) <= 40
+    assert "x" * 60 in wide

@@ -16,3 +16,17 @@ def test_table_has_no_holes(uwf: Uwf) -> None:
 
     assert "uwf.agent" in told
     assert "None" not in told
+
+
+def test_wide_table_is_not_cut(uwf: Uwf) -> None:
+    uwf.json("config", "set", "agent", "uwf-" + "x" * 60)
+    screen = {"stdout_is_tty": True, "environ": {**uwf.session.environ, "COLUMNS": "60"}}
+
+    brief, wide = (
+        uwf("config", "list", "--format", "text", *words, **screen).out
+        for words in ((), ("--wide",))
+    )
+
+    assert max(map(len, brief.splitlines())) <= 60
+    assert "uwf-" + "x" * 60 in wide
+    assert "…" not in wide

@@ -48,6 +48,81 @@ def test_used_up_tries_wait_and_resume_decides(uwf: Uwf) -> None:
     assert (uwf.place / "asked").read_text().split().count("executor") == 6
 
 
+def test_background_returns_at_once_and_the_driver_does_the_rest(uwf: Uwf) -> None:
+    agent = write_plan_agent(uwf.place, "executor crash")
+    words = ("plan", "run", "x", "--agent", agent, "--max-retries", "1", "--background")
+
+    thread = uwf.json(*words)["thread"]
+    assert uwf("thread", "wait", thread).status == 3
+    assert uwf.json("plan", "status")["phase"] == "waiting_human"
+    uwf.json("plan", "resume", "--continue", "--background")
+    assert uwf("thread", "wait", thread).status == 0
+
+    assert json.loads((uwf.place / ".state/workflow.state.json").read_text())["phase"] == (
+        "completed"
+    )
+    assert "Done." in uwf("thread", "logs", thread).out
+
+
+def test_plan_files_that_lie_there_are_carried_out_without_a_planner(uwf: Uwf) -> None:
+    agent = write_plan_agent(uwf.place)
+    assert uwf("plan", "run", "--plans", "--agent", agent).status == 1
+    (uwf.place / "docs/plans").mkdir(parents=True)
+    (uwf.place / "docs/plans/007-写.md").write_bytes("\ufeffWrite src/a.\r\n".encode())
+    assert uwf("plan", "run", "x", "--agent", agent).status == 1
+
+    ran = uwf("plan", "run", "--plans", "--agent", agent)
+
+    assert ran.status == 0, ran.err
+    assert (uwf.place / "asked").read_text().split() == ["executor", "verifier"]
+    assert uwf.json("plan", "plans")[0]["status"] == "completed"
+    assert uwf.json("plan", "status")["task"] == "Carry out the plans in docs/plans."
+
+
+def test_resume_may_change_how_many_tries_there_are(uwf: Uwf) -> None:
+    agent = write_plan_agent(uwf.place, *["executor crash"] * 3)
+    assert uwf("plan", "run", "x", "--agent", agent, "--max-retries", "1").status == 3
+
+    ran = uwf("plan", "resume", "--continue", "--max-retries", "3")
+
+    assert ran.status == 0, ran.err
+    assert json.loads(ran.out)["maxRetries"] == 3
+    assert (uwf.place / "asked").read_text().split().count("executor") == 5
+
+
+def test_usage_limit_waits_and_resume_tries_at_once(uwf: Uwf) -> None:
+    agent = write_plan_agent(uwf.place, "executor limit")
+
+    ran = uwf("plan", "run", "x", "--agent", agent, "--max-retries", "1")
+
+    assert (ran.status, "for the end of an agent's limit" in ran.err) == (3, True)
+    told = json.loads(ran.out)
+    assert (told["phase"], told["currentPlan"], told["retryCount"]) == ("executing", "000-准备", 0)
+    assert told["until"] == "2100-01-01T00:00:00+00:00"
+    resumed = uwf("plan", "resume", "--continue", "-m", "be quick")
+    assert (resumed.status, "no agent is told the hint" in resumed.err) == (0, True)
+
+
+def test_pause_is_ended_and_a_person_s_turn_is_not(uwf: Uwf) -> None:
+    agent = write_plan_agent(uwf.place, "executor crash")
+    words = ("plan", "run", "x", "--agent", agent, "--verifier", "human", "--max-retries", "1")
+
+    ran = uwf(*words)
+    assert (ran.status, "uwf thread answer" in ran.err) == (3, True)
+    resumed = uwf("plan", "resume")
+    assert (resumed.status, "uwf thread answer" in resumed.err) == (3, True)
+    thread = uwf.json("plan", "status")["thread"]
+    verdict = {"verified": True, "checks": [], "issues": [], "suggestion": ""}
+    uwf.json("thread", "answer", thread, "--meta", json.dumps(verdict))
+    uwf.json("thread", "pause", thread)
+    assert uwf("plan", "resume").status == 3
+    assert uwf.json("plan", "status")["error"] == "exit status 1"
+    uwf.json("thread", "pause", thread)
+    assert uwf("plan", "resume").status == 3
+    assert uwf("plan", "resume", "--continue").status == 3
+    assert "uwf thread answer" in uwf("plan", "resume").err
+
+
 @pytest.mark.parametrize(
     "words", [(), ("x", "-f", "y"), (" ",), ("x", "--ai", "a", "--agent", "b")]
 )

@@ -13,3 +13,16 @@ def test_remotes_are_listed(uwf: Uwf) -> None:
         "0",
         "0",
     ]
+
+
+def test_wide_table_is_not_cut(uwf: Uwf) -> None:
+    uwf.json("remote", "add", "origin", "https://host/" + "x" * 60)
+    screen = {"stdout_is_tty": True, "environ": {**uwf.session.environ, "COLUMNS": "60"}}
+
+    brief, wide = (
+        uwf("remote", "list", "--format", "text", *words, **screen).out
+        for words in ((), ("--wide",))
+    )
+
+    assert max(map(len, brief.splitlines())) <= 60
+    assert "https://host/" + "x" * 60 in wide

@@ -12,7 +12,10 @@ from uwf_git.cli.session.streams import (
     OutputFailed,
     ReaderGone,
     hold_standard_streams,
+    stderr_size,
     stdout_is_utf8,
+    stdout_size,
+    wait_for_reader,
     write_stderr,
     write_stdout,
 )
@@ -109,3 +112,35 @@ def test_everything_reaches_the_reader_in_order(ran: Callable[..., Ran]) -> None
     assert ran("cli.demo", "say", "é", env={"PYTHONIOENCODING": "utf-8"}) == Ran(
         0, '{"said":"é"}\n', "saying é\n"
     )
+
+
+def test_terminal_that_does_not_know_its_size_has_the_usual_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "get_terminal_size", lambda _file: os.terminal_size((0, 0)))
+
+    assert stdout_size() == stderr_size() == (80, 24)
+
+
+@pytest.mark.parametrize("error", [OSError, ValueError])
+def test_stream_that_is_no_terminal_has_the_usual_size(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_file: int) -> os.terminal_size:
+        raise error
+
+    monkeypatch.setattr(os, "get_terminal_size", fail)
+
+    assert stderr_size() == (80, 24)
+
+
+def test_reader_that_leaves_while_it_is_waited_for_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        wait_for_reader(0)
+        os.close(reading)
+        with pytest.raises(ReaderGone):
+            wait_for_reader(60)

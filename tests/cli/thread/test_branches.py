@@ -149,23 +149,6 @@ def test_a_run_tells_each_step_and_the_join(uwf: Uwf, words: tuple[str, ...]) ->
         assert line in told.splitlines(), told
 
 
-def test_the_line_of_a_terminal_tells_of_all_agents_at_work(uwf: Uwf) -> None:
-    environ = {**uwf.session.environ, "TERM": "xterm"}
-    path = uwf.file(CHECKS, name="checks.yaml")
-
-    ran = uwf(
-        "run",
-        path,
-        "--agent",
-        uwf.agent("sleep 0.4; echo done"),
-        stderr_is_tty=True,
-        environ=environ,
-    )
-
-    told = r"0 reviewer: reviewer, \d s, attempt 1.*1 tester: tester, \d s, attempt 1"
-    assert re.search(told, ran.err), ran.err
-
-
 def test_nodes_are_appended_to_a_container(uwf: Uwf) -> None:
     thread = split(uwf, "echo done")
     more = uwf.file("- {type: agent, agentId: doc-writer}\n", name="more.yaml")

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 from typing import Any
 
@@ -28,9 +29,9 @@ def run(uwf: Uwf, script: str, *words: str) -> str:
 def test_line_of_a_terminal_tells_what_is_going_on(terminal: Uwf) -> None:
     told = run(terminal, f"echo reading >&2; sleep 0.2; {ANSWER}", "--until", "writer")
 
-    assert re.search(r"\r\x1b\[2Kwriter, \d+ s, attempt 1\r", told)
-    assert re.search(r"\r\x1b\[2Kwriter, \d+ s, attempt 1: reading", told)
-    # The status line is cleared before the line that stays.
+    assert re.search(r"\r\x1b\[2K●  1 writer    \d+ s, attempt 1\r", told)
+    assert re.search(r"\r\x1b\[2K●  1 writer    \d+ s, attempt 1: reading\r", told)
+    # The live line is cleared before the line that stays.
     assert re.search(r"\r\x1b\[2K✓  1 writer    What was said\. +\d+\.\d s\n", told)
 
 
@@ -98,6 +99,41 @@ def test_dumb_terminal_gets_plain_lines(terminal: Uwf) -> None:
     uwf = Uwf(terminal.place, terminal.session._replace(environ=environ), terminal.capsys)
 
     assert "\r" not in run(uwf, ANSWER)
+
+
+@pytest.mark.parametrize(("columns", "shown"), [(120, "2k tokens in, 0.05 USD"), (80, "0.05 USD")])
+def test_live_line_has_tokens_and_cost_as_far_as_agents_reported_them(
+    columns: int, shown: str, terminal: Uwf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = os.terminal_size((columns, 24))
+    monkeypatch.setattr(os, "get_terminal_size", lambda _file: size)
+    event = '{"type": "turn", "usage": {"inputTokens": 1500, "costUsd": 0.05}}'
+    spent = ANSWER.replace('"content"', '"usage": {"inputTokens": 500}, "content"')
+
+    told = run(terminal, f"echo '{event}' >>$UWF_TRACE; sleep 0.3; {spent}")
+
+    assert re.search(rf"●  1 writer    \d+ s, attempt 1, so far {shown}\r", told)
+    # In its second turn: what the first one told at its end, and its own.
+    assert re.search(rf"●  2 checker   \d+ s, attempt 1, so far {shown}\r", told)
+
+
+def test_what_looks_like_a_key_is_masked_though_nobody_named_it(terminal: Uwf) -> None:
+    key = "sk-0123456789abcdefABCDEF"
+
+    told = run(terminal, f"echo 'using {key}' >&2; sleep 0.2; {ANSWER}", "--until", "writer")
+
+    assert "attempt 1: using [masked]" in told
+    assert key not in told
+
+
+def test_agent_that_floods_its_log_is_stopped_and_leaves_its_last_words(terminal: Uwf) -> None:
+    agent = terminal.agent("yes 'a line of words' | head -c 100000000 >&2; exit 1")
+
+    ran = terminal("run", terminal.file(), "-p", "x", "--agent", agent)
+
+    assert ran.status == 3
+    assert "printed more than 16 MiB" in ran.err
+    assert len(ran.err) < 100_000
 
 
 def test_stream_shows_what_agents_print_as_it_comes(terminal: Uwf) -> None:

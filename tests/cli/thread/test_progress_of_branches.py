@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from cli.program import Uwf
+from cli.terminal import Terminal
 from cli.thread.test_progress import terminal
 
 from uwf_git.cli.output.agent_log import Lines, forwarded_output
@@ -33,10 +34,10 @@ echo "{\\"meta\\": {\\"$UWF_ROLE\\": 1}, \\"content\\": \\"$UWF_ROLE is content\
 """
 
 
-def run(uwf: Uwf, *words: str) -> str:
-    Path(uwf.place, "both.yaml").write_text(FLOW)
-    agent = uwf.agent(AGENT)
-    ran = uwf("run", str(Path(uwf.place, "both.yaml")), "-p", "x", "--agent", agent, *words)
+def run(uwf: Uwf, *words: str, agent: str = AGENT, flow: str = FLOW) -> str:
+    Path(uwf.place, "both.yaml").write_text(flow)
+    given = ("--agent", uwf.agent(agent), *words)
+    ran = uwf("run", str(Path(uwf.place, "both.yaml")), "-p", "x", *given)
     assert ran.status == 0, ran.err
     return ran.err
 
@@ -60,17 +61,37 @@ def test_streamed_lines_say_which_branch_they_are_of(uwf: Uwf) -> None:
     assert "1 tester: thinking" in told
 
 
-def test_status_line_has_all_that_are_at_work(terminal: Uwf) -> None:
-    told = run(terminal)
+def test_each_that_is_at_work_has_a_line(terminal: Uwf) -> None:
+    # Long enough to be drawn on a machine that has much else to do.
+    told = run(terminal, agent=AGENT.replace("sleep 0.3", "sleep 2"))
 
-    both = re.findall(r"\x1b\[2K([^\r\n]* \| [^\r\n]*)", told)
-    assert any(
-        {part.partition(":")[0] for part in line.split(" | ")} == {"0 reviewer", "1 tester"}
-        for line in both
-    )
-    assert all(len(line) < 80 for line in both)
-    # Nothing is left of it below the lines that stay.
-    assert re.search(r"\r\x1b\[2K✓  1 [01] \w+ ", told)
+    seen = Terminal(80, 24)
+    shots = []
+    for piece in re.split(r"(?=\r\x1b\[2K)", told):
+        seen.write(piece)
+        shots.append(list(seen.lines))
+    both = [shot for shot in shots if sum("thinking" in line for line in shot) == 2]
+    assert re.fullmatch(r"●  1 0 reviewer  \d+ s, attempt 1: thinking", both[-1][-2])
+    assert re.fullmatch(r"●  1 1 tester    \d+ s, attempt 1: thinking", both[-1][-1])
+    # Nothing is left of them below the lines that stay.
+    assert sum(line.startswith("✓") for line in seen.lines) == 3
+    assert not any(line.startswith("●") for line in seen.lines)
+
+
+def test_what_a_listener_did_wrong_is_noted_above_the_lines(terminal: Uwf) -> None:
+    terminal.json("config", "set", "uwf.onEvent", terminal.agent("exit 1", name="listener"))
+
+    # The tester ends while two others are at work.
+    flow = FLOW + "    - {type: agent, agentId: editor}\n"
+    agent = AGENT.replace("sleep 0.3", "[ $UWF_ROLE = tester ] || sleep 0.6")
+    told = run(terminal, agent=agent, flow=flow)
+
+    seen = Terminal(200, 40)
+    seen.write(told)
+    noted = [line for line in seen.lines if "onEvent" in line]
+    assert noted
+    assert all(line.startswith("note: uwf.onEvent: ") for line in noted)
+    assert not any("●" in line for line in seen.lines)
 
 
 def test_lines_of_agents_at_once_do_not_mix(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,7 @@ from uwf_git.commands.admin.config import (
 from uwf_git.commands.agent_run.max_running import BadMaxRunning
 from uwf_git.commands.turn.retries import BadRetrySetting
 from uwf_git.errors import UwfError
+from uwf_git.plan.settings import BadPlanSetting, load_plan_settings
 from uwf_git.store.git.config import set_config
 from uwf_git.store.git.config_text import scan_config
 from uwf_git.store.remotes.limits import BadReceiveLimit
@@ -171,3 +172,15 @@ def test_command_that_is_set_here_is_trusted(world: World) -> None:
     assert is_trusted(world.store, listener, world.store.path)
     set_setting(world.store, "agent", "")
     assert len(list_trusted(world.store)) == 2
+
+
+def test_setting_of_plans_is_checked_and_trusted_when_it_is_set(world: World) -> None:
+    with pytest.raises(BadPlanSetting):
+        set_setting(world.store, "plan.planDir", "../elsewhere")
+    set_setting(world.store, "plan.planDir", "plans", cwd=str(world.place))
+    set_setting(world.store, "plan.agent", "claude", cwd=str(world.place))
+    world.reopen()
+
+    settings = load_plan_settings(world.store, str(world.place))
+
+    assert (settings.plan_dir, settings.agent) == ("plans", "claude")

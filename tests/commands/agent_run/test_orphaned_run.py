@@ -26,8 +26,11 @@ from commands.world import DEMO, World
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.running import find_running
 from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.plan.stop_watch import StopWatch
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.plan.settings import DEFAULTS
+from uwf_git.store.threads.run_dir import get_run_dir
 
 STUBBORN = "trap 'echo x >asked' TERM\n"
 SAID = "echo 'half of it'; echo 'so far' >&2\n"
@@ -193,3 +196,40 @@ def test_wait_is_reported_and_ticks(world: World) -> None:
 
     assert world.step(at.thread, agent_player(heard.append, on_tick=tick)).depth == 1
     assert heard == [b"the agent of an interrupted step is still at work; waiting for it\n"]
+
+
+REPORTING = """
+name: reporting
+roles:
+  writer: {outputSchema: {type: object, required: [text]}, outputFile: report.json}
+moderator:
+  - {from: $START, to: writer}
+  - {from: writer, to: $END}
+"""
+LEAVES = """echo '{"text": "left"}' >report.json\n"""
+
+
+def test_program_that_had_told_of_its_stop_is_ended_by_the_next_driver(world: World) -> None:
+    told = """echo '{"type": "stop-notice"}' >>"$UWF_TRACE"\n"""
+    workflow = world.put(REPORTING).workflow
+    at = begin(world, f"{told}{LEAVES}{BEGUN}{HANG}", workflow=workflow)
+    at.lose_engine()
+
+    with StopWatch(DEFAULTS._replace(stop_grace_s=0.1), port=0) as watch:
+        world.step(at.thread, watch.attend(agent_player(None), lambda: "executing", None))
+
+    assert at.snapshot().get_head_node().payload["meta"] == {"text": "left"}
+    assert at.living() == []
+    at.check_whole()
+
+
+def test_program_that_was_being_ended_is_ended_by_any_engine(world: World) -> None:
+    workflow = world.put(REPORTING).workflow
+    at = begin(world, f"{LEAVES}{BEGUN}{HANG}", workflow=workflow)
+    at.lose_engine()
+    get_run_dir(world.store, at.thread, at.snapshot().commit.oid).write_report('{"text": "kept"}')
+
+    world.step(at.thread, agent_player(None))
+
+    assert at.snapshot().get_head_node().payload["meta"] == {"text": "kept"}
+    assert at.living() == []

@@ -555,9 +555,9 @@ def test_interrupt_stops_the_agent_and_records_the_try(world: World, slow: Threa
     assert not lives(int(pid))
 
 
-def test_eight_engines_on_one_thread_run_one_agent(world: World, slow: ThreadId) -> None:
-    engines = [world.process("thread", "step", slow) for _ in range(8)]
-    wait_until(lambda: sum(each.poll() is not None for each in engines) == 7, "somebody waits")
+def test_four_engines_on_one_thread_run_one_agent(world: World, slow: ThreadId) -> None:
+    engines = [world.process("thread", "step", slow) for _ in range(4)]
+    wait_until(lambda: sum(each.poll() is not None for each in engines) == 3, "somebody waits")
     (world.place / "go").touch()
 
     told = []
@@ -566,18 +566,18 @@ def test_eight_engines_on_one_thread_run_one_agent(world: World, slow: ThreadId)
             _, err = engine.communicate()
         told.append((engine.returncode, err.decode()))
 
-    assert sorted(status for status, _ in told) == [0, *[4] * 7]
+    assert sorted(status for status, _ in told) == [0, *[4] * 3]
     winner = next(each.pid for each in engines if each.returncode == 0)
     busy = [err for status, err in told if status == 4]
     assert all(f"thread {slow} is busy (pid {winner}, " in err for err in busy)
     assert (runs(world), world.snapshot(slow).record.depth) == (1, 1)
 
 
-def test_eight_threads_at_once_all_come_to_their_end(world: World) -> None:
+def test_four_threads_at_once_all_come_to_their_end(world: World) -> None:
     program = world.program(ANSWER)
     world.put()
 
-    engines = [world.process("run", "demo", "-p", "x", "--agent", program) for _ in range(8)]
+    engines = [world.process("run", "demo", "-p", "x", "--agent", program) for _ in range(4)]
     ended = []
     for engine in engines:
         with engine:
@@ -585,8 +585,8 @@ def test_eight_threads_at_once_all_come_to_their_end(world: World) -> None:
         assert engine.returncode == 0, err
         ended.append(json.loads(out))
 
-    assert [(each["status"], each["steps"]) for each in ended] == [("completed", 2)] * 8
-    assert len({each["thread"] for each in ended}) == 8
+    assert [(each["status"], each["steps"]) for each in ended] == [("completed", 2)] * 4
+    assert len({each["thread"] for each in ended}) == 4
 
 
 def test_engine_killed_after_the_commit_leaves_nothing_to_do_after_a_pause(

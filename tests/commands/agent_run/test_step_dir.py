@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.commands.agent_run.step_dir import read_step_dir
+from uwf_git.commands.agent_run.step_dir import ReportedUsage, read_step_dir
 from uwf_git.commands.turn.turn import StepFiles
 
 MIB = 1024 * 1024
@@ -120,3 +120,26 @@ def test_lines_behind_what_is_read_count_as_one(tmp_path: Path) -> None:
     assert trace is not None
     # Of 16 MiB, a third of a line is left.
     assert len(trace["events"]) + trace["leftOut"] == 16 * MIB // 3 + 1
+
+
+def test_reported_usage_is_the_sum_of_the_turns_so_far(tmp_path: Path) -> None:
+    reported = ReportedUsage(str(tmp_path))
+    assert reported.read() == {}
+
+    with open(tmp_path / "trace.jsonl", "ab", buffering=0) as trace:
+        trace.write(
+            b'{"type": "turn", "usage": {"inputTokens": 2}}\n{"type": "turn", "usage": {"in'
+        )
+        assert reported.read() == {"inputTokens": 2}
+        trace.write(b'putTokens": 3, "costUsd": 0.5}}\nno json with "usage"\n[]\n')
+        trace.write(b'{"type": "result", "usage": {"inputTokens": 5}}\n')
+        trace.write(b'{"type": "turn", "usage": 7}\n')
+        assert reported.read() == reported.read() == {"inputTokens": 5, "costUsd": 0.5}
+
+
+def test_reported_usage_is_found_behind_a_line_that_is_longer_than_all(tmp_path: Path) -> None:
+    reported = ReportedUsage(str(tmp_path))
+    event = b'\n{"type": "turn", "usage": {"turns": 1}}\n'
+    (tmp_path / "trace.jsonl").write_bytes(b"x" * 3_000_000 + event)
+
+    assert [reported.read() for _look in range(4)][-1] == {"turns": 1}

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from commands.crowd import at_once
-from commands.killed import kill_everywhere
 from commands.sharing import Site, another, make_hub
 from commands.world import DEMO, World, fails, read_thread
 
@@ -450,21 +449,6 @@ def test_pain_21_of_two_answers_at_once_one_is_recorded(world: World) -> None:
     world.reopen()
     assert events(world, thread).count("answer") == 1
     assert is_sound(world)
-
-
-def test_answer_killed_anywhere_was_given_once_or_not_at_all(world: World) -> None:
-    world.put()
-    thread = world.start("human")
-    said = PersonAnswer({"text": "By hand."}, "A text.")
-
-    def again(copy: World) -> None:
-        record = copy.snapshot(thread).record
-        assert (record.event, record.depth) in {("start", 0), ("wait", 0), ("answer", 1)}
-        if record.depth == 0:
-            assert answer(copy, thread, said).depth == 1
-        assert events(copy, thread) == ["answer", "wait", "start"]
-
-    assert kill_everywhere(world, lambda copy: answer(copy, thread, said), again) > 40
 
 
 def test_answer_may_come_from_another_clone(world: World, tmp_path: Path) -> None:

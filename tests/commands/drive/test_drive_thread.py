@@ -4,11 +4,10 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import World, content_player, fails, says
+from commands.world import DEMO, World, content_player, fails, says
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.kill import kill_thread
@@ -336,6 +335,26 @@ def test_turn_of_a_person_ends_the_drive(world: World, drive: Drives) -> None:
         drive(thread, wait=True)
 
 
+def test_command_for_every_role_leaves_whom_the_file_has_check(world: World, drive: Drives) -> None:
+    workflow = world.put(DEMO + "agentOverrides: {checker: human}\n").workflow
+    seen: list[str] = []
+
+    def play(turn: Turn) -> Played:
+        seen.append(turn.agent.payload["command"])
+        return content_player(turn)
+
+    for said, stopped in ((("mine",), "waiting"), (("mine", "checker=other"), "end")):
+        thread = world.start("nobody", workflow=workflow)
+        assert drive(thread, play, choice=Choice(said)).stopped == stopped
+    assert seen == ["mine", "mine", "other"]
+    # One step asks whoever is next, with whatever was typed for it.
+    thread = world.start("writer=nobody", workflow=workflow)
+    assert [world.step(thread, play, command="mine").role for _ in range(2)] == [
+        "writer",
+        "checker",
+    ]
+
+
 def test_limit_of_an_agent_ends_the_drive(world: World, drive: Drives) -> None:
     until = world.caller.now_ms() + 3_600_000
 
@@ -539,31 +558,6 @@ def wait_until_gone(pid: str) -> None:
     while subprocess.run(ask, capture_output=True, check=False).stdout.strip()[:1] not in b"Z":
         assert time.monotonic() < deadline
         time.sleep(0.01)
-
-
-def test_real_agent_that_is_paused_now_keeps_what_it_printed(
-    world: World, drive: Drives, tmp_path: Path
-) -> None:
-    # PAINS 22: `stop` reported success, and the agent ran on.
-    begun = tmp_path / "begun"
-    agent = world.program(f"trap '' TERM; echo partly; echo $$ >{begun}; sleep 60 & wait; sleep 60")
-    world.put()
-    thread = world.start(agent)
-    other = world.process("thread", "run", thread)
-    while not (begun.exists() and begun.read_text().strip()):
-        assert other.poll() is None
-    paused = pause_thread(world.store, world.caller, thread, reason="lunch", now=True)
-    out, err = other.communicate(timeout=30)
-
-    assert (other.returncode, paused.status) == (0, "paused"), err
-    assert b'"stopped":"paused"' in out
-    snapshot = world.snapshot(thread)
-    assert snapshot.record.status == "paused"
-    name = snapshot.get_present().last_attempt
-    assert name is not None
-    attempt = snapshot.get_node(name)
-    assert attempt.payload["error"] == {"kind": "interrupted", "message": "it was stopped: lunch"}
-    wait_until_gone(begun.read_text().strip())
 
 
 def test_masked_player_is_the_one_that_drives(world: World, drive: Drives) -> None:

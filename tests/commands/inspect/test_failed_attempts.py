@@ -7,6 +7,7 @@ from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.inspect.failed_attempts import (
     count_all_failed_attempts,
     count_failed_attempts,
+    count_failed_by_role,
 )
 from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
@@ -25,6 +26,16 @@ def step_after(world: World, thread: ThreadId, failures: int) -> NodeHash:
 
 def counts(world: World, thread: ThreadId) -> dict[NodeHash, int]:
     return count_all_failed_attempts(world.store, world.snapshot(thread).commit.oid)
+
+
+def test_attempts_of_roles_are_counted_up_to_a_length(world: World) -> None:
+    thread = world.begun()
+    step_after(world, thread, 2)
+    step_after(world, thread, 1)
+    tip = world.snapshot(thread).commit.oid
+
+    assert count_failed_by_role(world.store, tip, most=7) == {"writer": 2, "checker": 1}
+    assert count_failed_by_role(world.store, tip, most=6) == {}
 
 
 def test_attempts_are_those_since_the_step_before(world: World) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.commands.agent_run.mask import Secrets
-from uwf_git.commands.inspect.log_lines import LogLines
+from uwf_git.commands.inspect.log_lines import LastLine, LogLines
 
 SECRET = "correct-horse-battery-1"
 SHAPED = "sk-0123456789abcdefABCDEF"
@@ -109,3 +109,40 @@ def test_line_without_an_end_is_cut_between_words() -> None:
 
 def test_bytes_that_are_no_text_are_shown_as_such() -> None:
     assert lines_of(b"\xff\xfe ok\n") == ["\ufffd\ufffd ok"]
+
+
+def last_of(*pieces: bytes, secrets: Sequence[str] = (SECRET,)) -> str:
+    line = LastLine(Secrets(tuple(secrets)))
+    for piece in pieces:
+        line.add(piece)
+    return line.find()
+
+
+def test_last_line_is_the_last_that_says_anything() -> None:
+    assert last_of() == ""
+    assert last_of(b"one\n\x1b[31mt", b"wo\x1b[0m\r\n\r\n \x1b[0m\n") == "two"
+    assert last_of(b"10%\r20%\r") == "20%"
+    assert last_of("caf\u00e9".encode()[:-1], "\u00e9".encode()[1:]) == "caf\u00e9"
+    assert last_of(b"it is \x1b[2J " + SHAPED.encode()) == "it is \x1b[2J [masked]"
+    assert last_of(b"said " + SECRET.encode()) == "said [masked]"
+
+
+@pytest.mark.parametrize("ends", [0, 5, len(PEM) - 1])
+def test_last_line_is_none_of_a_private_key(ends: int) -> None:
+    begun = "before\n" + "\n".join(PEM[: ends + 1])
+
+    assert last_of(begun.encode()).removeprefix("before") in {"", "[masked]"}
+    assert last_of(b"x" * 20_000 + b"\n" + begun.encode()) == "[masked]"
+
+
+def test_last_line_of_a_flood_costs_little_and_shows_no_half_of_a_key() -> None:
+    line = LastLine(Secrets((SECRET,)))
+    for _count in range(1000):
+        line.add(b"x" * 65_536)
+    assert line.find() == ""
+    line.add(b" and then")
+    assert line.find() == "and then"
+    line.add(b"\n" + SECRET.encode() + b" " + b"y" * 32_000 + b" " + SECRET.encode())
+    assert line.find().endswith("[masked]")
+    line.add(SECRET.encode() * 2000)
+    assert SECRET[4:] not in line.find()

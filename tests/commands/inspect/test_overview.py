@@ -9,7 +9,7 @@ from web.stories import tell_waiting
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.inspect import overview as overview_module
-from uwf_git.commands.inspect.list import view_row
+from uwf_git.commands.inspect.list import view_thread_row
 from uwf_git.commands.inspect.overview import BadCursor, Overview, Wanted
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.thread_id import ThreadId
@@ -85,11 +85,13 @@ def test_only_what_moved_is_read_again(
     assert listed(world, overview) == [two, one]
     read: list[str] = []
 
-    def view_and_note(store: Store, heads: RemoteHeads, thread: ThreadId) -> dict[str, Any] | None:
+    def view_and_note(
+        store: Store, heads: RemoteHeads, thread: ThreadId, *, with_branches: bool
+    ) -> dict[str, Any] | None:
         read.append(thread)
-        return view_row(store, heads, thread)
+        return view_thread_row(store, heads, thread, with_branches=with_branches)
 
-    monkeypatch.setattr(overview_module, "view_row", view_and_note)
+    monkeypatch.setattr(overview_module, "view_thread_row", view_and_note)
     listed(world, overview)
     assert read == []
     world.step(one)

@@ -76,3 +76,11 @@ def test_lately_ended_ones_are_found_by_their_end(world: World) -> None:
 
     assert found(end_ms) == [ended]
     assert found(end_ms + 1) == []
+
+
+def test_role_of_a_person_that_is_not_described_is_waited_for(world: World) -> None:
+    flow = "name: ask\ndescription: Ask.\nroot: {type: agent, agentId: judge}\n"
+    thread = world.start("human", workflow=world.put(flow).workflow)
+    world.step(thread)
+
+    assert summary(world, thread).last == "judge waits for a person"

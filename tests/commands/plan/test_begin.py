@@ -1,9 +1,16 @@
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from plan.played import start_task
 
-from uwf_git.commands.plan.begin import PlansAtWork, PlansThere, PlansUnfinished, prepare_plans
+from uwf_git.commands.plan.at_work import PlansAtWork, hold_plans
+from uwf_git.commands.plan.begin import (
+    BadPlans,
+    PlansThere,
+    PlansUnfinished,
+    prepare_plans,
+)
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import lock_drive
@@ -27,6 +34,36 @@ def test_unfinished_workflow_is_left_alone(store: Store, tmp_path: Path) -> None
         prepare_plans(store, str(tmp_path))
 
     assert not (tmp_path / "docs").exists()
+
+
+def test_plan_files_are_taken_as_they_are(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(BadPlans) as none:
+        prepare_plans(store, str(tmp_path), has_plans=True)
+    (tmp_path / "docs/plans").mkdir(parents=True)
+    (tmp_path / "docs/plans/000-准备.md").write_text("x")
+    prepare_plans(store, str(tmp_path), has_plans=True)
+    (tmp_path / "docs/plans/000-b.md").touch()
+
+    with pytest.raises(BadPlans) as bad:
+        prepare_plans(store, str(tmp_path), has_plans=True)
+    assert none.value.facts["problems"] == ["docs/plans has no plan file, named NNN-name.md"]
+    assert [each.rpartition(" ")[2] for each in bad.value.facts["problems"]] == ["0", "empty"]
+
+
+def test_plans_are_begun_one_after_the_other(store: Store, tmp_path: Path) -> None:
+    def begin() -> str:
+        with hold_plans(store):
+            try:
+                prepare_plans(store, str(tmp_path))
+            except PlansUnfinished:
+                return "unfinished"
+            start_task(store.path, tmp_path)
+            return "begun"
+
+    with ThreadPoolExecutor(4) as pool:
+        told = [pool.submit(begin) for _ in range(4)]
+
+    assert sorted(each.result() for each in told) == ["begun", *["unfinished"] * 3]
 
 
 def test_plan_files_are_left_alone(store: Store, tmp_path: Path) -> None:

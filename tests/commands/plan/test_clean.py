@@ -6,7 +6,8 @@ import pytest
 from plan.played import start_task
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.plan.clean import BehindLink, PlanBusy, clean_plans
+from uwf_git.commands.plan.at_work import PlansAtWork
+from uwf_git.commands.plan.clean import BehindLink, clean_plans
 from uwf_git.commands.plan.status import read_plan_status
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.plan.plan_files import PlanDirOutside
@@ -101,8 +102,24 @@ def test_thread_at_work_is_left_alone(store: Store, project: Path, caller: Calle
     read_plan_status(store, str(project))
     before = files(project)
 
-    with lock_drive(store, ThreadId(task.task_id), since_ms=1), pytest.raises(PlanBusy):
+    with lock_drive(store, ThreadId(task.task_id), since_ms=1), pytest.raises(PlansAtWork):
         clean_plans(store, caller, str(project), with_plans=True)
 
     assert files(project) == before
     assert task.status == "ready"
+
+
+@pytest.mark.parametrize(
+    ("named", "removed"),
+    [("out/report.json", {"out/report.json"}), ("../mine", {".state/status.json"})],
+)
+def test_report_is_the_file_that_the_thread_names(
+    store: Store, project: Path, caller: Caller, named: str, removed: set[str]
+) -> None:
+    (project / "out").mkdir()
+    (project / "out/report.json").touch()
+    (project.parent / "mine").touch()
+    start_task(store.path, project, status_file=named)
+
+    assert set(clean_plans(store, caller, str(project)).removed) == removed
+    assert (project.parent / "mine").is_file()

@@ -1,33 +1,76 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
 from plan.played import start_task
 
+from uwf_git import TaskHandle
 from uwf_git.commands.plan.status import read_plan_rows, read_plan_status
 from uwf_git.store.store import Store
 
 STATE = ".state/workflow.state.json"
 
 
-def test_words_whoever_drove(store: Store, tmp_path: Path) -> None:
-    task = start_task(store.path, tmp_path)
-    seen = []
-    for act in (None, task.run, lambda: task.retry("use pip"), task.pause, task.resume, task.run):
-        if act is not None:
-            act()
-        told = read_plan_status(store, str(tmp_path))
-        seen.append((told["phase"], told["currentPlan"], told["retryCount"], told.get("paused")))
+WAITS, NOT_YET, AT_IT, DONE = "failed", "pending", "executing", "completed"
 
-    assert seen == [
-        ("planning", None, 0, None),
-        ("waiting_human", "000-准备", 1, None),
-        ("executing", "000-准备", 0, None),
-        ("executing", "000-准备", 0, True),
-        ("executing", "000-准备", 0, None),
-        ("completed", None, 0, None),
-    ]
+# What is done to a thread of two plans, by whoever, and what is told then.
+TABLE: list[tuple[str, Callable[[TaskHandle], object], tuple[object, ...], list[str]]] = [
+    ("begun", lambda _: None, ("planning", None, 0, None), []),
+    ("a step", lambda task: task.step(), ("planning", None, 0, None), []),
+    ("paused", lambda task: task.pause(), ("planning", None, 0, True), []),
+    ("resumed", lambda task: task.resume(), ("planning", None, 0, None), []),
+    ("verified", lambda task: task.step(), ("executing", None, 0, None), []),
+    ("run", lambda task: task.run(), ("waiting_human", "000-准备", 1, None), [WAITS, NOT_YET]),
+    ("paused", lambda task: task.pause(), ("waiting_human", "000-准备", 1, True), [WAITS, NOT_YET]),
+    ("resumed", lambda t: t.resume(), ("waiting_human", "000-准备", 1, None), [WAITS, NOT_YET]),
+    ("continued", lambda t: t.retry("pip"), ("executing", "000-准备", 0, None), [AT_IT, NOT_YET]),
+    (
+        "rejected",
+        lambda t: t.run(max_steps=2),
+        ("executing", "000-准备", 1, None),
+        [AT_IT, NOT_YET],
+    ),
+    ("done", lambda t: t.run(max_steps=2), ("executing", "001-b", 0, None), [DONE, AT_IT]),
+    ("ended", lambda task: task.run(), ("completed", None, 0, None), [DONE, DONE]),
+]
+BACK = (
+    "taken back",
+    lambda task: task.poke(),
+    ("executing", "000-准备", 1, None),
+    [AT_IT, NOT_YET],
+)
+KILLED = ("killed", lambda t: t.cancel("enough"), ("failed", "000-准备", 1, None), [WAITS, NOT_YET])
+
+
+@pytest.mark.parametrize(
+    ("table", "error"),
+    [
+        (TABLE, None),
+        ([*TABLE[:11], BACK], "缺少测试; x; write one"),
+        ([*TABLE[:6], KILLED], "enough"),
+    ],
+    ids=["completed", "taken back", "killed"],
+)
+def test_words_whoever_drove_paused_or_killed_it(
+    store: Store, tmp_path: Path, table: list[Any], error: str | None
+) -> None:
+    task = start_task(store.path, tmp_path)
+    for what, act, expected, words in table:
+        act(task)
+        told = read_plan_status(store, str(tmp_path))
+        rows = read_plan_rows(store, str(tmp_path))
+        seen = (told["phase"], told["currentPlan"], told["retryCount"], told.get("paused"))
+        assert (seen, [row["status"] for row in rows]) == (expected, words), what
+        # The file is a view: it is mended, whoever drove.
+        assert json.loads((tmp_path / STATE).read_text()) == told
+
+    assert told["error"] == error
     (tmp_path / STATE).unlink()
-    assert read_plan_status(store, str(tmp_path))["phase"] == "idle"
+    lives = told["phase"] not in {"completed", "failed"}
+    assert (read_plan_status(store, str(tmp_path))["phase"] == "idle") is not lives
+    assert (tmp_path / STATE).exists() is lives
 
 
 def test_state_file_comes_back_while_the_thread_lives(store: Store, tmp_path: Path) -> None:

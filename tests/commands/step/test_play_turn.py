@@ -13,6 +13,7 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.running import find_running
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.inspect.logs import LogRequest, read_logs
 from uwf_git.store.threads.run_dir import get_run_dir
 
@@ -63,6 +64,14 @@ def test_engine_that_is_killed_has_the_check_run_again_and_the_agent_once(at: At
     assert not os.path.exists(get_run_dir(at.world.store, at.thread, at.snapshot().commit.oid).path)
 
 
+def step_again(at: AtWork) -> None:
+    """Take the step again: the checks run again, and the agent does not."""
+    assert at.world.step(at.thread, agent_player(None)).said == "a text"
+    assert (lines(at.world, "runs"), lines(at.world, "checks")) == (["run"], ["check"] * 2)
+    assert at.snapshot().get_present().attempts == 0
+    assert find_troubles(at.world.store) == ()
+
+
 def test_check_at_work_is_seen_and_stopped(at: AtWork) -> None:
     running = find_running(at.world.store, at.thread)
     assert running is not None
@@ -75,12 +84,21 @@ def test_check_at_work_is_seen_and_stopped(at: AtWork) -> None:
     paused = pause_thread(at.world.store, at.world.caller, at.thread, reason="wrong", now=True)
 
     assert paused.status == "paused"
-    at.finish()
-    assert at.attempt()["error"] == {
-        "kind": "interrupted",
-        "message": "its check was stopped: wrong",
-    }
+    status, err = at.finish()
+    assert (status, "its check was stopped: wrong" in err) == (130, True)
     wait_until_gone(pids(at.world)[0])
+    assert at.snapshot().record.event == "pause"
+    resume_thread(at.world.store, at.world.caller, at.thread, reason="")
+    step_again(at)
+
+
+def test_thread_that_is_killed_keeps_the_answer_unchecked(at: AtWork) -> None:
+    kill_thread(at.world.store, at.world.caller, at.thread, reason="enough")
+
+    at.finish()
+    assert at.snapshot().record.status == "killed"
+    assert at.attempt()["error"]["kind"] == "interrupted"
+    assert '"text": "words"' in at.attempt()["content"]
     assert find_troubles(at.world.store) == ()
 
 
@@ -98,12 +116,10 @@ def test_thread_that_is_killed_after_its_engine_keeps_the_answer_unchecked(at: A
     assert find_troubles(at.world.store) == ()
 
 
-def test_ctrl_c_ends_the_check_and_is_recorded(at: AtWork) -> None:
+def test_ctrl_c_ends_the_check_and_keeps_the_answer(at: AtWork) -> None:
     at.engine.send_signal(signal.SIGINT)
-    status, _err = at.finish()
-    assert status == 130
-    error = {"kind": "interrupted", "message": "its check check was interrupted"}
-    assert at.attempt()["error"] == error
+    status, err = at.finish()
+    assert (status, "its check check was interrupted" in err) == (130, True)
+    assert "its answer is kept" in err
     assert not is_alive(pids(at.world)[0])
-    assert at.world.step(at.thread, agent_player(None)).said == "a text"
-    assert (lines(at.world, "runs"), lines(at.world, "checks")) == (["run"] * 2, ["check"] * 2)
+    step_again(at)

@@ -12,7 +12,6 @@ from store.story import Story, put_raw
 from uwf_git.store.gc import loose_objects
 from uwf_git.store.gc.loose_objects import (
     list_loose_objects,
-    loose_path,
     prune_loose,
     remove_packed_twice,
 )
@@ -36,14 +35,14 @@ def pruned(store: Store, objects: DurableObjects, *tips: ObjectID) -> int:
 
 def old_stray(store: Store, objects: DurableObjects) -> ObjectID:
     oid = put_raw(store, "blob", b"nobody needs it")
-    os.utime(loose_path(objects, oid), LONG_AGO)
+    os.utime(objects.loose_path(oid), LONG_AGO)
     return oid
 
 
 def test_loose_objects_are_listed_and_nothing_else(store: Store, objects: DurableObjects) -> None:
     assert list_loose_objects(str(objects.path)) == []
     oids = {put_raw(store, "blob", bytes([number])) for number in range(40)}
-    folder = os.path.dirname(loose_path(objects, min(oids)))
+    folder = os.path.dirname(objects.loose_path(min(oids)))
     Path(folder, "tmp_obj_1").touch()
     assert set(list_loose_objects(str(objects.path))) == oids
 
@@ -79,7 +78,7 @@ def test_what_no_ref_needs_goes_when_it_is_old(
     tip = ObjectID(Story(store, clock).head.commit.encode())
     needed = set(list_loose_objects(str(objects.path)))
     for oid in needed:
-        os.utime(loose_path(objects, oid), LONG_AGO)
+        os.utime(objects.loose_path(oid), LONG_AGO)
     young = put_raw(store, "blob", b"a step has just written it")
     old_stray(store, objects)
     assert pruned(store, objects, tip) == 1
@@ -113,7 +112,7 @@ def test_what_was_wanted_again_meanwhile_stays(
     stray = old_stray(store, objects)
 
     def want_it(*_args: object) -> set[ObjectID]:
-        os.utime(loose_path(objects, stray))
+        os.utime(objects.loose_path(stray))
         return set()
 
     monkeypatch.setattr(loose_objects, "list_reachable", want_it)

@@ -94,11 +94,11 @@ def test_signature_of_no_known_kind_is_bad(store: Store) -> None:
 def test_huge_signature_is_bad_and_costs_no_program(store: Store) -> None:
     store = with_settings(store, gpg__ssh__program="/none/keygen")
     mark = b"gpgsig -----BEGIN SSH SIGNATURE-----\n "
-    began = time.monotonic()
-    verdict = check(store, with_header(store, mark + b"A\n " * 2_000_000 + b"\n"))
+    began = time.process_time()
+    verdict = check(store, with_header(store, mark + b"A\n " * 500_000 + b"\n"))
     assert (verdict.status, verdict.signer) == ("bad", None)
-    assert "4000031 bytes" in str(verdict.problem)
-    assert time.monotonic() - began < 5
+    assert "1000031 bytes" in str(verdict.problem)
+    assert time.process_time() - began < 5
 
 
 @needs_ssh

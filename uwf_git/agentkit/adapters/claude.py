@@ -39,6 +39,7 @@ from uwf_git.agentkit.programs.options import (
     schema_keys,
 )
 from uwf_git.agentkit.settings import split_args
+from uwf_git.plan.hook_forms import list_words_of_turn
 
 _ABOUT = """\
 Play roles with Claude Code (`claude -p`), in the thread's work directory.
@@ -95,6 +96,7 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
     store = find_store_pattern(question.environ)
     # A rule for Edit holds for all its file tools, in every mode; `//` is the root.
     argv += option("--disallowedTools", f"Edit(/{store}/**)" if store else None)
+    argv += list_words_of_turn("claude", question.environ)
     prompt = question.prompt if schema is None else add_guide(question.prompt)
     environ = {"DISABLE_AUTOUPDATER": "1"}
     if not question.environ.get("CLAUDE_CODE_MAX_RETRIES"):

@@ -40,6 +40,7 @@ from uwf_git.agentkit.programs.options import (
     write_file,
 )
 from uwf_git.agentkit.settings import split_args
+from uwf_git.plan.hook_forms import list_words_of_turn
 
 _ABOUT = """\
 Play roles with OpenAI's Codex (`codex exec`), in the thread's work directory.
@@ -72,6 +73,7 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
         schema = json.dumps(strict.schema)
         argv += ["--output-schema", write_file(folder, _SCHEMA_FILE, schema)]
     argv += option("-c", mcp_toml(find_mcp_entry(question.environ, settings)))
+    argv += list_words_of_turn("codex", question.environ)
     argv += split_args(settings)
     argv += option("resume", question.session)
     prompt = question.prompt if strict is None else add_guide(question.prompt)

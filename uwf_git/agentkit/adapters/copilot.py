@@ -33,6 +33,7 @@ from uwf_git.agentkit.programs.failures import (
 from uwf_git.agentkit.programs.mcp_config import find_mcp_entry, mcp_servers_json
 from uwf_git.agentkit.programs.options import MCP_KEYS, option
 from uwf_git.agentkit.settings import choose_permission, split_args
+from uwf_git.plan.hook_forms import list_words_of_turn
 
 _ABOUT = """\
 Play roles with GitHub Copilot CLI, in the thread's work directory. It needs a login (`copilot
@@ -69,6 +70,7 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     entry = find_mcp_entry(question.environ, settings)
     config = mcp_servers_json(entry, type="stdio", tools=["*"])
     argv += option("--additional-mcp-config", config)
+    argv += list_words_of_turn("copilot", question.environ)
     return ProgramCall((*argv, *split_args(settings)), question.prompt.encode(errors="replace"))
 
 

@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 import click
 
 from uwf_git.model.limit import find_limit_problem
-from uwf_git.model.time_text import UNITS_S
+from uwf_git.model.time_text import parse_duration_ms
 
 _NONE = "none"
-_MS = 1000
-_DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([smhdw]?)")
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _WHOLE = re.compile(r"[0-9]{1,16}")
 
@@ -119,8 +117,7 @@ def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _read(limit: str, text: str) -> float | None:
     if limit == "maxExecutionTime":
-        match = _DURATION.fullmatch(text)
-        return None if match is None else round(float(match[1]) * UNITS_S[match[2] or "s"] * _MS)
+        return parse_duration_ms(text)
     if limit == "maxCost":
         return float(text) if _NUMBER.fullmatch(text) else None
     return int(text) if _WHOLE.fullmatch(text) else None

@@ -6,20 +6,22 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.counts import limit_option
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.output.render_text import render_text
+from uwf_git.cli.output.table import wide_option
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.cas.schema import SchemaRow, list_schemas
 
 
 @verb("json-cas schema list", "json-cas schema list --limit 5 --format text")
 @limit_option()
-def command(session: Session, limit: int | None) -> None:
+@wide_option
+def command(session: Session, *, limit: int | None, wide: bool) -> None:
     """List the schemas.
 
     The built-in ones, then those that were put by hand, by title. The schemas inside workflows
     are not listed; `uwf workflow show` names them.
     """
     rows = list_schemas(session.open_store(create=True), limit=limit)
-    width = session.text_width()
+    width = None if wide else session.text_width()
     emit(session, [_document(row) for row in rows], text=lambda rows: _table(rows, width))
 
 

@@ -9,6 +9,7 @@ import click
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.cas.node_lines import row_document, row_words
 from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.table import wide_option
 from uwf_git.cli.output.text_width import shorten
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.cas.read import walk_nodes
@@ -26,7 +27,8 @@ _Rows = list[dict[str, Any]]
     exits={5: "a node on the way is missing or damaged"},
 )
 @click.argument("node", metavar="HASH")
-def command(session: Session, node: str) -> None:
+@wide_option
+def command(session: Session, *, node: str, wide: bool) -> None:
     """List every node that can be reached from a node.
 
     Breadth first, each node once, with its depth and the node that first referred to it. With
@@ -36,7 +38,7 @@ def command(session: Session, node: str) -> None:
     rows = [
         {"depth": each.depth, "parent": each.parent, **row_document(each.node)} for each in reached
     ]
-    width = session.text_width()
+    width = None if wide else session.text_width()
     emit(session, rows, text=lambda rows: "".join(_lines(rows, width)))
     if any(each.node.problem for each in reached):
         raise click.exceptions.Exit(StoreDamaged.exit_status)

@@ -12,12 +12,10 @@ from threading import Lock
 from typing import NamedTuple
 
 from uwf_git.cli.session.streams import write_stderr
-from uwf_git.model.visible import visible_block
+from uwf_git.model.visible import visible_block, without_colours
 
 Forward = Callable[[bytes], None]
 
-# ECMA-48, "select graphic rendition": colours and the like.
-COLOUR = re.compile(r"\x1b\[[0-9;:]{0,40}m")
 _BEGUN_COLOUR = re.compile(r"\x1b(?:\[[0-9;:]{0,40})?\Z")
 
 
@@ -114,4 +112,4 @@ class _Stream:
 
 def _plain(text: str) -> str:
     # A lone carriage return rewrites a line; here each version is a line.
-    return visible_block(COLOUR.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
+    return visible_block(without_colours(text).replace("\r\n", "\n").replace("\r", "\n"))

@@ -8,7 +8,7 @@ from typing import Any
 # JSON allows these unescaped, but no encoding takes a lone surrogate, terminals obey DEL, C1
 # controls and marks of direction (https://trojansource.codes), and some readers end a line at
 # U+2028. They occur only inside strings, where an escape is the same value.
-_UNPRINTABLE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNPRINTABLE = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 
 
 def render_json(
@@ -34,7 +34,9 @@ def render_json(
         indent=2 if pretty else None,
         separators=None if pretty else (",", ":"),
     )
-    return _UNPRINTABLE.sub(_escape, text) + "\n"
+    if text.isascii() and "\x7f" not in text:
+        return text + "\n"
+    return re.sub(_UNPRINTABLE, _escape, text) + "\n"
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -1,28 +1,46 @@
 """What `uwf plan run` and `uwf plan resume` share: driving the thread, its views, its end."""
 
+import os
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+
+import click
 
 from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.plan.asking import ask_person, tell_failures
 from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.installed_version import installed_version
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import write_stderr
 from uwf_git.cli.thread.driving import DriveOptions, Driving, drive_shown
 from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.control.retry import retry_thread
-from uwf_git.commands.plan.status import read_plan_status
+from uwf_git.commands.drive.background import DriverRequest, start_driver
+from uwf_git.commands.plan.at_work import hold_plans
+from uwf_git.commands.plan.status import find_where, read_plan_status
+from uwf_git.commands.plan.stop_watch import StopWatch
+from uwf_git.commands.step.step_thread import TurnInterrupted
+from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import AgentFailed, Refused
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.visible import visible_line
 from uwf_git.plan.phases import PlanState
+from uwf_git.plan.plugin import find_plugin, write_plugin
+from uwf_git.plan.settings import DEFAULTS, PlanSettings
 from uwf_git.plan.views import Views
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
 
 PLAN_EXITS = {1: "it was stopped, or cannot be begun", 3: "it waits", 4: "another drives it"}
 STOPPED = "stopped"
+_NOWHERE = {"address": None, "port": None}
 
 _HOW = DriveOptions(None, trust=False, wait=False, stream=True, background=False, timestamps=False)
+
+background_option = click.option(
+    "--background", is_flag=True, help="Return at once; see `uwf plan status`."
+)
 
 
 class PlansWait(AgentFailed):
@@ -31,15 +49,15 @@ class PlansWait(AgentFailed):
     code = "plans-wait"
 
     def __init__(self, state: PlanState, thread: ThreadId) -> None:
-        is_stuck = state.phase == "waiting_human"
-        why = f"all tries failed: {state.error}" if is_stuck else "paused, or an agent's limit"
-        super().__init__(
-            f"the plans wait: {why}",
-            hint="`uwf plan resume --continue -m HINT` gives all tries again, --stop ends it"
-            if is_stuck
-            else "`uwf plan resume` goes on",
-            thread=thread,
-        )
+        why = "they are paused" if state.is_paused else "for the end of an agent's limit"
+        hint = "`uwf plan resume` goes on"
+        if state.is_stuck:
+            why = f"all tries failed: {state.error}"
+            hint = "`uwf plan resume --continue -m HINT` gives all tries again, --stop ends it"
+        elif state.phase == "waiting_human":
+            why = "for the answer of a person"
+            hint = f"`uwf thread answer {thread}`, then `uwf plan resume`"
+        super().__init__(f"the plans wait: {why}", hint=hint, thread=thread)
 
 
 class PlansStopped(Refused):
@@ -48,8 +66,9 @@ class PlansStopped(Refused):
     code = "plans-stopped"
 
     def __init__(self, state: PlanState, thread: ThreadId) -> None:
+        why = "" if state.error in {"", STOPPED} else f": {state.error}"
         super().__init__(
-            f"the plans were stopped: {state.error or 'no reason was given'}",
+            f"the plans were stopped{why}",
             hint=f"`uwf thread read {thread}` shows what was done",
             thread=thread,
         )
@@ -58,50 +77,110 @@ class PlansStopped(Refused):
 class PlanDriver:
     """Drives the plan thread of a directory, and keeps its views."""
 
-    def __init__(self, session: Session, store: Store, workdir: str, thread: ThreadId) -> None:
-        # Held for one drive only: a person may be asked after it, and another one follows.
-        self._session, self._store = session._replace(cwd=workdir, held=None), store
-        self._workdir, self._thread = workdir, thread
-        self._views = Views(store, workdir, {"thread": thread, "repo": store.path})
+    def __init__(
+        self,
+        session: Session,
+        store: Store,
+        workdir: str,
+        thread: ThreadId,
+        settings: PlanSettings = DEFAULTS,
+    ) -> None:
+        self._session, self._store = session._replace(cwd=workdir), store
+        self._workdir, self._thread, self._settings = workdir, thread, settings
+        self._views = Views(
+            store,
+            workdir,
+            # Another driver may be at work.
+            find_where(store, workdir, thread, settings),
+            state_file=settings.state_file,
+            memory_dir=settings.memory_dir,
+        )
 
-    def drive(self) -> None:
+    @property
+    def state(self) -> PlanState:
+        """Where the plans stood at the last update."""
+        return self._views.state
+
+    def drive(
+        self, watch: StopWatch | None, *, port: int | None = None, background: bool = False
+    ) -> None:
         """Drive until it ends or waits; ask a person at a terminal what to do then.
+
+        Stop notices go to *watch*; a driver in the background listens itself, at *port* if it was
+        typed.
 
         Raises:
             PlansWait, PlansStopped: it is not completed; the document is printed all the same.
         """
-        while True:
+        if background:
             self.update()
+            self._drive_elsewhere(port)
+            return
+        heard = self._find_attendance(watch)
+        self._views.where |= _NOWHERE if watch is None else watch.where
+        try:
+            self._drive_here(heard)
+            while self.state.is_stuck and self.ask():
+                self._drive_here(heard)
+        finally:
+            # Nobody listens there any more.
+            self._views.where |= _NOWHERE
+            self.update()
+        self.tell_end()
+
+    def _find_attendance(self, watch: StopWatch | None) -> Callable[[Player], Player]:
+        """Return what *watch* makes of a player; the plugin is written for it."""
+        plugin = find_plugin(self._workdir, plugin_dir=self._settings.plugin_dir)
+        state_file = os.path.join(self._workdir, self._settings.state_file)
+        write_plugin(plugin, installed_version(), state_file=state_file)
+        hook = plugin.hook.script if self._settings.hooks else None
+
+        def attend(play: Player) -> Player:
+            return play if watch is None else watch.attend(play, lambda: self.state.phase, hook)
+
+        return attend
+
+    def _drive_here(self, attend: Callable[[Player], Player]) -> None:
+        self.update()
+        driving = Driving(self._thread, _HOW)
+        # Held until the views are true, and no longer: a person may be asked then.
+        with ExitStack() as held:
             try:
-                driving = Driving(self._thread, _HOW)
-                drive_shown(self._session, self._store, driving, on_change=self.update)
+                session = self._session._replace(held=held)
+                drive_shown(session, self._store, driving, on_change=self.update, attend=attend)
+            except TurnInterrupted as interrupted:
+                interrupted.hint = "nothing was lost: `uwf plan resume` goes on"
+                raise
             finally:
                 self.update()
-            if self._views.state.phase != "waiting_human" or not self.ask():
-                break
-        self.tell_end()
 
     def ask(self) -> bool:
         """Ask, at a terminal, whether to go on; return whether the thread may be driven again."""
-        if not (self._session.stdin_is_tty and self._session.stderr_is_tty):
+        tell_failures(self.state)
+        decision = ask_person(self._session)
+        if decision is None:
             return False
-        state = self._views.state
-        place = "the planning" if state.current is None else state.current.file
-        note(f"{visible_line(place)} has failed: {visible_line(state.error)}")
-        while True:
-            write_stderr("Continue with fresh tries (c), or stop (s)? ")
-            answer = self._read_line()
-            if answer in {"s", "stop"}:
-                self.stop("")
-                return False
-            if answer in {"c", "continue"}:
-                write_stderr("A hint for the next try (Enter: none): ")
-                self.go_on(self._read_line())
-                return True
+        if not decision.goes_on:
+            self.stop("")
+            return False
+        self.go_on(decision.hint)
+        return True
 
     def go_on(self, hint: str) -> None:
         """Give all tries again."""
         retry_thread(self._store, caller_of(self._session), self._thread, hint=hint)
+        self.update()
+
+    def end_pause(self, reason: str) -> None:
+        """End a pause, or the wait for the end of a usage limit."""
+        resume_thread(self._store, caller_of(self._session), self._thread, reason=reason)
+        self.update()
+
+    def allow_tries(self, most: int) -> None:
+        """Change how many tries there are in all."""
+        caller = caller_of(self._session)
+        patch_thread(self._store, caller, self._thread, {"maxRetries": most})
+        self.update()
 
     def stop(self, reason: str) -> None:
         """End the thread."""
@@ -111,7 +190,7 @@ class PlanDriver:
 
     def update(self) -> None:
         """Bring the views up to date; what cannot be written is written the next time."""
-        with suppress(OSError):
+        with suppress(OSError), hold_plans(self._store):
             self._views.update(get_head(self._store, self._thread).commit)
 
     def tell_end(self) -> None:
@@ -121,15 +200,23 @@ class PlanDriver:
             PlansWait, PlansStopped: they are not completed.
         """
         self.update()
-        emit(self._session, read_plan_status(self._store, self._workdir))
-        state = self._views.state
-        if state.phase == "failed":
-            raise PlansStopped(state, self._thread)
-        if state.phase != "completed":
-            raise PlansWait(state, self._thread)
+        emit(self._session, read_plan_status(self._store, self._workdir, self._settings))
+        if self.state.phase == "failed":
+            raise PlansStopped(self.state, self._thread)
+        if self.state.phase != "completed":
+            raise PlansWait(self.state, self._thread)
 
-    def _read_line(self) -> str:
-        line = sys.stdin.readline()
-        if not line:
-            raise KeyboardInterrupt
-        return line.strip()
+    def _drive_elsewhere(self, port: int | None) -> None:
+        def name_driver(_thread: ThreadId) -> Sequence[str]:
+            # -P: modules in the working directory of the agents are not imported.
+            words = ["plan", "resume", "--format=text", f"--dir={self._workdir}"]
+            words += [] if port is None else [f"--port={port}"]
+            return [sys.executable, "-P", "-m", "uwf_git", *words]
+
+        request = DriverRequest(self._thread, name_driver)
+        driver = start_driver(self._store, caller_of(self._session), request)
+        emit(self._session, driver._asdict())
+        note(
+            "next: `uwf plan status` tells where the plans stand; "
+            f"`uwf thread wait {self._thread}` waits until they stop"
+        )

@@ -4,7 +4,12 @@ import click
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit
-from uwf_git.cli.plan.directory import directory_option, find_directory, find_store_of
+from uwf_git.cli.plan.directory import (
+    directory_option,
+    find_directory,
+    find_store_of,
+    read_settings_of,
+)
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.plan.clean import clean_plans
@@ -25,5 +30,6 @@ def command(session: Session, directory: str | None, *, with_plans: bool) -> Non
     """
     workdir = find_directory(session, directory)
     store = find_store_of(session, workdir)
-    cleaned = clean_plans(store, caller_of(session), workdir, with_plans=with_plans)
+    settings = read_settings_of(session, store, workdir)
+    cleaned = clean_plans(store, caller_of(session), workdir, settings, with_plans=with_plans)
     emit(session, {"ended": cleaned.ended, "removed": cleaned.removed})

@@ -10,6 +10,7 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.errors import BadUsage
 
 if TYPE_CHECKING:
+    from uwf_git.plan.settings import PlanSettings
     from uwf_git.store.store import Store
 
 
@@ -57,3 +58,21 @@ def find_store_of(session: Session, workdir: str) -> "Store | None":
         if session.repo:
             raise
         return None
+
+
+def read_settings_of(session: Session, store: "Store | None", workdir: str) -> "PlanSettings":
+    """Return the settings that count in *workdir*; without a store those of the user.
+
+    Raises:
+        BadPlanSetting: one has a wrong value.
+        SettingNotTrusted: the store's own config sets one that needs trust.
+    """
+    from uwf_git.plan.settings import (  # noqa: PLC0415 (as above)
+        load_plan_settings,
+        read_plan_settings,
+    )
+    from uwf_git.store.git.scopes import read_user_config  # noqa: PLC0415 (as above)
+
+    if store is None:
+        return read_plan_settings(read_user_config(session.environ))
+    return load_plan_settings(store, workdir)

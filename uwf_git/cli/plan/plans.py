@@ -5,7 +5,12 @@ from typing import Any
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.output.render_text import render_text
-from uwf_git.cli.plan.directory import directory_option, find_directory, find_store_of
+from uwf_git.cli.plan.directory import (
+    directory_option,
+    find_directory,
+    find_store_of,
+    read_settings_of,
+)
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.plan.status import read_plan_rows
 
@@ -15,11 +20,13 @@ from uwf_git.commands.plan.status import read_plan_rows
 def command(session: Session, directory: str | None) -> None:
     """List the plan files of a directory, with their status.
 
-    They are docs/plans/NNN-name.md. A status is pending, executing, completed or failed. A plan
-    that nobody carries out has `tracked` false; one whose file is gone has `missing` true.
+    They are docs/plans/NNN-name.md, or lie where uwf.plan.planDir says. A status is pending,
+    executing, completed or failed. A plan that nobody carries out has `tracked` false; one whose
+    file is gone has `missing` true.
     """
     workdir = find_directory(session, directory)
-    rows = read_plan_rows(find_store_of(session, workdir), workdir)
+    store = find_store_of(session, workdir)
+    rows = read_plan_rows(store, workdir, read_settings_of(session, store, workdir))
     width = session.text_width()
     emit(session, rows, text=lambda rows: render_text(list(map(_shown, rows)), width=width))
 

@@ -7,13 +7,17 @@ import click
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
-from uwf_git.cli.plan.directory import directory_option, find_directory
+from uwf_git.cli.plan.directory import (
+    directory_option,
+    find_directory,
+    find_store_of,
+    read_settings_of,
+)
 from uwf_git.cli.session.installed_version import installed_version
 from uwf_git.cli.session.settings import Session
 from uwf_git.errors import BadUsage
 from uwf_git.plan.hook_forms import TOOLS, build_form, list_run_words
 from uwf_git.plan.plugin import Plugin, find_plugin, install_hooks, uninstall_hooks, write_plugin
-from uwf_git.plan.state_file import STATE_FILE
 
 
 class NoTool(BadUsage):
@@ -48,8 +52,8 @@ def command(
     It goes into .plugins/workflow of the work directory, and is one of claude and copilot. With
     --for the form of any tool is shown: `run` has the words for one run of it, `settings` and
     `files` are what --install writes into the project. All else in these files stays. They name
-    paths of this machine, so they are not for git. `uwf plan run` does not listen to the notices
-    yet: a tool that never exits has to be ended by hand, or by a timeout.
+    paths of this machine, so they are not for git. A run of `uwf plan` gives the hook to claude,
+    copilot and codex itself.
     """
     if (installs or uninstalls) and tool is None:
         raise NoTool("which tool? --for was not given")
@@ -57,10 +61,11 @@ def command(
         raise NoTool("--install and --uninstall exclude each other")
     workdir = find_directory(session, directory)
     version = installed_version()
-    plugin = find_plugin(workdir)
+    settings = read_settings_of(session, find_store_of(session, workdir), workdir)
+    plugin = find_plugin(workdir, plugin_dir=settings.plugin_dir)
     document: dict[str, Any] = {"plugin": plugin.folder, "written": []}
     if not uninstalls:
-        state_file = os.path.join(workdir, STATE_FILE)
+        state_file = os.path.join(workdir, settings.state_file)
         written = write_plugin(plugin, version, state_file=state_file)
         document["written"] = [os.path.relpath(path, workdir) for path in written]
     if tool is not None:

@@ -1,26 +1,26 @@
 """`uwf plan run`."""
 
-import os
 import shlex
+from typing import Any
 
 import click
 
 from uwf_git.cli.app.parameters import INPUT, Input, NoPrompt, text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import note
-from uwf_git.cli.plan.carry_out import PLAN_EXITS, PlanDriver
-from uwf_git.cli.plan.directory import directory_option, find_directory
-from uwf_git.cli.session.installed_version import installed_version
+from uwf_git.cli.plan.carry_out import PLAN_EXITS, PlanDriver, background_option
+from uwf_git.cli.plan.directory import directory_option, find_directory, read_settings_of
+from uwf_git.cli.plan.listening import listening, port_option
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.begin import begin_thread
 from uwf_git.commands.lifecycle.start import StartRequest
+from uwf_git.commands.plan.at_work import hold_plans
 from uwf_git.commands.plan.begin import prepare_plans
 from uwf_git.commands.plan.find import WORKFLOW
 from uwf_git.commands.turn.known_agents import name_agent
 from uwf_git.errors import BadUsage
 from uwf_git.plan.phases import MAX_RETRIES, PLAN_VERIFIER, VERIFIER
-from uwf_git.plan.plugin import find_plugin, write_plugin
-from uwf_git.plan.state_file import STATE_FILE
+from uwf_git.plan.settings import DEFAULTS, PlanSettings
 
 _HINT = "`uwf plan run TASK`, or `uwf plan run -f FILE`; `-` is standard input"
 
@@ -30,13 +30,14 @@ class TwoAgents(BadUsage):
 
     code = "two-agents"
 
-    def __init__(self) -> None:
-        super().__init__("--agent and --ai exclude each other", hint="--ai CMD runs CMD -p PROMPT")
+    def __init__(self, names: str) -> None:
+        super().__init__(f"{names} exclude each other", hint="--ai CMD runs CMD -p PROMPT")
 
 
 @verb(
     "uwf plan run 'Build the shop of docs/shop.md' --agent claude --verifier codex",
-    "uwf plan run -f task.md -d ~/shop --max-retries 5",
+    "uwf plan run -f task.md -d ~/shop --max-retries 5 --background",
+    "uwf plan run --plans --ai my-ai",
     exits=PLAN_EXITS,
 )
 @click.argument("task", required=False)
@@ -45,11 +46,17 @@ class TwoAgents(BadUsage):
 @click.option(
     "--max-retries",
     type=click.IntRange(min=1),
-    default=MAX_RETRIES,
-    show_default=True,
     metavar="N",
-    help="The tries in all, of the planning and of each plan.",
+    help=f"The tries in all, of the planning and of each plan.  [default: {MAX_RETRIES}]",
 )
+@click.option(
+    "--plans",
+    "has_plans",
+    is_flag=True,
+    help="Carry out the plan files that lie there; no planner.",
+)
+@port_option
+@background_option
 @click.option("--agent", metavar="CMD", help="Who plans and works, such as claude.")
 @click.option("--verifier", metavar="CMD", help="Who verifies.  [default: the agent]")
 @click.option("--ai", metavar="CMD", help="In place of --agent: called as CMD -p PROMPT.")
@@ -59,7 +66,10 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     task: str | None,
     file: Input | None,
     directory: str | None,
-    max_retries: int,
+    max_retries: int | None,
+    has_plans: bool,
+    port: int | None,
+    background: bool,
     agent: str | None,
     verifier: str | None,
     ai: str | None,
@@ -67,28 +77,47 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     """Split a task into plan files, carry them out in order, and have each phase verified.
 
     A phase whose tries are used up waits for a person: at a terminal you are asked, elsewhere `uwf
-    plan resume` decides. A directory has one such workflow, and no plan files before it begins.
+    plan resume` decides. A directory has one such workflow, and no plan files before it begins,
+    unless --plans takes them as they are; a task is then not needed. The settings uwf.plan.*
+    (`uwf config list`) count where an option is not given.
     """
-    prompt = _read_task(task, file)
-    agents = _name_agents(agent, verifier, ai)
+    prompt = None if has_plans and task is None and file is None else _read_task(task, file)
+    if agent is not None and ai is not None:
+        raise TwoAgents("--agent and --ai")
     workdir = find_directory(session, directory)
     session = session._replace(cwd=workdir)
     store = session.open_store(create=True)
-    prepare_plans(store, workdir)
+    settings = read_settings_of(session, store, workdir)
     request = StartRequest(
         WORKFLOW,
-        prompt,
-        agents,
+        f"Carry out the plans in {settings.plan_dir}." if prompt is None else prompt,
+        _name_agents(agent, verifier, ai, settings),
         session.agent,
         workdir,
         needs_agents=True,
-        state={"maxRetries": max_retries},
+        state={
+            "maxRetries": max_retries or settings.max_retries,
+            "hasPlans": has_plans,
+            **_find_state(settings),
+        },
     )
-    started = begin_thread(session, store, request)
-    plugin = find_plugin(workdir)
-    write_plugin(plugin, installed_version(), state_file=os.path.join(workdir, STATE_FILE))
-    note(f"thread {started.thread}")
-    PlanDriver(session, store, workdir, started.thread).drive()
+    with listening(settings, port, elsewhere=background) as watch:
+        with hold_plans(store):
+            prepare_plans(store, workdir, settings, has_plans=has_plans)
+            started = begin_thread(session, store, request)
+        note(f"thread {started.thread}")
+        driver = PlanDriver(session, store, workdir, started.thread, settings)
+        driver.drive(watch, port=port, background=background)
+
+
+def _find_state(settings: PlanSettings) -> dict[str, Any]:
+    """Return what the workflow's own state has otherwise."""
+    named = {
+        "planDir": (settings.plan_dir, DEFAULTS.plan_dir),
+        "statusFile": (settings.status_file, DEFAULTS.status_file),
+        "timeouts": (settings.timeouts_ms, DEFAULTS.timeouts_ms),
+    }
+    return {name: value for name, (value, usual) in named.items() if value != usual}
 
 
 def _read_task(task: str | None, file: Input | None) -> str:
@@ -101,9 +130,15 @@ def _read_task(task: str | None, file: Input | None) -> str:
     return prompt.rstrip("\r\n")
 
 
-def _name_agents(agent: str | None, verifier: str | None, ai: str | None) -> tuple[str, ...]:
-    if agent is not None and ai is not None:
-        raise TwoAgents
+def _name_agents(
+    agent: str | None, verifier: str | None, ai: str | None, settings: PlanSettings
+) -> tuple[str, ...]:
+    """Return who plays, by what was typed and then by the settings."""
+    if agent is None and ai is None:
+        agent, ai = settings.agent, settings.ai
+        if agent is not None and ai is not None:
+            raise TwoAgents("uwf.plan.agent and uwf.plan.ai")
+    verifier = settings.verifier if verifier is None else verifier
     if ai is not None:
         agent = shlex.join(["uwf-cli", f"{text_argument(ai, '--ai')} -p {{prompt}}"])
     named = [] if agent is None else [_name(agent, "--agent")]

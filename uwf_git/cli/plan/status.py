@@ -2,7 +2,12 @@
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit
-from uwf_git.cli.plan.directory import directory_option, find_directory, find_store_of
+from uwf_git.cli.plan.directory import (
+    directory_option,
+    find_directory,
+    find_store_of,
+    read_settings_of,
+)
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.plan.status import read_plan_status
 
@@ -16,4 +21,5 @@ def command(session: Session, directory: str | None) -> None:
     of .state/workflow.state.json, which comes back if it was deleted.
     """
     workdir = find_directory(session, directory)
-    emit(session, read_plan_status(find_store_of(session, workdir), workdir))
+    store = find_store_of(session, workdir)
+    emit(session, read_plan_status(store, workdir, read_settings_of(session, store, workdir)))

@@ -8,14 +8,15 @@ import contextlib
 import io
 import os
 import sys
+import time
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from uwf_git.cli.session.colour import wants_colour
 from uwf_git.errors import UwfError
 
-_COLUMNS = 80
-_STDERR = 2
+_COLUMNS, _LINES = 80, 24
+_STDOUT, _STDERR = 1, 2
 
 
 class ReaderGone(Exception):
@@ -74,13 +75,36 @@ def wants_stderr_colour(environ: Mapping[str, str]) -> bool:
     return wants_colour(environ, is_terminal=is_terminal)
 
 
-def stderr_columns() -> int:
-    """Return the width of the terminal that standard error is; 80 if it does not say."""
+class TerminalSize(NamedTuple):
+    """How many columns and lines a terminal has."""
+
+    columns: int
+    lines: int
+
+
+def terminal_size(descriptor: int) -> TerminalSize:
+    """Return the size of a terminal; 80 columns and 24 lines where it does not say."""
     try:
-        # Some terminals report 0 columns if they do not know.
-        return os.get_terminal_size(_STDERR).columns or _COLUMNS
+        told = os.get_terminal_size(descriptor)
     except (OSError, ValueError):
-        return _COLUMNS
+        return TerminalSize(_COLUMNS, _LINES)
+    # Some terminals report 0 if they do not know.
+    return TerminalSize(told.columns or _COLUMNS, told.lines or _LINES)
+
+
+def stdout_size() -> TerminalSize:
+    """Return the size of the terminal that standard output is."""
+    return terminal_size(_STDOUT)
+
+
+def stderr_size() -> TerminalSize:
+    """Return the size of the terminal that standard error is."""
+    return terminal_size(_STDERR)
+
+
+def stderr_columns() -> int:
+    """Return the width of the terminal that standard error is."""
+    return stderr_size().columns
 
 
 def write_stdout(text: str) -> None:
@@ -110,6 +134,25 @@ def write_stderr(text: str) -> None:
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(text)
         sys.stderr.flush()
+
+
+def wait_for_reader(seconds: float) -> None:
+    """Wait, but notice that the reader of standard output leaves meanwhile.
+
+    Raises:
+        ReaderGone: it has left.
+    """
+    import select  # noqa: PLC0415 (only who follows waits)
+
+    poller = select.poll()
+    try:
+        poller.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError, AttributeError):
+        # No file descriptor, as in a program that embeds this one.
+        time.sleep(seconds)
+        return
+    if poller.poll(seconds * 1000):
+        raise ReaderGone
 
 
 def leave(status: int) -> NoReturn:

@@ -28,6 +28,7 @@ from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, h
 from uwf_git.commands.inspect.stop import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.turn import Player
 from uwf_git.engine.subject import count_steps, first_line
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.thread import Waiting
@@ -162,15 +163,17 @@ def drive_shown(
     driving: Driving,
     *,
     on_change: Callable[[], None] = lambda: None,
+    attend: Callable[[Player], Player] = lambda play: play,
 ) -> Driven:
     """Drive a thread here, and show its progress; what ended the drive is not yet raised.
 
-    *on_change* is called after each step, failed try and wait that another one follows.
+    *on_change* is called after each step, failed try and wait that another one follows. *attend*
+    makes of the player of its turns another one.
     """
     how = driving.how
     progress = Progress(session, store, stream=how.stream, timestamps=how.timestamps)
     choice = Choice(driving.agents, session.agent, how.trust)
-    step = StepRequest(driving.thread, progress.play, choice, driving.workdir, how.jobs)
+    step = StepRequest(driving.thread, attend(progress.play), choice, driving.workdir, how.jobs)
     # Report the start before the first step.
     follow_up_noted(store, session.environ)
     request = DriveRequest(step, driving.max_steps, how.until, how.wait)

@@ -7,7 +7,6 @@ import click
 
 from uwf_git.cli.app.failure import INTERRUPTED
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.agent_log import COLOUR
 from uwf_git.cli.output.counts import Count
 from uwf_git.cli.output.paging import paged
 from uwf_git.cli.output.render import note
@@ -21,7 +20,7 @@ from uwf_git.commands.inspect.logs import (
     follow_logs,
     read_logs,
 )
-from uwf_git.model.visible import visible_block
+from uwf_git.model.visible import visible_block, without_colours
 from uwf_git.store.threads.heads import resolve_thread
 
 
@@ -87,5 +86,5 @@ def _show(pieces: Iterable[LogPiece]) -> None:
         if piece.source != source:
             source = piece.source
             note(f"-- {source}")
-        text = COLOUR.sub("", "\n".join(piece.lines))
+        text = without_colours("\n".join(piece.lines))
         write_stdout(visible_block(text) + "\n")

@@ -1,21 +1,25 @@
 """The line that ends a command which leaves a thread: what to type next."""
 
+from typing import TYPE_CHECKING
+
 from uwf_git.cli.output.render import note
 from uwf_git.cli.output.screen import Painted, screen_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.inspect.stop import Stop, find_stop, read_stop
 from uwf_git.commands.turn.next_move import Advice
-from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.visible import one_line
 from uwf_git.store.store import Store
 from uwf_git.store.threads.naming import read_short_ids
 from uwf_git.store.threads.snapshot import read_snapshot
 
+if TYPE_CHECKING:  # what turns are made of; `thread show` has no need of it
+    from uwf_git.commands.turn.turn import ThreadResult
+
 _UNKNOWN = Stop(None, Advice("", is_usual=True))
 
 
-def stop_after(session: Session, store: Store, result: ThreadResult) -> Stop:
+def stop_after(session: Session, store: Store, result: "ThreadResult") -> Stop:
     """Return where *result* leaves a thread, with no advice if that cannot be read: it is done."""
     try:
         stop = find_stop(store, read_snapshot(store, result.commit), default=session.agent)
@@ -42,7 +46,7 @@ def note_next(session: Session, store: Store, thread: str, *, is_called: bool = 
     tell_stop(session, with_short_id(session, store, thread, stop), is_called=is_called)
 
 
-def describe_result(session: Session, store: Store, result: ThreadResult) -> Painted:
+def describe_result(session: Session, store: Store, result: "ThreadResult") -> Painted:
     """Return what a command did to a thread as a person reads it: status, id, what happened."""
     screen = screen_of(session)
     mark = screen.name_status(result.status)

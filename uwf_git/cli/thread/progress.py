@@ -1,25 +1,21 @@
 """Progress of a drive on standard error.
 
-A terminal gets a status line. Elsewhere only whole lines are written: one per step, and for a long
-step now and then one that shows it is still running. Branches are stepped at once, in threads of
-Python; lines about one begin with its name.
+A terminal gets a live line for each role at work. Elsewhere only whole lines are written: one per
+step, and for a long step now and then one that shows it is still running. Branches are stepped at
+once, in threads of Python; lines about one begin with its name.
 """
 
-import codecs
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from threading import RLock
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.cli.app.follow_up import follow_up_noted
-from uwf_git.cli.output.agent_log import COLOUR, Lines, forwarded_output
+from uwf_git.cli.output.agent_log import Lines, forwarded_output
 from uwf_git.cli.output.moments import tell_local
 from uwf_git.cli.output.render import note
 from uwf_git.cli.output.screen import Screen
-from uwf_git.cli.output.status_line import StatusLine
 from uwf_git.cli.output.step_lines import StepLines
 from uwf_git.cli.output.text_width import shorten
 from uwf_git.cli.session.settings import Session
@@ -29,24 +25,23 @@ from uwf_git.cli.session.streams import (
     wants_stderr_colour,
     write_stderr,
 )
+from uwf_git.cli.thread.at_work import Account, AtWork, tell_elapsed
+from uwf_git.commands.agent_run.activity import RUNNING
+from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.drive.drive_thread import Watcher
+from uwf_git.commands.inspect.log_lines import LastLine
 from uwf_git.commands.split.family import name_branch
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.model.thread import Waiting
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.time_text import render_duration, render_time
+from uwf_git.model.time_text import render_time
 from uwf_git.model.visible import visible_line
 from uwf_git.store.store import Store
 
 _MS = 1000
 _TIME = "2026-11-22T14:25:05Z"
-_MINUTE_S = 60
-_LINE_ENDS = re.compile("[\r\n]")
-
-# A longer line is shown only up to the width of the terminal.
-_LONGEST_TAIL = 4096
 
 # The agent of the kit that asks at the terminal itself.
 _ASKS_HERE = "uwf-human"
@@ -54,10 +49,6 @@ _ASKS_HERE = "uwf-human"
 _FIRST_SIGN_S = 30.0
 _LONGEST_SILENCE_S = 600.0
 _LONGEST_SIGN = 200
-
-
-# Between those who are at work at once.
-_GAP = " | "
 
 
 class Progress:
@@ -68,32 +59,29 @@ class Progress:
     ) -> None:
         self._session, self._store = session, store
         self._stream, self._timestamps = stream, timestamps
-        self._is_live = (
-            session.stderr_is_tty and not stream and session.environ.get("TERM") != "dumb"
-        )
         is_lined_up = session.stderr_is_tty and not stream
+        self._is_live = is_lined_up and session.environ.get("TERM") != "dumb"
+        self._at_work = AtWork(is_live=self._is_live)
         before = len(_TIME) + 1 if timestamps else 0
         screen = Screen(has_colour=wants_stderr_colour(session.environ), is_utf8=stderr_is_utf8())
         self._steps = StepLines(screen, stderr_columns, before=before) if is_lined_up else None
-        self._line = StatusLine()
         self._lines = Lines()
-        self._lock = RLock()
         self._names: dict[ThreadId, str] = {}
         self._since_ms: dict[ThreadId, int] = {}
-        self._at_work: dict[ThreadId, Callable[[], str]] = {}
-        """What the status line says of each thread that an agent works on."""
 
     def tell(self, line: str) -> None:
         """Print a line."""
-        with self._lock:
-            self._line.clear()
+        with self._at_work.above():
             self._lines.end()
             note(f"{self._time()} {line}" if self._timestamps else line)
 
+    def _note(self, line: str) -> None:
+        with self._at_work.above():
+            note(line)
+
     def _tell_step(self, line: str) -> None:
         """Print a line that `StepLines` made."""
-        with self._lock:
-            self._line.clear()
+        with self._at_work.above():
             write_stderr((f"{self._time()} {line}" if self._timestamps else line) + "\n")
 
     def _name(self, thread: ThreadId) -> str:
@@ -116,8 +104,9 @@ class Progress:
             with forwarded_output(self._lines, name=self._name(turn.thread)) as output:
                 return agent_player(output.stderr, on_stdout=output.stdout)(turn)
         if turn.answered is None and agent_name(turn.agent.payload["command"]) == _ASKS_HERE:
-            # The agent uses the terminal where the status line would be.
-            return agent_player(None)(turn)
+            # The agent uses the terminal where the live lines would be.
+            with self._at_work.hidden():
+                return agent_player(None)(turn)
         with self._shown(turn) as (on_stderr, on_tick):
             return agent_player(on_stderr, on_tick=on_tick)(turn)
 
@@ -128,41 +117,31 @@ class Progress:
 
     @contextmanager
     def _shown(self, turn: Turn) -> Iterator[tuple[Callable[[bytes], None], Callable[[], None]]]:
-        log, signs = _LastLine(), _Signs()
-
-        def describe(seconds: int) -> str:
-            said = f": {log.text}" if log.text else ""
-            line = f"{turn.role}, {_elapsed(seconds)}, attempt {turn.attempt}{said}"
-            return self._about(turn.thread, line)
-
-        def describe_now() -> str:
-            return describe((self._session.now_ms() - self._since_ms[turn.thread]) // _MS)
+        # What the environment has of secrets is masked already.
+        log, signs = LastLine(Secrets(())), _Signs()
+        account = Account(turn, self._session.now_ms, self._since_ms[turn.thread])
 
         def give_sign() -> None:
             seconds = signs.find_due()
             if seconds is not None:
-                self.tell(shorten(visible_line(describe(seconds)), _LONGEST_SIGN))
+                said = _after_colon(log.find())
+                line = f"{turn.role}, {tell_elapsed(seconds)}, attempt {turn.attempt}{said}"
+                self.tell(shorten(visible_line(self._about(turn.thread, line)), _LONGEST_SIGN))
 
-        if not self._is_live:
+        lines = self._steps
+        if not self._is_live or lines is None:
             yield log.add, give_sign
             return
-        self._at_work[turn.thread] = describe_now
-        self._draw()
-        try:
-            yield log.add, self._draw
-        finally:
-            with self._lock:
-                del self._at_work[turn.thread]
-                self._line.clear()
+        name = self._name(turn.thread)
+        who = "" if not name or name.endswith(turn.role) else f"{turn.role}, "
 
-    def _draw(self) -> None:
-        """Show all that are at work on one line, each as short as it has to be."""
-        with self._lock:
-            told = [describe() for describe in self._at_work.values()]
-            if len(told) == 1:
-                self._line.show(told[0])
-            elif told:
-                self._line.show_all(told, gap=_GAP)
+        def describe() -> str:
+            said = f"{who}{account.tell()}{_after_colon(log.find())}"
+            number = turn.present.depth + 1
+            return lines.format(lines.mark(RUNNING), name or turn.role, said, number=number)
+
+        with self._at_work.shown(turn.thread, name, describe):
+            yield log.add, self._at_work.tick
 
     def _on_step(self, stepped: ThreadResult) -> None:
         seconds = (self._session.now_ms() - self._since_ms.get(stepped.thread, 0)) / _MS
@@ -171,7 +150,7 @@ class Progress:
             self._tell_step(self._format_step(self._steps, stepped, seconds))
         elif line:
             self.tell(self._about(stepped.thread, line))
-        follow_up_noted(self._store, self._session.environ)
+        follow_up_noted(self._store, self._session.environ, self._note)
 
     def _format_step(self, lines: StepLines, stepped: ThreadResult, seconds: float) -> str:
         name = self._name(stepped.thread) or stepped.role or ""
@@ -195,7 +174,7 @@ class Progress:
             said = f"try {failure.facts['attempt']}: {failure.reason}"
             line = lines.format(lines.again, name, said, tail=f" again in {seconds:g} s")
             self._tell_step(line)
-        follow_up_noted(self._store, self._session.environ)
+        follow_up_noted(self._store, self._session.environ, self._note)
 
     def _on_wait(self, waiting: Waiting) -> None:
         lines = self._steps
@@ -206,7 +185,7 @@ class Progress:
             until = "" if waiting.until is None else f" until {tell_local(waiting.until)}"
             said = f"waits{until}: its agent hit a limit"
             self._tell_step(lines.format(lines.mark("waiting"), waiting.role, said))
-        follow_up_noted(self._store, self._session.environ)
+        follow_up_noted(self._store, self._session.environ, self._note)
 
     def _time(self) -> str:
         moment = datetime.fromtimestamp(self._session.now_ms() / _MS, tz=UTC)
@@ -240,24 +219,5 @@ class _Signs:
         return int(gone_s)
 
 
-class _LastLine:
-    """The last line of a log that is not empty."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._tail = ""
-        self.text = ""
-
-    def add(self, piece: bytes) -> None:
-        lines = _LINE_ENDS.split(self._tail + self._decoder.decode(piece))
-        self._tail = lines[-1][:_LONGEST_TAIL]
-        for line in reversed(lines):
-            said = COLOUR.sub("", line[:_LONGEST_TAIL]).strip()
-            if said:
-                self.text = said
-                return
-
-
-def _elapsed(seconds: int) -> str:
-    # Without tenths: the line is drawn once a second.
-    return f"{seconds} s" if seconds < _MINUTE_S else render_duration(seconds * _MS)
+def _after_colon(said: str) -> str:
+    return f": {said}" if said else ""

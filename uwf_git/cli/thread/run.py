@@ -46,7 +46,8 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
 
     It stops at the end, at a person's turn, when the thread is paused or killed, when an agent has
     used up its retries, and at a limit. The document says which (`stopped`), and where the thread
-    stands.
+    stands. An --agent CMD without a ROLE plays every role but those that the workflow's
+    agentOverrides binds to human, uwf-human, uwf-shell or uwf-check.
 
     No other process can step the thread meanwhile. Ctrl-C ends the running agent, and records its
     output so far; so does closing the terminal, unless it runs in the background. Another run

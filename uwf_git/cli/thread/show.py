@@ -1,6 +1,6 @@
 """`uwf thread show`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import click
@@ -21,6 +21,8 @@ from uwf_git.model.visible import visible_block
 _LONGEST_VALUE = 100
 _LONGEST_QUESTION = 4_000
 _MOST_OBJECTS = 10
+# Of longer threads no failed tries are counted.
+_MOST_COMMITS = 1_000
 _STATUS = f"\n{'status':10}"
 
 
@@ -38,11 +40,17 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
     shown = view_thread(store, thread, full=full)
 
     def render(document: dict[str, Any]) -> str:
+        from uwf_git.commands.inspect.failed_attempts import (  # noqa: PLC0415 (only text has it)
+            count_failed_by_role,
+        )
+
         # The move was decided for the document: another decision may cost another fork.
         stop = find_stop(store, shown.snapshot, move=shown.move, default=session.agent)
         stop = with_short_id(session, store, document["thread"], stop)
         screen = screen_of(session)
-        return _paint(_text(document, screen, stop.advice.text), document["status"], screen)
+        failed = count_failed_by_role(store, shown.snapshot.commit.oid, most=_MOST_COMMITS)
+        told = {**document, "visits": _tell_visits(document, failed)}
+        return _paint(_text(told, screen, stop.advice.text), document["status"], screen)
 
     emit(session, shown.document, text=render)
 
@@ -73,7 +81,7 @@ def _text(document: dict[str, Any], screen: Screen, advice: str = "") -> str:
         "prompt": document["prompt"],
         "steps": document["depth"],
         "newest": document["said"],
-        "visits": _describe_visits(document),
+        "visits": document["visits"] or None,
         "spent": _describe_spent(document),
         "agents": _describe_agents(document["agents"]),
         "started": screen.tell_moment(document["startTime"]),
@@ -146,10 +154,19 @@ def _branches(rows: list[dict[str, Any]], around: str) -> Iterator[str]:
         yield from _branches(row.get("branches", []), f"{number}.")
 
 
-def _describe_visits(document: dict[str, Any]) -> str | None:
-    """Return how often each role ran."""
-    told = (f"{role} {number}" for role, number in document["visits"].items() if number)
-    return " · ".join(told) or None
+def _tell_visits(document: dict[str, Any], failed: Mapping[str, int]) -> str:
+    """Return how often each role ran, and how many of its tries failed."""
+    visits = dict.fromkeys(failed, 0) | document["visits"]
+    return " · ".join(
+        f"{role} {number}" + (f" ({tell_failed(failed[role])})" if failed.get(role) else "")
+        for role, number in visits.items()
+        if number or failed.get(role)
+    )
+
+
+def tell_failed(number: int) -> str:
+    """Return a number of failed tries in words."""
+    return _count(number, "failed try", "failed tries")
 
 
 def _describe_spent(document: dict[str, Any]) -> str | None:
@@ -182,7 +199,7 @@ def describe_status(
             since = tell_moment(waiting["since"])
             told += f" since {since} for a person, who plays {waiting['role']}"
     if document["failures"]:
-        told += f", after {_count(document['failures'], 'failed try', 'failed tries')}"
+        told += f", after {tell_failed(document['failures'])}"
     running = document.get("running")
     return told if running is None else f"{told}; at work: {_worker(running, tell_moment)}"
 

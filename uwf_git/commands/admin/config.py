@@ -13,6 +13,7 @@ from uwf_git.commands.turn.agent_words import CONFIG_NAME
 from uwf_git.commands.turn.keep import KEEP_LOGS, RECORD_ENV, read_keep_rules
 from uwf_git.commands.turn.retries import BACKOFF, RETRIES, read_retry
 from uwf_git.errors import BadUsage, Refused
+from uwf_git.plan import settings as plan
 from uwf_git.store.config_watch import own_change
 from uwf_git.store.git.config import (
     GitConfig,
@@ -46,9 +47,12 @@ SETTINGS: dict[str, str] = {
     "uwf.receiveTimeout": "seconds that the check of a push may take (600 unless set)",
     "uwf.onReceive": "the command that a shared store runs for each pushed transition",
     "uwf.onEvent": "the command that is run for each event of what is recorded here",
+    **plan.MEANINGS,
 }
 
-_COMMANDS = {CONFIG_NAME, "uwf.onReceive", "uwf.onEvent"}
+_COMMANDS = {CONFIG_NAME, "uwf.onReceive", "uwf.onEvent", *plan.COMMANDS}
+_IN_A_DIRECTORY = {CONFIG_NAME, *plan.TRUSTED}
+_TRUSTED = {"uwf.onEvent", *_IN_A_DIRECTORY}
 _FLAGS = {"uwf.store", "uwf.fsync"}
 _RECEIVED = {MAX_BLOB_SIZE, MAX_FETCH_SIZE, MAX_FETCH_OBJECTS, RECEIVE_TIMEOUT}
 _NUMBERS = {"uwf.maxRunning", RETRIES, BACKOFF, KEEP_LOGS, *_RECEIVED}
@@ -136,7 +140,7 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
 
     Raises:
         NoSuchSetting, BadValue, BadReceiveLimit, BadMaxRunning, BadRetrySetting, BadKeepSetting,
-            BadCommand: no such setting exists, or it cannot have this value.
+            BadPlanSetting, BadCommand: no such setting exists, or it cannot have this value.
         NoPlaceForTrust: the user has no home directory.
         RefLocked: another process holds the lock of the config.
     """
@@ -153,12 +157,14 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
         )
 
         read_sign_timeout(store._replace(config=GitConfig({full.lower(): [value]})))
+    if full in plan.MEANINGS:
+        plan.read_plan_settings(GitConfig({full.lower(): [value]}))
     if full in _COMMANDS and value:
         # Checked here, before a step would run it. An empty value removes the default.
         split_command(value)
-        if full != "uwf.onReceive":
-            is_agent = full == CONFIG_NAME
-            trust_agents(store, [describe_command(full, value)], cwd if is_agent else store.path)
+    if full in _TRUSTED and value:
+        where = cwd if full in _IN_A_DIRECTORY else store.path
+        trust_agents(store, [describe_command(full, value)], where)
     with own_change(store):
         set_config(os.path.join(store.path, "config"), full, value)
     return Setting(full, value, SETTINGS[full])

@@ -38,7 +38,7 @@ _LOOK_TICKS = 10
 def wait_for_orphan(
     run: RunDir, listener: Listener, *, timeout_s: float | None
 ) -> RunOutcome | None:
-    """Wait until an agent has ended; end it at a limit or Ctrl-C.
+    """Wait until an agent has ended; end it at a limit, at Ctrl-C, or if it has done its part.
 
     *timeout_s* counts from the agent's start. Return why it was ended; None if it ended by itself.
     """
@@ -64,6 +64,8 @@ def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutco
             break
         listener.on_tick()
         check_cancelled()
+        if listener.is_done():
+            return "dismissed"
         if _is_over_limit(run):
             return "too-much-output"
         if deadline is not None and time.monotonic() >= deadline:

@@ -34,6 +34,7 @@ from uwf_git.agents.run_files import (
     read_run_result,
     read_run_state,
 )
+from uwf_git.commands.agent_run.kept_report import find_kept_report, read_kept, with_end
 from uwf_git.commands.agent_run.mask import (
     Secrets,
     mask_played,
@@ -78,8 +79,6 @@ from uwf_git.project_paths import find_above
 from uwf_git.store.config_watch import watch_config
 
 _ENDED_BY_SIGNAL = 128
-
-# The kit's agents begin their last two lines like this.
 
 
 class OtherAgentRuns(Conflict):
@@ -143,7 +142,7 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
     environ = agent_environ(turn)
     try:
         with masked_listener(listener, environ) as masked:
-            run = _run(turn, masked)
+            run = _run(turn, with_end(turn, masked, environ))
         run = run._replace(stderr=_cut_to_lines(run.stderr, _max_log_bytes(turn)))
     except (ProgramMissing, SpawnFailed, CheckMissing, OutputFileUnusable) as error:
         return _failed_to_start(turn, error)
@@ -272,6 +271,9 @@ def _resolve(turn: Turn, program: str, path: str) -> str:
 
 def _read_run(run: AgentRun, turn: Turn, secrets: Secrets) -> Played:
     protocol: Protocol = turn.agent.payload.get("protocol", "positional")
+    kept = find_kept_report(turn)
+    if kept is not None:
+        return read_kept(mask_run(run, secrets), turn, kept)
     if run.outcome != "exited" or run.exit_code != 0:
         # A message may quote half of a secret, which could not be masked any more.
         masked = mask_run(run, secrets)
@@ -332,8 +334,10 @@ def _failed_to_start(turn: Turn, error: AgentFailed) -> Played:
 
 def _explain(turn: Turn, run: AgentRun, played: Played) -> Played:
     """Put what else is known about a failure into its error."""
+    if played.reply is not None or played.is_kept:
+        return played
     stopped = turn.run_dir.read_stop_reason()
-    if stopped is not None and played.reply is None:
+    if stopped is not None:
         error = {"kind": "interrupted", "message": f"it was stopped: {stopped}"}
         return played._replace(error=error, hint=None, is_stopped=True)
     if run.outcome == "exited" and run.exit_code and played.left.kind is not None:

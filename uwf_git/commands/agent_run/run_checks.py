@@ -30,6 +30,7 @@ from uwf_git.commands.agent_run.process_of_turn import (
     find_timeout_s,
     turn_environment,
 )
+from uwf_git.commands.agent_run.runs import is_left
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.debug_log import debug
 from uwf_git.engine.check_log import CHECK, write_section
@@ -43,6 +44,7 @@ from uwf_git.store.threads.run_dir import RunDir
 REPLY = "reply.json"
 REPLY_VARIABLE = "UWF_REPLY"
 
+_INTERRUPTED = "interrupted"
 _MAX_LOG_BYTES = 1024 * 1024
 _MS = 1000
 
@@ -89,8 +91,9 @@ def require_programs(turn: Turn) -> None:
 def run_checks(turn: Turn, listener: Listener) -> Played:
     """Return what the agent of *turn* answered, with the output of the checks in its log.
 
-    If one fails, return a failed turn instead; the checks after it do not run. *listener* receives
-    their output, with keys masked.
+    If one fails, return a failed turn instead; the checks after it do not run. If one is stopped
+    or interrupted, the answer stays in the run directory, if it is there, and all run again at the
+    next step. *listener* receives their output, with keys masked.
     """
     played = turn.answered
     if played is None or played.reply is None:
@@ -109,13 +112,14 @@ def run_checks(turn: Turn, listener: Listener) -> Played:
                 duration_ms=played.duration_ms + done.duration_ms,
             )
             if done.error is not None:
-                return _refused(played, done)
+                is_kept = done.error["kind"] == _INTERRUPTED and is_left(turn.run_dir)
+                return _refused(played, done)._replace(is_kept=is_kept)
     return played
 
 
 def leave_unchecked(played: Played, why: str) -> Played:
     """Return an answer that nobody can check any more, as an interrupted turn."""
-    error = {"kind": "interrupted", "message": f"its checks did not run: {why}"}
+    error = {"kind": _INTERRUPTED, "message": f"its checks did not run: {why}"}
     return _refused(played, _Checked(b"", 0, error))
 
 
@@ -172,7 +176,7 @@ def _run_check(
     error = _find_error(run, command, log)
     stopped = run_dir.read_stop_reason() if error is not None else None
     if stopped is not None:
-        error = {"kind": "interrupted", "message": f"its check was stopped: {stopped}"}
+        error = {"kind": _INTERRUPTED, "message": f"its check was stopped: {stopped}"}
     return _Checked(log, run.duration_ms, error, run.exit_code, is_stopped=stopped is not None)
 
 
@@ -213,7 +217,7 @@ def _find_error(run: AgentRun, command: str, log: bytes) -> dict[str, str] | Non
     if run.outcome == "exited" and run.exit_code == 0:
         return None
     if run.outcome == "interrupted":
-        return {"kind": "interrupted", "message": f"its check {name} was interrupted"}
+        return {"kind": _INTERRUPTED, "message": f"its check {name} was interrupted"}
     if run.outcome == "timed-out":
         seconds = run.duration_ms / _MS
         message = f"{name} exceeded the time limit and was stopped after {seconds:.1f} s"

@@ -50,6 +50,11 @@ def is_finished(run: RunDir) -> bool:
     return isinstance(read_run_state(run.path, alive_is_held=False), RunFinished)
 
 
+def is_left(run: RunDir) -> bool:
+    """Return whether another engine would find the answer of an agent in *run*."""
+    return is_finished(run) or bool(run.read_report())
+
+
 def list_finished_runs(store: Store, thread: ThreadId) -> list[Oid]:
     """List the commits of *thread* after which an agent has finished and is not recorded."""
     return [run.commit for run in list_run_dirs(store, thread) if is_finished(run)]

@@ -4,13 +4,18 @@ Content that cannot be read counts as absent. Each file is read once and up to a
 that the agent left behind may write there without end. A pipe in its place is not waited for.
 """
 
+import json
 import os
 import re
+import stat
+from collections.abc import Mapping
+from contextlib import closing, suppress
 from typing import Any
 
-from uwf_git.agents.left_file import LeftFile, read_left_file
+from uwf_git.agents.left_file import LeftFile, open_left_file, read_left_file
 from uwf_git.agents.strict_json import BadJson, parse_strict_json
 from uwf_git.commands.turn.turn import StepFiles
+from uwf_git.model.usage import add_usage
 
 PROMPT = "prompt.md"
 TRACE = "trace.jsonl"
@@ -39,6 +44,44 @@ def read_step_dir(step_dir: str) -> StepFiles:
         usage=usage if isinstance(usage, dict) and usage else None,
         reset_at=reset_at if type(reset_at) is int and 0 <= reset_at < _LATEST_MS else None,
     )
+
+
+def add_to_trace(step_dir: str, event: Mapping[str, Any]) -> None:
+    """Add *event* to the trace of an agent that may be at work, as it does itself.
+
+    Raises:
+        OSError: there is no such folder, or something else than a file in the trace's place.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    file = os.open(os.path.join(step_dir, TRACE), flags | os.O_CLOEXEC, 0o666)
+    try:
+        if stat.S_ISREG(os.fstat(file).st_mode):
+            # The agent may not have ended its line.
+            os.write(file, b"\n" + json.dumps(event).encode() + b"\n")
+    finally:
+        os.close(file)
+
+
+class ReportedUsage:
+    """What an agent at work has reported so far: the ``usage`` of the turns in its trace."""
+
+    def __init__(self, step_dir: str) -> None:
+        self._path = os.path.join(step_dir, TRACE)
+        self._offset = 0
+        self._usage: dict[str, Any] = {}
+
+    def read(self) -> dict[str, Any]:
+        """Return the sum of what was reported; only what is new in the trace is read."""
+        with suppress(OSError), closing(open_left_file(self._path)) as file:
+            new = file.read(self._offset, min(file.size() - self._offset, _MOST_BYTES))
+            end = new.rfind(b"\n") + 1
+            # A line without an end is read again, unless it is too long for an event.
+            self._offset += end or len(new) // _MOST_BYTES * _MOST_BYTES
+            for line in new[:end].splitlines():
+                event = _parse_object(line) if b'"usage"' in line else None
+                usage = event.get("usage") if event and event.get("type") == "turn" else None
+                self._usage = add_usage(self._usage, usage if isinstance(usage, dict) else {})
+        return self._usage
 
 
 def _read_prompt(path: str) -> str:

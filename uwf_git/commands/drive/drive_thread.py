@@ -123,7 +123,8 @@ def hold_drive(
     """Hold the thread's drive lock and yield the drive that ``drive_thread`` runs."""
     head, snapshot = read_active(store, request.step.thread)
     choice = request.step.choice
-    choice = choice._replace(others=check_roles(snapshot, request.until, choice.agents))
+    roles = check_roles(snapshot, request.until, choice.agents)
+    choice = choice._replace(others=roles, is_for_drive=True)
     with lock_drive(store, head.thread, since_ms=caller.now_ms()) as lock:
         step = request.step._replace(thread=head.thread, is_driven=True, choice=choice)
         yield Drive(store, caller, request._replace(step=step), watcher, lock)

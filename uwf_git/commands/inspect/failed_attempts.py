@@ -1,5 +1,9 @@
 """How often a step failed before it succeeded, from the commits of its thread."""
 
+from collections import Counter
+from contextlib import suppress
+
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.oid import Oid
@@ -15,6 +19,21 @@ def count_failed_attempts(store: Store, step: Snapshot) -> int:
         StoreDamaged: the commit before it cannot be read.
     """
     return read_snapshot(store, step.commit.parents[0]).get_present().attempts
+
+
+def count_failed_by_role(store: Store, tip: Oid, *, most: int) -> dict[str, int]:
+    """Return how many attempts of each role failed; nothing of a thread with *most* commits.
+
+    That costs a look at each of its commits. Those before damage are not counted.
+    """
+    counts: Counter[str] = Counter()
+    with suppress(StoreDamaged):
+        for number, snapshot in enumerate(walk_history(store, tip, through_forks=True), 1):
+            if number == most:
+                return {}
+            if snapshot.record.event == "attempt" and snapshot.record.role is not None:
+                counts[snapshot.record.role] += 1
+    return dict(counts)
 
 
 def count_all_failed_attempts(

@@ -86,7 +86,7 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
     heads = RemoteHeads(store)
     with_branches = request.branches or bool(statuses) or request.parent is not None
     rows = (
-        _row(store, heads, thread, archived=archived, with_branches=with_branches)
+        view_thread_row(store, heads, thread, archived=archived, with_branches=with_branches)
         for thread in _walk_refs(store, archived=archived)
     )
     wanted = (row for row in rows if row is not None and _is_wanted(row, request))
@@ -95,11 +95,6 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
     if not found and request.workflow is not None:
         check_workflow_known(store, request.workflow, request.cwd)
     return found
-
-
-def view_row(store: Store, heads: RemoteHeads, thread: ThreadId) -> dict[str, Any] | None:
-    """Return the row of *thread*; None if it is gone, or a branch of one that is here."""
-    return _row(store, heads, thread, with_branches=False)
 
 
 def list_lately_ended(store: Store, *, after_ms: int, limit: int) -> list[dict[str, Any]]:
@@ -112,7 +107,7 @@ def list_lately_ended(store: Store, *, after_ms: int, limit: int) -> list[dict[s
     threads = takewhile(
         lambda thread: read_time_ms(thread) >= first_ms, list_threads(store, archived=True)
     )
-    rows = (_row(store, heads, thread, with_branches=False) for thread in threads)
+    rows = (view_thread_row(store, heads, thread, with_branches=False) for thread in threads)
     wanted = (row for row in rows if row and row.get("lastUpdateTime", 0) >= after_ms)
     return list(islice(wanted, limit))
 
@@ -125,7 +120,7 @@ def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
         AmbiguousNode: several hashes begin so.
     """
     heads = RemoteHeads(store)
-    rows = (_row(store, heads, thread) for thread in _walk_refs(store, archived=True))
+    rows = (view_thread_row(store, heads, thread) for thread in _walk_refs(store, archived=True))
     if any(row is not None and _is_of(row, text) for row in rows):
         return
     from uwf_git.commands.workflow.find import (  # noqa: PLC0415 (only where nothing was found)
@@ -160,9 +155,9 @@ def _walk_refs(store: Store, *, archived: bool) -> Iterator[ThreadId]:
         yield thread
 
 
-def _row(
+def view_thread_row(
     store: Store,
-    heads: RemoteHeads,
+    heads: RemoteHeads | None,
     thread: ThreadId,
     *,
     archived: bool = True,
@@ -171,6 +166,7 @@ def _row(
     """Return the row of *thread*.
 
     None if it is gone, has ended and none of *archived*, or is a branch and none *with_branches*.
+    Without *heads* it does not say whether the thread has diverged from a remote.
     """
     try:
         head = find_head(store, thread)
@@ -201,7 +197,7 @@ def _row(
         **({} if trunk is None else {"branchOf": trunk}),
         **({"branches": counts} if counts else {}),
         **waits,
-        **view_divergence(heads, thread, head.commit),
+        **({} if heads is None else view_divergence(heads, thread, head.commit)),
     }
 
 

@@ -11,14 +11,20 @@ from collections.abc import Iterator
 from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.engine.key_shapes import mask_keys
 from uwf_git.engine.masking import mask
+from uwf_git.model.visible import without_colours
 
 CONTEXT_BYTES = 16 * 1024
 """How far back a private key may have begun."""
 
+LAST_BYTES = 2 * CONTEXT_BYTES
+"""How much of the end of a log its last line is looked for in."""
+
+_SHOWN_BYTES = 4 * 1024
 _LONGEST_LINE = 256 * 1024
 # RSA keys are the longest: 16384 bits make 200 lines.
 _MOST_KEY_LINES = 250
 
+_SPACE = re.compile(r"\s")
 # A program overwrites a line with a lone carriage return; each version is a line here.
 _LINE_END = re.compile(r"\r\n|[\r\n]")
 _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
@@ -85,3 +91,39 @@ class LogLines:
         begun = list(_KEY_BEGINS.finditer(line))
         self._key_lines = int(bool(begun) and _KEY_ENDS.search(line, begun[-1].end()) is None)
         yield mask_keys(line) if line else ""
+
+
+class LastLine:
+    """The last line of a log that says anything, without colours; keys are masked."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._tail = b""
+        self._is_cut = False
+        self._found = (b"", "")
+        """The last line, and what it was found in."""
+
+    def add(self, piece: bytes) -> None:
+        """Add what the log has grown by."""
+        tail = self._tail + piece
+        self._is_cut = self._is_cut or len(tail) > LAST_BYTES
+        self._tail = tail[-LAST_BYTES:]
+
+    def find(self) -> str:
+        """Return the line; "" if there is none. It may not have ended yet."""
+        tail = self._tail
+        if self._found[0] is not tail:
+            # Another thread may add meanwhile.
+            self._found = (tail, self._find(tail, is_cut=self._is_cut))
+        return self._found[1]
+
+    def _find(self, tail: bytes, *, is_cut: bool) -> str:
+        if len(tail) > _SHOWN_BYTES and b"PRIVATE KEY" not in tail:
+            tail, is_cut = tail[-_SHOWN_BYTES:], True
+        text = tail.decode(errors="replace")
+        if is_cut:
+            # Half a key could not be masked; keys have no space.
+            text = "".join(_SPACE.split(text, maxsplit=1)[1:])
+        masked = mask_keys(mask(text, self._secrets.find_in(text)))
+        lines = (without_colours(line).strip() for line in reversed(_LINE_END.split(masked)))
+        return next(filter(None, lines), "")

@@ -8,10 +8,11 @@ ended agent         its Attempt node; its step, if that keeps its log
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from types import MappingProxyType
 from typing import NamedTuple
 
+from uwf_git.agents.left_file import open_left_file
 from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.run_files import STDERR
 from uwf_git.commands.agent_run.activity import list_possibly_active
@@ -19,7 +20,7 @@ from uwf_git.commands.agent_run.mask import Secrets, read_secrets
 from uwf_git.commands.agent_run.running import is_any_at_work
 from uwf_git.commands.agent_run.runs import find_player
 from uwf_git.commands.inspect.growing_file import GrowingFile
-from uwf_git.commands.inspect.log_lines import CONTEXT_BYTES, LogLines
+from uwf_git.commands.inspect.log_lines import CONTEXT_BYTES, LAST_BYTES, LastLine, LogLines
 from uwf_git.commands.inspect.step_view import get_text, view_attempt
 from uwf_git.commands.split.family import Family, list_present_descendants
 from uwf_git.engine.masking import find_secrets
@@ -35,9 +36,6 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 DRIVER = "background driver"
 
 _TICK_S = 0.05
-
-# The newest may be empty.
-_LINES_BACK = 5
 
 # A ready thread without a process may be between two calls of `uwf thread step`.
 _PATIENCE_S = 1.0
@@ -131,12 +129,31 @@ class LogReader:
 
 def find_last_log_line(store: Store, thread: ThreadId, environ: Mapping[str, str]) -> str | None:
     """Return the newest line of the log of the agent that works on *thread*; None if none."""
-    if find_run_dir(store, thread) is None:
-        return None
-    pieces = read_logs(store, LogRequest(thread, _LINES_BACK, environ))
-    told = [piece.lines for piece in pieces if not piece.source.startswith(DRIVER)]
-    lines = [line.strip() for lines in told for line in lines if line.strip()]
-    return lines[-1] if lines else None
+    run = find_run_dir(store, thread)
+    return None if run is None else read_last_log_line(run, environ)
+
+
+def read_last_log_line(run: RunDir, environ: Mapping[str, str]) -> str | None:
+    """Return the newest line of the log of a run, or of its newest check; None if none."""
+    for each in (*reversed(run.list_checks()), run):
+        with suppress(OSError), closing(open_left_file(os.path.join(each.path, STDERR))) as file:
+            size = min(file.size(), DEFAULT_MAX_OUTPUT_BYTES)
+            start = max(0, size - LAST_BYTES - 1)
+            line = LastLine(read_secrets(each, environ))
+            line.add(file.read(start, size - start))
+            if found := line.find():
+                return found
+    return None
+
+
+def stamp_logs(run: RunDir) -> tuple[tuple[int, int], ...]:
+    """Return what changes when the agent of a run, or a check of it, logs something."""
+    stamps: list[tuple[int, int]] = []
+    for each in (run, *run.list_checks()):
+        with suppress(OSError):
+            found = os.stat(os.path.join(each.path, STDERR))
+            stamps.append((found.st_size, found.st_mtime_ns))
+    return tuple(stamps)
 
 
 def find_status(store: Store, text: str) -> str:

@@ -14,7 +14,7 @@ from uwf_git.commands.agent_run.activity import RUNNING, list_possibly_active
 from uwf_git.commands.agent_run.running import find_running
 from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.inspect.excerpt import Mask, make_mask, mask_json
-from uwf_git.commands.inspect.list import view_row
+from uwf_git.commands.inspect.list import view_thread_row
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import BadUsage, StoreDamaged
 from uwf_git.model.thread_id import ThreadId, is_thread_id, read_time_ms
@@ -157,7 +157,7 @@ class Overview:
         return found
 
     def _read_row(self, store: Store, remotes: RemoteHeads, thread: ThreadId, tip: Oid) -> _Kept:
-        row = view_row(store, remotes, thread)
+        row = view_thread_row(store, remotes, thread, with_branches=False)
         if row is None:
             # Whether its trunk is here may change.
             return _Kept(tip, None, changes=False)

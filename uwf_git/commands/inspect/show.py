@@ -11,7 +11,6 @@ from uwf_git.commands.inspect.step_view import (
     view_failure,
     view_step,
 )
-from uwf_git.commands.split.ending import name_work
 from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.next_move import NextMove, find_next_move, find_steered
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
@@ -148,6 +147,10 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
     thread, parent = snapshot.record.thread, snapshot.record.parent_thread
     own = None if parent is None else find_worktree(store, parent, thread)
     found = [*([] if own is None else [own]), *list_worktrees(store, thread)]
+    if not found:
+        return {}
+    from uwf_git.commands.split.ending import name_work  # noqa: PLC0415 (few threads work apart)
+
     work = [
         {
             "thread": each.thread,
@@ -158,7 +161,7 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
         }
         for each in found
     ]
-    return {"work": work} if work else {}
+    return {"work": work}
 
 
 def _view_divergence(store: Store, thread: ThreadId, snapshot: Snapshot) -> dict[str, Any]:

@@ -55,7 +55,8 @@ def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
         running = find_running(store, snapshot.record.thread)
         return said if running is None or running.role is None else f"{running.role} at work"
     if "question" in row:
-        return f"{row['waiting']['role']}: {_describe_role(snapshot, row)}"
+        role, described = row["waiting"]["role"], _describe_role(snapshot, row)
+        return f"{role}: {described}" if described else f"{role} waits for a person"
     record = snapshot.record
     if record.event == "attempt":
         return f"{record.role}: " + said.removeprefix(

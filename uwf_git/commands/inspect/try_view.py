@@ -6,11 +6,13 @@ from typing import Any
 from uwf_git.commands.inspect.step_view import find_verdict, get_text
 from uwf_git.commands.turn.flow import FlowPlace, fill_work_input
 from uwf_git.commands.turn.retries import find_work_retries
+from uwf_git.engine.check_log import find_outputs
 from uwf_git.engine.flow_tries import find_suggestion, list_issues
 from uwf_git.errors import UwfError
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ThreadState
 from uwf_git.store.store import Store
+from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.snapshot import Snapshot
 
 
@@ -43,9 +45,19 @@ def view_tried(
         return {}
     if place.is_verdict:
         verified = {"role": place.node.agent, "input": fill_work_input(snapshot, present, place)}
+        checked = _find_checked(snapshot, present)
+        verified |= {"checked": checked} if checked else {}
         return {"try": {**view, "verifies": verified}}
     verdict = find_verdict(snapshot, present)
     return {"try": view if verdict is None else {**view, "rejected": _view(snapshot, verdict)}}
+
+
+def _find_checked(snapshot: Snapshot, present: ThreadState) -> str:
+    """Return what the checks of the work printed that is to be judged: the newest step."""
+    work = snapshot.get_head_node()
+    role = get_workflow(snapshot, present.workflow).roles.get(work.payload.get("role"))
+    checks = () if role is None else get_role(snapshot, role).checks
+    return find_outputs(get_text(snapshot, work.payload.get("stderr")), checks) if checks else ""
 
 
 def _find_try(place: FlowPlace, present: ThreadState) -> Any:

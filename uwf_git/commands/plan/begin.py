@@ -1,31 +1,17 @@
 """`uwf plan run`: whether plans may be begun in a directory, and the folders that they need."""
 
 import os
+from collections.abc import Sequence
 
-from uwf_git.commands.agent_run.running import is_any_at_work
+from uwf_git.commands.plan.at_work import require_rest
 from uwf_git.commands.plan.find import find_plan_thread
-from uwf_git.commands.split.family import Family
-from uwf_git.errors import Conflict, Refused, name_some
+from uwf_git.errors import Refused, name_some
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.plan.plan_files import PLAN_DIR, PlanFile, find_plans
-from uwf_git.plan.session_log import MEMORY_DIR
-from uwf_git.plan.state_file import STATE_FILE
+from uwf_git.plan.plan_files import PlanFile, find_plans, list_plan_problems
+from uwf_git.plan.settings import DEFAULTS, PlanSettings
 from uwf_git.plan.whole_file import keep_out_of_git
 from uwf_git.store.store import Store
-
-
-class PlansAtWork(Conflict):
-    """Another process carries out the plans of the directory."""
-
-    code = "plans-at-work"
-
-    def __init__(self, thread: ThreadId) -> None:
-        super().__init__(
-            f"thread {thread} is at work on the plans of this directory",
-            hint=f"`uwf thread wait {thread}` waits for it; `uwf plan status` tells more",
-            thread=thread,
-        )
 
 
 class PlansUnfinished(Refused):
@@ -50,28 +36,48 @@ class PlansThere(Refused):
         names = [plan.file for plan in plans]
         super().__init__(
             f"there are plan files already: {name_some(names, most=3)}",
-            hint="move them away; `uwf plan clean --all` removes them",
+            hint="--plans takes them as they are; `uwf plan clean --all` removes them",
             files=names,
         )
 
 
-def prepare_plans(store: Store, workdir: str) -> None:
+class BadPlans(Refused):
+    """The plan files that are to be taken as they are cannot be carried out."""
+
+    code = "bad-plans"
+
+    def __init__(self, problems: Sequence[str], plan_dir: str) -> None:
+        super().__init__(
+            "the plan files cannot be carried out",
+            hint=f"plan files are {plan_dir}/NNN-name.md; without --plans an agent writes them",
+            problems=list(problems),
+        )
+
+
+def prepare_plans(
+    store: Store, workdir: str, settings: PlanSettings = DEFAULTS, *, has_plans: bool = False
+) -> None:
     """Check that plans may be begun in *workdir*, and make the folders that they need.
+
+    With *has_plans* the plan files that lie there are to be carried out as they are.
 
     Raises:
         PlansAtWork, PlansUnfinished: the directory has a workflow that has not ended.
         PlansThere: it has plan files.
+        BadPlans: those that are to be taken as they are cannot be carried out.
         PlanDirOutside: a link leads out of it.
         OSError: a folder cannot be made.
     """
-    found = find_plan_thread(store, workdir)
+    found = find_plan_thread(store, workdir, settings)
     if found is not None and found.record.status not in ENDED:
-        thread = found.record.thread
-        busy = is_any_at_work(store, Family(store, thread))
-        raise PlansAtWork(thread) if busy else PlansUnfinished(thread)
-    plans = find_plans(workdir).plans
-    if plans:
-        raise PlansThere(plans)
-    for folder in (PLAN_DIR, MEMORY_DIR):
+        require_rest(store, found.record.thread)
+        raise PlansUnfinished(found.record.thread)
+    there = find_plans(workdir, settings.plan_dir)
+    problems = list_plan_problems(workdir, there) if has_plans else []
+    if problems:
+        raise BadPlans(problems, settings.plan_dir)
+    if there.plans and not has_plans:
+        raise PlansThere(there.plans)
+    for folder in (settings.plan_dir, settings.memory_dir):
         os.makedirs(os.path.join(workdir, folder), exist_ok=True)
-    keep_out_of_git(os.path.join(workdir, os.path.dirname(STATE_FILE)))
+    keep_out_of_git(os.path.join(workdir, os.path.dirname(settings.state_file)))

@@ -4,35 +4,18 @@ import os
 import stat
 from typing import NamedTuple
 
-from uwf_git.commands.agent_run.running import is_any_at_work
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.plan.find import find_plan_dir, find_plan_thread
-from uwf_git.commands.split.family import Family
-from uwf_git.errors import Conflict, Refused
+from uwf_git.commands.plan.at_work import require_rest
+from uwf_git.commands.plan.find import find_plan_dir, find_plan_thread, find_status_file
+from uwf_git.errors import Refused
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.plan.plan_files import find_plans
-from uwf_git.plan.state_file import STATE_FILE
+from uwf_git.plan.settings import DEFAULTS, PlanSettings
 from uwf_git.store.store import Store
 
-STATUS_FILE = ".state/status.json"
-"""Where agents leave their reports, from the work directory, unless the state says otherwise."""
-
 _REASON = "cleaned"
-
-
-class PlanBusy(Conflict):
-    """An agent, or whoever drives, is at work on the plans."""
-
-    code = "plan-busy"
-
-    def __init__(self, thread: ThreadId) -> None:
-        super().__init__(
-            f"thread {thread} is at work on the plans; nothing was removed",
-            hint=f"`uwf thread kill {thread}` ends it, `uwf thread wait {thread}` waits for it",
-            thread=thread,
-        )
 
 
 class BehindLink(Refused):
@@ -59,24 +42,30 @@ class Cleaned(NamedTuple):
 
 
 def clean_plans(
-    store: Store | None, caller: Caller, workdir: str, *, with_plans: bool = False
+    store: Store | None,
+    caller: Caller,
+    workdir: str,
+    settings: PlanSettings = DEFAULTS,
+    *,
+    with_plans: bool = False,
 ) -> Cleaned:
     """End the unfinished thread of *workdir* and remove its state files.
 
     With *with_plans* also the plan files, and nothing else; no link is followed.
 
     Raises:
-        PlanBusy: the thread is at work; nothing has changed.
+        PlansAtWork: the thread is at work; nothing has changed.
         BehindLink, PlanDirOutside: a folder is behind a link; nothing has changed.
         OSError: a file cannot be removed.
     """
-    found = None if store is None else find_plan_thread(store, workdir)
+    found = None if store is None else find_plan_thread(store, workdir, settings)
     thread = None if found is None else found.record.thread
-    if store is not None and thread is not None and is_any_at_work(store, Family(store, thread)):
-        raise PlanBusy(thread)
-    files = [path for path in (STATE_FILE, STATUS_FILE) if _is_plain_file(workdir, path)]
+    if store is not None and thread is not None:
+        require_rest(store, thread)
+    state_files = dict.fromkeys((settings.state_file, find_status_file(found, settings)))
+    files = [path for path in state_files if _is_plain_file(workdir, path)]
     if with_plans:
-        plans = find_plans(workdir, find_plan_dir(found)).plans
+        plans = find_plans(workdir, find_plan_dir(found, settings)).plans
         files += [plan.file for plan in plans if _is_plain_file(workdir, plan.file)]
     is_open = found is not None and found.record.status not in ENDED
     if store is not None and thread is not None and is_open:

@@ -2,9 +2,10 @@
 
 import os
 
+from uwf_git.model.path_below import check_path_below
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId, is_thread_id
-from uwf_git.plan.plan_files import PLAN_DIR
+from uwf_git.plan.settings import DEFAULTS, PlanSettings
 from uwf_git.plan.state_file import read_state
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, list_threads
@@ -15,7 +16,9 @@ WORKFLOW = "plan-execute"
 """The name of the workflow; each of its threads has a directory of its own."""
 
 
-def find_plan_thread(store: Store, workdir: str) -> Snapshot | None:
+def find_plan_thread(
+    store: Store, workdir: str, settings: PlanSettings = DEFAULTS
+) -> Snapshot | None:
     """Return the newest commit of the plan thread of *workdir*; None if it has none.
 
     The thread that its state file names comes first, then the newest that has not ended. An ended
@@ -24,7 +27,7 @@ def find_plan_thread(store: Store, workdir: str) -> Snapshot | None:
     Raises:
         StoreDamaged: the thread cannot be read.
     """
-    hint = read_state(workdir).get("thread")
+    hint = read_state(workdir, state_file=settings.state_file).get("thread")
     named = None
     if isinstance(hint, str) and is_thread_id(hint):
         named = _read_plan_thread(store, ThreadId(hint), workdir)
@@ -35,10 +38,21 @@ def find_plan_thread(store: Store, workdir: str) -> Snapshot | None:
     return next((each for each in found if each and each.record.status not in ENDED), named)
 
 
-def find_plan_dir(found: Snapshot | None) -> str:
+def find_plan_dir(found: Snapshot | None, settings: PlanSettings = DEFAULTS) -> str:
     """Return the plan directory that a thread's state names, or the usual one."""
     named = None if found is None else found.get_present().state.get("planDir")
-    return named if isinstance(named, str) and named.strip() else PLAN_DIR
+    return named if isinstance(named, str) and named.strip() else settings.plan_dir
+
+
+def find_status_file(found: Snapshot | None, settings: PlanSettings = DEFAULTS) -> str:
+    """Return the file in which the agents of a thread leave their reports, or the usual one.
+
+    What no role may name as its file is not it either.
+    """
+    named = None if found is None else found.get_present().state.get("statusFile")
+    if isinstance(named, str) and not check_path_below(named):
+        return named
+    return settings.status_file
 
 
 def _read_plan_thread(store: Store, thread: ThreadId, workdir: str) -> Snapshot | None:

@@ -130,12 +130,17 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
     """Record what *turn* came to, after *head*.
 
     Raises:
-        TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded.
+        TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded, unless its answer
+            is kept for the next step.
         TriesUsedUp: its verdict rejected the last try; it was recorded.
         WorkKept: another process moved the thread; the finished step is kept as a commit.
         HeadMoved: another process moved the thread, and the agent had failed; what it printed is
             kept as a commit.
     """
+    if played.is_kept:
+        interrupted = TurnInterrupted(turn, played, turn.snapshot.record.status)
+        interrupted.hint = f"its answer is kept: `uwf thread run {turn.thread}` goes on with it"
+        raise interrupted
     while True:
         new = build_turn(turn, played)
         program = agent_name(turn.agent.payload["command"])

@@ -6,9 +6,9 @@ Source: DESIGN 4.
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from uwf_git.agents.command_line import agent_name, split_command
-from uwf_git.commands.turn.agent_words import CONFIG_NAME, KEPT_PROGRAMS
-from uwf_git.commands.turn.typed_agents import lay_over, read_typed
+from uwf_git.agents.command_line import split_command
+from uwf_git.commands.turn.agent_words import CONFIG_NAME
+from uwf_git.commands.turn.typed_agents import lay_over, leave_kept, read_typed
 from uwf_git.model.builtin import WORKFLOW
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
@@ -115,9 +115,9 @@ def bind_typed(
     said: list[dict[str, Any]] = []
     left: list[str] = []
     for role in workflow.roles:
-        mine = [each for each in asked if each.is_for(role)]
-        if any(each.is_bare_command for each in mine) and _is_kept(workflow, role):
-            mine = [each for each in mine if not each.is_bare_command]
+        meant = [each for each in asked if each.is_for(role)]
+        mine = leave_kept(workflow, role, meant)
+        if mine != meant:
             left += [] if any(each.role == role for each in mine) else [role]
         if not mine:
             continue
@@ -128,8 +128,3 @@ def bind_typed(
         if laid.is_own and laid.agent not in said:
             said.append(laid.agent)
     return Bound(agents, said, tuple(left))
-
-
-def _is_kept(workflow: Workflow, role: str) -> bool:
-    bound = workflow.agent_overrides.get(role)
-    return bound is not None and agent_name(bound["command"]) in KEPT_PROGRAMS

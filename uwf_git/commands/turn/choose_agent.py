@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
-from uwf_git.commands.turn.typed_agents import TypedAgent, lay_over, read_typed
+from uwf_git.commands.turn.typed_agents import TypedAgent, lay_over, leave_kept, read_typed
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import AGENT_CONFIG
@@ -93,6 +93,9 @@ class Choice(NamedTuple):
     workdir: str | None = None
     """Where the agent will run: the files that its command means are there; None: not known."""
 
+    is_for_drive: bool = False
+    """Many turns follow: a command for every role leaves people and checks that the file binds."""
+
     others: frozenset[str] = frozenset()
     """Roles of other workflows that *agents* may name: the thread is one of several that run."""
 
@@ -143,7 +146,8 @@ def _read_typed(
         # Which hash is no matter: the names alone are read.
         known = dict.fromkeys(choice.others, workflow.hash)
         workflow = workflow._replace(roles={**known, **workflow.roles})
-    return [each for each in read_typed(workflow, choice.agents) if each.is_for(role)]
+    typed = [each for each in read_typed(workflow, choice.agents) if each.is_for(role)]
+    return leave_kept(workflow, role, typed) if choice.is_for_drive else typed
 
 
 def _find_bound(

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-from uwf_git.commands.split.family import find_trunk, list_branches
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.usage import add_usage
@@ -27,7 +26,7 @@ def read_spending(store: Store, snapshot: Snapshot, present: ThreadState) -> Spe
     Branches that were joined count in the thread itself; those that only another clone has do not.
     """
     root, at_root = snapshot, present
-    while (parent := find_trunk(root)) is not None:
+    while (parent := root.get_trunk()) is not None:
         head = find_head(store, parent)
         if head is None:
             # The branch alone was fetched.
@@ -42,6 +41,8 @@ def read_spending(store: Store, snapshot: Snapshot, present: ThreadState) -> Spe
 
 
 def _add_branches(store: Store, at: Snapshot, spent: ThreadState) -> ThreadState:
+    from uwf_git.commands.split.family import list_branches  # noqa: PLC0415 (few threads split)
+
     inherited = sum(at.get_present().visits.values())
     for branch in list_branches(store, at):
         if branch.head is None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.agents.reply import AgentReply
+from uwf_git.agents.request import never
 from uwf_git.commands.turn.keep import KeepRules
 from uwf_git.commands.turn.retries import RetryRules
 from uwf_git.commands.turn.spending import Spending
@@ -45,6 +46,9 @@ class Turn(NamedTuple):
 
     spending: Spending | None = None
     """The limits that hold for it; None: the thread's own."""
+
+    may_end: Callable[[], bool] = never
+    """Asked some times a second: its agent may be ended if it has left its meta in its file."""
 
     answered: "Played | None" = None
     """The answer that the checks of its role are to check; None: its agent has to answer."""
@@ -130,6 +134,9 @@ class Played(NamedTuple):
 
     is_stopped: bool = False
     """The agent was stopped from outside (a pause, a kill)."""
+
+    is_kept: bool = False
+    """The answer stays in the run directory: nothing is recorded, and the next step takes it up."""
 
 
 Player = Callable[[Turn], Played]

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from uwf_git.agents.command_line import split_command
+from uwf_git.agents.command_line import agent_name, split_command
+from uwf_git.commands.turn.agent_words import KEPT_PROGRAMS
 from uwf_git.errors import Refused
 from uwf_git.model.merge_patch import merge_patch
 from uwf_git.model.thread_id import ThreadId
@@ -93,6 +94,17 @@ def read_typed(workflow: Workflow, texts: Iterable[str]) -> list[TypedAgent]:
     """
     typed = [_read(text, workflow) for text in texts]
     return sorted(typed, key=lambda each: each.role or "")
+
+
+def leave_kept(workflow: Workflow, role: str, typed: list[TypedAgent]) -> list[TypedAgent]:
+    """Return *typed* for *role*, without commands for every role if the file keeps it from them.
+
+    It does so where its ``agentOverrides`` bind a person, or a command that checks the work.
+    """
+    bound = workflow.agent_overrides.get(role)
+    if bound is None or agent_name(bound["command"]) not in KEPT_PROGRAMS:
+        return typed
+    return [each for each in typed if not each.is_bare_command]
 
 
 def check_next(thread: ThreadId, workflow: Workflow, texts: Iterable[str], *, role: str) -> None:

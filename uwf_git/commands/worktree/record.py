@@ -6,7 +6,6 @@ thread begin. They outlive the worktrees, since they tell where the work of a br
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -102,6 +101,8 @@ def forget_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> None:
 def forget_worktrees(store: Store, parent: ThreadId) -> None:
     """Remove what is recorded of the branches of *parent*, if all their worktrees are gone."""
     if all(each.is_removed for each in list_worktrees(store, parent)):
+        import shutil  # noqa: PLC0415 (with bz2 and lzma behind it; `thread show` asks here too)
+
         shutil.rmtree(_path(store, parent), ignore_errors=True)
 
 

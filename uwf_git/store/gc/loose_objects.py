@@ -35,7 +35,7 @@ def list_loose_objects(objects: str) -> list[ObjectID]:
 def remove_loose_objects(objects: DurableObjects, oids: Iterable[ObjectID]) -> None:
     """Remove the loose files of objects that are packed."""
     for oid in oids:
-        remove_file(loose_path(objects, oid))
+        remove_file(objects.loose_path(oid))
 
 
 def remove_packed_twice(objects: DurableObjects, oids: Iterable[ObjectID]) -> set[ObjectID]:
@@ -43,7 +43,7 @@ def remove_packed_twice(objects: DurableObjects, oids: Iterable[ObjectID]) -> se
     left = set()
     for oid in oids:
         if objects.find_packed(oid) is not None:
-            remove_file(loose_path(objects, oid))
+            remove_file(objects.loose_path(oid))
         else:
             left.add(oid)
     return left
@@ -75,7 +75,7 @@ def prune_loose(
     for oid in old:
         # A step that writes it again meanwhile updates its time.
         if _is_older(objects, oid, before_s):
-            remove_file(loose_path(objects, oid))
+            remove_file(objects.loose_path(oid))
             pruned += 1
     return pruned
 
@@ -85,14 +85,8 @@ def has_other_roots(git_dir: str) -> bool:
     return any(os.path.exists(os.path.join(git_dir, name)) for name in _OTHER_ROOTS)
 
 
-def loose_path(objects: DurableObjects, oid: ObjectID) -> str:
-    """Return the path of the loose file of an object, which need not exist."""
-    name = oid.decode()
-    return os.path.join(objects.path, name[:2], name[2:])
-
-
 def _is_older(objects: DurableObjects, oid: ObjectID, before_s: float) -> bool:
     try:
-        return os.stat(loose_path(objects, oid)).st_mtime < before_s
+        return os.stat(objects.loose_path(oid)).st_mtime < before_s
     except FileNotFoundError:
         return False

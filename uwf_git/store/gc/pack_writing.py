@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import IO
 
 from dulwich.errors import ApplyDeltaError, ChecksumMismatch
+from dulwich.object_format import SHA1
 from dulwich.objects import ObjectID, hex_to_sha
 from dulwich.pack import (
     REF_DELTA,
@@ -119,7 +120,7 @@ def _write_objects(path: str, objects: DurableObjects, plan: Mapping[ObjectID, P
         _entries, checksum = write_pack_data(
             write,
             _records(objects, plan),
-            objects.object_format,
+            SHA1,
             num_records=len(plan),
             compression_level=_BEST,
         )
@@ -161,7 +162,7 @@ def _write_index(
 ) -> None:
     """Write the index of *pack*, after a check that it has exactly the objects of *plan*."""
     try:
-        with PackData(pack, object_format=objects.object_format) as written:
+        with PackData(pack, object_format=SHA1) as written:
             written.check()
             entries = sorted(PackIndexer.for_pack_data(written))
     except _UNREADABLE as error:

@@ -1,7 +1,8 @@
 """Loose and packed git objects on the disk, written so that a kill or power loss harms nothing.
 
 What one call writes is one small pack (pack_writer.py); loose objects are read, and no longer
-written. dulwich reads whatever is no ordinary loose file or pack: old formats, damage.
+written. dulwich reads whatever is no ordinary loose file or pack: old formats, damage. Its store is
+imported when such a thing is met (dulwich_objects.py): most commands meet none, and it costs 20 ms.
 """
 
 import os
@@ -11,11 +12,11 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from dulwich.errors import ApplyDeltaError, ChecksumMismatch, FileFormatException
-from dulwich.object_store import BaseObjectStore, DiskObjectStore
 from dulwich.objects import (
+    DEFAULT_LOOSE_OBJECT_SIZE_LIMIT,
     Blob,
     Commit,
     EmptyFileException,
@@ -24,18 +25,21 @@ from dulwich.objects import (
     ShaFile,
     Tree,
     sha_to_hex,
+    valid_hexsha,
 )
-from dulwich.pack import Pack as DulwichPack
-from dulwich.pack import PackFileDisappeared, UnpackedObject
 
 from uwf_git.errors import GIVEN_BACK, StoreDamaged
+from uwf_git.store.disk.durable import read_if_there
 from uwf_git.store.objects.byte_cache import ByteCache
 from uwf_git.store.objects.keep_file import KeepFile
 from uwf_git.store.objects.loose_file import read_loose_file, refuse_garbage
-from uwf_git.store.objects.pack_file import INDEX, Pack, name_object
+from uwf_git.store.objects.pack_file import Pack, name_object
 from uwf_git.store.objects.pack_folder import open_pack_folder
 from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
 from uwf_git.store.oid import Oid
+
+if TYPE_CHECKING:
+    from uwf_git.store.objects.dulwich_objects import DulwichObjects
 
 # What dulwich raises for loose files and packs that are cut short or overwritten.
 _DAMAGE = (
@@ -108,8 +112,8 @@ class ObjectStore(Protocol):
         """Write the objects durably."""
 
 
-class DurableObjects(DiskObjectStore):
-    """dulwich's object store with crash-safe writing and fast reading."""
+class DurableObjects:
+    """The objects below a folder, with crash-safe writing and fast reading."""
 
     durable: bool = True
     """Whether objects are synced to the disk; this protects against power loss only."""
@@ -125,18 +129,20 @@ class DurableObjects(DiskObjectStore):
 
     def __init__(self, path: str, *, depth: int = 0) -> None:
         """Open the objects below *path*, which are *depth* alternates away from a store."""
-        super().__init__(path)
+        self.path = path
+        self.pack_dir = os.path.join(path, "pack")
         self._depth = depth
         # A walk along a thread reads the same trees at every step. They are shared: never
         # modify one.
         self._folders: ByteCache[bytes, Tree] = ByteCache(_FOLDERS_BYTES, largest=_SMALL_BYTES)
-        self._packs = open_pack_folder(os.path.join(path, "pack"))
+        self._packs = open_pack_folder(self.pack_dir)
         self._is_packed = True
         self._kept = _Kept()
 
     def close(self) -> None:
         """Close the packs, and give up what this thread wrote and no ref needs yet."""
-        super().close()
+        if "by_dulwich" in vars(self):
+            self.by_dulwich.close()
         self._packs.unmap()
         self._kept.pack = None
 
@@ -156,9 +162,11 @@ class DurableObjects(DiskObjectStore):
     def __contains__(self, sha1: ObjectID | RawObjectID) -> bool:
         """Check whether the object is here or in an alternate, damaged or not."""
         oid = _hex(sha1)
-        if oid in self._packs or os.path.exists(self._get_shafile_path(oid)):
+        if oid in self._packs or os.path.exists(self.loose_path(oid)):
             return True
-        return super().__contains__(oid)
+        if any(oid in other for other in self.others):
+            return True
+        return bool(self._packs.names(unusual=True)) and self.by_dulwich.contains_packed(oid)
 
     def get_raw(self, name: ObjectID | RawObjectID) -> tuple[int, bytes]:
         """Return git's number of the object's kind, and its content, checked against its id.
@@ -188,71 +196,47 @@ class DurableObjects(DiskObjectStore):
         """The objects that objects/info/alternates names; as in git, five deep at most."""
         if self._depth == _DEEPEST:
             return ()
-        paths = self._read_alternate_paths()
-        return tuple(DurableObjects(path, depth=self._depth + 1) for path in paths)
+        return tuple(
+            DurableObjects(path, depth=self._depth + 1) for path in _read_alternates(self.path)
+        )
 
-    @property
-    def alternates(self) -> list[BaseObjectStore]:
-        """What dulwich calls `others`."""
-        return [*self.others]
+    @cached_property
+    def by_dulwich(self) -> "DulwichObjects":
+        """The same objects as dulwich reads them, and as its client wants them."""
+        from uwf_git.store.objects.dulwich_objects import (  # noqa: PLC0415 (20 ms; see above)
+            DulwichObjects,
+        )
 
-    def _update_pack_cache(self) -> list[DulwichPack]:
-        """Let dulwich open only what it alone can read: it holds each index open."""
-        names = self._packs.names(unusual=True)
-        for gone in self._pack_cache.keys() - set(names):
-            self._pack_cache.pop(gone).close()
-        new = []
-        for name in names:
-            if name not in self._pack_cache:
-                # Suppressed: it is gone.
-                with suppress(KeyError):
-                    new.append(self._get_pack_by_name(name + INDEX))
-        return new
-
-    def iter_unpacked_subset(
-        self,
-        shas: Iterable[ObjectID | RawObjectID],
-        *,
-        include_comp: bool = False,
-        allow_missing: bool = False,
-        convert_ofs_delta: bool = True,
-    ) -> Iterator[UnpackedObject]:
-        """Yield what dulwich makes of packed entries, to reuse deltas in a push.
-
-        One pack is open at a time. What is missing is left out, whatever *allow_missing* says.
-        """
-        del allow_missing
-        todo = set(shas)
-        places = [self, *self.others]
-        for path in [path for place in places for path in place.list_packs()]:
-            with (
-                suppress(PackFileDisappeared),
-                DulwichPack(path, object_format=self.object_format) as pack,
-            ):
-                for unpacked in pack.iter_unpacked_subset(
-                    todo.copy(),
-                    include_comp=include_comp,
-                    allow_missing=True,
-                    convert_ofs_delta=convert_ofs_delta,
-                ):
-                    yield unpacked
-                    todo.discard(sha_to_hex(unpacked.sha()))
+        return DulwichObjects(self)
 
     def list_packs(self) -> list[str]:
         """List the paths of the packs that are here now, without ending."""
         self._packs.renew()
-        return [os.path.join(os.fspath(self.pack_dir), name) for name in self._packs.names()]
+        return [os.path.join(self.pack_dir, name) for name in self._packs.names()]
 
-    def get_midx(self) -> None:
-        """Return no multi-pack index: each pack has its own, and looking for it costs a stat."""
+    def list_unusual_packs(self) -> list[str]:
+        """List the names, without ending, of the packs that could not be read whole."""
+        return self._packs.names(unusual=True)
+
+    def loose_path(self, oid: ObjectID) -> str:
+        """Return where git keeps the loose object *oid*.
+
+        Raises:
+            ValueError: it is no id.
+        """
+        # A name with other characters could lead out of the folder.
+        if not valid_hexsha(oid):
+            raise ValueError(f"{oid!r} is no object id")
+        name = oid.decode("ascii")
+        return os.path.join(self.path, name[:2], name[2:])
 
     def _find_loose(self, oid: ObjectID) -> tuple[int, bytes] | None:
         try:
-            path = self._get_shafile_path(oid)
+            path = self.loose_path(oid)
         except ValueError:
             # It is no id.
             return None
-        found = read_loose_file(path, oid, most_bytes=self.loose_object_size_limit)
+        found = read_loose_file(path, oid, most_bytes=DEFAULT_LOOSE_OBJECT_SIZE_LIMIT)
         self._is_packed = self._is_packed and found is None
         return found
 
@@ -262,14 +246,28 @@ class DurableObjects(DiskObjectStore):
         return found
 
     def _get_anywhere(self, oid: ObjectID) -> tuple[int, bytes]:
+        """Return an object that is in an alternate, or that dulwich alone reads."""
+        # git may have packed it, and removed its file, since the packs were asked.
+        if (found := self._find_packed(oid)) is not None:
+            return found
         try:
-            refuse_garbage(self._get_shafile_path(oid))
-            kind, content = super().get_raw(oid)
-            actual = name_object(kind, content).hex().encode()
-            if actual != oid:
-                raise ChecksumMismatch(oid, actual)
+            path = self.loose_path(oid)
+            if os.path.lexists(path) or self._packs.names(unusual=True):
+                return self._get_by_dulwich(oid, path)
         except _DAMAGE as error:
             raise _damage(oid, error) from error
+        for other in self.others:
+            # Suppressed: it may be in the next.
+            with suppress(KeyError):
+                return other.get_raw(oid)
+        raise KeyError(oid)
+
+    def _get_by_dulwich(self, oid: ObjectID, path: str) -> tuple[int, bytes]:
+        refuse_garbage(path)
+        kind, content = self.by_dulwich.get_unusual(oid)
+        actual = name_object(kind, content).hex().encode()
+        if actual != oid:
+            raise ChecksumMismatch(oid, actual)
         return kind, content
 
     def add_object(self, obj: ShaFile) -> None:
@@ -279,7 +277,7 @@ class DurableObjects(DiskObjectStore):
     def add_objects(
         self,
         objects: Iterable[tuple[ShaFile, str | None]],
-        progress: Callable[..., None] | None = None,  # noqa: ARG002 - dulwich's signature
+        progress: Callable[..., None] | None = None,  # noqa: ARG002 - as `ObjectStore` has it
     ) -> None:
         """Write *objects* as one pack, durably, whether or not they are there already.
 
@@ -295,7 +293,7 @@ class DurableObjects(DiskObjectStore):
             return
         rights = PackRights(self.durable, self.share)
         entries = [build_entry(obj) for obj in needed.values()]
-        new = write_pack(os.fspath(self.pack_dir), entries, rights, keep=True)
+        new = write_pack(self.pack_dir, entries, rights, keep=True)
         if new.keep is not None:
             commits = frozenset(oid for oid, obj in needed.items() if isinstance(obj, Commit))
             self._kept.pack = KeptPack(commits, new.keep)
@@ -329,6 +327,14 @@ class _Kept(threading.local):
 
 def _hex(name: ObjectID | RawObjectID) -> ObjectID:
     return sha_to_hex(RawObjectID(name)) if len(name) == _OID_BYTES else ObjectID(name)
+
+
+def _read_alternates(path: str) -> Iterator[str]:
+    """Yield the folders that the file of alternates names: gitrepository-layout(5)."""
+    lines = read_if_there(os.path.join(path, "info", "alternates")) or b""
+    for line in lines.splitlines():
+        if line and not line.startswith(b"#"):
+            yield os.path.join(path, os.fsdecode(line))
 
 
 def disk_places(objects: ObjectStore) -> Iterator[DurableObjects]:

@@ -81,7 +81,7 @@ def _size_in(pack: Pack, offset: int) -> ObjectSize | None:
 
 def _unusual_size(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
     """Return the size of an object in a pack that only dulwich reads."""
-    for pack in place.packs:
+    for pack in place.by_dulwich.packs:
         # Suppressed: it is not there, or not to be read.
         with suppress(KeyError, PackFileDisappeared, *_UNREADABLE):
             offset = pack.index.object_offset(hex_to_sha(oid))

@@ -170,6 +170,6 @@ def copy_objects(source: ObjectStore, needed: Sequence[ObjectID], incoming: Inco
     """
     if needed:
         todo = [(oid, None) for oid in needed]
-        container = cast("DurableObjects", source)
+        container = cast("DurableObjects", source).by_dulwich
         unpacked = generate_unpacked_objects(container, todo, ofs_delta=False, reuse_deltas=False)
-        incoming.objects.add_pack_data(len(needed), unpacked)
+        incoming.objects.by_dulwich.add_pack_data(len(needed), unpacked)

@@ -189,7 +189,7 @@ class _Push:
     def _generate(
         self, _have: object, _want: object, **options: object
     ) -> tuple[int, Iterator[object]]:
-        container = cast("DurableObjects", self._objects)
+        container = cast("DurableObjects", self._objects).by_dulwich
         ofs_delta = bool(options.get("ofs_delta", True))
         todo = [(oid, None) for oid in self._parcel.objects]
         return len(todo), generate_unpacked_objects(container, todo, ofs_delta=ofs_delta)

@@ -7,6 +7,7 @@
     <git dir>/uwf/run/<thread>/<commit>.env      variables of the agent to be recorded, masked
     <git dir>/uwf/run/<thread>/<commit>.prints   fingerprints of the secrets that the agent had
     <git dir>/uwf/run/<thread>/<commit>.output   the file in which it may leave its meta, as a path
+    <git dir>/uwf/run/<thread>/<commit>.report   what was there when the agent was ended for it
     <git dir>/uwf/run/<thread>/<commit>.files/   the agent's own files ($UWF_STEP_DIR)
     <git dir>/uwf/run/<thread>/<commit>.checks/<n>  the same for each check of the role, from 0
 
@@ -26,7 +27,8 @@ from uwf_git.store.store import Store
 _RUN = "run"
 _REMOVED = ".removed"
 _ALIVE, _TURN, _STOPPED, _FILES = ".alive", ".turn", ".stopped", ".files"
-_ENV, _PRINTS, _CHECKS, _OUTPUT = ".env", ".prints", ".checks", ".output"
+_ENV, _PRINTS, _CHECKS = ".env", ".prints", ".checks"
+_OUTPUT, _REPORT = ".output", ".report"
 
 MAX_REASON = 1000
 """Characters of a stop reason that are kept."""
@@ -76,7 +78,7 @@ class RunDir(NamedTuple):
         """Discard an older run and write *turn*, the words that name the turn."""
         for folder in (self.path, self.step_dir, self.path + _CHECKS):
             _remove_folder(folder)
-        for suffix in (_STOPPED, _ENV, _PRINTS, _OUTPUT):
+        for suffix in (_STOPPED, _ENV, _PRINTS, _OUTPUT, _REPORT):
             remove_file(self.path + suffix)
         # A power loss ends the agent too, so this file need not survive one.
         replace_file(self.path + _TURN, turn.encode(), durable=False)
@@ -105,6 +107,14 @@ class RunDir(NamedTuple):
         """Return what ``write_output_file`` wrote; empty if there is nothing readable."""
         return _read_text(self.path + _OUTPUT)
 
+    def write_report(self, document: str) -> None:
+        """Write what the agent has left at that path, before it is ended for it."""
+        replace_file(self.path + _REPORT, document.encode(), durable=False)
+
+    def read_report(self) -> str:
+        """Return what ``write_report`` wrote; empty if there is nothing readable."""
+        return _read_text(self.path + _REPORT)
+
     def read_stop_reason(self) -> str | None:
         """Return why the agent was stopped from outside; None if it was not."""
         try:
@@ -126,7 +136,7 @@ class RunDir(NamedTuple):
         folders = (self.path, self.step_dir, self.path + _REMOVED, self.path + _CHECKS)
         for folder in folders:
             _remove_folder(folder)
-        for suffix in (_ALIVE, _TURN, _STOPPED, _ENV, _PRINTS, _OUTPUT):
+        for suffix in (_ALIVE, _TURN, _STOPPED, _ENV, _PRINTS, _OUTPUT, _REPORT):
             remove_file(self.path + suffix)
 
 

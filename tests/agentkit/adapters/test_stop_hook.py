@@ -1,0 +1,43 @@
+"""The programs that get the stop hook of a plan on their command line."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from uwf_git.agentkit.adapters import claude, codex, copilot, gemini
+from uwf_git.agentkit.extraction.adapter import AdapterQuestion
+from uwf_git.agentkit.programs.command_adapter import ProgramCall
+from uwf_git.plan.hook_forms import HOOK_VARIABLE, StopHook, list_run_words
+
+FOLDER = "/srv/my shop: one/.plugins/workflow"
+SCRIPT = f"{FOLDER}/hooks/stop_hook"
+Build = Callable[[AdapterQuestion, str], ProgramCall]
+
+
+@pytest.mark.parametrize(
+    ("tool", "build"),
+    [("claude", claude.build), ("codex", codex.build), ("copilot", copilot.build)],
+)
+def test_turn_of_a_plan_has_the_hook(tool: str, build: Build, tmp_path: Path) -> None:
+    def call(hook: str) -> list[str]:
+        environ = {"UWF_THREAD_ID": "T", HOOK_VARIABLE: hook}
+        return list(build(AdapterQuestion(prompt="x", environ=environ), str(tmp_path)).argv)
+
+    words = list_run_words(tool, StopHook(sys.executable, SCRIPT), FOLDER)
+    plain, hooked = call(""), call(f"T:{SCRIPT}")
+    place = hooked.index(words[1]) - 1
+
+    assert hooked[place : place + 2] == words
+    assert hooked[:place] + hooked[place + 2 :] == plain
+    # A thread that an agent of the plan has started is none of its turns.
+    assert call(f"S:{SCRIPT}") == plain
+
+
+def test_program_without_such_words_is_called_as_ever(tmp_path: Path) -> None:
+    environ = {"UWF_THREAD_ID": "T", HOOK_VARIABLE: f"T:{SCRIPT}"}
+
+    call = gemini.build(AdapterQuestion(prompt="x", environ=environ), str(tmp_path))
+
+    assert not any(SCRIPT in word or FOLDER in word for word in call.argv)

@@ -1,0 +1,185 @@
+"""`uwf plan run` with programs that stay open, and the hook that it writes for them."""
+
+import json
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+from cli.program import Uwf
+
+# How a program ends is in a file for each role: `report` before its stop; `stays`, `stubborn`,
+# `fails`.
+_SCRIPT = r"""#!/bin/sh
+hook=.plugins/workflow/hooks/stop_hook
+report() {
+  printf '{"completed": true, "summary": "done", "files_created": ["%s"], "files_modified": [],
+    "issues": [], "next_steps": []}' "$1" > .state/status.json
+}
+echo "$UWF_ROLE" >> asked
+cp .state/workflow.state.json "state.$UWF_ROLE"
+how=$(cat "$UWF_ROLE.how" 2> /dev/null)
+case $UWF_ROLE in
+planner) echo "# Do it." > docs/plans/000-做.md; claim=docs/plans/000-做.md ;;
+executor) date > made; claim=made ;;
+*)
+  $hook < /dev/null
+  printf '{"content": "", "meta": {"verified": true, "checks": [], "issues": [], "suggestion": ""}}'
+  exit ;;
+esac
+case $how in
+*report*) report $claim ;;
+esac
+case $how in
+*noise*) ./noise > noise.told ;;
+esac
+# As a tool does, which tells twice of each stop.
+echo '{"session_id": "1"}' | $hook
+echo '{"session_id": "1"}' | $hook
+case $how in
+*stubborn*) trap '' TERM; while :; do sleep 0.1; done ;;
+*stays*) exec sleep 60 ;;
+*fails*) exit 7 ;;
+esac
+report $claim
+echo prose
+"""
+
+
+@pytest.fixture
+def agent(uwf: Uwf) -> str:
+    path = uwf.place / "agent"
+    path.write_text(_SCRIPT)
+    path.chmod(0o755)
+    uwf.json("config", "set", "plan.stopGrace", "0.2")
+    return json.dumps({"command": str(path), "backoff": 0})
+
+
+# What anybody on the machine may send; the last one stays half until the program has ended.
+_NOISE = """#!PYTHON
+import json, os, socket
+state = json.load(open(".state/workflow.state.json"))
+def connect():
+    return socket.create_connection((state["address"], state["port"]))
+def send(content):
+    with connect() as sender:
+        sender.sendall(content)
+        sender.shutdown(socket.SHUT_WR)
+        print(sender.recv(4096).decode(), end="")
+stop = {"type": "stop", "phase": "executing"}
+for other in ({"thread": "01J00000000000000000000009"}, {"head": "x"}, {"phase": "planning"}):
+    send(json.dumps(stop | other).encode())
+for bad in (b"{", b"[]", b"GET / HTTP/1.0", json.dumps(stop | {"x": "y" * 70000}).encode()):
+    send(bad)
+half = connect()
+half.sendall(b'{"type": "stop", "phase": ')
+if os.fork() == 0:
+    os.close(1)
+    half.recv(4096)
+"""
+
+
+def say(uwf: Uwf, **how: str) -> None:
+    for role, words in how.items():
+        (uwf.place / f"{role}.how").write_text(words)
+
+
+def read_log(uwf: Uwf) -> str:
+    (log,) = (uwf.place / "docs/memory").iterdir()
+    return log.read_text()
+
+
+def test_programs_that_never_end_are_served(uwf: Uwf, agent: str) -> None:
+    say(uwf, planner="report stays", executor="report stubborn")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        uwf.json("config", "set", "plan.port", str(taken))
+
+        ran = uwf("plan", "run", "做", "--agent", agent)
+
+    assert ran.status == 0, ran.err
+    assert (uwf.place / "asked").read_text().split() == [
+        "planner",
+        "plan-verifier",
+        "executor",
+        "verifier",
+    ]
+    seen = json.loads((uwf.place / "state.executor").read_text())
+    assert (seen["address"], seen["phase"]) == ("127.0.0.1", "executing")
+    assert seen["port"] not in {None, taken}
+    assert json.loads((uwf.place / ".state/workflow.state.json").read_text())["port"] is None
+    assert read_log(uwf).count("; stop notices: ") == 4
+    assert uwf("verify").status == 0
+
+
+def test_without_a_report_only_a_time_limit_ends_it(uwf: Uwf, agent: str) -> None:
+    say(uwf, executor="stays")
+    uwf.json("config", "set", "plan.executingTimeout", "1.5")
+
+    ran = uwf("plan", "run", "做", "--agent", agent, "--max-retries", "1")
+
+    assert (ran.status, json.loads(ran.out)["phase"]) == (3, "waiting_human")
+    assert "exceeded its time limit" in ran.err
+    assert "stop notices: 2" in read_log(uwf)
+
+
+def test_noise_changes_nothing(uwf: Uwf, agent: str) -> None:
+    say(uwf, executor="report noise")
+    noise = uwf.place / "noise"
+    noise.write_text(_NOISE.replace("PYTHON", sys.executable))
+    noise.chmod(0o755)
+    # Its own stop, twice, comes after the noise.
+    uwf.json("config", "set", "plan.stopGrace", "1m")
+
+    ran = uwf("plan", "run", "做", "--agent", agent)
+
+    assert ran.status == 0, ran.err
+    lines = (uwf.place / "noise.told").read_text().splitlines()
+    told = [json.loads(line)["status"] for line in lines]
+    assert told == ["ok"] * 3 + ["error"] * 4
+    assert "stays open" not in ran.err
+    assert uwf("verify").status == 0
+
+
+def test_notice_of_a_program_that_fails_is_no_success(uwf: Uwf, agent: str) -> None:
+    """The settings name the agent, and how often it is tried."""
+    path = Path(json.loads(agent)["command"])
+    path.write_text(_SCRIPT.replace("echo prose", "exit 7"))
+    uwf.json("config", "set", "plan.agent", str(path))
+    uwf.json("config", "set", "plan.maxRetries", "1")
+
+    ran = uwf("plan", "run", "做", "--port", "0")
+
+    assert ran.status == 3
+    assert "exit status 7" in ran.err
+
+
+def test_nobody_is_ended_if_the_grace_is_0_and_nobody_gets_a_hook_that_is_off(
+    uwf: Uwf, agent: str
+) -> None:
+    say(uwf, executor="report stays")
+    uwf.json("config", "set", "plan.stopGrace", "0")
+    uwf.json("config", "set", "plan.hooks", "false")
+    uwf.json("config", "set", "plan.executingTimeout", "1.5")
+    path = Path(json.loads(agent)["command"])
+    path.write_text(_SCRIPT.replace('echo "$UWF_ROLE"', 'echo "$UWF_ROLE$UWF_STOP_HOOK"'))
+
+    ran = uwf("plan", "run", "做", "--agent", agent, "--max-retries", "1")
+
+    assert "exceeded its time limit" in ran.err
+    assert set((uwf.place / "asked").read_text().split()) == {
+        "planner",
+        "plan-verifier",
+        "executor",
+    }
+
+
+def test_resume_listens_as_well(uwf: Uwf, agent: str) -> None:
+    say(uwf, executor="fails")
+    assert uwf("plan", "run", "做", "--agent", agent, "--max-retries", "1").status == 3
+    say(uwf, executor="report stays")
+
+    ran = uwf("plan", "resume", "--continue")
+
+    assert ran.status == 0, ran.err
+    assert json.loads(ran.out)["phase"] == "completed"
