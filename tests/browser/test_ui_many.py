@@ -36,6 +36,9 @@ def test_hundred_rows_and_a_search(many: World, tab: Tab) -> None:
     expect(tab.find("heading", "Task n0777")).to_be_visible()
     tab.page.go_back()
     expect(tab.page.get_by_label("Search threads")).to_have_value("n0777")
+    tab.find("link", "Threads").click()
+    expect(tab.page.get_by_label("Search threads")).to_have_value("")
+    expect(rows).to_have_count(100)
 
 
 def test_eight_tabs_work(many: World, tab: Tab) -> None:

@@ -16,6 +16,7 @@ export class Threads {
     this.draw = draw;
     this.values = route.values;
     this.typed = route.values.search ?? "";
+    this.timer = null;
     this.rows = new Loader(
       () => get(`threads${query({ show: "active", ...this.values })}`),
       (error) => (error && refuse(error)) || draw(),
@@ -31,6 +32,9 @@ export class Threads {
   move({ values }) {
     if (JSON.stringify(values) === JSON.stringify(this.values)) return;
     this.values = values;
+    // A link may have changed what is searched, unless more is typed at the moment.
+    const { search = "" } = values;
+    if (this.timer === null && search !== this.typed.trim()) this.typed = search;
     this.rows.renew({ keep: true });
   }
 
@@ -109,10 +113,10 @@ export class Threads {
   type(text) {
     this.typed = text;
     clearTimeout(this.timer);
-    this.timer = setTimeout(
-      () => go([], { ...this.values, search: text.trim(), after: "" }, true),
-      TYPED_MS,
-    );
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      go([], { ...this.values, search: text.trim(), after: "" }, true);
+    }, TYPED_MS);
   }
 
   describeRows({ rows, next, counts }) {
