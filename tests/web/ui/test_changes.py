@@ -8,6 +8,7 @@ import pytest
 from commands.world import World
 
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.threads.lock import lock_thread
 from uwf_git.web.ui import changes as changes_module
 from uwf_git.web.ui.changes import MOST_STREAMS, Changes, StoreLook
 
@@ -100,3 +101,19 @@ def test_a_look_reads_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) 
     world.step(thread)
 
     assert look.look() == {thread}
+
+
+def test_work_that_begins_and_ends_without_a_commit_is_seen(world: World) -> None:
+    thread = world.begun()
+    look = StoreLook(world.store)
+
+    def look_often() -> frozenset[ThreadId]:
+        # What works is looked at less often than the refs.
+        return frozenset().union(*(look.look() for _ in range(5)))
+
+    look_often()
+    with lock_thread(world.store, thread, since_ms=1) as lock:
+        lock.say("writer", "agent")
+        assert look_often() == {thread}
+        assert look_often() == frozenset()
+    assert look_often() == {thread}

@@ -46,14 +46,16 @@ class Stories:
 
     def read(self, store: Store, head: Head) -> Entries:
         """Return the entries of the thread of *head*, oldest first."""
-        kept = self._kept.get(head.thread)
-        if kept is None or any(_find_tip(store, each) != tip for each, tip in kept.tips.items()):
-            with self._lock:
+        with self._lock:
+            # Tabs that ask at once wait for the first, and share what it has read.
+            kept = self._kept.pop(head.thread, None)
+            if kept is None or any(
+                _find_tip(store, each) != tip for each, tip in kept.tips.items()
+            ):
                 kept = self._read_kept(store, head)
-                self._kept.pop(head.thread, None)
-                self._kept[head.thread] = kept
-                for oldest in list(self._kept)[:-_MOST_KEPT]:
-                    del self._kept[oldest]
+            self._kept[head.thread] = kept
+            for oldest in list(self._kept)[:-_MOST_KEPT]:
+                del self._kept[oldest]
         return kept.entries
 
     def find(self, store: Store, head: Head, commit: str) -> dict[str, Any]:

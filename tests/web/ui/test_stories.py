@@ -1,0 +1,53 @@
+"""The events of threads, kept while their tips stay."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from commands.world import World
+
+from uwf_git.commands.inspect.entries import EntryReader
+from uwf_git.commands.inspect.excerpt import make_mask
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import open_store
+from uwf_git.store.threads.heads import get_head
+from uwf_git.web.ui import stories as stories_module
+from uwf_git.web.ui.stories import NoSuchEntry, Stories
+
+
+def test_tabs_that_ask_at_once_share_one_reading(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = world.begun()
+    read: list[int] = []
+    read_one = EntryReader.read
+
+    def count(self: EntryReader, thread: ThreadId, tip: Oid, **how: bool) -> Any:
+        read.append(1)
+        return read_one(self, thread, tip, **how)
+
+    monkeypatch.setattr(EntryReader, "read", count)
+    stories = Stories(make_mask({}))
+
+    def ask(_tab: int) -> int:
+        store = open_store(world.store.path)
+        return len(stories.read(store, get_head(store, thread)))
+
+    with ThreadPoolExecutor(8) as tabs:
+        assert set(tabs.map(ask, range(16))) == {1}
+    assert len(read) == 1
+    world.step(thread)
+    assert ask(0) == 2
+    assert len(read) == 2
+
+
+def test_only_the_last_threads_are_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stories_module, "_MOST_KEPT", 1)
+    one, two = world.begun(), world.start()
+    stories = Stories(make_mask({}))
+    for thread in (one, two, one):
+        entries = stories.read(world.store, get_head(world.store, thread))
+        assert [entry["thread"] for entry in entries] == [thread]
+    with pytest.raises(NoSuchEntry):
+        stories.find(world.store, get_head(world.store, one), "0" * 40)
