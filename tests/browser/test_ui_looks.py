@@ -45,6 +45,7 @@ class Places:
         world.step(asked)
         world.put()
         self.agent = Listener(world)
+        ready = world.start(workflow="demo")
         self.driver = world.process("run", "demo", "-p", "At work", "--agent", self.agent.command)
         self.agent.say("reading")
         self.addresses = {
@@ -55,6 +56,7 @@ class Places:
             "step": (f"/t/{work}/s/2", ".of-step .facts"),
             "hostile": (f"/t/{hostile}/s/1", ".of-step .facts"),
             "branches": (f"/t/{split}", ".of-step .facts"),
+            "ready": (f"/t/{ready}", "button.act"),
             "damaged": (f"/t/{damaged}", ".notice.bad"),
             "waiting": (f"/t/{asked}", ".of-step .facts"),
             "missing": ("/t/01J0000000000000000000ZZZZ", "[role=alert]"),

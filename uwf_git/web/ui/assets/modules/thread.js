@@ -79,11 +79,12 @@ export class Thread {
 
   drawn() {
     this.log.drawn();
-    // Once, where the chosen one is out of sight.
-    if (this.thread.value && !this.wasSeen) {
-      this.wasSeen = true;
-      document.querySelector(".timeline [aria-current]")?.scrollIntoView({ block: "nearest" });
-    }
+    // Once: where the timeline scrolls by itself, the chosen event is in sight.
+    if (!this.thread.value || this.wasSeen) return;
+    this.wasSeen = true;
+    const timeline = document.querySelector("ol.timeline");
+    const chosen = timeline?.querySelector("[aria-current]");
+    if (chosen) timeline.scrollTop = chosen.offsetTop - timeline.offsetTop - timeline.clientHeight / 2;
   }
 
   describe() {
