@@ -2,14 +2,18 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser.ui import Server, Tab, serve
+from commands.world import World, make_world
+
+from uwf_git.model.thread_id import ThreadId
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
-_MERMAID = Path(__file__).parents[2] / "build" / "browser" / "mermaid.min.js"
+_BUILD = Path(__file__).parents[2] / "build" / "browser"
 _HINT = "tests/browser/install.sh gets it"
 
 
@@ -17,7 +21,8 @@ _HINT = "tests/browser/install.sh gets it"
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A running Chromium."""
     playwright = pytest.importorskip("playwright.sync_api", reason=f"no Playwright; {_HINT}")
-    program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
+    named = os.environ.get("UWF_CHROMIUM")
+    program = named or next(filter(None, map(shutil.which, _PROGRAMS)), None)
     if program is None:
         pytest.skip(f"no chromium; {_HINT}")
     # Chromium as root has no sandbox.
@@ -41,9 +46,46 @@ def page(browser: Any) -> Iterator[Any]:
     opened.close()
 
 
+def _read_script(name: str) -> str:
+    path = _BUILD / f"{name}.min.js"
+    if not path.exists():
+        pytest.skip(f"no {name}; {_HINT}")
+    return path.read_text()
+
+
 @pytest.fixture(scope="session")
 def mermaid() -> str:
     """The script of Mermaid."""
-    if not _MERMAID.exists():
-        pytest.skip(f"no Mermaid; {_HINT}")
-    return _MERMAID.read_text()
+    return _read_script("mermaid")
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The script of axe-core."""
+    return _read_script("axe")
+
+
+@pytest.fixture
+def world(tmp_path: Path, clock: Callable[[], int], thread_ids: Callable[[], ThreadId]) -> World:
+    """An empty store, and a caller in a directory beside it."""
+    return make_world(tmp_path, clock, thread_ids)
+
+
+@pytest.fixture
+def server(world: World) -> Iterator[Server]:
+    """The server of the page, on the store of `world`."""
+    pytest.importorskip("uvicorn", reason="no uvicorn; pip install -e '.[ui]'")
+    pytest.importorskip("starlette", reason="no starlette; pip install -e '.[ui]'")
+    with serve(world) as started:
+        yield started
+
+
+@pytest.fixture
+def tab(browser: Any, server: Server) -> Iterator[Tab]:
+    """A tab in a browser of its own, before it shows the page."""
+    context = browser.new_context(reduced_motion="reduce")
+    context.set_default_timeout(20_000)
+    opened = Tab(context.new_page(), server)
+    opened.listen()
+    yield opened
+    context.close()

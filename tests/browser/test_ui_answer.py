@@ -1,0 +1,181 @@
+"""A person's answer in the page: a form of all kinds, problems in place, nothing typed is lost."""
+
+import re
+from typing import Any
+
+from browser.ui import ASKED, Tab, expect
+from commands.world import World, says
+
+from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
+from uwf_git.model.thread_id import ThreadId
+
+
+def ask(world: World) -> ThreadId:
+    """Start a thread that waits for a person."""
+    thread = world.start("nobody", "judge=human", workflow=world.put(ASKED).workflow)
+    world.step(thread, says({"text": "a text"}))
+    world.step(thread)
+    return thread
+
+
+def answer_elsewhere(world: World, thread: ThreadId, *, good: bool) -> None:
+    question = read_question(world.store, world.caller, thread)
+    meta = {"good": good, "why": "elsewhere", "version": 7, "then": {"do": "stop"}}
+    answer_thread(world.store, world.caller, question, PersonAnswer(meta))
+
+
+def choose(tab: Tab, group: str, option: str) -> None:
+    tab.page.get_by_role("radiogroup", name=re.compile(f"^{group}")).get_by_label(
+        option, exact=True
+    ).check()
+
+
+def fill_needed(tab: Tab) -> None:
+    choose(tab, "good", "Yes")
+    tab.page.get_by_label("why").fill("It reads well.")
+    choose(tab, "then", "Stop")
+
+
+def record(tab: Tab) -> None:
+    tab.find("checkbox", "and go on").set_checked(False)
+    tab.find("button", "Record the answer").click()
+
+
+def read_meta(world: World, thread: ThreadId) -> Any:
+    return world.snapshot(thread).get_head_node().payload["meta"]
+
+
+def test_form_has_a_field_of_each_kind(world: World, tab: Tab) -> None:
+    thread = ask(world)
+    tab.open(f"/t/{thread}")
+    tab.find("link", "Answer").first.click()
+    expect(tab.find("heading", "Answer as judge")).to_be_visible()
+    choose(tab, "good", "No")
+    tab.page.get_by_label("why").fill("Too long.\nMuch too long.")
+    choose(tab, "grade", "three")
+    tab.page.get_by_label("weight").fill("2.5")
+    tab.page.get_by_label("pages").fill("12")
+    tab.find("button", "Add topics").click()
+    tab.page.get_by_label("topics 1", exact=True).fill("style")
+    tab.find("button", "Add topics").click()
+    tab.page.get_by_label("topics 2", exact=True).fill("dropped")
+    tab.find("button", "Remove topics 2").click()
+    tab.find("button", "Add findings").click()
+    tab.page.get_by_label("file").fill("a.txt")
+    tab.page.get_by_label("line").fill("3")
+    choose(tab, "then", "Send it")
+    tab.page.get_by_label("to", exact=True).fill("Ada")
+    tab.page.get_by_label("extra").fill('{"any": [1, null]}')
+    tab.page.get_by_label("Text").fill("What **I** think.")
+    record(tab)
+
+    expect(tab.page.locator(".of-step h2")).to_have_text("2. judge")
+    assert read_meta(world, thread) == {
+        "good": False, "why": "Too long.\nMuch too long.", "grade": "three", "weight": 2.5,
+        "pages": 12, "version": 7, "topics": ["style"],
+        "findings": [{"file": "a.txt", "at": {"line": 3}}],
+        "then": {"do": "send", "to": "Ada"}, "extra": {"any": [1, None]},
+    }  # fmt: skip
+    assert tab.heard == []
+
+
+def test_problems_stand_at_their_fields(world: World, tab: Tab) -> None:
+    thread = ask(world)
+    tab.open(f"/t/{thread}/answer")
+    tab.page.get_by_label("pages").fill("many")
+    record(tab)
+    pages = tab.page.get_by_label("pages")
+    expect(pages).to_have_attribute("aria-invalid", "true")
+    expect(tab.page.locator("#problems li")).to_have_text(
+        [
+            "good: choose yes or no",
+            re.compile("why: this is needed"),
+            "pages: type a whole number",
+            "then: choose one",
+        ]
+    )
+    fill_needed(tab)
+    pages.fill("3")
+    tab.page.get_by_label("why").fill("no")
+    record(tab)
+
+    expect(tab.page.get_by_label("why")).to_be_focused()
+    described = tab.page.get_by_label("why").get_attribute("aria-describedby")
+    told = tab.page.evaluate(
+        "ids => ids.split(' ').map(id => document.getElementById(id).textContent).join()", described
+    )
+    assert re.search("too short|shorter|minLength|at least", told)
+    assert world.snapshot(thread).record.depth == 1
+    assert [each for each in tab.heard if "422" not in each] == []
+
+
+def test_what_was_typed_survives_a_reload(world: World, tab: Tab) -> None:
+    thread = ask(world)
+    tab.open(f"/t/{thread}/answer")
+    fill_needed(tab)
+    tab.find("button", "Add topics").click()
+    tab.page.get_by_label("topics 1", exact=True).fill("style")
+    tab.page.reload()
+    expect(tab.page.get_by_label("why")).to_have_value("It reads well.")
+    expect(tab.page.get_by_label("topics 1", exact=True)).to_have_value("style")
+    record(tab)
+    expect(tab.page.locator(".of-step h2")).to_have_text("2. judge")
+    assert read_meta(world, thread)["topics"] == ["style"]
+    # It was recorded, so it is kept no longer.
+    assert (
+        tab.page.evaluate("Object.keys(localStorage).filter(key => key.includes('answer')).length")
+        == 0
+    )
+
+
+def test_thread_that_moved_on_keeps_what_was_typed(world: World, tab: Tab) -> None:
+    thread = ask(world)
+    tab.open(f"/t/{thread}/answer")
+    fill_needed(tab)
+    # The same role is asked again.
+    answer_elsewhere(world, thread, good=False)
+    world.step(thread)
+    expect(tab.find("alert")).to_contain_text("The thread moved on while you typed")
+    expect(tab.page.get_by_label("why")).to_have_value("It reads well.")
+    # Nobody is asked now.
+    answer_elsewhere(world, thread, good=True)
+    expect(tab.find("heading", "No answer is needed now")).to_be_visible()
+    expect(tab.page.locator("pre")).to_contain_text("It reads well.")
+
+
+def test_lost_race_records_nothing_and_keeps_what_was_typed(world: World, tab: Tab) -> None:
+    thread = ask(world)
+    # The page is not told of the other answer before it sends its own.
+    tab.page.route("**/api/stream*", lambda route: route.abort())
+    tab.open(f"/t/{thread}/answer")
+    fill_needed(tab)
+    answer_elsewhere(world, thread, good=False)
+    world.step(thread)
+    record(tab)
+    expect(tab.find("alert").first).to_contain_text("what you typed is kept")
+    expect(tab.page.get_by_label("why")).to_have_value("It reads well.")
+    assert world.snapshot(thread).record.depth == 2
+    tab.find("button", "Record the answer").click()
+    expect(tab.page.locator(".of-step h2")).to_have_text("3. judge")
+
+
+def test_json_and_fields_change_into_each_other(world: World, tab: Tab) -> None:
+    thread = ask(world)
+    tab.open(f"/t/{thread}/answer")
+    fill_needed(tab)
+    tab.find("button", "Write JSON instead").click()
+    box = tab.find("textbox", "Answer as JSON")
+    expect(box).to_have_value(re.compile('"why": "It reads well."'))
+    box.fill('{"good": true, "why": "fine", "version": 7, "then": {"do": "send", "to": "Bob"}}')
+    tab.find("button", "Fill in fields").click()
+    expect(tab.page.get_by_label("to", exact=True)).to_have_value("Bob")
+    tab.find("button", "Write JSON instead").click()
+    box.fill("{")
+    record(tab)
+    expect(tab.find("alert")).to_contain_text("this is no JSON that can be sent")
+    box.fill('{"pages": 12345678901234567890}')
+    record(tab)
+    expect(tab.find("alert")).to_contain_text("cannot hold 12345678901234567890 exactly")
+    box.fill('{"good": 1}')
+    record(tab)
+    expect(tab.find("alert")).to_contain_text("good: ")

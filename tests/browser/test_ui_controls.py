@@ -1,0 +1,136 @@
+"""The controls of a thread in the page: they record what the commands record, and trust nothing."""
+
+import re
+
+from browser.ui import Listener, Tab, end, expect, trust
+from commands.world import DEMO, World, fails, says
+from web.stories import tell_work
+
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.trust import untrust_agents
+
+
+def failed(world: World, *agents: str) -> ThreadId:
+    """Start a thread whose first agent failed."""
+    thread = world.start(*agents, workflow=world.put().workflow)
+    try:
+        world.step(thread, fails("exit status 7: no such module"))
+    except TurnFailed:
+        return thread
+    raise AssertionError
+
+
+def test_retry_with_a_hint_goes_on_in_the_background(world: World, tab: Tab) -> None:
+    agent = Listener(world)
+    thread = failed(world, agent.command)
+    tab.open(f"/t/{thread}")
+    expect(tab.text("exit status 7: no such module").first).to_be_visible()
+    tab.page.get_by_label("Why, or a hint").fill("pip install it first")
+    tab.find("button", "Retry").click()
+    expect(tab.find("heading", re.compile("writer at work"))).to_be_visible()
+    tab.find("tab", "Prompt").click()
+    expect(tab.find("tabpanel")).to_contain_text("pip install it first")
+    agent.finish()
+    expect(tab.find("heading", re.compile("checker at work"))).to_be_visible()
+    agent.finish()
+    expect(tab.page.locator(".head .badge")).to_have_text("✓completed")
+    assert tab.heard == []
+
+
+def test_click_trusts_no_command(world: World, tab: Tab) -> None:
+    ran = world.place / "ran"
+    command = world.program(f"touch {ran}")
+    workflow = world.put(f"{DEMO}defaultAgent: {command}\n").workflow
+    request = StartRequest(workflow, "Do it.")
+    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    # As if workflow and thread had been fetched.
+    untrust_agents(world.store, command=command)
+    tab.open(f"/t/{thread}")
+    tab.find("button", "Go on").click()
+    expect(tab.find("alert")).to_contain_text("not trusted")
+    expect(tab.find("alert").locator("code").first).to_contain_text("uwf ")
+    tab.find("button", "Dismiss").click()
+    expect(tab.find("alert")).to_have_count(0)
+    # A record that is made although it cannot go on tells both.
+    tab.find("button", "Pause").click()
+    tab.find("button", "Resume").click()
+    expect(tab.page.locator("#told")).to_contain_text("Resumed")
+    expect(tab.find("alert")).to_contain_text("not trusted")
+    tab.open("/new/demo")
+    expect(tab.page.get_by_label("writer")).to_contain_text("(not trusted here)")
+    tab.page.get_by_label("Task").fill("Do it as well.")
+    tab.find("button", "Start").click()
+    expect(tab.find("alert")).to_contain_text("not trusted")
+    assert not ran.exists()
+
+
+def test_fork_from_a_step(world: World, tab: Tab) -> None:
+    thread = tell_work(world)
+    tab.open(f"/t/{thread}/s/2")
+    expect(tab.page.locator(".of-step h2")).to_have_text("2. developer")
+    tab.find("checkbox", "and go on").uncheck()
+    tab.find("button", "Fork here").click()
+    expect(tab.page.locator(".head .badge")).to_have_text("·ready")
+    expect(tab.page.locator(".timeline a[aria-current]")).to_contain_text("developer")
+    forks = [row for row in list_thread_rows(world.store, ListRequest()) if row["thread"] != thread]
+    assert [row["depth"] for row in forks] == [2]
+    assert tab.heard == []
+
+
+def test_poke_takes_a_step_back(world: World, tab: Tab) -> None:
+    thread = world.start(workflow=world.put().workflow)
+    world.step(thread, says({"text": "poor"}))
+    tab.open(f"/t/{thread}")
+    tab.find("checkbox", "and go on").uncheck()
+    tab.page.get_by_label("Why, or a hint").fill("Write better.")
+    tab.find("button", "Poke").click()
+    expect(tab.page.locator(".timeline .back")).to_have_text("writer taken back")
+    assert world.snapshot(thread).record.depth == 0
+
+
+def test_interrupt_needs_a_reason(world: World, tab: Tab) -> None:
+    world.put()
+    agent = Listener(world)
+    driver = world.process("run", "demo", "-p", "Stop me", "--agent", agent.command)
+    tab.open()
+    tab.page.locator("a.row", has_text="Stop me").click()
+    agent.say("at work")
+    tab.find("button", "Interrupt").click()
+    expect(tab.page.get_by_label("Why, or a hint")).to_be_focused()
+    expect(tab.find("alert")).to_contain_text("needs a reason")
+    tab.page.keyboard.type("Wrong file.")
+    tab.find("button", "Interrupt").click()
+    expect(tab.page.locator(".head .badge")).to_have_text("‖paused")
+    expect(tab.text("Wrong file.").first).to_be_visible()
+    end(driver)
+    agent.close()
+
+
+def test_new_thread_of_trusted_agents_only(world: World, tab: Tab) -> None:
+    world.put()
+    agent = Listener(world)
+    trust(world, "uwf-mock script.yaml")
+    tab.open("/new")
+    tab.find("link", re.compile("^demo")).click()
+    expect(tab.page.locator(".picture svg")).to_be_visible()
+    tab.find("button", "Start").click()
+    expect(tab.page.get_by_label("Task")).to_be_focused()
+    tab.page.keyboard.type("Write **this**")
+    offered = tab.page.get_by_label("writer").locator("option").all_text_contents()
+    assert agent.command in offered
+    assert not [each for each in offered if each.startswith("sh ")]
+    tab.find("button", "Start").click()
+    # No agent was chosen.
+    expect(tab.find("alert")).to_be_visible()
+    tab.page.reload()
+    expect(tab.page.get_by_label("Task")).to_have_value("Write **this**")
+    tab.page.get_by_label("writer").select_option(label=agent.command)
+    tab.page.get_by_label("checker").select_option(label="human")
+    tab.find("button", "Start").click()
+    expect(tab.find("heading", re.compile("writer at work"))).to_be_visible()
+    agent.finish()
+    expect(tab.text("waits for a person").first).to_be_visible()
+    expect(tab.find("link", "Answer").first).to_be_visible()

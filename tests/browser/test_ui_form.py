@@ -1,0 +1,112 @@
+"""The modules behind the form: what is typed is the value; controls are spelled as elsewhere."""
+
+import json
+from typing import Any
+
+import pytest
+from browser.ui import Tab
+
+from uwf_git.model.schema_check import check_value
+from uwf_git.model.visible import visible_block
+
+_OBJECT = {
+    "type": "object",
+    "properties": {
+        "flag": {"type": "boolean"},
+        "count": {"type": "integer"},
+        "maybe": {"type": ["string", "null"]},
+        "pick": {"enum": ["a", 1, None, {"x": 1}]},
+        "fixed": {"const": "yes"},
+        "list": {"type": "array", "items": {"$ref": "#/$defs/pair"}},
+        "deep": {
+            "type": "object",
+            "properties": {
+                "er": {"type": "object", "properties": {"est": {"type": "object", "properties": {
+                    "at": {"type": "number"},
+                }}}},
+            },
+        },
+        "kind": {
+            "anyOf": [
+                {"type": "object", "properties": {"a/b": {"type": "string"}}, "required": ["a/b"]},
+                {"type": "string"},
+                {"type": "array", "items": {"type": "integer"}},
+            ],
+        },
+        "any": {},
+        "__proto__": {"type": "string"},
+    },
+    "required": ["flag", "fixed"],
+    "$defs": {"pair": {"type": "object", "properties": {"~": {"type": "string"}}}},
+}  # fmt: skip
+_VALUES: list[tuple[Any, Any]] = [
+    (_OBJECT, {"flag": False, "fixed": "yes"}),
+    (_OBJECT, {"flag": True, "fixed": "yes", "count": -3, "maybe": None, "pick": {"x": 1}}),
+    (_OBJECT, {"flag": True, "fixed": "yes", "list": [{"~": "1"}, {}, {"~": ""}], "pick": None}),
+    (_OBJECT, {"flag": True, "fixed": "yes", "deep": {"er": {"est": {"at": 0.5}}}}),
+    (_OBJECT, {"flag": True, "fixed": "yes", "kind": {"a/b": "x"}, "any": [1, {"y": None}]}),
+    (_OBJECT, {"flag": True, "fixed": "yes", "kind": [1, 2], "__proto__": "own"}),
+    (_OBJECT, {"flag": True, "fixed": "yes", "kind": "a text"}),
+    ({"type": "string"}, "two\nlines"),
+    ({"type": "integer"}, 9007199254740991),
+    ({"type": "array", "items": {"type": "string"}}, ["a", "", "b"]),
+    ({"$ref": "#/$defs/self", "$defs": {"self": {"type": "boolean"}}}, True),
+]
+# As JSON: Playwright loses a field named __proto__.
+_TYPE = """async text => {
+    const {collect, typeValue} = await import('/modules/schema.js');
+    const [schema, value] = JSON.parse(text);
+    const typed = typeValue(schema, value);
+    return JSON.stringify(typed && collect(schema, typed));
+}"""
+
+
+def type_value(page: Any, schema: Any, value: Any) -> Any:
+    """Type *value* into the form of *schema*; return what the form makes of it."""
+    return json.loads(page.evaluate(_TYPE, json.dumps([schema, value])))
+
+
+@pytest.fixture
+def page_of(tab: Tab) -> Any:
+    tab.open()
+    return tab.page
+
+
+def test_value_that_is_typed_is_the_value(page_of: Any) -> None:
+    for schema, value in _VALUES:
+        assert check_value(schema, value) == []
+        found = type_value(page_of, schema, value)
+        assert found is not None, value
+        assert (found["value"], found["problems"]) == (value, {})
+
+
+@pytest.mark.parametrize("value", [{"flag": True, "fixed": "yes", "other": 1}, {"fixed": "yes"}, 3])
+def test_value_that_the_fields_cannot_hold_stays_json(page_of: Any, value: Any) -> None:
+    assert type_value(page_of, _OBJECT, value) is None
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"allOf": [{"type": "string"}]},
+        {"type": "object", "patternProperties": {"^x": {}}, "properties": {"a": {}}},
+        {"$ref": "https://example.org/schema"},
+        {"$ref": "#"},
+        {"type": ["string", "integer"]},
+        {"type": "object", "properties": {"a": {}}, "required": ["b"]},
+    ],
+)
+def test_schema_that_no_form_can_promise_is_a_json_box(page_of: Any, schema: Any) -> None:
+    asked = "async schema => { const {kindOf, resolve} = await import('/modules/schema.js'); "
+    assert page_of.evaluate(
+        f"{asked}return kindOf(schema, resolve(schema, schema)); }}", schema
+    ) == ("json")
+
+
+def test_controls_are_spelled_as_on_a_terminal(page_of: Any) -> None:
+    marks = [*range(0xD800), *range(0xE000, 0x10000)]
+    text = "".join(f"<{chr(each)}>" for each in marks) + "\r\n\U0001f600"
+    spelled = page_of.evaluate(
+        "async text => (await import('/modules/visible.js')).visible(text)", text
+    )
+    assert spelled == visible_block(text)

@@ -1,0 +1,126 @@
+"""The page while threads are driven elsewhere: progress, logs, control, a new server, many tabs."""
+
+import re
+from typing import Any
+
+from browser.ui import Listener, Tab, end, expect, serve
+from commands.world import World
+
+from uwf_git.model.thread_id import ThreadId
+
+_SHOW = """is => {
+    Object.defineProperty(document, 'visibilityState', {value: is, configurable: true});
+    document.dispatchEvent(new Event('visibilitychange'));
+}"""
+
+
+def start_run(world: World, agent: str, *, task: str = "Watch me") -> Any:
+    """Drive a new thread in another process, as `uwf run` on a terminal."""
+    return world.process("run", "demo", "-p", task, "--agent", agent)
+
+
+def open_thread(tab: Tab, task: str) -> ThreadId:
+    """Follow the link of the list that names *task*."""
+    tab.page.locator("a.row", has_text=task).click()
+    expect(tab.find("heading", task)).to_be_visible()
+    return ThreadId(tab.page.evaluate("location.hash.split('/')[2]"))
+
+
+def test_run_elsewhere_is_seen_from_its_start_to_its_end(world: World, tab: Tab) -> None:
+    world.put()
+    agent = Listener(world)
+    tab.open()
+    expect(tab.text("No threads yet.")).to_be_visible()
+    driver = start_run(world, agent.command)
+    expect(tab.find("region", re.compile("^Running"))).to_contain_text("Watch me")
+    open_thread(tab, "Watch me")
+    expect(tab.find("heading", re.compile("writer at work"))).to_be_visible()
+    agent.say("reading the task")
+    expect(tab.find("log")).to_contain_text("reading the task")
+    agent.say("writing \u202eit\x1b[31m")
+    expect(tab.find("log")).to_contain_text(r"writing \u202eit\x1b[31m")
+    agent.finish()
+    expect(tab.find("heading", re.compile("checker at work"))).to_be_visible()
+    agent.say("checking it")
+    expect(tab.find("log")).to_contain_text("checking it")
+    tab.find("tab", "Prompt").click()
+    expect(tab.find("tabpanel")).to_contain_text("Check.")
+    agent.finish()
+    expect(tab.page.locator(".head .badge")).to_have_text("✓completed")
+    assert end(driver) == 0
+    expect(tab.page.locator(".timeline a[aria-current]")).to_contain_text("checker")
+    assert tab.heard == []
+
+
+def test_running_agent_is_paused_and_killed(world: World, tab: Tab) -> None:
+    world.put()
+    agent = Listener(world)
+    driver = start_run(world, agent.command)
+    tab.open()
+    thread = open_thread(tab, "Watch me")
+    agent.say("at work")
+    expect(tab.find("log")).to_contain_text("at work")
+    tab.page.get_by_label("Why, or a hint").fill("Let me look.")
+    tab.find("button", "Pause").click()
+    expect(tab.page.locator("#told")).to_contain_text("Paused")
+    agent.finish()
+    expect(tab.page.locator(".head .badge")).to_have_text("‖paused")
+    expect(tab.text("Let me look.").first).to_be_visible()
+    end(driver)
+    tab.find("button", "Resume").click()
+    expect(tab.find("heading", re.compile("checker at work"))).to_be_visible()
+    agent.say("checking")
+    tab.find("button", "Kill…").click()
+    tab.find("button", "Cancel").click()
+    expect(tab.find("button", "Kill…")).to_be_focused()
+    tab.find("button", "Kill…").click()
+    tab.find("button", "Kill it").click()
+    expect(tab.page.locator(".head .badge")).to_have_text("✗killed")
+    assert world.snapshot(thread).record.status == "killed"
+    agent.close()
+    assert tab.heard == []
+
+
+def test_server_that_starts_anew_wants_its_new_key(world: World, tab: Tab, browser: Any) -> None:
+    world.put()
+    tab.open("/new")
+    expect(tab.find("heading", "Choose a workflow")).to_be_visible()
+    port = tab.server.port
+    tab.server.stop()
+    expect(tab.text("Not connected")).to_be_visible()
+    with serve(world, port) as again:
+        expect(tab.find("heading", "This page has no valid key")).to_be_visible(timeout=30_000)
+        other = tab.page.context.new_page()
+        other.goto(again.address)
+        expect(other.get_by_text("No threads yet.")).to_be_visible()
+        # The first tab goes on by itself.
+        expect(tab.find("heading", "Choose a workflow")).to_be_visible()
+        other.close()
+
+
+def test_one_stream_for_all_tabs(world: World, tab: Tab) -> None:
+    streams: list[str] = []
+    context = tab.page.context
+    context.on(
+        "request", lambda each: streams.append(each.url) if "/api/stream" in each.url else None
+    )
+    tab.open()
+    expect(tab.text("No threads yet.")).to_be_visible()
+    tabs = [context.new_page() for _ in range(7)]
+    for each in tabs:
+        each.goto(tab.server.origin)
+        expect(each.get_by_text("No threads yet.")).to_be_visible()
+    world.start(workflow=world.put().workflow, prompt="In all of them")
+    for each in [tab.page, *tabs]:
+        expect(each.locator("a.row")).to_contain_text("In all of them")
+    assert len(streams) == 1
+
+
+def test_hidden_tab_holds_no_stream_and_is_true_on_return(world: World, tab: Tab) -> None:
+    tab.open()
+    expect(tab.text("No threads yet.")).to_be_visible()
+    with tab.page.expect_event("requestfailed", lambda each: "/api/stream" in each.url):
+        tab.page.evaluate(_SHOW, "hidden")
+    world.start(workflow=world.put().workflow, prompt="Meanwhile")
+    tab.page.evaluate(_SHOW, "visible")
+    expect(tab.page.locator("a.row")).to_contain_text("Meanwhile")

@@ -1,0 +1,62 @@
+"""A thread in the page: what its steps say, how they differ, how to check them, its branches."""
+
+import re
+
+from browser.ui import Tab, expect
+from commands.flow_runs import script
+from commands.step.test_flows import CHECKS
+from commands.world import World
+from web.stories import tell_work
+
+
+def test_step_is_told_compared_and_checked(world: World, tab: Tab) -> None:
+    thread = tell_work(world)
+    tab.open(f"/t/{thread}")
+    steps = tab.page.locator(".timeline a.event:not(.minor)")
+    expect(steps).to_have_text(
+        [
+            "1planner12 s",
+            "✗ developer: failed attempt800 ms",
+            "2developer3 min",
+            "3reviewer taken back31 s",
+            "3reviewer33 s",
+            "4developer95 s",
+            "5reviewer1.5 s",
+        ]
+    )
+    steps.nth(5).click()
+    expect(tab.page).to_have_url(re.compile(f"#/t/{thread}/s/4$"))
+    expect(tab.find("heading", "4. developer")).to_be_visible()
+    expect(tab.find("group", "Meta")).to_contain_text("Escaped all filters")
+    expect(tab.find("tabpanel")).to_contain_text("Nothing else calls it.")
+    tab.find("tab", "Check").click()
+    commit = tab.page.locator("[data-commit]").get_attribute("data-commit")
+    expect(tab.find("tabpanel")).to_contain_text(f"git -C {world.store.path} show {commit}")
+    tab.find("tab", "Diff").click()
+    expect(tab.page.locator(".diff .added").first).to_contain_text("+15 -4")
+    tab.find("link", "the visit before").click()
+    expect(tab.find("heading", "2. developer")).to_be_visible()
+    # The address names the step, so going back shows the other one again.
+    tab.page.go_back()
+    expect(tab.find("heading", "4. developer")).to_be_visible()
+    expect(tab.find("tab", "Diff")).to_have_attribute("aria-selected", "true")
+    assert tab.heard == []
+
+
+def test_branches_lead_to_their_threads_and_back(world: World, tab: Tab) -> None:
+    thread = world.begun(CHECKS)
+    play = script(coder="x = 1")
+    world.step(thread, play)
+    world.step(thread, play)
+    tab.open(f"/t/{thread}")
+    branches = tab.find("region", re.compile("^Branches"))
+    # They are no threads before they begin.
+    expect(branches.locator("li")).to_have_count(2)
+    expect(branches.locator("a")).to_have_count(0)
+    world.step(thread, script(reviewer="fine", builder="built"))
+    expect(branches.locator("a").first).to_be_visible()
+    branches.locator("a").first.click()
+    expect(tab.find("link", re.compile("^branch of"))).to_be_visible()
+    tab.find("link", re.compile("^branch of")).click()
+    expect(tab.page).to_have_url(re.compile(f"#/t/{thread}$"))
+    assert tab.heard == []

@@ -1,0 +1,164 @@
+// The page: which view an address shows, what is around it, and the changes that it is told.
+
+import { get, onNewToken, takeToken } from "./modules/api.js";
+import { Answer } from "./modules/answer.js";
+import { h, patch } from "./modules/dom.js";
+import { Draft } from "./modules/draft.js";
+import { forgetOld } from "./modules/kept.js";
+import { New } from "./modules/new.js";
+import { link, readRoute } from "./modules/route.js";
+import { follow, listen, reconnect } from "./modules/stream.js";
+import { Thread } from "./modules/thread.js";
+import { Threads } from "./modules/threads.js";
+import { problem } from "./modules/told.js";
+
+const TICK_MS = 5000;
+
+const page = { about: null, isLive: true, refused: null, view: null, viewKey: "" };
+
+/** Show the view of the address. A view that goes on showing the same is told only the rest of it. */
+function show() {
+  const route = readRoute();
+  const [View, key] = choose(route.parts);
+  if (page.viewKey !== key || page.view === null) {
+    page.view?.stop?.();
+    page.viewKey = key;
+    page.view = new View({ draw, route, refuse });
+    scrollTo(0, 0);
+    if (document.activeElement !== document.body)
+      document.getElementById("main").focus({ preventScroll: true });
+  } else page.view.move(route);
+  draw();
+}
+
+function choose([name, id, below]) {
+  if (name === "t" && id && below === "answer") return [Answer, `answer ${id}`];
+  if (name === "t" && id) return [Thread, `thread ${id}`];
+  if (name === "new") return [New, "new"];
+  if (name === "draft" && id) return [Draft, `draft ${id}`];
+  return [Threads, "threads"];
+}
+
+/** Take an error that concerns the whole page; tell whether it does. */
+function refuse(error) {
+  if (error.status !== 401) return false;
+  page.refused = error;
+  draw();
+  return true;
+}
+
+let isDrawing = false;
+
+/** Draw at the next frame: several changes are one update. */
+function draw() {
+  if (isDrawing) return;
+  isDrawing = true;
+  // A hidden tab gets no frames.
+  if (document.visibilityState === "hidden") setTimeout(drawNow);
+  else requestAnimationFrame(drawNow);
+}
+
+function drawNow() {
+  isDrawing = false;
+  const view = page.view;
+  document.title = `${view.title()} · uwf`;
+  patch(document.getElementById("bar"), describeBar());
+  patch(document.getElementById("main"), page.refused ? describeRefused() : view.describe());
+  view.drawn?.();
+}
+
+function describeBar() {
+  const [name] = readRoute().parts;
+  const here = (is) => (is ? "page" : null);
+  return [
+    h("a", { class: "name", href: link([]), "aria-label": "uwf: all threads" }, "uwf"),
+    h(
+      "nav",
+      { "aria-label": "Views" },
+      h(
+        "a",
+        { href: link([]), "aria-current": name === "t" ? "true" : here(name === undefined) },
+        "Threads",
+      ),
+      h(
+        "a",
+        { href: link(["new"]), "aria-current": here(name === "new" || name === "draft") },
+        "New",
+      ),
+    ),
+    h("span", { class: "store soft small", title: page.about?.store }, page.about?.store),
+    h(
+      "span",
+      { class: `live small soft${page.isLive ? "" : " off"}` },
+      page.isLive ? "Live" : "Not connected",
+    ),
+  ];
+}
+
+function describeRefused() {
+  return h(
+    "div",
+    { class: "form", key: "refused" },
+    h("h1", { tabindex: "-1" }, "This page has no valid key"),
+    problem(page.refused),
+    h(
+      "p",
+      null,
+      "Each start of ",
+      h("code", null, "uwf ui"),
+      " makes a new key. Open the address that it printed, in any tab of this browser; this tab then goes on by itself. What you typed is kept.",
+    ),
+  );
+}
+
+function hear(message) {
+  if (message.type === "state") {
+    const was = page.isLive;
+    page.isLive = message.isLive;
+    if (message.status === 401) get("about").catch(refuse);
+    if (was !== page.isLive) draw();
+  } else if (!page.refused) page.view.hear?.(message);
+}
+
+function readAbout() {
+  get("about").then(
+    (about) => {
+      page.about = about;
+      page.refused = null;
+      draw();
+    },
+    (error) => refuse(error),
+  );
+}
+
+function begin() {
+  takeToken();
+  forgetOld();
+  listen(hear);
+  addEventListener("hashchange", () => {
+    takeToken();
+    show();
+  });
+  onNewToken(() => {
+    page.refused = null;
+    page.view = null;
+    readAbout();
+    reconnect();
+    show();
+  });
+  // What is shown may be old on return.
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "visible" && !page.refused)
+      page.view.hear?.({ type: "hello", reset: true });
+  });
+  document.getElementById("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    document.getElementById("main").focus();
+  });
+  setInterval(() => document.visibilityState === "visible" && draw(), TICK_MS);
+  readAbout();
+  show();
+  follow();
+}
+
+begin();

@@ -1,0 +1,400 @@
+// The answer of a person: a form from the role's JSON Schema. What is typed is kept until it is
+// recorded, through a reload and while the thread moves on.
+
+import { get, path, post } from "./api.js";
+import { carry } from "./controls.js";
+import { h } from "./dom.js";
+import { describeForm, idOf } from "./form.js";
+import { short } from "./format.js";
+import { forget, keep, recall } from "./kept.js";
+import { Loader } from "./loader.js";
+import { Problems } from "./problems.js";
+import { go, link } from "./route.js";
+import { collect, kindOf, parseJson, resolve, typeValue } from "./schema.js";
+import { findEntry, linkOf } from "./timeline.js";
+import { command, problem, say } from "./told.js";
+import { clear, complete, isTyped, readTyped, typeField } from "./typed.js";
+
+// Nobody is asked, or the thread is gone.
+const NOBODY = new Set([404, 422]);
+
+export class Answer {
+  constructor({ draw, route, refuse }) {
+    [, this.id] = route.parts;
+    this.draw = draw;
+    this.kept = `answer:${this.id}`;
+    this.typed = complete(recall(this.kept));
+    this.problems = new Problems();
+    this.moved = "";
+    this.isSending = false;
+    this.question = new Loader(
+      () => get(path("threads", this.id, "question")),
+      (error) => {
+        if (!error) this.asked(this.question.value);
+        if (!error || !refuse(error)) draw();
+      },
+    );
+    this.before = new Loader(() => this.readBefore(), draw);
+    this.question.load();
+    this.before.load();
+  }
+
+  /** Read what was done last: it is what the answer is about. */
+  async readBefore() {
+    const { entries } = await get(path("threads", this.id));
+    const entry = findEntry(entries, "", "");
+    return entry?.event === "start" || !entry
+      ? null
+      : get(path("threads", this.id, "entries", entry.commit));
+  }
+
+  title() {
+    return `Answer ${this.question.value?.role ?? short(this.id)}`;
+  }
+
+  move() {}
+
+  hear({ type, threads = [], all, reset }) {
+    if (!this.isSending && (all || reset || (type === "threads" && threads.includes(this.id)))) {
+      this.question.load();
+      this.before.load();
+    }
+  }
+
+  /** Take up a question: the one that is typed at, or another. */
+  asked(question) {
+    const now = JSON.stringify(question.question);
+    const { asked } = this.typed;
+    if (asked === now) return;
+    if (asked !== undefined && isTyped(this.typed)) this.moveOn(JSON.parse(asked), question);
+    this.typed.asked = now;
+    this.keepTyped();
+  }
+
+  moveOn(before, question) {
+    this.problems.clear();
+    if (before.role === question.question.role) {
+      this.moved =
+        "The thread moved on while you typed, and asks the same role again. What you typed is kept: read the question again before you send it.";
+      return;
+    }
+    this.moved = `The thread moved on while you typed: it was ${before.role}'s turn, now it is ${question.question.role}'s. What you typed stands below the form.`;
+    this.typed.before = readTyped(this.typed);
+    clear(this.typed);
+  }
+
+  keepTyped() {
+    keep(this.kept, this.typed);
+  }
+
+  describe() {
+    return [
+      h(
+        "nav",
+        { class: "crumbs", "aria-label": "Where this is" },
+        h("a", { href: link([]) }, "Threads"),
+        " / ",
+        h("a", { href: link(["t", this.id]) }, `Thread ${short(this.id)}`),
+      ),
+      ...this.describeState(),
+    ];
+  }
+
+  describeState() {
+    const { value, error } = this.question;
+    if (error && (value === null || NOBODY.has(error.status))) return [this.describeNone(error)];
+    // That the server did not answer says nothing of the question.
+    return [
+      error && problem(error),
+      value ? this.describeQuestion(value) : h("p", { class: "soft" }, "Loading…"),
+    ];
+  }
+
+  describeNone(error) {
+    return h(
+      "div",
+      { class: "form", key: "none" },
+      h("h1", { tabindex: "-1" }, "No answer is needed now"),
+      problem(error),
+      isTyped(this.typed) && this.describeBefore(readTyped(this.typed)),
+    );
+  }
+
+  describeBefore(text) {
+    const drop = () => {
+      delete this.typed.before;
+      if (this.question.error) forget(this.kept);
+      else this.keepTyped();
+      this.draw();
+    };
+    return h(
+      "section",
+      { key: "before" },
+      h("h2", null, "What you had typed"),
+      command(text),
+      h("button", { type: "button", class: "quiet", onclick: drop }, "Forget it"),
+    );
+  }
+
+  describeQuestion(question) {
+    const root = question.schema;
+    const canFill = kindOf(root, resolve(root, root)) !== "json";
+    const isJson = this.typed.isJson || !canFill;
+    return h(
+      "div",
+      { class: "two", key: "question" },
+      h(
+        "section",
+        { class: "panel asked", "aria-label": "The question", key: "asked" },
+        h("div", { class: "title" }, h("h2", null, "The question")),
+        h(
+          "div",
+          { class: "body" },
+          h("div", { html: question.html, key: "asked" }),
+          this.describeLast(),
+        ),
+      ),
+      h(
+        "form",
+        {
+          class: "steps-of-form",
+          novalidate: true,
+          onsubmit: (event) => this.submit(event, isJson),
+          onkeydown: (event) => submitByKey(event),
+        },
+        h("h1", { tabindex: "-1" }, `Answer as ${question.role}`),
+        this.moved &&
+          h("div", { class: "notice wait", role: "alert", key: "moved" }, h("p", null, this.moved)),
+        this.problems.describe((place) => {
+          this.focusNext = place;
+          this.draw();
+        }),
+        isJson ? this.describeJson() : describeForm(this.formOf(root)),
+        canFill &&
+          h(
+            "div",
+            { key: "switch" },
+            h(
+              "button",
+              { type: "button", class: "quiet", onclick: () => this.change(root, !isJson) },
+              isJson ? "Fill in fields" : "Write JSON instead",
+            ),
+          ),
+        this.describeContent(),
+        h(
+          "div",
+          { class: "buttons", key: "send" },
+          h(
+            "button",
+            { type: "submit", class: "act", "aria-disabled": this.isSending ? "true" : null },
+            "Record the answer",
+          ),
+          h(
+            "label",
+            { class: "check" },
+            h("input", {
+              type: "checkbox",
+              checked: this.typed.go,
+              onchange: (event) => this.set({ go: event.target.checked }),
+            }),
+            "and go on",
+          ),
+        ),
+        this.typed.before && this.describeBefore(this.typed.before),
+      ),
+    );
+  }
+
+  describeLast() {
+    const { value } = this.before;
+    if (!value) return null;
+    const shown = value.parts.filter((part) => part.name === "meta" || part.name === "content");
+    return h(
+      "div",
+      { class: "before", key: "before" },
+      h(
+        "h3",
+        null,
+        h("a", { href: linkOf(this.id, value.entry) }, value.entry.title),
+        h("span", { class: "soft" }, ", just before"),
+      ),
+      shown.map((part) =>
+        h("div", {
+          key: part.name,
+          class: part.name === "content" ? "content" : null,
+          html: part.html,
+        }),
+      ),
+    );
+  }
+
+  formOf(root) {
+    const change = (place, text) => {
+      typeField(this.typed, place, text);
+      delete this.problems.byPlace[place.replace(/[#?]$/, "")];
+      this.keepTyped();
+    };
+    return {
+      root,
+      typed: this.typed.fields,
+      problems: this.problems.byPlace,
+      type: (place, text) => {
+        const had = this.problems.byPlace[place];
+        change(place, text);
+        if (had) this.draw();
+      },
+      press: (place, text, next) => {
+        change(place, text);
+        this.focusNext = next;
+        this.draw();
+      },
+    };
+  }
+
+  drawn() {
+    if (this.focusNext === undefined) return;
+    const place = document.getElementById(idOf(this.focusNext));
+    const field = place?.matches("input, select, textarea")
+      ? place
+      : place?.querySelector("input, select, textarea");
+    (field ?? place)?.focus();
+    this.focusNext = undefined;
+  }
+
+  describeJson() {
+    return h(
+      "div",
+      { class: "field", key: "json" },
+      h("label", { class: "label", for: "json" }, "Answer as JSON"),
+      h("p", { class: "about", id: "json-about" }, this.question.value.fields.join(" · ")),
+      h("textarea", {
+        id: "json",
+        class: "mono",
+        rows: "10",
+        spellcheck: "false",
+        value: this.typed.json,
+        oninput: (event) => this.set({ json: event.target.value }),
+        "aria-invalid": this.problems.whole.length > 0 ? "true" : null,
+        "aria-describedby": "json-about",
+      }),
+    );
+  }
+
+  describeContent() {
+    return h(
+      "div",
+      { class: "field", key: "content" },
+      h(
+        "label",
+        { class: "label", for: "content" },
+        "Text",
+        h("span", { class: "soft" }, " optional"),
+      ),
+      h(
+        "p",
+        { class: "about", id: "content-about" },
+        "Markdown for those who come after you; the fields above decide.",
+      ),
+      h("textarea", {
+        id: "content",
+        rows: "3",
+        value: this.typed.content,
+        oninput: (event) => this.set({ content: event.target.value }),
+        "aria-describedby": "content-about",
+      }),
+    );
+  }
+
+  set(values) {
+    Object.assign(this.typed, values);
+    this.keepTyped();
+  }
+
+  /** Change between fields and JSON, with what is typed as far as it can be taken along. */
+  change(root, toJson) {
+    this.problems.clear();
+    if (toJson) {
+      const { value } = collect(root, this.typed.fields);
+      this.set({ isJson: true, json: JSON.stringify(value ?? {}, null, 2) });
+    } else {
+      const [value, wrong] = this.typed.json.trim() ? parseJson(this.typed.json) : [undefined, ""];
+      const fields = wrong ? null : value === undefined ? {} : typeValue(root, value);
+      if (fields === null) {
+        this.problems.whole = [
+          wrong || "the fields cannot hold this JSON; it can be sent as it is",
+        ];
+      } else this.set({ isJson: false, fields });
+    }
+    this.draw();
+  }
+
+  async submit(event, isJson) {
+    event.preventDefault();
+    if (this.isSending) return;
+    const { schema } = this.question.value;
+    this.problems.clear();
+    this.moved = "";
+    const { value, places } = isJson ? this.readJson() : this.readFields(schema);
+    if (!this.problems.isEmpty) return this.showProblems();
+    this.isSending = true;
+    this.draw();
+    try {
+      const { question } = this.question.value;
+      const result = await post(path("threads", this.id, "answer"), {
+        question,
+        meta: value,
+        content: this.typed.content,
+        ...(this.typed.go ? { go: true } : {}),
+      });
+      this.recorded(result);
+    } catch (error) {
+      this.isSending = false;
+      this.takeRefusal(error, places);
+    }
+    return undefined;
+  }
+
+  readFields(schema) {
+    const { value, problems, places } = collect(schema, this.typed.fields);
+    this.problems.byPlace = problems;
+    return { value: value ?? null, places };
+  }
+
+  readJson() {
+    const [value, wrong] = parseJson(this.typed.json);
+    if (wrong) this.problems.whole = [wrong];
+    return { value, places: {} };
+  }
+
+  recorded(result) {
+    forget(this.kept);
+    say(result.driver ? "Recorded; it goes on in the background" : "Recorded");
+    carry(this.id, result.refused);
+    go(["t", this.id], {}, true);
+  }
+
+  takeRefusal(error, places) {
+    if (error.status === 409) {
+      this.moved = `${error.message}. Nothing was recorded, and what you typed is kept.`;
+      this.question.load();
+    } else if (error.details.length > 0) {
+      for (const { pointer, message } of error.details) this.problems.add(pointer, message, places);
+      this.showProblems();
+      return;
+    } else this.problems.refused = error;
+    this.draw();
+  }
+
+  showProblems() {
+    const { first } = this.problems;
+    if (first !== undefined) this.focusNext = first;
+    this.draw();
+    if (first === undefined) requestAnimationFrame(() => document.getElementById("json")?.focus());
+  }
+}
+
+function submitByKey(event) {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  event.currentTarget.requestSubmit();
+}

@@ -1,0 +1,152 @@
+// The log of an agent while it runs, and the prompt that it was given.
+
+import { get, path, query } from "./api.js";
+import { h } from "./dom.js";
+import { duration } from "./format.js";
+import { Loader } from "./loader.js";
+import { describeTabPanel, describeTabs } from "./tabs.js";
+import { problem } from "./told.js";
+
+const AGAIN_MS = 8000;
+const MOST_LINES = 2000;
+const NEAR_END = 40;
+
+export class LogView {
+  constructor(thread, draw) {
+    this.thread = thread;
+    this.draw = draw;
+    this.tab = "log";
+    this.lines = [];
+    this.next = 0;
+    this.isCut = false;
+    this.timer = null;
+    this.follows = true;
+    this.log = new Loader(() => this.readLines(), draw);
+    this.prompt = new Loader(() => get(path("threads", thread, "prompt")), draw);
+  }
+
+  /** Show the log from now on: the server sends changes only while it is asked for. */
+  start() {
+    if (this.timer !== null) return;
+    this.lines = [];
+    this.next = 0;
+    this.prompt.value = null;
+    this.log.load();
+    this.timer = setInterval(
+      () => document.visibilityState === "visible" && this.log.load(),
+      AGAIN_MS,
+    );
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = null;
+  }
+
+  hear() {
+    if (this.timer !== null) this.log.load();
+  }
+
+  async readLines() {
+    const read = await get(path("threads", this.thread, "log") + query({ after: this.next }));
+    if (read.next < this.next) {
+      this.lines = [];
+      this.next = 0;
+      return this.readLines();
+    }
+    if (read.isCut && this.next === 0) this.isCut = true;
+    this.lines.push(...read.lines.filter((line) => line.n >= this.next));
+    if (this.lines.length > MOST_LINES) {
+      this.lines.splice(0, this.lines.length - MOST_LINES);
+      this.isCut = true;
+    }
+    this.next = read.next;
+    return read;
+  }
+
+  describeRunning(thread) {
+    const { role, agent, since } = thread.running;
+    const choose = (name) => {
+      this.tab = name;
+      if (name === "prompt" && !this.prompt.value) this.prompt.load();
+      this.draw();
+    };
+    return [
+      h(
+        "div",
+        { class: "title", key: "title" },
+        h("h2", null, `${thread.depth + 1}. ${role ?? ""} at work`),
+        h("span", { class: "now pulse", "aria-hidden": "true" }, "▶"),
+      ),
+      h(
+        "div",
+        { class: "body", key: "about now" },
+        h(
+          "ul",
+          { class: "facts" },
+          agent && h("li", null, h("code", null, agent)),
+          h("li", null, `for ${duration(Date.now() - since)}`),
+        ),
+      ),
+      describeTabs(
+        "Parts of the step",
+        [
+          ["log", "Log"],
+          ["prompt", "Prompt"],
+        ],
+        this.tab,
+        choose,
+      ),
+      describeTabPanel(
+        this.tab,
+        h(
+          "div",
+          { key: this.tab },
+          this.tab === "log" ? this.describeLog() : this.describePrompt(),
+        ),
+      ),
+    ];
+  }
+
+  describeLog() {
+    if (this.log.error) return problem(this.log.error);
+    if (this.lines.length === 0)
+      return h("p", { class: "soft" }, this.log.value ? "It has printed nothing yet." : "Loading…");
+    return [
+      this.isCut && h("p", { class: "aside" }, "Earlier lines are left out."),
+      h(
+        "pre",
+        {
+          class: "log",
+          tabindex: "0",
+          role: "log",
+          "aria-live": "off",
+          "aria-label": "Log",
+          onscroll: (event) => this.scrolled(event.currentTarget),
+        },
+        this.lines.map((line, index) => [
+          line.source !== this.lines[index - 1]?.source &&
+            h("span", { key: `source ${line.n}`, class: "source" }, `${line.source}\n`),
+          h("span", { key: line.n }, `${line.text}\n`),
+        ]),
+      ),
+    ];
+  }
+
+  scrolled(pre) {
+    this.follows = pre.scrollHeight - pre.scrollTop - pre.clientHeight < NEAR_END;
+  }
+
+  /** Keep the newest line in sight, unless the reader has scrolled back. */
+  drawn() {
+    const pre = this.timer !== null && document.querySelector("pre.log");
+    if (pre && this.follows) pre.scrollTop = pre.scrollHeight;
+  }
+
+  describePrompt() {
+    if (this.prompt.error) return problem(this.prompt.error);
+    return this.prompt.value
+      ? h("div", { html: this.prompt.value.html })
+      : h("p", { class: "soft" }, "Loading…");
+  }
+}

@@ -1,0 +1,358 @@
+// A thread: its picture, its timeline, the entry that is chosen, its controls, its children.
+
+import { get, getText, path } from "./api.js";
+import { Controls } from "./controls.js";
+import { h } from "./dom.js";
+import { Entry } from "./entry.js";
+import { badge, clip, cost, count, duration, plural, short, since } from "./format.js";
+import { Loader } from "./loader.js";
+import { LogView } from "./log.js";
+import { link } from "./route.js";
+import { complete, describeTimeline, findEntry } from "./timeline.js";
+import { problem, withCode } from "./told.js";
+
+export class Thread {
+  constructor({ draw, route, refuse }) {
+    const [, id] = route.parts;
+    this.id = id;
+    this.draw = draw;
+    const done = (error) => (error && refuse(error)) || this.update();
+    this.thread = new Loader(async () => complete(await get(path("threads", id))), done);
+    this.picture = new Loader(() => getText(path("threads", id, "picture")), draw);
+    this.entry = new Entry(id, draw);
+    this.log = new LogView(id, draw);
+    this.controls = new Controls(id, draw, () => this.thread.load());
+    this.earlier = false;
+    this.move(route);
+    this.thread.load();
+    this.picture.load();
+  }
+
+  title() {
+    return this.thread.value?.title || short(this.id);
+  }
+
+  move({ parts }) {
+    [, , this.kind = "", this.at = ""] = parts;
+    this.update();
+    // Where the parts stand under each other, the chosen one is above the timeline.
+    if (this.wasSeen && matchMedia("(max-width: 900px)").matches) {
+      document.querySelector(".of-step")?.scrollIntoView({ block: "start" });
+    }
+  }
+
+  hear(message) {
+    if (message.type === "log" && message.thread === this.id) this.log.hear();
+    const isMine =
+      message.all || message.reset || message.threads?.some((each) => this.concerns(each));
+    if (!isMine) return;
+    this.thread.load();
+    this.picture.load();
+    this.entry.renew();
+    this.log.hear();
+  }
+
+  concerns(thread) {
+    const { children = [], parent } = this.thread.value ?? {};
+    return (
+      thread === this.id ||
+      thread === parent?.thread ||
+      children.some((each) => each.thread === thread)
+    );
+  }
+
+  stop() {
+    this.log.stop();
+  }
+
+  /** Read what is chosen now: by the address, else what runs, else the newest. */
+  update() {
+    const thread = this.thread.value;
+    const found = thread && findEntry(thread.entries, this.kind, this.at);
+    const isNow = thread?.running && (this.kind === "now" || this.kind === "");
+    this.chosen = isNow ? "now" : (found?.commit ?? null);
+    if (isNow) this.log.start();
+    else this.log.stop();
+    this.entry.choose(isNow ? null : this.chosen);
+    this.draw();
+  }
+
+  drawn() {
+    this.log.drawn();
+    // Once: where the timeline scrolls by itself, the chosen event is in sight.
+    if (!this.thread.value || this.wasSeen) return;
+    this.wasSeen = true;
+    const timeline = document.querySelector("ol.timeline");
+    const chosen = timeline?.querySelector("[aria-current]");
+    if (chosen) timeline.scrollTop = chosen.offsetTop - timeline.offsetTop - timeline.clientHeight / 2;
+  }
+
+  describe() {
+    const thread = this.thread.value;
+    if (!thread)
+      return this.thread.error ? this.describeMissing() : h("p", { class: "soft" }, "Loading…");
+    return [
+      this.describeHead(thread),
+      this.thread.error && problem(this.thread.error),
+      this.controls.describe(thread, this.chosen),
+      this.describeNotices(thread),
+      h(
+        "div",
+        { class: "thread", key: "parts" },
+        this.describeChosen(thread),
+        this.describeTimeline(thread),
+        h(
+          "div",
+          { class: "beside", key: "beside" },
+          this.describePicture(),
+          describeChildren(thread),
+          describeAbout(thread),
+        ),
+      ),
+    ];
+  }
+
+  describeMissing() {
+    return [
+      h("h1", { tabindex: "-1" }, `Thread ${short(this.id)}`),
+      problem(this.thread.error),
+      h("p", null, h("a", { href: link([]) }, "All threads")),
+    ];
+  }
+
+  describeHead(thread) {
+    const { totals } = thread;
+    const facts = [
+      h("a", { href: link([], { workflow: thread.workflow, show: "all" }) }, thread.workflow),
+      plural(totals.steps, "step"),
+      totals.failedAttempts > 0 && plural(totals.failedAttempts, "failed attempt"),
+      totals.durationMs > 0 && `${duration(totals.durationMs)} of work`,
+      totals.tokens > 0 && `${count(totals.tokens)} tokens`,
+      cost(totals.costUsd),
+      ["began ", since(thread.started)],
+      thread.ended ? ["ended ", since(thread.ended)] : ["changed ", since(thread.updated)],
+      h("code", null, this.id),
+    ];
+    return h(
+      "div",
+      { key: "head" },
+      h(
+        "nav",
+        { class: "crumbs", "aria-label": "Where this is" },
+        h("a", { href: link([]) }, "Threads"),
+        thread.parent && [
+          " / ",
+          h(
+            "a",
+            { href: link(["t", thread.parent.thread]) },
+            `${thread.parent.isBranch ? "branch of" : "started in"} ${short(thread.parent.thread)}`,
+          ),
+        ],
+      ),
+      h(
+        "div",
+        { class: "head" },
+        h("h1", { tabindex: "-1" }, thread.title || short(this.id)),
+        badge(thread.status),
+      ),
+      h(
+        "ul",
+        { class: "facts" },
+        facts.filter(Boolean).map((each) => h("li", null, each)),
+      ),
+    );
+  }
+
+  describeNotices(thread) {
+    const { waiting, error, held = [], reason, status } = thread;
+    const notices = [];
+    if (waiting && !waiting.until) {
+      notices.push([
+        "wait",
+        h(
+          "p",
+          null,
+          h("strong", null, waiting.role),
+          " waits for a person, since ",
+          since(waiting.since),
+          ". ",
+          h("a", { href: link(["t", this.id, "answer"]) }, "Answer"),
+        ),
+      ]);
+    } else if (waiting) {
+      notices.push([
+        "wait",
+        h(
+          "p",
+          null,
+          h("strong", null, waiting.role),
+          " waits for its usage limit until ",
+          new Date(waiting.until).toLocaleString(),
+          ".",
+        ),
+      ]);
+    }
+    if (error)
+      notices.push([
+        "bad",
+        h("p", null, h("strong", { class: "bad" }, "✗ "), clip(`${error.kind}: ${error.message}`)),
+      ]);
+    else if (reason)
+      notices.push([
+        "",
+        h(
+          "p",
+          null,
+          h("strong", null, `${status}: `),
+          withCode(clip(reason)),
+          thread.by && h("span", { class: "soft" }, ` ${thread.by}`),
+        ),
+      ]);
+    if (thread.workflow === "draft")
+      notices.push([
+        "",
+        h(
+          "p",
+          null,
+          "This thread drafts a workflow. ",
+          h("a", { href: link(["draft", this.id]) }, "Show the draft"),
+        ),
+      ]);
+    if (thread.hint) notices.push(["", h("p", null, "Hint to the agent: ", clip(thread.hint))]);
+    for (const each of held) {
+      notices.push([
+        "wait",
+        h(
+          "p",
+          null,
+          "Held up by branch ",
+          h("a", { href: link(["t", each.thread]) }, each.label || short(each.thread)),
+          `: ${each.status}${each.error ? `, ${each.error}` : ""}`,
+        ),
+      ]);
+    }
+    for (const each of thread.problems ?? [])
+      notices.push(["bad", h("p", null, h("strong", { class: "bad" }, "✗ "), each)]);
+    return h(
+      "div",
+      { key: "notices" },
+      notices.map(([kind, inside], number) =>
+        h("div", { class: `notice ${kind}`, key: number }, inside),
+      ),
+    );
+  }
+
+  describePicture() {
+    const { value, error } = this.picture;
+    return h(
+      "section",
+      { class: "panel of-picture", key: "picture", "aria-labelledby": "picture-title" },
+      h("div", { class: "title" }, h("h2", { id: "picture-title" }, "Workflow")),
+      value
+        ? h("div", {
+            class: "picture",
+            tabindex: "0",
+            role: "group",
+            "aria-label": "Picture of the workflow",
+            html: value,
+          })
+        : h("div", { class: "body soft" }, error ? error.message : "Loading…"),
+    );
+  }
+
+  describeTimeline(thread) {
+    const more = () => {
+      this.earlier = true;
+      this.draw();
+    };
+    return h(
+      "section",
+      { class: "panel of-timeline", key: "timeline", "aria-labelledby": "timeline-title" },
+      h(
+        "div",
+        { class: "title" },
+        h("h2", { id: "timeline-title" }, "Timeline"),
+        h("span", { class: "soft small said", title: thread.said }, thread.said),
+      ),
+      describeTimeline(thread, this.chosen, this.earlier ? null : more),
+    );
+  }
+
+  describeChosen(thread) {
+    const inside = this.chosen === "now" ? this.log.describeRunning(thread) : this.entry.describe();
+    return h(
+      "section",
+      { class: "panel of-step", key: "step", "aria-label": "The chosen step" },
+      inside,
+    );
+  }
+}
+
+function describeChildren({ children = [] }) {
+  return (
+    children.length > 0 &&
+    h(
+      "section",
+      { class: "panel of-children", key: "children", "aria-labelledby": "children-title" },
+      h(
+        "div",
+        { class: "title" },
+        h("h2", { id: "children-title" }, "Branches and children"),
+        h("span", { class: "soft small" }, count(children.length)),
+      ),
+      h("ul", { class: "timeline" }, children.map(describeChild)),
+    )
+  );
+}
+
+function describeChild(child) {
+  // A branch that has not begun is no thread yet.
+  const hasBegun = !child.isBranch || child.title;
+  return h(
+    "li",
+    { key: child.thread },
+    h(
+      hasBegun ? "a" : "span",
+      { class: "event child", href: hasBegun ? link(["t", child.thread]) : null },
+      badge(child.status),
+      h("span", { class: "what" }, child.label || child.title || short(child.thread)),
+      h("span", { class: "took" }, child.isBranch ? "branch" : "child"),
+    ),
+  );
+}
+
+function describeAbout(thread) {
+  const facts = [
+    ...Object.entries(thread.agents ?? {}).map(([role, agent]) => [
+      `Agent of ${role}`,
+      h("code", null, agent),
+    ]),
+    ...Object.entries(thread.limits ?? {}).map(([name, limit]) => [`Limit of ${name}`, limit]),
+    ["Ref", h("code", null, thread.ref)],
+    ["On a terminal", h("code", null, thread.command)],
+  ];
+  return h(
+    "section",
+    { class: "panel of-about", key: "about", "aria-labelledby": "about-title" },
+    h("div", { class: "title" }, h("h2", { id: "about-title" }, "Task and state")),
+    h(
+      "div",
+      { class: "body" },
+      h("h3", null, "Task"),
+      h("div", { class: "content", html: thread.prompt?.html ?? "" }),
+      thread.prompt?.isCut &&
+        h("p", { class: "aside" }, "All of it: ", h("code", null, thread.prompt.command)),
+      thread.state?.html && h("h3", null, "State"),
+      thread.state?.html && h("div", { html: thread.state.html }),
+      h("h3", null, "Settings"),
+      h(
+        "dl",
+        null,
+        facts.map(([name, value]) => [
+          h("dt", { key: `dt ${name}` }, name),
+          h("dd", { key: `dd ${name}` }, value),
+        ]),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,232 @@
+// The list of threads: what needs a person, what runs, the rest; a hundred rows at a time.
+
+import { get, query } from "./api.js";
+import { h } from "./dom.js";
+import { badge, count, plural, short, since } from "./format.js";
+import { Loader } from "./loader.js";
+import { go, link } from "./route.js";
+import { problem } from "./told.js";
+
+const GROUPS = { needs: "Needs you", running: "Running", others: "Others", ended: "Ended" };
+const SHOWN = { active: "Active", ended: "Ended", all: "All" };
+const TYPED_MS = 250;
+
+export class Threads {
+  constructor({ draw, route, refuse }) {
+    this.draw = draw;
+    this.values = route.values;
+    this.typed = route.values.search ?? "";
+    this.timer = null;
+    this.rows = new Loader(
+      () => get(`threads${query({ show: "active", ...this.values })}`),
+      (error) => (error && refuse(error)) || draw(),
+    );
+    this.rows.load();
+  }
+
+  title() {
+    const needs = this.rows.value?.counts.needs;
+    return needs ? `(${needs}) Threads` : "Threads";
+  }
+
+  move({ values }) {
+    if (JSON.stringify(values) === JSON.stringify(this.values)) return;
+    this.values = values;
+    // A link may have changed what is searched, unless more is typed at the moment.
+    const { search = "" } = values;
+    if (this.timer === null && search !== this.typed.trim()) this.typed = search;
+    this.rows.renew({ keep: true });
+  }
+
+  hear({ type }) {
+    if (type === "threads" || type === "hello") this.rows.load();
+  }
+
+  stop() {
+    clearTimeout(this.timer);
+  }
+
+  describe() {
+    return [
+      h("h1", { class: "unseen", key: "title", tabindex: "-1" }, "Threads"),
+      this.describeFilter(),
+      this.rows.error ? problem(this.rows.error) : null,
+      this.rows.value
+        ? this.describeRows(this.rows.value)
+        : !this.rows.error && h("p", { class: "soft" }, "Loading…"),
+    ];
+  }
+
+  describeFilter() {
+    const { show = "active", workflow = "" } = this.values;
+    const names = this.rows.value?.workflows ?? [];
+    const shown = workflow && !names.includes(workflow) ? [workflow, ...names] : names;
+    return h(
+      "div",
+      { class: "filter", key: "filter", role: "search" },
+      h("input", {
+        type: "search",
+        class: "search",
+        "aria-label": "Search threads",
+        placeholder: "Search: id, task, workflow, role, error",
+        value: this.typed,
+        oninput: (event) => this.type(event.target.value),
+        autocomplete: "off",
+        spellcheck: "false",
+      }),
+      h(
+        "div",
+        { class: "segments", role: "group", "aria-label": "Which threads" },
+        Object.entries(SHOWN).map(([name, told]) =>
+          h(
+            "a",
+            {
+              key: name,
+              href: link([], { ...this.values, show: name === "active" ? "" : name, after: "" }),
+              "aria-current": name === show ? "true" : null,
+            },
+            told,
+          ),
+        ),
+      ),
+      h(
+        "select",
+        {
+          "aria-label": "Workflow",
+          value: workflow,
+          onchange: (event) => go([], { ...this.values, workflow: event.target.value, after: "" }),
+        },
+        h("option", { value: "", key: "" }, "All workflows"),
+        shown.map((name) => h("option", { value: name, key: name }, name)),
+      ),
+      h("span", { class: "soft small", role: "status" }, this.tellMatching()),
+    );
+  }
+
+  tellMatching() {
+    const { rows, matching } = this.rows.value ?? { rows: [] };
+    if (matching === null || matching === undefined)
+      return rows.length ? plural(rows.length, "thread") : "";
+    return plural(matching, "thread");
+  }
+
+  type(text) {
+    this.typed = text;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      go([], { ...this.values, search: text.trim(), after: "" }, true);
+    }, TYPED_MS);
+  }
+
+  describeRows({ rows, next, counts }) {
+    if (rows.length === 0) return this.describeNone(counts);
+    const groups = Object.keys(GROUPS).map((group) => [
+      group,
+      rows.filter((row) => row.group === group),
+    ]);
+    const isFiltered = Boolean(this.values.search || this.values.workflow);
+    return h(
+      "div",
+      { key: "rows", onkeydown: walkRows },
+      groups
+        .filter(([, found]) => found.length > 0)
+        .map(([group, found]) =>
+          h(
+            "section",
+            { key: group, "aria-labelledby": `group-${group}` },
+            h(
+              "h2",
+              { class: "group-name", id: `group-${group}` },
+              GROUPS[group],
+              h("span", null, isFiltered ? count(found.length) : count(counts[group])),
+            ),
+            h("ul", { class: "threads" }, found.map(describeRow)),
+          ),
+        ),
+      (next || this.values.after) &&
+        h(
+          "nav",
+          { class: "more", key: "more", "aria-label": "Pages" },
+          this.values.after &&
+            h(
+              "a",
+              { class: "button", key: "first", href: link([], { ...this.values, after: "" }) },
+              "First 100",
+            ),
+          next &&
+            h(
+              "a",
+              { class: "button", key: "next", href: link([], { ...this.values, after: next }) },
+              "Next 100",
+            ),
+        ),
+    );
+  }
+
+  describeNone(counts) {
+    const all = Object.values(counts).reduce((sum, each) => sum + each, 0);
+    const told =
+      all === 0
+        ? [
+            "No threads yet. ",
+            h("a", { href: link(["new"]) }, "Start one"),
+            " here, or with ",
+            h("code", null, "uwf run"),
+            ".",
+          ]
+        : [
+            "No thread fits. ",
+            h("a", { href: link([]) }, "Show the active ones"),
+            " or ",
+            h("a", { href: link([], { show: "all" }) }, "all"),
+            ".",
+          ];
+    return h("div", { class: "empty", key: "none" }, told);
+  }
+}
+
+function describeRow(row) {
+  const branches = Object.entries(row.branches ?? {})
+    .map(([status, number]) => `${number} ${status}`)
+    .join(", ");
+  const last = tellLast(row);
+  return h(
+    "li",
+    { key: row.thread },
+    h(
+      "a",
+      { class: "row", href: link(["t", row.thread]) },
+      h("span", { class: "state" }, badge(row.status)),
+      h("span", { class: "task", title: row.title || row.thread }, row.title || short(row.thread)),
+      h("span", { class: "kind" }, row.workflow),
+      h(
+        "span",
+        { class: `last${row.error ? " bad" : ""}`, title: last },
+        branches ? `${branches} · ${last}` : last,
+      ),
+      h("span", { class: "steps number" }, plural(row.depth ?? 0, "step")),
+      since(row.since ?? row.updated, { class: "since number" }),
+    ),
+  );
+}
+
+/** Return what was last, or is to be done: an error, a question, an event, with its role. */
+function tellLast({ role, status, group, error, question, said }) {
+  // That it was started says no more than its title.
+  const told = error || question || (said ?? "").replace(/^start: .*/, "");
+  if (!role || group === "ended" || told.startsWith(role)) return told;
+  if (told === "") return status === "running" ? `${role} at work` : "";
+  return `${role}: ${told}`;
+}
+
+/** Walk through the rows with the arrow keys. */
+function walkRows(event) {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!by || event.altKey || event.ctrlKey || event.metaKey) return;
+  const rows = [...event.currentTarget.querySelectorAll("a.row")];
+  const next = rows[rows.indexOf(document.activeElement) + by];
+  if (!next || !document.activeElement.classList.contains("row")) return;
+  event.preventDefault();
+  next.focus();
+}

@@ -1,0 +1,39 @@
+// What a person typed as an answer: fields by their place, or JSON, and a text.
+
+import { itemsOf } from "./schema.js";
+
+const NOTHING = { fields: {}, json: "", isJson: false, content: "" };
+
+/** Return what was *kept*, completed. */
+export const complete = (kept) => ({ ...structuredClone(NOTHING), go: true, ...kept });
+
+/** Forget what was typed, but not how it is sent. */
+export const clear = (typed) => Object.assign(typed, structuredClone(NOTHING));
+
+/** Tell whether anything was typed. */
+export function isTyped({ fields, json, content }) {
+  return Boolean(json || content || Object.values(fields).some((text) => text !== ""));
+}
+
+/** Return what was typed, for a person to copy. */
+export function readTyped({ fields, json, isJson, content }) {
+  const told = Object.entries(fields).filter(
+    ([place, text]) => text !== "" && !/[#?]$/.test(place),
+  );
+  const texts = isJson ? json : JSON.stringify(Object.fromEntries(told), null, 2);
+  return content ? `${texts}\n\n${content}` : texts;
+}
+
+/** Take what was typed at a place; items that are removed by it are forgotten with their fields. */
+export function typeField({ fields }, place, text) {
+  fields[place] = text;
+  if (!place.endsWith("#")) return;
+  // The numbers of removed items may come again.
+  const list = place.slice(0, -1);
+  const kept = new Set(itemsOf(fields, list).map(String));
+  for (const each of Object.keys(fields)) {
+    if (!each.startsWith(`${list}/`)) continue;
+    const [number] = each.slice(list.length + 1).split(/[/#?]/);
+    if (!kept.has(number)) delete fields[each];
+  }
+}
