@@ -1,5 +1,6 @@
 """Fixtures for agents: programs written for a test, and no leftovers."""
 
+import gc
 import os
 import subprocess
 import threading
@@ -60,7 +61,18 @@ def wait_for() -> WaitFor:
 
 @pytest.fixture
 def tidy() -> Iterator[None]:
-    """Check that a test leaves no file open and no thread behind."""
-    before = sorted(os.listdir("/dev/fd")), threading.active_count()
+    """Check that a test leaves no file open, no thread and no child behind.
+
+    What earlier tests of this process left may go meanwhile.
+    """
+    gc.collect()
+    before = _list_open()
     yield
-    assert (sorted(os.listdir("/dev/fd")), threading.active_count()) == before
+    assert _list_open() - before == set()
+
+
+def _list_open() -> set[str]:
+    threads = [f"thread {each.ident}" for each in threading.enumerate()]
+    path = Path(f"/proc/self/task/{threading.get_native_id()}/children")
+    children = path.read_text().split() if path.exists() else []
+    return {*os.listdir("/dev/fd"), *threads, *(f"child {each}" for each in children)}

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -37,17 +37,8 @@ on_linux = pytest.mark.skipif(
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_behind() -> Iterator[None]:
-    # What earlier tests of this process left open is closed now, and not while one runs.
-    gc.collect()
-    before = sorted(os.listdir("/dev/fd")), _list_children()
-    yield
-    assert (sorted(os.listdir("/dev/fd")), _list_children()) == before
-
-
-def _list_children() -> list[str]:
-    path = Path(f"/proc/self/task/{threading.get_native_id()}/children")
-    return path.read_text().split() if path.exists() else []
+def _nothing_left_behind(tidy: None) -> None:
+    """Check it of each test."""
 
 
 def wait_for_ever() -> NoReturn:
