@@ -173,7 +173,7 @@ export class Thread {
           "p",
           null,
           h("strong", null, waiting.role),
-          " waits for a person, since ",
+          " waits for a person, asked ",
           since(waiting.since),
           ". ",
           h("a", { href: link(["t", this.id, "answer"]) }, "Answer"),
