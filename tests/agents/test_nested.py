@@ -319,6 +319,19 @@ def test_error_of_the_spawn_is_passed_on(run: Run, tmp_path: Path) -> None:
         run("true", workdir=str(tmp_path / "nowhere"))
 
 
+def test_what_a_program_started_may_tell_of_its_end(run: Run, tmp_path: Path) -> None:
+    script = "(sleep 0.2; touch told) & exit 4"
+
+    assert run(script, linger_s=20.0).exit_code == 4
+    assert (tmp_path / "told").exists()
+
+
+def test_what_runs_on_for_longer_is_ended(run: Run, lives: Lives, tmp_path: Path) -> None:
+    assert run("sleep 60 & echo $! >pid", linger_s=0.1).outcome == "exited"
+
+    assert not lives(int((tmp_path / "pid").read_text()))
+
+
 def test_program_that_kills_its_group_has_a_run_all_the_same(run: Run) -> None:
     ran = run("echo out; kill -s KILL 0")
 

@@ -76,6 +76,9 @@ class NestedRequest(NamedTuple):
 
     grace_s: float = DEFAULT_GRACE_S
 
+    linger_s: float = 0.0
+    """How long what the program has started may run on when it has ended, by itself."""
+
 
 class NestedRun(NamedTuple):
     """What a nested program left."""
@@ -122,7 +125,7 @@ def run_nested(
         try:
             outcome = _follow(request, outputs, ended, received)
             if outcome == "exited":
-                _end_watchdog(child)
+                _end_watchdog(child, within_s=max(_WATCHDOG_EXIT_S, request.linger_s))
         finally:
             # The watchdog shell ends with its group.
             stop_group(child, grace_s=request.grace_s)
@@ -161,8 +164,8 @@ def _follow(
     return "too-much-output" if outputs.size() > request.max_output_bytes else "exited"
 
 
-def _end_watchdog(child: "subprocess.Popen[bytes]") -> None:
-    """Let the watchdog shell end when the program has, and reap it.
+def _end_watchdog(child: "subprocess.Popen[bytes]", *, within_s: float) -> None:
+    """Let the watchdog shell end when the program has, and reap it and the rest of the group.
 
     As a zombie it would be a member of the group and our child, and ending those means a search
     through /proc: some milliseconds at every turn.
@@ -171,7 +174,7 @@ def _end_watchdog(child: "subprocess.Popen[bytes]") -> None:
     with suppress(BrokenPipeError):
         os.write(cast("IO[bytes]", child.stdin).fileno(), b"\n")
     child.wait()
-    until = time.monotonic() + _WATCHDOG_EXIT_S
+    until = time.monotonic() + within_s
     # Without a subreaper the shell is not our child.
     with suppress(ChildProcessError):
         while time.monotonic() < until:

@@ -57,6 +57,8 @@ _KEYS = {**schema_keys("its own --output-schema"), **MCP_KEYS}
 _PERMISSION = "workspace-write"
 _SCHEMA_FILE = "schema.json"
 _LOGIN = "`codex login`"
+_HOOK_S = 5.0
+
 _NO_SESSION = "no rollout found"
 
 _IN_WORDS = "codex does not take the role's schema; its fields were asked for in words"
@@ -73,11 +75,14 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
         schema = json.dumps(strict.schema)
         argv += ["--output-schema", write_file(folder, _SCHEMA_FILE, schema)]
     argv += option("-c", mcp_toml(find_mcp_entry(question.environ, settings)))
-    argv += list_words_of_turn("codex", question.environ)
+    hook = list_words_of_turn("codex", question.environ)
+    argv += hook
     argv += split_args(settings)
     argv += option("resume", question.session)
     prompt = question.prompt if strict is None else add_guide(question.prompt)
-    return ProgramCall((*argv, "-"), prompt.encode(errors="replace"))
+    # It does not wait for the program that it tells of its end.
+    linger_s = _HOOK_S if hook else 0.0
+    return ProgramCall((*argv, "-"), prompt.encode(errors="replace"), linger_s=linger_s)
 
 
 def parse(ended: EndedProgram) -> AdapterAnswer:

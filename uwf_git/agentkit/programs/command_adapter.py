@@ -44,6 +44,9 @@ class ProgramCall(NamedTuple):
     environ: Mapping[str, str] = _NO_VARIABLES
     """More variables, besides those of our environment that it may see."""
 
+    linger_s: float = 0.0
+    """How long what it has started may run on when it has ended."""
+
 
 @dataclass(frozen=True, slots=True)
 class EndedProgram:
@@ -115,6 +118,7 @@ class CommandAdapter(NamedTuple):
             folder=folder,
             timeout_s=question.timeout_s,
             silence_s=question.silence_s,
+            linger_s=command.linger_s,
         )
         try:
             return run_nested(request, on_stderr=LiveLog().add)
