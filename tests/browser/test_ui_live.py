@@ -98,6 +98,22 @@ def test_server_that_starts_anew_wants_its_new_key(world: World, tab: Tab, brows
         other.close()
 
 
+def test_what_is_no_key_takes_the_place_of_none(world: World, tab: Tab) -> None:
+    world.begun()
+    tab.open("/")
+    expect(tab.page.get_by_text("Do it.")).to_be_visible()
+
+    # As any other page can, by a link or a new window.
+    tab.page.goto(f"{tab.server.origin}#{'A' * 43}")
+    expect(tab.page).to_have_url(f"{tab.server.origin}#/")
+    tab.page.goto("about:blank")
+    with tab.page.expect_response("**/api/about"):
+        tab.page.goto(f"{tab.server.origin}#{'B' * 43}")
+
+    tab.page.reload()
+    expect(tab.page.get_by_text("Do it.")).to_be_visible()
+
+
 def test_one_stream_for_all_tabs(world: World, tab: Tab) -> None:
     streams: list[str] = []
     context = tab.page.context

@@ -1,7 +1,9 @@
 """Objects of a pack are read as git reads them; dulwich reads the forms that we do not."""
 
+import gc
 import random
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from dulwich.objects import Blob, ShaFile, Tree
 from store.conftest import Git
 from store.loose import write_loose
 
+from uwf_git.store.objects import objects as objects_module
 from uwf_git.store.objects.objects import DamagedObject, DurableObjects
 from uwf_git.store.objects.pack_file import find_pack_problem
 from uwf_git.store.objects.pack_folder import PackFolder
@@ -239,3 +242,20 @@ def test_index_has_a_far_offset_for_each_object_but_the_first_at_most(
     index.unlink()
     index.write_bytes(whole[:-40] + bytes(far) + whole[-40:])
     assert (find_pack_problem(pack + ".pack") is None) == is_sound
+
+
+def test_what_was_interrupted_while_it_opened_ends_silently(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+
+    def interrupt(_path: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(objects_module, "open_pack_folder", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        DurableObjects(f"{store.path}/objects")
+    gc.collect()
+
+    assert said == []

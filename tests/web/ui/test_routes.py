@@ -214,6 +214,34 @@ def test_start_takes_what_is_trusted(ask: Ask, world: World) -> None:
         ask("POST", "/api/threads", {"workflow": "demo", "agents": chosen})
 
 
+@pytest.mark.parametrize(
+    "name", ["", "nobody", "touch marker;", '{"command": "touch marker"} #', "writer=true"]
+)
+def test_agents_are_for_roles_alone(ask: Ask, world: World, name: str) -> None:
+    world.put()
+    human = ask("GET", "/api/agents")["agents"][-1]["id"]
+    agents = {"writer": human, "checker": human, name: human}
+
+    with pytest.raises(BadBody, match="no such role"):
+        ask("POST", "/api/threads", {"workflow": "demo", "prompt": "Do it.", "agents": agents})
+
+    assert ask("GET", "/api/threads")["rows"] == []
+
+
+def test_what_is_refused_was_not_recorded(ask: Ask, world: World) -> None:
+    thread = world.begun()
+    tip = ask("GET", f"/api/threads/{thread}")["tip"]
+    human = ask("GET", "/api/agents")["agents"][-1]["id"]
+    body = {"workflow": "demo", "prompt": "Do it.", "agents": {"writer": human, "checker": human}}
+
+    for path, more in ((f"/api/threads/{thread}/pause", {}), ("/api/threads", body)):
+        with pytest.raises(BadBody, match="go: true or false"):
+            ask("POST", path, {**more, "go": "yes"})
+
+    assert [row["thread"] for row in ask("GET", "/api/threads")["rows"]] == [thread]
+    assert ask("GET", f"/api/threads/{thread}")["tip"] == tip
+
+
 def test_log_of_a_failed_attempt_is_numbered(ask: Ask, world: World) -> None:
     thread = world.begun()
     with pytest.raises(TurnFailed):

@@ -125,7 +125,9 @@ class DurableObjects:
         # Stores are never closed explicitly; their packs stay open as long as the object lives.
         # An error about a damaged pack still holds a part of it.
         with suppress(BufferError):
-            self.close()
+            # Ctrl-C may have come before all of it was there.
+            if "_kept" in vars(self):
+                self.close()
 
     def __init__(self, path: str, *, depth: int = 0) -> None:
         """Open the objects below *path*, which are *depth* alternates away from a store."""

@@ -135,6 +135,7 @@ def control_thread(verb: str) -> Callable[[Site, Asked], dict[str, Any]]:
     control = CONTROLS[verb]
 
     def route(site: Site, asked: Asked) -> dict[str, Any]:
+        check_go(asked.body)
         thread = resolve_thread(site.open(), asked.params["thread"])
         task = control(site, TaskHandle(site.place, thread), asked.body)
         if verb == "run":
@@ -144,15 +145,24 @@ def control_thread(verb: str) -> Callable[[Site, Asked], dict[str, Any]]:
     return route
 
 
+def check_go(body: Body) -> bool:
+    """Return whether *body* asks for a driver; it is read before anything is recorded.
+
+    Raises:
+        BadBody
+    """
+    go = body.get("go", False)
+    if not isinstance(go, bool):
+        raise BadBody("go", "true or false is needed")
+    return go
+
+
 def go_on(site: Site, task: TaskHandle, body: Body) -> dict[str, Any]:
     """Return what was recorded; start a driver first if *body* asks for it.
 
     What was recorded stays, also if the driver is refused: that is told beside it.
     """
-    go = body.get("go", False)
-    if not isinstance(go, bool):
-        raise BadBody("go", "true or false is needed")
-    if not go:
+    if not check_go(body):
         return tell_drive(site, task)
     try:
         return tell_drive(site, task, driver=_drive(task))

@@ -24,7 +24,7 @@ from uwf_git.store.trust import is_set_by_store, is_trusted, list_trusted
 from uwf_git.store.workflows.registry import list_names
 from uwf_git.store.workflows.shipped import list_shipped
 from uwf_git.web.ui.answers import Asked, BadBody, Created, Exact, Picture, check_names, take_text
-from uwf_git.web.ui.controls import go_on
+from uwf_git.web.ui.controls import check_go, go_on
 from uwf_git.web.ui.site import Site
 from uwf_git.web.ui.thread_view import draw
 
@@ -137,16 +137,19 @@ def start_new(site: Site, asked: Asked) -> Created:
     """
     body, place = asked.body, site.place
     check_names(body, "workflow", "prompt", "agents", "go")
+    goes = check_go(body)
     with place.writing() as store:
         found = _find(store, take_text(body, "workflow", needed=True))
-        words = to_agent_words(_read_agents(site, store, body.get("agents")))
+        agents = _read_agents(site, store, body.get("agents"))
+        _check_roles(found, agents)
+        words = to_agent_words(agents)
         _check_trusted(site, store, found, words)
         request = StartRequest(
             found.workflow.name,
             take_text(body, "prompt") or None,
             words,
             place.agent,
-            needs_agents=body.get("go") is True,
+            needs_agents=goes,
             found=found,
         )
         started = start_thread(store, place.caller, request, thread=site.new_thread_id())
@@ -171,6 +174,14 @@ def _read_agents(site: Site, store: Store, given: Any) -> dict[str, _Agent]:
     if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
         raise BadBody("agents", "an object of agent ids is needed, by role")
     return {role: find_agent(site, store, name, f"agents/{role}") for role, name in given.items()}
+
+
+def _check_roles(found: FoundWorkflow, agents: dict[str, _Agent]) -> None:
+    """Check that *agents* are for roles: as a word of `--agent` another name may be a command."""
+    roles = find_played(found.workflow, found.closure).roles
+    for name in agents:
+        if name not in roles:
+            raise BadBody(f"agents/{name}", "the workflow has no such role")
 
 
 def _check_trusted(site: Site, store: Store, found: FoundWorkflow, words: tuple[str, ...]) -> None:

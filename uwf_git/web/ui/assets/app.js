@@ -131,21 +131,24 @@ function readAbout() {
   );
 }
 
-function begin() {
-  takeToken();
+/** Show everything anew, with another token. */
+function renew() {
+  page.refused = null;
+  page.view = null;
+  readAbout();
+  reconnect();
+  show();
+}
+
+async function begin() {
+  await takeToken();
   forgetOld();
   listen(hear);
   addEventListener("hashchange", () => {
-    takeToken();
+    takeToken().then((isNew) => isNew && renew());
     show();
   });
-  onNewToken(() => {
-    page.refused = null;
-    page.view = null;
-    readAbout();
-    reconnect();
-    show();
-  });
+  onNewToken(renew);
   // What is shown may be old on return.
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "visible" && !page.refused)

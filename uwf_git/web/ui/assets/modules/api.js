@@ -13,12 +13,21 @@ export class Refused extends Error {
   }
 }
 
-/** Take the token out of the address, where the command put it; later pages find it stored. */
-export function takeToken() {
+/**
+ * Take the token out of the address, where the command put it; later pages find it stored.
+ *
+ * Any page may lead here: only what the server knows takes the place of the token that is stored.
+ * Return whether it did.
+ */
+export async function takeToken() {
   const given = location.hash.slice(1);
-  if (!/^[A-Za-z0-9_-]{20,}$/.test(given)) return;
-  localStorage.setItem(KEY, given);
+  if (!/^[A-Za-z0-9_-]{20,}$/.test(given)) return false;
   history.replaceState(null, "", "#/");
+  const headers = { Authorization: `Bearer ${given}` };
+  const seen = await fetch("/api/about", { headers, cache: "no-store" }).catch(() => null);
+  if (!seen?.ok) return false;
+  localStorage.setItem(KEY, given);
+  return true;
 }
 
 /** Call *listener* when another tab was given a token. */
