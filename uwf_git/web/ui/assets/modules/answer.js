@@ -344,6 +344,9 @@ export class Answer {
       });
       this.recorded(result);
     } catch (error) {
+      // Until the question is read again, another answer would be one to the old question.
+      if (error.status === 409)
+        await Promise.all([this.question.renew({ keep: true }), this.before.renew({ keep: true })]);
       this.isSending = false;
       this.takeRefusal(error, places);
     }
@@ -371,8 +374,9 @@ export class Answer {
 
   takeRefusal(error, places) {
     if (error.status === 409) {
-      this.moved = `${error.message}. Nothing was recorded, and what you typed is kept.`;
-      this.question.load();
+      this.moved = this.moved
+        ? `Nothing was recorded. ${this.moved}`
+        : `${error.message}. Nothing was recorded, and what you typed is kept.`;
     } else if (error.details.length > 0) {
       for (const { pointer, message } of error.details) this.problems.add(pointer, message, places);
       this.showProblems();
