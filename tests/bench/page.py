@@ -1,7 +1,7 @@
 """Benchmark of `uwf ui`: its memory, the list of many threads, how soon a commit is seen, the end.
 
 The requests go to a process of its own, as a browser's do. What a browser does with the answers is
-not measured here.
+measured by `paint`.
 """
 
 import http.client
@@ -49,16 +49,23 @@ def measure_page(bench: Bench) -> list[Table]:
     for _ in range(size - 1):
         begin_thread(bench.world, store, workflow).unite()
     bench.tell(f"the page over {size} threads")
-    with _serve(bench.world, store.path) as server:
+    with serve(bench.world, store.path) as server:
         if server is None:
             return [Table(title, [Row("uwf ui", {}, failure="uwf-git[ui] is not installed")])]
         return [Table(title, [*_measure(server, first)])]
 
 
-class _Server(NamedTuple):
+class Server(NamedTuple):
+    """A running `uwf ui`."""
+
     process: "subprocess.Popen[bytes]"
     port: int
     token: str
+
+    @property
+    def address(self) -> str:
+        """What a person opens."""
+        return f"http://127.0.0.1:{self.port}/#{self.token}"
 
     def ask(self, path: str) -> bytes:
         """Return the answer of a route."""
@@ -68,6 +75,7 @@ class _Server(NamedTuple):
 
     @contextmanager
     def open(self, path: str) -> Iterator[Any]:
+        """Yield the response of a route, before it is read."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_PATIENCE_S)
         connection.request("GET", path, headers={"Authorization": f"Bearer {self.token}"})
         try:
@@ -77,7 +85,8 @@ class _Server(NamedTuple):
 
 
 @contextmanager
-def _serve(world: World, store: str) -> Iterator[_Server | None]:
+def serve(world: World, store: str) -> Iterator[Server | None]:
+    """Run the server of a store; yield None if it cannot start."""
     words = [find_program("uwf"), "--repo", store, "ui", "--no-open", "--format", "json"]
     process = subprocess.Popen(
         words, env=dict(world.environ), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -90,12 +99,12 @@ def _serve(world: World, store: str) -> Iterator[_Server | None]:
             return
         document = json.loads(told)
         try:
-            yield _Server(process, document["port"], document["address"].partition("#")[2])
+            yield Server(process, document["port"], document["address"].partition("#")[2])
         finally:
             process.send_signal(signal.SIGINT)
 
 
-def _measure(server: _Server, thread: Thread) -> Iterator[Row]:
+def _measure(server: Server, thread: Thread) -> Iterator[Row]:
     # Its listener is open before its first import is done.
     server.ask("/api/about")
     yield _row("memory, begun", mib=_resident_mib(server))
@@ -147,7 +156,7 @@ def _time_commits(stream: Any, thread: Thread) -> float:
     return statistics.median(took)
 
 
-def _wait_until_still(server: _Server) -> None:
+def _wait_until_still(server: Server) -> None:
     """Wait until the server reads no more refs: it looks on for the tick of a coarse clock."""
     still, before = 0, -1
     for _ in range(200):
@@ -165,7 +174,7 @@ def _expect_silence(stream: Any) -> None:
         return
 
 
-def _time_end(server: _Server) -> float:
+def _time_end(server: Server) -> float:
     opened = [server.open("/api/stream") for _ in range(_STREAMS)]
     for each in opened:
         each.__enter__().readline()
@@ -175,7 +184,7 @@ def _time_end(server: _Server) -> float:
     return (time.perf_counter() - began) * _MS
 
 
-def _resident_mib(server: _Server) -> float | None:
+def _resident_mib(server: Server) -> float | None:
     """Return the resident memory; None where there is no /proc."""
     try:
         with open(f"/proc/{server.process.pid}/statm", encoding="ascii") as file:
@@ -184,7 +193,7 @@ def _resident_mib(server: _Server) -> float | None:
         return None
 
 
-def _count_read(server: _Server) -> int:
+def _count_read(server: Server) -> int:
     """Return how many bytes the process has read; 0 where there is no /proc."""
     try:
         with open(f"/proc/{server.process.pid}/io", encoding="ascii") as file:

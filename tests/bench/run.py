@@ -24,6 +24,7 @@ from bench.kit import measure_kit  # noqa: E402 - as above
 from bench.look import measure_look  # noqa: E402 - as above
 from bench.machine import describe_machine  # noqa: E402 - as above
 from bench.page import measure_page  # noqa: E402 - as above
+from bench.paint import measure_paint  # noqa: E402 - as above
 from bench.rate import measure_rate  # noqa: E402 - as above
 from bench.read import measure_read  # noqa: E402 - as above
 from bench.report import Table, render_facts, render_json, render_table  # noqa: E402 - as above
@@ -43,6 +44,7 @@ PARTS: dict[str, Callable[[Bench], list[Table]]] = {
     "kit": measure_kit,
     "containers": measure_containers,
     "page": measure_page,
+    "paint": measure_paint,
 }
 
 

@@ -1,41 +1,30 @@
 """Chromium by Playwright; a test that asks for it is skipped with the name of what is missing."""
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser.chromium import HINT, NoBrowser, open_chromium
 from browser.ui import Server, Tab, serve
 from commands.world import World, make_world
 
 from uwf_git.model.thread_id import ThreadId
 
-_PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 _BUILD = Path(__file__).parents[2] / "build" / "browser"
-_HINT = "tests/browser/install.sh gets it"
 
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A running Chromium."""
-    playwright = pytest.importorskip("playwright.sync_api", reason=f"no Playwright; {_HINT}")
-    named = os.environ.get("UWF_CHROMIUM")
-    program = named or next(filter(None, map(shutil.which, _PROGRAMS)), None)
-    if program is None:
-        pytest.skip(f"no chromium; {_HINT}")
-    # Chromium as root has no sandbox.
-    arguments = ["--no-sandbox"] if os.getuid() == 0 else []
     home = str(tmp_path_factory.mktemp("chromium"))
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(
-            executable_path=program,
-            args=arguments,
-            env={**os.environ, "HOME": home, "XDG_CONFIG_HOME": home, "TMPDIR": home},
-        )
+    with ExitStack() as stack:
+        try:
+            launched = stack.enter_context(open_chromium(home))
+        except NoBrowser as missing:
+            pytest.skip(str(missing))
         yield launched
-        launched.close()
 
 
 @pytest.fixture
@@ -49,7 +38,7 @@ def page(browser: Any) -> Iterator[Any]:
 def _read_script(name: str) -> str:
     path = _BUILD / f"{name}.min.js"
     if not path.exists():
-        pytest.skip(f"no {name}; {_HINT}")
+        pytest.skip(f"no {name}; {HINT}")
     return path.read_text()
 
 

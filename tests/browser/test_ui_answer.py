@@ -67,6 +67,7 @@ def test_form_has_a_field_of_each_kind(world: World, tab: Tab) -> None:
     tab.page.get_by_label("to", exact=True).fill("Ada")
     tab.page.get_by_label("extra").fill('{"any": [1, null]}')
     tab.page.get_by_label("Text").fill("What **I** think.")
+    tab.page.get_by_label("Note").fill("Read it twice.\n\nOn paper.")
     record(tab)
 
     expect(tab.page.locator(".of-step h2")).to_have_text("2. judge")
@@ -76,6 +77,7 @@ def test_form_has_a_field_of_each_kind(world: World, tab: Tab) -> None:
         "findings": [{"file": "a.txt", "at": {"line": 3}}],
         "then": {"do": "send", "to": "Ada"}, "extra": {"any": [1, None]},
     }  # fmt: skip
+    assert world.snapshot(thread).body == "Read it twice.\n\nOn paper."
     assert tab.heard == []
 
 
@@ -115,8 +117,10 @@ def test_what_was_typed_survives_a_reload(world: World, tab: Tab) -> None:
     fill_needed(tab)
     tab.find("button", "Add topics").click()
     tab.page.get_by_label("topics 1", exact=True).fill("style")
+    tab.page.get_by_label("Note").fill("Asked Ada.")
     tab.page.reload()
     expect(tab.page.get_by_label("why")).to_have_value("It reads well.")
+    expect(tab.page.get_by_label("Note")).to_have_value("Asked Ada.")
     expect(tab.page.get_by_label("topics 1", exact=True)).to_have_value("style")
     record(tab)
     expect(tab.page.locator(".of-step h2")).to_have_text("2. judge")
@@ -132,6 +136,7 @@ def test_thread_that_moved_on_keeps_what_was_typed(world: World, tab: Tab) -> No
     thread = ask(world)
     tab.open(f"/t/{thread}/answer")
     fill_needed(tab)
+    tab.page.get_by_label("Note").fill("Asked Ada.")
     # The same role is asked again.
     answer_elsewhere(world, thread, good=False)
     world.step(thread)
@@ -141,6 +146,7 @@ def test_thread_that_moved_on_keeps_what_was_typed(world: World, tab: Tab) -> No
     answer_elsewhere(world, thread, good=True)
     expect(tab.find("heading", "No answer is needed now")).to_be_visible()
     expect(tab.page.locator("pre")).to_contain_text("It reads well.")
+    expect(tab.page.locator("pre")).to_contain_text("Asked Ada.")
 
 
 def test_lost_race_records_nothing_and_keeps_what_was_typed(world: World, tab: Tab) -> None:
@@ -152,7 +158,9 @@ def test_lost_race_records_nothing_and_keeps_what_was_typed(world: World, tab: T
     answer_elsewhere(world, thread, good=False)
     world.step(thread)
     record(tab)
-    expect(tab.find("alert").first).to_contain_text("what you typed is kept")
+    expect(tab.find("alert").first).to_contain_text(
+        re.compile("^Nothing was recorded. The thread moved on while you typed")
+    )
     expect(tab.page.get_by_label("why")).to_have_value("It reads well.")
     assert world.snapshot(thread).record.depth == 2
     tab.find("button", "Record the answer").click()

@@ -17,6 +17,8 @@ import { clear, complete, isTyped, readTyped, typeField } from "./typed.js";
 
 // Nobody is asked, or the thread is gone.
 const NOBODY = new Set([404, 422]);
+const ABOUT_CONTENT = "Markdown for those who come after you; the fields above decide.";
+const ABOUT_NOTE = "Why you answered so, for those who read the log; agents are not given it.";
 
 export class Answer {
   constructor({ draw, route, refuse }) {
@@ -180,7 +182,8 @@ export class Answer {
               isJson ? "Fill in fields" : "Write JSON instead",
             ),
           ),
-        this.describeContent(),
+        this.describeText("content", "Text", ABOUT_CONTENT, "3"),
+        this.describeText("note", "Note", ABOUT_NOTE, "1"),
         h(
           "div",
           { class: "buttons", key: "send" },
@@ -280,27 +283,19 @@ export class Answer {
     );
   }
 
-  describeContent() {
+  /** A text that may stay empty; *name* is its own among what is typed. */
+  describeText(name, label, about, rows) {
     return h(
       "div",
-      { class: "field", key: "content" },
-      h(
-        "label",
-        { class: "label", for: "content" },
-        "Text",
-        h("span", { class: "soft" }, " optional"),
-      ),
-      h(
-        "p",
-        { class: "about", id: "content-about" },
-        "Markdown for those who come after you; the fields above decide.",
-      ),
+      { class: "field", key: name },
+      h("label", { class: "label", for: name }, label, h("span", { class: "soft" }, " optional")),
+      h("p", { class: "about", id: `${name}-about` }, about),
       h("textarea", {
-        id: "content",
-        rows: "3",
-        value: this.typed.content,
-        oninput: (event) => this.set({ content: event.target.value }),
-        "aria-describedby": "content-about",
+        id: name,
+        rows,
+        value: this.typed[name],
+        oninput: (event) => this.set({ [name]: event.target.value }),
+        "aria-describedby": `${name}-about`,
       }),
     );
   }
@@ -344,10 +339,14 @@ export class Answer {
         question,
         meta: value,
         content: this.typed.content,
+        note: this.typed.note,
         ...(this.typed.go ? { go: true } : {}),
       });
       this.recorded(result);
     } catch (error) {
+      // Until the question is read again, another answer would be one to the old question.
+      if (error.status === 409)
+        await Promise.all([this.question.renew({ keep: true }), this.before.renew({ keep: true })]);
       this.isSending = false;
       this.takeRefusal(error, places);
     }
@@ -375,8 +374,9 @@ export class Answer {
 
   takeRefusal(error, places) {
     if (error.status === 409) {
-      this.moved = `${error.message}. Nothing was recorded, and what you typed is kept.`;
-      this.question.load();
+      this.moved = this.moved
+        ? `Nothing was recorded. ${this.moved}`
+        : `${error.message}. Nothing was recorded, and what you typed is kept.`;
     } else if (error.details.length > 0) {
       for (const { pointer, message } of error.details) this.problems.add(pointer, message, places);
       this.showProblems();

@@ -49,6 +49,6 @@ export class Loader {
     this.#turn += 1;
     this.#again = this.isReading = false;
     if (!keep) this.value = null;
-    this.load();
+    return this.load();
   }
 }

@@ -1,8 +1,8 @@
-// What a person typed as an answer: fields by their place, or JSON, and a text.
+// What a person typed as an answer: fields by their place, or JSON, and a text and a note.
 
 import { itemsOf } from "./schema.js";
 
-const NOTHING = { fields: {}, json: "", isJson: false, content: "" };
+const NOTHING = { fields: {}, json: "", isJson: false, content: "", note: "" };
 
 /** Return what was *kept*, completed. */
 export const complete = (kept) => ({ ...structuredClone(NOTHING), go: true, ...kept });
@@ -11,17 +11,17 @@ export const complete = (kept) => ({ ...structuredClone(NOTHING), go: true, ...k
 export const clear = (typed) => Object.assign(typed, structuredClone(NOTHING));
 
 /** Tell whether anything was typed. */
-export function isTyped({ fields, json, content }) {
-  return Boolean(json || content || Object.values(fields).some((text) => text !== ""));
+export function isTyped({ fields, json, content, note }) {
+  return Boolean(json || content || note || Object.values(fields).some((text) => text !== ""));
 }
 
 /** Return what was typed, for a person to copy. */
-export function readTyped({ fields, json, isJson, content }) {
+export function readTyped({ fields, json, isJson, content, note }) {
   const told = Object.entries(fields).filter(
     ([place, text]) => text !== "" && !/[#?]$/.test(place),
   );
   const texts = isJson ? json : JSON.stringify(Object.fromEntries(told), null, 2);
-  return content ? `${texts}\n\n${content}` : texts;
+  return [texts, content, note].filter(Boolean).join("\n\n");
 }
 
 /** Take what was typed at a place; items that are removed by it are forgotten with their fields. */
