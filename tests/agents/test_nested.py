@@ -223,7 +223,7 @@ def test_program_that_closes_its_outputs_is_waited_for(run: Run) -> None:
 def test_output_that_is_truncated_goes_on_being_heard(run: Run) -> None:
     heard: list[bytes] = []
 
-    run("echo first; sleep 0.2; : >/dev/stdout; echo 2; sleep 0.2", on_stdout=heard.append)
+    run("echo first; sleep 1; : >/dev/stdout; echo 2; sleep 0.2", on_stdout=heard.append)
 
     assert b"".join(heard) == b"first\n2\n"
 
