@@ -51,6 +51,12 @@ def test_no_text_leaves_its_place(text: str) -> None:
     assert HOSTILE_SIGNS.search(seen.text) is None
 
 
+def test_what_stands_behind_a_fence_is_shown_above_the_block() -> None:
+    made = render_markdown("```sh & <b>\necho 1\n```")
+
+    assert made == "<p><code>sh &amp; &lt;b&gt;</code></p>\n<pre><code>echo 1\n</code></pre>\n"
+
+
 @given(MARKS)
 def test_no_word_vanishes(text: str) -> None:
     made = render_markdown(text)

@@ -8,6 +8,7 @@ Source: CommonMark 0.31; tables and strikethrough as on GitHub.
 import re
 from collections.abc import Sequence
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from uwf_git.model.visible import visible_block
@@ -60,9 +61,17 @@ def _make_parser() -> "MarkdownIt":
     # One that is too wide is scrolled by itself.
     parser.add_render_rule("table_open", lambda *_args: f"{WIDE.format('Table')}<table>\n")
     parser.add_render_rule("table_close", lambda *_args: "</table></div>\n")
+    parser.add_render_rule("fence", _render_fence)
     # Source: "Security" in the documentation of markdown-it.
     setattr(parser, "validateLink", _is_link)  # noqa: B010 (for types it is a method)
     return parser
+
+
+def _render_fence(_renderer: object, tokens: "Sequence[Token]", at: int, *_args: object) -> str:
+    """Return a block of code, below what stands behind the fence: mostly its language."""
+    info = tokens[at].info.strip()
+    label = f"<p><code>{escape(info, quote=False)}</code></p>\n" if info else ""
+    return f"{label}<pre><code>{escape(tokens[at].content, quote=False)}</code></pre>\n"
 
 
 def _is_link(address: str) -> bool:
@@ -80,8 +89,8 @@ def _clean(tokens: "Sequence[Token]") -> None:
     """Spell out what entities stood for, and drop attributes."""
     for token in tokens:
         token.content = visible_block(token.content)
-        # The language of a fence is a class, and how a column is aligned a style.
-        token.info = ""
+        # How a column is aligned would be a style.
+        token.info = visible_block(token.info)
         attributes: dict[str, Any] = token.attrs
         token.attrs = {
             name: attributes[name] for name in _KEPT.get(token.tag, ()) if name in attributes
