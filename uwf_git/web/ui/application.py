@@ -39,7 +39,6 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 _JSON = "application/json"
 _BODY_S = 5.0
-_DEEPEST = 60
 _READERS, _WRITERS = 4, 16
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from uwf_git.commands.control.answer import (
     AnswerRefused,
     PersonAnswer,
-    PersonQuestion,
     answer_thread,
     read_question,
 )
@@ -108,13 +107,9 @@ def answer(site: Site, task: TaskHandle, body: Body) -> TaskHandle:
         try:
             answer_thread(store, place.caller, question, given)
         except AnswerRefused as error:
-            error.facts["details"] = _point_out(question, body["meta"])
+            error.facts["details"] = list_field_problems(question.schema, body["meta"])
             raise
     return task
-
-
-def _point_out(question: PersonQuestion, meta: Any) -> list[dict[str, str]]:
-    return list_field_problems(question.schema, meta)
 
 
 CONTROLS: Mapping[str, Control] = {

@@ -8,6 +8,7 @@ import { describeForm, idOf } from "./form.js";
 import { short } from "./format.js";
 import { forget, keep, recall } from "./kept.js";
 import { Loader } from "./loader.js";
+import { describeSend } from "./panels.js";
 import { Problems } from "./problems.js";
 import { go, link } from "./route.js";
 import { collect, kindOf, parseJson, resolve, typeValue } from "./schema.js";
@@ -184,25 +185,7 @@ export class Answer {
           ),
         this.describeText("content", "Text", ABOUT_CONTENT, "3"),
         this.describeText("note", "Note", ABOUT_NOTE, "1"),
-        h(
-          "div",
-          { class: "buttons", key: "send" },
-          h(
-            "button",
-            { type: "submit", class: "act", "aria-disabled": this.isSending ? "true" : null },
-            "Record the answer",
-          ),
-          h(
-            "label",
-            { class: "check" },
-            h("input", {
-              type: "checkbox",
-              checked: this.typed.go,
-              onchange: (event) => this.set({ go: event.target.checked }),
-            }),
-            "and go on",
-          ),
-        ),
+        describeSend(this, "Record the answer", "and go on"),
         this.typed.before && this.describeBefore(this.typed.before),
       ),
     );

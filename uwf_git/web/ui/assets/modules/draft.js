@@ -4,6 +4,7 @@ import { get, getText, path, post } from "./api.js";
 import { h } from "./dom.js";
 import { badge, short } from "./format.js";
 import { Loader } from "./loader.js";
+import { describePicture } from "./panels.js";
 import { link } from "./route.js";
 import { ask, problem, say } from "./told.js";
 
@@ -67,7 +68,6 @@ export class Draft {
   }
 
   describeDraft(draft) {
-    const { value, error } = this.picture;
     return h(
       "div",
       { class: "two", key: "draft" },
@@ -124,24 +124,11 @@ export class Draft {
           h("a", { class: "button", href: link(["t", this.id]) }, "How it was written"),
         ),
       ),
-      h(
-        "section",
-        { class: "panel", "aria-labelledby": "picture-title", key: "picture" },
-        h("div", { class: "title" }, h("h2", { id: "picture-title" }, "Picture")),
-        value
-          ? h("div", {
-              class: "picture",
-              tabindex: "0",
-              role: "group",
-              "aria-label": "Picture of the draft",
-              html: value,
-            })
-          : h(
-              "div",
-              { class: "body soft" },
-              error ? error.message : draft.isRunning ? "It is being written…" : "There is none.",
-            ),
-      ),
+      describePicture(this.picture, {
+        title: "Picture",
+        of: "draft",
+        none: draft.isRunning ? "It is being written…" : "There is none.",
+      }),
     );
   }
 

@@ -5,6 +5,7 @@ import { carry } from "./controls.js";
 import { h } from "./dom.js";
 import { forget, keep, recall } from "./kept.js";
 import { Loader } from "./loader.js";
+import { describePicture, describeSend } from "./panels.js";
 import { go, link } from "./route.js";
 import { problem, say } from "./told.js";
 
@@ -141,7 +142,7 @@ export class New {
       "div",
       { class: "two", key: `start ${this.name}` },
       this.describeForm(value),
-      this.describePicture(),
+      describePicture(this.picture),
     );
   }
 
@@ -187,25 +188,7 @@ export class New {
         ),
         workflow.roles.map((role) => this.describeRole(role)),
       ),
-      h(
-        "div",
-        { class: "buttons", key: "send" },
-        h(
-          "button",
-          { type: "submit", class: "act", "aria-disabled": this.isSending ? "true" : null },
-          "Start",
-        ),
-        h(
-          "label",
-          { class: "check" },
-          h("input", {
-            type: "checkbox",
-            checked: this.typed.go,
-            onchange: (event) => this.set({ go: event.target.checked }),
-          }),
-          "and drive it in the background",
-        ),
-      ),
+      describeSend(this, "Start", "and drive it in the background"),
     );
   }
 
@@ -267,24 +250,6 @@ export class New {
         oninput: (event) => this.set({ [name]: event.target.value }),
       }),
       wrong && h("p", { class: "problem", id: `${name}-problem` }, wrong),
-    );
-  }
-
-  describePicture() {
-    const { value, error } = this.picture;
-    return h(
-      "section",
-      { class: "panel", "aria-labelledby": "picture-title", key: "picture" },
-      h("div", { class: "title" }, h("h2", { id: "picture-title" }, "Workflow")),
-      value
-        ? h("div", {
-            class: "picture",
-            tabindex: "0",
-            role: "group",
-            "aria-label": "Picture of the workflow",
-            html: value,
-          })
-        : h("div", { class: "body soft" }, error ? error.message : "Loading…"),
     );
   }
 

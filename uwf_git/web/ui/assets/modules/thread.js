@@ -7,6 +7,7 @@ import { Entry } from "./entry.js";
 import { badge, clip, cost, count, duration, plural, short, since } from "./format.js";
 import { Loader } from "./loader.js";
 import { LogView } from "./log.js";
+import { describePicture } from "./panels.js";
 import { link } from "./route.js";
 import { complete, describeTimeline, findEntry } from "./timeline.js";
 import { problem, withCode } from "./told.js";
@@ -84,7 +85,8 @@ export class Thread {
     this.wasSeen = true;
     const timeline = document.querySelector("ol.timeline");
     const chosen = timeline?.querySelector("[aria-current]");
-    if (chosen) timeline.scrollTop = chosen.offsetTop - timeline.offsetTop - timeline.clientHeight / 2;
+    if (chosen)
+      timeline.scrollTop = chosen.offsetTop - timeline.offsetTop - timeline.clientHeight / 2;
   }
 
   describe() {
@@ -104,7 +106,7 @@ export class Thread {
         h(
           "div",
           { class: "beside", key: "beside" },
-          this.describePicture(),
+          describePicture(this.picture, { place: "of-picture" }),
           describeChildren(thread),
           describeAbout(thread),
         ),
@@ -239,24 +241,6 @@ export class Thread {
       notices.map(([kind, inside], number) =>
         h("div", { class: `notice ${kind}`, key: number }, inside),
       ),
-    );
-  }
-
-  describePicture() {
-    const { value, error } = this.picture;
-    return h(
-      "section",
-      { class: "panel of-picture", key: "picture", "aria-labelledby": "picture-title" },
-      h("div", { class: "title" }, h("h2", { id: "picture-title" }, "Workflow")),
-      value
-        ? h("div", {
-            class: "picture",
-            tabindex: "0",
-            role: "group",
-            "aria-label": "Picture of the workflow",
-            html: value,
-          })
-        : h("div", { class: "body soft" }, error ? error.message : "Loading…"),
     );
   }
 

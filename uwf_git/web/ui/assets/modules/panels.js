@@ -1,0 +1,52 @@
+// Pieces that several views have.
+
+import { h } from "./dom.js";
+
+/** Describe the panel of a picture, whose Loader is *picture*; *none* says why there is none yet. */
+export function describePicture(
+  picture,
+  { title = "Workflow", of = "workflow", none, place } = {},
+) {
+  const { value, error } = picture;
+  return h(
+    "section",
+    {
+      class: place ? `panel ${place}` : "panel",
+      key: "picture",
+      "aria-labelledby": "picture-title",
+    },
+    h("div", { class: "title" }, h("h2", { id: "picture-title" }, title)),
+    value
+      ? h("div", {
+          class: "picture",
+          tabindex: "0",
+          role: "group",
+          "aria-label": `Picture of the ${of}`,
+          html: value,
+        })
+      : h("div", { class: "body soft" }, error ? error.message : (none ?? "Loading…")),
+  );
+}
+
+/** Describe the line that sends the form of *view*: its button, and whether the thread goes on. */
+export function describeSend(view, send, goOn) {
+  return h(
+    "div",
+    { class: "buttons", key: "send" },
+    h(
+      "button",
+      { type: "submit", class: "act", "aria-disabled": view.isSending ? "true" : null },
+      send,
+    ),
+    h(
+      "label",
+      { class: "check" },
+      h("input", {
+        type: "checkbox",
+        checked: view.typed.go,
+        onchange: (event) => view.set({ go: event.target.checked }),
+      }),
+      goOn,
+    ),
+  );
+}
