@@ -138,6 +138,16 @@ def test_an_item_that_is_gone_is_no_item_and_no_older_value() -> None:
     assert not inside.holds("state.plan", 0)
 
 
+@pytest.mark.parametrize(
+    ("value", "told"), [(None, "null"), ({"on": True}, '{"on": true}'), ("x" * 99, f'"{"x" * 59}')]
+)
+def test_a_value_that_is_no_list_is_told_as_json(value: Any, told: str) -> None:
+    here = FlowWords("javascript", {"plans": value}, "", 0, flow=PLANS)
+    with pytest.raises(BadFlowValue) as raised:
+        here.count_bound(PLANS.nodes["0"], 0, HERE)
+    assert raised.value.message == f"over of {PLANS.nodes['0'].label} (0) is {told}, and no list"
+
+
 def test_a_loop_has_as_many_passes_as_items_and_at_most_a_thousand() -> None:
     loop = PLANS.nodes["0"]
 

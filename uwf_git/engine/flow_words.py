@@ -114,9 +114,9 @@ class FlowWords:
             return len(self.list_items(node, iteration, at.without_turn()))
         value = self.fill(node.fields.get("maxIterations", DEFAULT_BOUND), iteration, at)
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
-            raise BadFlowValue(node, "maxIterations", f"is {value!r:.60}, and no whole number")
+            raise BadFlowValue(node, "maxIterations", f"is {_shown(value)}, and no whole number")
         if value < 1:
-            raise BadFlowValue(node, "maxIterations", f"is {value!r:.60}, and at least 1 is due")
+            raise BadFlowValue(node, "maxIterations", f"is {_shown(value)}, and at least 1 is due")
         return int(value)
 
     def count_retries(self, node: FlowNode, iteration: int, at: Position) -> int | None:
@@ -130,9 +130,9 @@ class FlowWords:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
-            raise BadFlowValue(node, "retries", f"is {value!r:.60}, and no whole number")
+            raise BadFlowValue(node, "retries", f"is {_shown(value)}, and no whole number")
         if value < 0:
-            raise BadFlowValue(node, "retries", f"is {value!r:.60}, and at least 0 is due")
+            raise BadFlowValue(node, "retries", f"is {_shown(value)}, and at least 0 is due")
         return int(value)
 
     def find_timeout_ms(
@@ -149,7 +149,9 @@ class FlowWords:
             return None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not 0 < value <= LONGEST_TIMEOUT_MS:
-            problem = f"is {value!r:.60}, and no number of milliseconds above 0, of at most a year"
+            problem = (
+                f"is {_shown(value)}, and no number of milliseconds above 0, of at most a year"
+            )
             raise BadFlowValue(node, "timeout", problem)
         return float(value)
 
@@ -171,7 +173,7 @@ class FlowWords:
         is_template = "${" in over
         value = self.fill_here(over, iteration) if is_template else self._evaluate(over, iteration)
         if not isinstance(value, list):
-            raise BadFlowValue(node, "over", f"is {value!r:.60}, and no list")
+            raise BadFlowValue(node, "over", f"is {_shown(value)}, and no list")
         if node.has_items and len(value) > MAX_ITEMS:
             problem = f"has {len(value):,} items, of at most {MAX_ITEMS:,}"
             raise BadFlowValue(node, "over", problem)
@@ -247,6 +249,10 @@ def _fill(template: str, evaluate: Callable[[str], Any]) -> Any:
     return "".join(
         _as_text(evaluate(each.text)) if each.is_expression else each.text for each in pieces
     )
+
+
+def _shown(value: Any) -> str:
+    return f"{json.dumps(value, ensure_ascii=False):.60}"
 
 
 def _as_text(value: Any) -> str:
