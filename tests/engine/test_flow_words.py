@@ -10,7 +10,7 @@ from uwf_git.errors import Refused
 from uwf_git.model.flow import FlowNode
 from uwf_git.model.position import parse_position
 
-STATE = {"n": 3, "name": "Ann", "list": [1, 2], "none": None}
+STATE: dict[str, Any] = {"n": 3, "name": "Ann", "list": [1, 2], "none": None}
 
 
 HERE = parse_position("0")
@@ -146,6 +146,15 @@ def test_a_value_that_is_no_list_is_told_as_json(value: Any, told: str) -> None:
     with pytest.raises(BadFlowValue) as raised:
         here.count_bound(PLANS.nodes["0"], 0, HERE)
     assert raised.value.message == f"over of {PLANS.nodes['0'].label} (0) is {told}, and no list"
+
+
+@pytest.mark.parametrize("over", ["state.list[$ > 1]", "state.list[$ > 9]"])
+def test_a_jsonata_result_that_is_no_list_is_told_with_a_remedy(over: str) -> None:
+    """JSONata gives one value as itself, and none as nothing."""
+    with pytest.raises(BadFlowValue, match="no list; brackets around the expression make it one"):
+        words("jsonata").list_items(node(over=over), 0, HERE)
+    remedy = words("jsonata").list_items(node(over=f"[{over}]"), 0, HERE)
+    assert remedy == [each for each in STATE["list"] if each > int(over[-2])]
 
 
 def test_a_loop_has_as_many_passes_as_items_and_at_most_a_thousand() -> None:

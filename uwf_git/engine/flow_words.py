@@ -43,6 +43,10 @@ class FlowWords:
     flow: Flow | None = None
     """The flow, if a loop of it may have items."""
 
+    @property
+    def _is_jsonata(self) -> bool:
+        return self.language == "jsonata"
+
     def inside(self, at: Position) -> "FlowWords":
         """Return what evaluates expressions at *at*: with the items of the loops on the way.
 
@@ -93,7 +97,7 @@ class FlowWords:
             ExpressionFailed, ConditionFailed: it has no value.
         """
         names = {**self._names(iteration), **more}
-        if self.language == "jsonata":
+        if self._is_jsonata:
             from uwf_git.engine.expression import (  # noqa: PLC0415 (JSONata costs 40 ms)
                 evaluate_condition,
             )
@@ -173,7 +177,8 @@ class FlowWords:
         is_template = "${" in over
         value = self.fill_here(over, iteration) if is_template else self._evaluate(over, iteration)
         if not isinstance(value, list):
-            raise BadFlowValue(node, "over", f"is {_shown(value)}, and no list")
+            mend = "; brackets around the expression make it one" if self._is_jsonata else ""
+            raise BadFlowValue(node, "over", f"is {_shown(value)}, and no list{mend}")
         if node.has_items and len(value) > MAX_ITEMS:
             problem = f"has {len(value):,} items, of at most {MAX_ITEMS:,}"
             raise BadFlowValue(node, "over", problem)
@@ -196,7 +201,7 @@ class FlowWords:
         if not isinstance(template, str) or "${" not in template:
             return template
         names = self._names(iteration)
-        if self.language == "jsonata":
+        if self._is_jsonata:
             return _fill(template, lambda source: self._evaluate(source, iteration))
         from uwf_git.engine.javascript.template import (  # noqa: PLC0415 (flows only)
             fill_template,
@@ -207,7 +212,7 @@ class FlowWords:
 
     def _evaluate(self, source: str, iteration: int) -> Any:
         names = self._names(iteration)
-        if self.language == "jsonata":
+        if self._is_jsonata:
             from uwf_git.engine.expression import evaluate_value  # noqa: PLC0415 (costs 40 ms)
 
             return evaluate_value(source, names)
