@@ -21,10 +21,10 @@ def warn_of_flow(
     """Warn of what does not do what it seems to.
 
     Loops without a bound, branches that set the same key, agents without a role, and policies that
-    give up no branch.
+    give up no branch, of the nodes at *paths*.
     """
-    for place, node in flow.nodes.items():
-        path = paths[place]
+    for place, path in paths.items():
+        node = flow.nodes[place]
         if node.kind in SPLITTING:
             _warn_of_failures(findings, path, flow, node)
         if node.kind == "loop" and not {"maxIterations", "over"} & node.fields.keys():
