@@ -52,6 +52,7 @@ def test_two_branches_that_set_the_same_key() -> None:
         ("merge: {verdict: collect}", f"{REVIEWER}, {TESTER}", []),
         ("merge: {'*': collect}", f"{REVIEWER}, {TESTER}", []),
         ("merge: {notes: last}", f"{REVIEWER}, {TESTER}", ["verdict"]),
+        ("join: any", f"{REVIEWER}, {TESTER}", []),
         ("join: all", f"{REVIEWER}, {CODER}", []),
         ("join: all", f"{CODER}, {CODER}", ["code", "coderOutput"]),
         (
@@ -69,6 +70,14 @@ def test_two_branches_that_set_the_same_key() -> None:
             "join: all",
             f"{TESTER}, {{type: map, over: a, merge: {{verdict: last}}, nodes: [{REVIEWER}]}}",
             ["verdict"],
+        ),
+        *(
+            (
+                "join: all",
+                f"{TESTER}, {{type: map, over: a, merge: {policy}, nodes: [{REVIEWER}]}}",
+                ["verdict"],
+            )
+            for policy in ("last", "{'*': last}", "{'*': last, notes: first}")
         ),
         (
             "join: all",

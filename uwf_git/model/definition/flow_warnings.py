@@ -84,7 +84,7 @@ def _warn_of_branches(
     roles: Mapping[str, RoleDefinition],
 ) -> None:
     merge = node.fields.get("merge", {})
-    if isinstance(merge, str) or "*" in merge:
+    if _merges_all(merge) or node.fields.get("join") == "any":
         return
     setters: dict[str, list[int]] = {}
     for number, branch in enumerate(flow.children(node.place)):
@@ -116,12 +116,19 @@ def _keys_of(flow: Flow, place: str, roles: Mapping[str, RoleDefinition]) -> dic
         elif node.kind == "workflow":
             found[node.output] = None
         elif node.kind == "map":
-            # Of what its items set, only the named keys come out.
+            found[node.output] = None
             merge = node.fields.get("merge", {})
-            found |= dict.fromkeys([*(merge if isinstance(merge, dict) else ()), node.output])
-            continue
+            if not _merges_all(merge):
+                # Of what its items set, only the named keys come out.
+                found |= dict.fromkeys(merge)
+                continue
         waiting += [*flow.children(node.place), *flow.children(node.place, of_else=True)]
     return found
+
+
+def _merges_all(merge: str | Mapping[str, str]) -> bool:
+    """Check whether a policy is for every key."""
+    return isinstance(merge, str) or "*" in merge
 
 
 def _members(role: RoleDefinition | None) -> list[str]:
