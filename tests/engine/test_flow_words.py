@@ -168,6 +168,10 @@ def test_a_loop_has_as_many_passes_as_items_and_at_most_a_thousand() -> None:
     assert (count([]), count([0] * 3), count([0] * 1000)) == (0, 3, 1000)
     with pytest.raises(BadFlowValue, match="has 1,001 items, of at most 1,000"):
         count([0] * 1001)
+    with pytest.raises(BadFlowValue, match="has 1,001 items, of at most 1,000"):
+        FlowWords("javascript", {"list": [0] * 1001}, "", 0).list_items(
+            FlowNode("0", "map", {"over": "state.list"}), 0, HERE
+        )
 
 
 @pytest.mark.parametrize(

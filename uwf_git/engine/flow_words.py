@@ -166,7 +166,7 @@ class FlowWords:
         """Return what the map or loop *node*, which stands at *at*, goes over.
 
         Raises:
-            BadFlowValue: its ``over`` is no list, or of a loop one with too many items.
+            BadFlowValue: its ``over`` is no list, or one with too many items.
             What ``is_true`` raises.
         """
         return self.inside(at).list_here(node, iteration)
@@ -179,7 +179,7 @@ class FlowWords:
         if not isinstance(value, list):
             mend = "; brackets around the expression make it one" if self._is_jsonata else ""
             raise BadFlowValue(node, "over", f"is {_shown(value)}, and no list{mend}")
-        if node.has_items and len(value) > MAX_ITEMS:
+        if len(value) > MAX_ITEMS:
             problem = f"has {len(value):,} items, of at most {MAX_ITEMS:,}"
             raise BadFlowValue(node, "over", problem)
         return value
