@@ -24,6 +24,7 @@ from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.problem import Problem
 from uwf_git.model.signal import Action, build_signal
 from uwf_git.model.thread import Amendment, Status
 from uwf_git.model.thread_id import ThreadId
@@ -123,6 +124,9 @@ class Amended(NamedTuple):
 
     left: tuple[str, ...] = ()
     """The roles that a command for every role left as the file binds them."""
+
+    warnings: tuple[Problem, ...] = ()
+    """What in an added file may be a mistake."""
 
 
 def build_rule_change(
