@@ -13,6 +13,7 @@ from uwf_git.commands.admin.init import init_store
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.turn.begin_branch import resolve_or_begin
 from uwf_git.library.arguments import WrongArgument, check_arguments, check_fields, check_number
 from uwf_git.library.events import EventQuery, TaskEvent, walk_events
 from uwf_git.library.handle import TaskHandle
@@ -31,7 +32,6 @@ from uwf_git.library.starting import AgentsByRole, TaskRequest, put_source, star
 from uwf_git.library.status import TaskStatus
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.discover import find_store
-from uwf_git.store.threads.heads import resolve_thread
 
 if TYPE_CHECKING:
     # YAML and schemas take 100 ms to import.
@@ -194,12 +194,12 @@ class TaskRuntime:
         return TaskHandle(self._place, start_task(self._place, request))
 
     def task(self, task_id: str) -> TaskHandle:
-        """Return the task of this id, or of a unique prefix of it.
+        """Return the task of this id, or of a unique prefix of it; a new branch begins.
 
         Raises:
             Refused: no task has it, or several do.
         """
-        return TaskHandle(self._place, resolve_thread(self._place.open(), task_id))
+        return TaskHandle(self._place, resolve_or_begin(self._place.open(), task_id).thread)
 
     def list(self, wanted: TaskFilter | None = None) -> tuple[TaskHandle, ...]:
         """List the tasks that *wanted* selects, newest first."""
