@@ -253,6 +253,18 @@ def archive_head(store: Store, head: Head, to: Oid) -> Head:
     return Head(head.thread, to, archived=True)
 
 
+def replace_archive(store: Store, head: Head, to: Oid) -> None:
+    """Let an ended thread have the end *to*; the caller has another ref that keeps the old one.
+
+    Raises:
+        HeadMoved: its archive ref is elsewhere; nothing has changed.
+    """
+    if not store.refs.advance(ARCHIVE + head.thread, seen=head.commit, to=to):
+        raise HeadMoved(head.thread)
+    debug("4WQ7T0KD", "archive replaced", thread=head.thread, seen=head.commit, to=to)
+    _note_moved(store, to)
+
+
 def _note_moved(store: Store, commit: Oid) -> None:
     if store.own_transitions is not None:
         store.own_transitions.note_moved(commit)
