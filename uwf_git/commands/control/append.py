@@ -16,6 +16,7 @@ from uwf_git.commands.control.change_rules import (
     steer_between_steps,
 )
 from uwf_git.commands.split.plan import read_flow
+from uwf_git.commands.turn.inner_roles import read_played
 from uwf_git.commands.workflow.build import outside_of, read_appended, read_appended_nodes
 from uwf_git.commands.workflow.files import includes_beside
 from uwf_git.commands.workflow.find import find_used
@@ -111,10 +112,12 @@ def _build(
     if made.hash == node.hash:
         raise NothingToAppend(snapshot.record.thread)
     workflow = parse_workflow(made)
-    bound = bind_new_roles(store, snapshot, workflow, default=request.default_agent)
+    played = read_played(snapshot, workflow, [made, *nodes])
+    bound = bind_new_roles(store, snapshot, workflow, played, default=request.default_agent)
     change = RuleChange(
         "append",
         workflow,
+        played,
         said=_describe(addition),
         agents={**bound.agents, **written},
         trusted=[*bound.typed, *written.values(), *checks],

@@ -4,7 +4,7 @@ Recorded steps stay as they are. A thread never stands at a role that its workfl
 The new rules come from amend.py or append.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -86,6 +86,9 @@ class RuleChange(NamedTuple):
     workflow: Workflow
     """The workflow in force afterwards; it may be the same as before."""
 
+    played: Workflow
+    """The same with all roles that need agents, as ``read_played`` returns it."""
+
     said: str
     agents: Mapping[str, Mapping[str, Any]] = _NOTHING
     """The AgentConfig payloads of the roles that get an agent."""
@@ -116,7 +119,7 @@ class Amended(NamedTuple):
     """All limits in force."""
 
     unbound: tuple[str, ...]
-    """The roles that have no agent yet."""
+    """The roles that have no agent yet, those of workflows inside included."""
 
     settings: Mapping[str, Mapping[str, Any]] = _NOTHING
     """What the agents of these roles have besides their command, where there is any."""
@@ -162,7 +165,7 @@ def build_rule_change(
         name=workflow.name,
         agents={role: agent.payload["command"] for role, agent in agents.items()},
         limits=new.present.limits,
-        unbound=tuple(role for role in workflow.roles if role not in new.present.binding),
+        unbound=tuple(_list_unbound(change.played, new.present.binding)),
         settings=settings_by_role({role: agent.payload for role, agent in agents.items()}),
     )
     return new, amended
@@ -203,10 +206,19 @@ def _check_position(snapshot: Snapshot, change: RuleChange) -> None:
         raise PositionGone(thread, gone, change.workflow)
 
 
+def _list_unbound(played: Workflow, binding: Mapping[str, NodeHash]) -> Iterator[str]:
+    """Yield the roles that have no agent, neither in the thread nor in a workflow inside."""
+    for role in played.roles:
+        if role not in binding and role not in played.agent_overrides:
+            yield role
+
+
 def bind_new_roles(
-    store: Store, snapshot: Snapshot, workflow: Workflow, *, default: str | None
+    store: Store, snapshot: Snapshot, workflow: Workflow, played: Workflow, *, default: str | None
 ) -> Bound:
-    """Return the agents, as at a start, of the roles of *workflow* that the thread binds to none.
+    """Return the agents, as at a start, of the roles of *played* that the thread binds to none.
+
+    *played* is *workflow* with the roles of workflows in it; these keep agents of their own.
 
     Raises:
         BadCommand: the configured command cannot be split into words.
@@ -214,11 +226,16 @@ def bind_new_roles(
     known = snapshot.get_present().binding
     bound = bind_roles(
         store,
-        workflow,
+        played,
         default=default,
         directory=find_workdir(store, snapshot.record.thread),
     )
-    agents = {role: agent for role, agent in bound.agents.items() if role not in known}
+    agents = {
+        role: agent
+        for role, agent in bound.agents.items()
+        if role not in known
+        and (role in workflow.roles or agent != played.agent_overrides.get(role))
+    }
     return Bound(agents, [agent for agent in bound.typed if agent in agents.values()])
 
 

@@ -13,7 +13,7 @@ from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.ancestors import BranchHeld
 from uwf_git.commands.turn.begin_branch import begin_branch
-from uwf_git.commands.turn.check_meta import find_role_problem
+from uwf_git.commands.turn.role_result import find_unfit, read_result
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.commands.worktree.record import list_worktrees
 from uwf_git.engine.flow_state import find_state_problem
@@ -31,20 +31,6 @@ from uwf_git.store.threads.lock import ThreadBusy, is_being_stopped, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 _MOST_TRIES = 1000
-
-
-class MetaUnfit(Refused):
-    """A workflow plays a role of a graph, and its result does not fit the role."""
-
-    code = "meta-unfit"
-
-    def __init__(self, thread: ThreadId, parent: ThreadId, problem: str, hint: str) -> None:
-        super().__init__(
-            f"the result of thread {thread} does not fit its role in {parent}: {problem}",
-            hint=hint.format(thread=thread, parent=parent),
-            thread=thread,
-            parent=parent,
-        )
 
 
 class StateTooLarge(Refused):
@@ -208,10 +194,9 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
     problem = find_state_problem(ending.state)
     if problem is not None:
         raise StateTooLarge(thread, ending.label, problem)
-    unfit = find_role_problem(tip, ending.meta)
+    unfit = find_unfit(tip, tips[0], ending.meta) if tips else None
     if unfit is not None:
-        hint = "`uwf thread fork {parent}` begins a thread in which the role is played anew"
-        raise MetaUnfit(tips[0].record.thread, thread, unfit, hint)
+        raise unfit
     derived = draft_join(tip, tips, ending)
     commit = derived.write(store)
     advance_head(store, head, commit)
@@ -243,8 +228,6 @@ def check_result(store: Store, snapshot: Snapshot) -> None:
     head = None if parent is None else find_head(store, parent)
     if parent is None or head is None:
         return
-    meta = snapshot.get_head_node().payload.get("meta") if snapshot.record.depth else None
-    problem = find_role_problem(read_snapshot(store, head.commit), meta)
-    if problem is not None:
-        hint = "`uwf thread poke {thread} -m '…'` has the last step taken again"
-        raise MetaUnfit(snapshot.record.thread, parent, problem, hint)
+    unfit = find_unfit(read_snapshot(store, head.commit), snapshot, read_result(snapshot))
+    if unfit is not None:
+        raise unfit
