@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_checks, split_files
+from commands.flows import CHECKS, Split, assert_sound, finish, split_checks, split_files
 from commands.world import World, fails
 
 from uwf_git.commands.control.pause import pause_thread

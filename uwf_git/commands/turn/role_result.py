@@ -1,4 +1,4 @@
-"""Results of workflows that play roles of graphs: whether they fit the role, and what to do if not."""
+"""Whether the result of a workflow that plays a role of a graph fits it, and what to do if not."""
 
 from typing import Any
 
