@@ -14,6 +14,7 @@ from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.turn.begin_branch import resolve_or_begin
+from uwf_git.library.agents import AgentsByRole
 from uwf_git.library.arguments import WrongArgument, check_arguments, check_fields, check_number
 from uwf_git.library.events import EventQuery, TaskEvent, walk_events
 from uwf_git.library.handle import TaskHandle
@@ -25,10 +26,11 @@ from uwf_git.library.place import (
     checked_clock,
     read_environ,
     read_system_clock_ms,
+    to_path,
 )
 from uwf_git.library.players import PlayerFunction
 from uwf_git.library.sources import AppendedSource, WorkflowSource
-from uwf_git.library.starting import AgentsByRole, TaskRequest, put_source, start_task
+from uwf_git.library.starting import TaskRequest, put_source, start_task
 from uwf_git.library.status import TaskStatus
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.discover import find_store
@@ -91,7 +93,8 @@ class TaskRuntime:
 
     *players* are Python functions that play roles in this process: the context of a turn in, the
     role's meta or a ``PlayerResult`` out. A function plays the role of its name in tasks that are
-    started here, and every role whose agent is ``python:NAME``.
+    started here, in workflows inside too, and roles that are appended or amended here; and every
+    role whose agent is ``python:NAME``.
 
     With *create*, a *repo* that does not exist is made, as by `uwf init`.
 
@@ -189,7 +192,7 @@ class TaskRuntime:
         Raises:
             Refused: there is no such workflow, role, limit or directory, or the prompt is empty.
         """
-        where = None if workdir is None else os.fspath(workdir)
+        where = to_path(workdir)
         request = TaskRequest(workflow, prompt, agents, limits, where, parent, state)
         return TaskHandle(self._place, start_task(self._place, request))
 

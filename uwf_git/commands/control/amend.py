@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.change_rules import (
     Amended,
+    NewAgents,
     RuleChange,
     bind_new_roles,
     build_rule_change,
@@ -87,6 +88,9 @@ class AmendRequest(NamedTuple):
     reason: str = ""
     default_agent: str | None = None
     """$UWF_AGENT: the agent of a new role that the workflow binds to none."""
+
+    new_agents: Mapping[str, str] = MappingProxyType({})
+    """Commands by role, of new roles, and of others, which are left out."""
 
 
 def amend_thread(store: Store, caller: Caller, request: AmendRequest) -> Amended:
@@ -201,7 +205,13 @@ def _moved(
 ) -> RuleChange:
     workflow = found.workflow
     played = find_played(workflow, found.closure)
-    bound = bind_new_roles(store, snapshot, workflow, played, default=request.default_agent)
+    bound = bind_new_roles(
+        store,
+        snapshot,
+        workflow,
+        played,
+        given=NewAgents(request.default_agent, request.new_agents),
+    )
     return RuleChange(
         "amend",
         workflow,

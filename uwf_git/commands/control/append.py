@@ -4,11 +4,14 @@ The new Workflow node is checked like one that was put, and lives in the thread 
 keeps its versions. How the two are joined: model/definition/append.py. Source: seed 004, append.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.change_rules import (
     Amended,
+    NewAgents,
     RuleChange,
     bind_new_roles,
     build_rule_change,
@@ -72,6 +75,9 @@ class AppendRequest(NamedTuple):
     default_agent: str | None = None
     """$UWF_AGENT: the agent of a new role that the file binds to none."""
 
+    new_agents: Mapping[str, str] = MappingProxyType({})
+    """Commands by role, of new roles, and of others, which are left out."""
+
 
 def append_to_thread(store: Store, caller: Caller, request: AppendRequest) -> Amended:
     """Add to the workflow of a thread, for this thread alone.
@@ -113,7 +119,13 @@ def _build(
         raise NothingToAppend(snapshot.record.thread)
     workflow = parse_workflow(made)
     played = read_played(snapshot, workflow, [made, *nodes])
-    bound = bind_new_roles(store, snapshot, workflow, played, default=request.default_agent)
+    bound = bind_new_roles(
+        store,
+        snapshot,
+        workflow,
+        played,
+        given=NewAgents(request.default_agent, request.new_agents),
+    )
     change = RuleChange(
         "append",
         workflow,

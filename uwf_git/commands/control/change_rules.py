@@ -213,8 +213,16 @@ def _list_unbound(played: Workflow, binding: Mapping[str, NodeHash]) -> Iterator
             yield role
 
 
+class NewAgents(NamedTuple):
+    """Who plays the roles that a thread binds to none."""
+
+    default: str | None
+    by_role: Mapping[str, str]
+    """Commands that come before what the workflow says; roles that it lacks do not count."""
+
+
 def bind_new_roles(
-    store: Store, snapshot: Snapshot, workflow: Workflow, played: Workflow, *, default: str | None
+    store: Store, snapshot: Snapshot, workflow: Workflow, played: Workflow, *, given: NewAgents
 ) -> Bound:
     """Return the agents, as at a start, of the roles of *played* that the thread binds to none.
 
@@ -227,7 +235,8 @@ def bind_new_roles(
     bound = bind_roles(
         store,
         played,
-        default=default,
+        typed=[f"{role}={cmd}" for role, cmd in given.by_role.items() if role in played.roles],
+        default=given.default,
         directory=find_workdir(store, snapshot.record.thread),
     )
     agents = {
