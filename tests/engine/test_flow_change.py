@@ -3,9 +3,9 @@
 import pytest
 from flow_trees import Tree, as_flow
 
-from uwf_git.engine.flow_change import find_lost_place
+from uwf_git.engine.flow_change import find_lost_place, find_renamed_place
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread import Split, ThreadState, Waiting
+from uwf_git.model.thread import Split, ThreadState, Try, Waiting
 
 AGENT: Tree = {"type": "agent", "agentId": "a"}
 
@@ -39,6 +39,44 @@ OLD = as_flow(sequence(AGENT, loop(AGENT, AGENT, condition="x")))
 )
 def test_the_way_to_the_place_stays(new: Tree, place: str | None, lost: str | None) -> None:
     assert find_lost_place(OLD, as_flow(new), at(place)) == lost
+
+
+def agent(name: str, **fields: object) -> Tree:
+    return {"type": "agent", "agentId": name, **fields}
+
+
+def both(name: str) -> Tree:
+    return {"type": "parallel", "name": name, "nodes": [AGENT, AGENT]}
+
+
+THREE = sequence(
+    agent("one"), agent("two", verifiedBy={"agentId": "judge", "when": "true"}), both("checks")
+)
+
+
+@pytest.mark.parametrize(
+    ("new", "present", "lost"),
+    [
+        (THREE, at("0/1"), None),
+        (THREE, at(None), None),
+        # Another node before it moves all others.
+        (sequence(agent("zero"), agent("one"), agent("two")), at("0/1"), "0/1"),
+        (sequence(agent("zero"), agent("two"), both("more")), at("0/1"), None),
+        (sequence(agent("zero"), agent("two"), both("more")), at("0/2"), "0/2"),
+        (THREE, at("0/0")._replace(waiting=Waiting("judge", at="0/1")), None),
+        (THREE, at("0/0")._replace(waiting=Waiting("one", at="0/1")), "0/1"),
+        (THREE, at("0/0")._replace(tried=Try("0/1", 1, is_verdict=True)), None),
+        (
+            sequence(agent("one"), agent("too")),
+            at("0/0")._replace(tried=Try("0/1", 1, is_verdict=True)),
+            "0/1",
+        ),
+    ],
+)
+def test_what_has_finished_is_the_same_there(
+    new: Tree, present: ThreadState, lost: str | None
+) -> None:
+    assert find_renamed_place(as_flow(THREE), as_flow(new), present) == lost
 
 
 def test_a_graph_has_no_places() -> None:

@@ -19,13 +19,14 @@ from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.bind_roles import Bound, bind_roles
 from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.turn.turn import ThreadResult
-from uwf_git.engine.flow_change import find_lost_place
+from uwf_git.engine.flow_change import find_lost_place, find_renamed_place
 from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Cause
+from uwf_git.model.flow import Flow
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.signal import Action, build_signal
-from uwf_git.model.thread import Amendment, Status
+from uwf_git.model.thread import Amendment, Status, ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import Workflow, parse_flow_node, parse_role, parse_workflow
 from uwf_git.store.store import Store
@@ -197,13 +198,29 @@ def _check_position(snapshot: Snapshot, change: RuleChange) -> None:
     elif old is None:
         gone = present.find_gone_role(())
     else:
-        lost = find_lost_place(old, new, present)
-        if lost is not None:
-            raise PlaceGone(thread, lost, change.workflow)
+        check_place(thread, (old, new), present, change.workflow)
         waiting = None if present.waiting is None else present.waiting.role
         gone = waiting if waiting is not None and waiting not in roles else None
     if gone is not None:
         raise PositionGone(thread, gone, change.workflow)
+
+
+def check_place(
+    thread: ThreadId, flows: tuple[Flow | None, Flow | None], present: ThreadState, to: Workflow
+) -> None:
+    """Check that *thread*, at *present* in the first of *flows*, can go on in the second.
+
+    That one is of the workflow *to*.
+
+    Raises:
+        PlaceGone: something else is on the way there.
+    """
+    old, new = flows
+    lost = find_lost_place(old, new, present)
+    if lost is None and old is not None and new is not None:
+        lost = find_renamed_place(old, new, present)
+    if lost is not None:
+        raise PlaceGone(thread, lost, to)
 
 
 def _list_unbound(played: Workflow, binding: Mapping[str, NodeHash]) -> Iterator[str]:
