@@ -31,6 +31,24 @@ def _name(node: FlowNode) -> str:
     return node.agent if node.kind == "agent" else node.label
 
 
+def has_left(flow: Flow, container: str, present: ThreadState) -> bool:
+    """Check whether the thread never comes to a node that is added at the end of *container*.
+
+    So it is if the container is behind it, or has split it, and no loop leads there again.
+    """
+    at = present.at if present.split is None else present.split.at
+    if at is None:
+        return False
+    new = parse_position(f"{container}/{len(flow.children(container))}").parts
+    for ours, theirs in zip(parse_position(at).parts, new, strict=False):
+        if (ours.is_else, ours.number) != (theirs.is_else, theirs.number):
+            return (ours.is_else, ours.number) > (theirs.is_else, theirs.number)
+        if ours.turn is not None:
+            # A loop around both may have another pass.
+            return False
+    return True
+
+
 def find_lost_place(old: Flow | None, new: Flow | None, present: ThreadState) -> str | None:
     """Return the place where the thread stands, waits or tries, if *new* has another kind there.
 

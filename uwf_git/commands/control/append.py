@@ -23,6 +23,7 @@ from uwf_git.commands.turn.inner_roles import read_played
 from uwf_git.commands.workflow.build import outside_of, read_appended, read_appended_nodes
 from uwf_git.commands.workflow.files import includes_beside
 from uwf_git.commands.workflow.find import find_used
+from uwf_git.engine.flow_change import has_left
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import BUILTIN_NODES
 from uwf_git.model.definition.append import Addition, append_addition
@@ -54,6 +55,22 @@ class NothingToAppend(Refused):
             f"thread {thread} has all that the file adds already",
             hint=f"`uwf thread show {thread}` names its workflow, and `uwf workflow show` shows it",
             thread=thread,
+        )
+
+
+class ContainerLeft(Refused):
+    """The nodes would never run: the thread has left the container at whose end they are to go."""
+
+    code = "container-left"
+
+    def __init__(self, thread: ThreadId, named: str) -> None:
+        super().__init__(
+            f"thread {thread} has left {named[:60]!r}, or has split there: nodes at its end would "
+            "never run",
+            hint="without --to they run after the root; "
+            f"`uwf thread fork {thread} --at STEP` begins a thread before it",
+            thread=thread,
+            named=named[:60],
         )
 
 
@@ -92,6 +109,7 @@ def append_to_thread(store: Store, caller: Caller, request: AppendRequest) -> Am
         BadIncludes: files cannot be included.
         InvalidWorkflow: the file or the joined workflow has problems; all are listed.
         NoSuchContainer: the request names no container.
+        ContainerLeft: the thread has left it.
         NothingToAppend: the thread has all that the file adds.
         What ``steer_between_steps`` raises.
     """
@@ -157,6 +175,8 @@ def _read(
         addition = read_appended(request.source, includes, to=to, file=file)
         return (*append_addition(node, addition, timestamp=now), addition)
     target = find_target(Target(before.name, tuple(before.roles), flow), request.to)
+    if request.to is not None and has_left(flow, target.container, snapshot.get_present()):
+        raise ContainerLeft(snapshot.record.thread, request.to)
     outside = outside_of(request.path, find_used(store, caller.cwd))
     added = read_appended_nodes(request.source, includes, to=target, outside=outside)
     return (*append_flow_addition(node, added, timestamp=now), added)
