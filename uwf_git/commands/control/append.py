@@ -156,7 +156,8 @@ def _build(
     )
     new, amended = build_rule_change(caller, snapshot, change)
     trust_agents(store, change.trusted, find_workdir(store, snapshot.record.thread) or caller.cwd)
-    return new, amended
+    warnings = addition.warnings if isinstance(addition, FlowAddition) else ()
+    return new, amended._replace(warnings=warnings)
 
 
 def _read(

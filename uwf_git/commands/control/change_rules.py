@@ -25,6 +25,7 @@ from uwf_git.model.event_folds import Cause
 from uwf_git.model.flow import Flow
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.problem import Problem
 from uwf_git.model.signal import Action, build_signal
 from uwf_git.model.thread import Amendment, Status, ThreadState
 from uwf_git.model.thread_id import ThreadId
@@ -127,6 +128,9 @@ class Amended(NamedTuple):
 
     left: tuple[str, ...] = ()
     """The roles that a command for every role left as the file binds them."""
+
+    warnings: tuple[Problem, ...] = ()
+    """What may be a mistake in what was appended."""
 
 
 def build_rule_change(

@@ -45,6 +45,8 @@ class FlowFile(NamedTuple):
     language: str | None
     roles: Mapping[str, RoleDefinition]
     surroundings: Surroundings
+    has_words: bool = True
+    """Its agents have roles, so one without a role may be a mistake."""
 
 
 class _Around(NamedTuple):
@@ -69,11 +71,7 @@ def read_flow(
     roles, language = file.roles, file.language
     reader = _FlowReader(findings, file.name, language or LANGUAGES[0], file.surroundings)
     reader.read(path, value, ROOT, _Around())
-    nodes = {
-        place: FlowNode(place, fields["type"], {k: v for k, v in fields.items() if k != "type"})
-        for place, fields in reader.nodes.items()
-    }
-    flow = Flow(nodes, language or LANGUAGES[0])
+    flow = Flow(_as_nodes(reader.nodes), language or LANGUAGES[0])
     agents = [agent for fields in reader.nodes.values() for agent in _list_agents(fields)]
     added = {
         agent: RoleDefinition(agent, "", "", None, output_schema=True)
@@ -130,8 +128,19 @@ def read_added_nodes(
         for agent in agents
         if agent not in file.roles
     }
+    whole = Flow(_as_nodes(reader.nodes), flow.language)
+    if container and flow.nodes[container].kind == "parallel":
+        reader.paths[container] = path
+    warn_of_flow(findings, whole, paths=reader.paths, roles=file.roles, has_words=file.has_words)
     closure = {node.hash: node for used in reader.used.values() for node in used.nodes}
     return AddedNodes(reader.nodes, list(closure.values()), added)
+
+
+def _as_nodes(table: Mapping[str, Mapping[str, Any]]) -> dict[str, FlowNode]:
+    return {
+        place: FlowNode(place, fields["type"], {k: v for k, v in fields.items() if k != "type"})
+        for place, fields in table.items()
+    }
 
 
 class _FlowReader:

@@ -17,10 +17,14 @@ def warn_of_flow(
     *,
     paths: Mapping[str, DocumentPath],
     roles: Mapping[str, RoleDefinition],
+    has_words: bool = True,
 ) -> None:
-    """Warn of loops without a bound, branches that set the same key, and agents without a role."""
-    for place, node in flow.nodes.items():
-        path = paths[place]
+    """Warn of loops without a bound, branches that set the same key, and agents without a role.
+
+    Only of nodes that have a path; of agents only if *has_words*: others have a role.
+    """
+    for place, path in paths.items():
+        node = flow.nodes[place]
         if node.kind == "loop" and not {"maxIterations", "over"} & node.fields.keys():
             findings.warn(
                 path,
@@ -28,7 +32,7 @@ def warn_of_flow(
             )
         elif node.kind == "parallel":
             _warn_of_branches(findings, path, flow, node, roles)
-        elif node.kind == "agent" and roles:
+        elif node.kind == "agent" and roles and has_words:
             _warn_of_role(findings, (*path, "agentId"), node.fields.get("agentId"), roles)
             _warn_of_role(findings, (*path, "verifiedBy", "agentId"), node.verifier, roles)
 
