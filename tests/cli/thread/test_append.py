@@ -64,7 +64,7 @@ def test_what_may_be_a_mistake_in_appended_nodes_is_told(uwf: Uwf) -> None:
     told = "loop.yaml:1: [0]: no maxIterations is set, so the loop ends after 100 passes"
     assert looped.err.splitlines()[0].endswith(told)
     (warning,) = branched["warnings"]
-    assert warning["message"].startswith("'said' is set by nodes[0] and nodes[1]")
+    assert warning["message"].startswith("'said' is set by nodes[0], nodes[1]")
     text = uwf("thread", "append", thread, loop, "--format", "text")
     assert "maxIterations" not in text.out
 

@@ -38,7 +38,8 @@ def command(session: Session, thread: str, file: Input, to: str | None, message:
     `!include` works as in a workflow file.
 
     To a workflow of containers FILE adds nodes: a list of them, or `nodes`, `roles` and
-    `agentOverrides`. They run after the root, or at the end of the container of --to.
+    `agentOverrides`. They run after the root, or at the end of the container of --to, unless the
+    thread has left that one for good.
 
     The result must be valid as a whole. It is a workflow of its own, kept in the thread: the
     registered one stays as it is.
