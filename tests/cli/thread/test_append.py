@@ -58,6 +58,41 @@ def test_each_problem_is_reported_with_its_line(uwf: Uwf) -> None:
     assert "  line 4: graph[0].from: no role is called 'checkr'; did you mean 'checker'?" in ran.err
 
 
+FLOW = """\
+name: flow
+description: Several at once.
+root: {type: parallel, id: checks, nodes: [{type: agent, agentId: one, output: said}]}
+"""
+
+
+def test_what_may_be_a_mistake_in_appended_nodes_is_told(uwf: Uwf) -> None:
+    uwf("workflow", "put", uwf.file(FLOW, name="flow.yaml"))
+    thread = uwf.json("thread", "start", "flow", "--agent", "nobody")["thread"]
+    loop = uwf.file("- type: loop\n  nodes: [{type: agent, agentId: two}]\n", name="loop.yaml")
+    branch = uwf.file("nodes:\n  - {type: agent, agentId: too, output: said}\n", name="b.yaml")
+
+    looped = uwf("thread", "append", thread, loop)
+    branched = uwf.json("thread", "append", thread, branch, "--to", "checks")
+
+    told = "loop.yaml:1: [0]: no maxIterations is set, so the loop ends after 100 passes"
+    assert looped.err.splitlines()[0].endswith(told)
+    (warning,) = branched["warnings"]
+    assert warning["message"].startswith("'said' is set by nodes[0], nodes[1]")
+    text = uwf("thread", "append", thread, loop, "--format", "text")
+    assert "maxIterations" not in text.out
+
+
+def test_an_agent_without_a_role_is_told_where_the_file_has_roles(uwf: Uwf) -> None:
+    uwf("workflow", "put", uwf.file(FLOW, name="flow.yaml"))
+    thread = uwf.json("thread", "start", "flow", "--agent", "nobody")["thread"]
+    text = "nodes: [{type: agent, agentId: jugde}]\nroles: {judge: {description: Judges.}}\n"
+
+    appended = uwf.json("thread", "append", thread, uwf.file(text, name="j.yaml"))
+
+    (warning,) = appended["warnings"]
+    assert "did you mean 'judge'?" in warning["message"]
+
+
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [

@@ -44,12 +44,12 @@ def command(session: Session, file: Input) -> None:
             "changed": put.changed,
             "warnings": [each.as_document() for each in put.warnings],
         },
-        text=text_without_warnings,
+        text=render_unwarned,
     )
 
 
-def text_without_warnings(document: dict[str, Any]) -> str:
-    """Return *document* as text; its warnings are on standard error already."""
+def render_unwarned(document: dict[str, Any]) -> str:
+    """Return *document* as text, without the warnings, which are on standard error already."""
     from uwf_git.cli.output.render_text import render_text  # noqa: PLC0415 (one format needs it)
 
     shown = {key: value for key, value in document.items() if key != "warnings"}

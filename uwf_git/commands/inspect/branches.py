@@ -12,6 +12,7 @@ from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.ending import label_branch, plan_ending
 from uwf_git.commands.split.family import Branch, list_branches
 from uwf_git.commands.split.plan import Container, find_container
+from uwf_git.commands.turn.role_result import find_unfit_end
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
@@ -102,7 +103,12 @@ def find_held_by(
         for row in _walk(branches)
         if row["status"] in _HOLDING
     ]
-    return [*_find_trunks(store, tip), *held, *_find_conflict(store, tip)]
+    found = [*_find_trunks(store, tip), *held, *_find_conflict(store, tip)]
+    unfit = find_unfit_end(store, tip)
+    if unfit is not None:
+        row = {"thread": unfit.facts["thread"], "status": "ready", "error": unfit.message}
+        found.append({**row, "hint": unfit.hint})
+    return found
 
 
 def _find_trunks(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:

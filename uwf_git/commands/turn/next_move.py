@@ -145,6 +145,7 @@ def _when_split(store: Store, snapshot: Snapshot) -> Advice:
         list_branches,
         walk_descendants,
     )
+    from uwf_git.commands.turn.role_result import find_unfit_end  # noqa: PLC0415 (as above)
 
     below = [branch for head, branch in walk_descendants(store, snapshot) if not head.archived]
     failed = sum(branch.record.status == "failed" for branch in below)
@@ -154,6 +155,10 @@ def _when_split(store: Store, snapshot: Snapshot) -> Advice:
             f"{told}: `uwf thread retry {thread}` lets a run go on, then `uwf thread run {thread}`"
         )
     trunks = [each for each in below if each.record.status == "split"]
+    for trunk in [snapshot, *trunks]:
+        unfit = find_unfit_end(store, trunk)
+        if unfit is not None:
+            return Advice(f"{unfit.message}; {unfit.hint}")
     has_new = any(
         branch.head is None
         for trunk in [snapshot, *trunks]

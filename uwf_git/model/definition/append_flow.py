@@ -53,6 +53,7 @@ class FlowAddition(NamedTuple):
 
     agent_overrides: Mapping[str, AgentSpec]
     warnings: tuple[Problem, ...] = ()
+    """What may be a mistake in the file."""
 
 
 class Target(NamedTuple):
@@ -120,8 +121,8 @@ def read_flow_addition(
     ]
     language = None if to.flow.language == "javascript" else to.flow.language
     flow = FlowDefinition(added.nodes, language, added.used)
-    all_roles = {**roles, **added.roles}
-    return FlowAddition(all_roles, flow, tuple(labels), overrides, findings.warnings)
+    every = {**roles, **added.roles}
+    return FlowAddition(every, flow, tuple(labels), overrides, findings.warnings)
 
 
 def append_flow_addition(

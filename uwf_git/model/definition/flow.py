@@ -15,7 +15,7 @@ from uwf_git.model.definition.findings import (
     yaml_kind,
 )
 from uwf_git.model.definition.flow_fields import KEYS, FieldReader, kinds_with
-from uwf_git.model.definition.flow_warnings import warn_of_flow
+from uwf_git.model.definition.flow_warnings import warn_of_branches, warn_of_flow
 from uwf_git.model.definition.shared_files import check_shared_files
 from uwf_git.model.definition.surroundings import BadFlow, Surroundings, UsedWorkflow
 from uwf_git.model.flow import (
@@ -129,9 +129,19 @@ def read_added_nodes(
         if agent not in file.roles
     }
     described = file.roles if file.has_words else {}
-    warn_of_flow(findings, reader.build(flow.language), paths=reader.paths, roles=described)
+    whole = reader.build(flow.language)
+    warn_of_flow(findings, whole, paths=reader.paths, roles=described)
+    if container and whole.nodes[container].kind == "parallel":
+        warn_of_branches(findings, path, whole, whole.nodes[container], described)
     closure = {node.hash: node for used in reader.used.values() for node in used.nodes}
     return AddedNodes(reader.nodes, list(closure.values()), added)
+
+
+def _as_nodes(table: Mapping[str, Mapping[str, Any]]) -> dict[str, FlowNode]:
+    return {
+        place: FlowNode(place, fields["type"], {k: v for k, v in fields.items() if k != "type"})
+        for place, fields in table.items()
+    }
 
 
 class _FlowReader:

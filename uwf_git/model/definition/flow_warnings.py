@@ -33,7 +33,7 @@ def warn_of_flow(
                 f"no maxIterations is set, so the loop ends after {DEFAULT_BOUND} passes",
             )
         elif node.kind == "parallel":
-            _warn_of_branches(findings, path, flow, node, roles)
+            warn_of_branches(findings, path, flow, node, roles)
         elif node.kind == "agent" and roles:
             _warn_of_role(findings, (*path, "agentId"), node.fields.get("agentId"), roles)
             _warn_of_role(findings, (*path, "verifiedBy", "agentId"), node.verifier, roles)
@@ -76,13 +76,14 @@ def _warn_of_role(
         )
 
 
-def _warn_of_branches(
+def warn_of_branches(
     findings: Findings,
     path: DocumentPath,
     flow: Flow,
     node: FlowNode,
     roles: Mapping[str, RoleDefinition],
 ) -> None:
+    """Warn of the keys that several branches of the parallel *node* set."""
     merge = node.fields.get("merge", {})
     if _merges_all(merge) or node.fields.get("join") == "any":
         return
