@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
+from uwf_git.commands.inspect.standing import DAMAGED, HOLDING, sort_counts
 from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.ending import label_branch, plan_ending
 from uwf_git.commands.split.family import Branch, list_branches
@@ -20,11 +21,6 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.lock import find_driver, find_holder
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
-
-DAMAGED = "damaged"
-
-_HOLDING = frozenset({"failed", "paused", "waiting", DAMAGED})
-"""The statuses in which a branch needs somebody, so that all others wait for it."""
 
 
 def find_status(store: Store, record: TransitionRecord) -> str:
@@ -82,7 +78,7 @@ def _view_branch(store: Store, container: Container, branch: Branch) -> dict[str
 def count_branches(store: Store, tip: Snapshot) -> dict[str, int]:
     """Count the branches below *tip* by their status; of one that has split, its own instead."""
     counts = Counter(row["status"] for row in _walk(view_branches(store, tip)))
-    return dict(counts.most_common())
+    return sort_counts(counts)
 
 
 def _walk(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -100,7 +96,7 @@ def find_held_by(
     held: list[dict[str, Any]] = [
         {name: row[name] for name in ("thread", "label", "status", "error") if name in row}
         for row in _walk(branches)
-        if row["status"] in _HOLDING
+        if row["status"] in HOLDING
     ]
     return [*_find_trunks(store, tip), *held, *_find_conflict(store, tip)]
 
