@@ -125,6 +125,37 @@ def test_show_counts_passes(world: World) -> None:
     assert (document["lastNode"], document["visits"]) == ("coder", {"coder": 2, "reviewer": 1})
 
 
+def test_a_limit_holds_a_thread_and_its_branches_up(world: World) -> None:
+    thread = split_of(world, CHECKS + "config: {maxSteps: 3}\n")
+    before = show_thread(world.store, thread)
+    assert (before["limitsUsed"], "heldBy" in before) == ({"maxSteps": 1}, False)
+    world.step(thread, script())
+
+    document = show_thread(world.store, thread)
+
+    (held,) = document["heldBy"]
+    assert (held["thread"], held["status"]) == (thread, "limit")
+    assert "3 of 3 steps are taken" in held["error"]
+    assert f"`uwf thread amend {thread} --max-steps N`" in held["hint"]
+    assert document["limitsUsed"] == {"maxSteps": 3}
+    branch = show_thread(world.store, branch_of(world, thread, 1))
+    assert branch["heldBy"] == [held]
+    assert "limitsUsed" not in branch
+
+
+def test_branches_of_a_branch_that_cannot_be_joined_hold_all_up(world: World) -> None:
+    thread = split_of(world, NESTED)
+    with pytest.raises(MergeConflict):
+        drive(world, thread, lambda turn: replied({"verdict": turn.role}))
+
+    held = show_thread(world.store, thread)["heldBy"]
+
+    assert [each["thread"] for each in held] == [
+        branch_of(world, thread, 0), branch_of(world, thread, 1),
+    ]  # fmt: skip
+    assert all(f"`uwf thread patch {each['thread']} " in each["hint"] for each in held)
+
+
 def test_branches_that_cannot_be_joined_hold_the_thread_up(world: World) -> None:
     thread = split_of(world)
 

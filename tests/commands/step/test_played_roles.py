@@ -8,8 +8,8 @@ from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.branches import MetaUnfit
 from uwf_git.commands.turn.active_thread import WrongStatus
+from uwf_git.commands.turn.joining import MetaUnfit
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.thread_id import ThreadId

@@ -23,6 +23,7 @@ _LONGEST_QUESTION = 4_000
 _MOST_OBJECTS = 10
 # Of longer threads no failed tries are counted.
 _MOST_COMMITS = 1_000
+_HELD = {"split": "its branches cannot be joined", "limit": "a limit"}
 _STATUS = f"\n{'status':10}"
 
 
@@ -137,8 +138,9 @@ def _family(document: dict[str, Any]) -> list[str]:
     """Return a line for each branch, and for what holds the thread up."""
     lines = [f"{'branch':10}{line}" for line in _branches(document.get("branches", []), "")]
     for held in document.get("heldBy", []):
-        what = "its branches cannot be joined" if held["status"] == "split" else held["status"]
-        who = "" if held["thread"] == document["thread"] else f"{held['thread']}, "
+        what = _HELD.get(held["status"], held["status"])
+        is_own = held["status"] == "limit" or held["thread"] == document["thread"]
+        who = "" if is_own else f"{held['thread']}, "
         told = f": {_short(held['error'])}" if "error" in held else ""
         lines.append(f"{'held by':10}{who}{what}{told}")
         if "hint" in held:
@@ -222,13 +224,12 @@ def _worker(running: dict[str, Any], tell_moment: Callable[[int], str]) -> str:
 
 
 def describe_limits(document: dict[str, Any]) -> str | None:
-    """List the limits and how much of each is used; tokens and cost are in the usage."""
-    limits = document["limits"]
-    used = {"maxSteps": document["depth"], "maxExecutionTime": document["executionTime"]}
+    """List the limits and how much of each is used, with the branches that the thread has now."""
+    used = document.get("limitsUsed", {})
     told = [
         f"{name} {f'{render_limit(name, used[name])} of ' if name in used else ''}"
         f"{render_limit(name, limit)}"
-        for name, limit in limits.items()
+        for name, limit in document["limits"].items()
     ]
     return ", ".join(told) or None
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.derived import draft_join
-from uwf_git.commands.split.ending import find_split, plan_ending
+from uwf_git.commands.split.ending import find_split
 from uwf_git.commands.split.family import Branch, list_branches, walk_descendants
 from uwf_git.commands.split.plan import find_container
 from uwf_git.commands.split.remake import ReadSplit, read_split
@@ -14,11 +14,10 @@ from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.ancestors import BranchHeld
 from uwf_git.commands.turn.check_meta import find_role_problem
+from uwf_git.commands.turn.joining import MetaUnfit, plan_join
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.commands.worktree.record import list_worktrees
 from uwf_git.debug_log import debug
-from uwf_git.engine.flow_state import find_state_problem
-from uwf_git.errors import Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
@@ -35,33 +34,6 @@ from uwf_git.store.threads.lock import ThreadBusy, is_being_stopped, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 _MOST_TRIES = 1000
-
-
-class MetaUnfit(Refused):
-    """A workflow plays a role of a graph, and its result does not fit the role."""
-
-    code = "meta-unfit"
-
-    def __init__(self, thread: ThreadId, parent: ThreadId, problem: str, hint: str) -> None:
-        super().__init__(
-            f"the result of thread {thread} does not fit its role in {parent}: {problem}",
-            hint=hint.format(thread=thread, parent=parent),
-            thread=thread,
-            parent=parent,
-        )
-
-
-class StateTooLarge(Refused):
-    """The branches cannot be joined: the state would be too large, or holds too much."""
-
-    code = "state-too-large"
-
-    def __init__(self, thread: ThreadId, label: str, problem: str) -> None:
-        super().__init__(
-            f"the branches of {label} cannot be joined: {problem}",
-            hint=f"""`uwf thread patch {thread} '{{"KEY": null}}'` leaves out their KEY""",
-            thread=thread,
-        )
 
 
 def sweep_branches(store: Store, caller: Caller, tip: Snapshot, *, reason: str) -> bool:
@@ -240,15 +212,7 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
         # What was killed between the end of a branch and that of the branches below it.
         if each.record.status == "killed":
             sweep_branches(store, caller, each, reason=each.body)
-    ending = plan_ending(tip, tips)
-    problem = find_state_problem(ending.state)
-    if problem is not None:
-        raise StateTooLarge(thread, ending.label, problem)
-    unfit = find_role_problem(tip, ending.meta)
-    if unfit is not None:
-        hint = "`uwf thread fork {parent}` begins a thread in which the role is played anew"
-        raise MetaUnfit(tips[0].record.thread, thread, unfit, hint)
-    derived = draft_join(tip, tips, ending)
+    derived = draft_join(tip, tips, plan_join(tip, tips))
     commit = derived.write(store)
     advance_head(store, head, commit)
     return build_thread_result(derived.new.record, said=derived.new.said, commit=commit)

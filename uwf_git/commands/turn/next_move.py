@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
 from uwf_git.commands.turn.decide import decide_next
-from uwf_git.commands.turn.limits import LimitReached
-from uwf_git.commands.turn.spending import read_spending
-from uwf_git.engine.limits import find_spent
+from uwf_git.commands.turn.spending import find_limit
 from uwf_git.errors import UwfError
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.thread import ENDED, ThreadState, Waiting
@@ -131,11 +129,9 @@ def advise(
         return Advice(_wait(thread, present.waiting))
     if status == "split":
         return _when_split(store, snapshot)
-    spending = read_spending(store, snapshot, present)
-    spent = find_spent(spending.present)
-    if spent is not None and move.problem is None and move.turn_of is not None:
-        error = LimitReached(spending.thread, spent)
-        return Advice(f"{error.message}; {error.hint}")
+    limit = find_limit(store, snapshot, present)
+    if limit is not None and move.problem is None and move.turn_of is not None:
+        return _tell_problem(limit)
     return _when_ready(snapshot, present, move, default or store.config.get(CONFIG_NAME))
 
 
@@ -160,6 +156,9 @@ def _when_split(store: Store, snapshot: Snapshot) -> Advice:
         for branch in list_branches(store, trunk)
     )
     leaves = [each for each in below if each.record.status != "split"]
+    problem = _find_problem(store, [snapshot, *trunks], is_at_end=not (leaves or has_new))
+    if problem is not None:
+        return _tell_problem(problem)
     held = [each for each in leaves if each.record.status in {"waiting", "paused"}]
     if held and len(held) == len(leaves) and not has_new:
         return Advice(_when_held(thread, held))
@@ -168,6 +167,21 @@ def _when_split(store: Store, snapshot: Snapshot) -> Advice:
         f"`uwf thread step {thread}` steps each once",
         is_usual=True,
     )
+
+
+def _find_problem(store: Store, split: Sequence[Snapshot], *, is_at_end: bool) -> UwfError | None:
+    """Return what holds up threads that have *split*, the outermost first: a join, or a limit."""
+    from uwf_git.commands.turn.joining import find_join_problem  # noqa: PLC0415 (few threads split)
+
+    problems = (find_join_problem(store, each) for each in split)
+    problem = next((each for each in problems if each is not None), None)
+    if problem is not None or is_at_end:
+        return problem
+    return find_limit(store, split[0], split[0].get_present())
+
+
+def _tell_problem(problem: UwfError) -> Advice:
+    return Advice("; ".join(each for each in (problem.message, problem.hint) if each))
 
 
 def _when_held(thread: ThreadId, held: Sequence[Snapshot]) -> str:
