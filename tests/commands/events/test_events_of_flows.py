@@ -9,6 +9,7 @@ from commands.inspect.test_context_of_flows import NESTED, branch_of
 from commands.step.test_flows import CHECKS, ITEMS, LOOP, drive, script
 from commands.turns import begin_turn
 from commands.world import World, fails
+from store.loose import lose
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.retry import retry_thread
@@ -16,6 +17,7 @@ from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.stream import EventsRequest, EventStream
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.engine.events import parse_event_id
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 
 LOOPS = """\
@@ -258,3 +260,15 @@ def test_failed_branch_says_that_it_is_a_part(world: World) -> None:
 
     (error,) = [event for event in events if event["type"] == "workflow:error"]
     assert (error["parentTaskId"], error["payload"]["nodeId"]) == (thread, "reviewer")
+
+
+def test_listener_of_the_parent_hears_of_a_branch_that_cannot_be_read(world: World) -> None:
+    thread = split_of(world)
+    world.step(thread, fail_reviewer)
+    lose(world.store, world.snapshot(branch_of(world, thread, 1)).commit.oid)
+    world.reopen()
+    troubles: list[StoreDamaged] = []
+    stream = EventStream(world.store, EventsRequest(thread), EventOptions(), troubles.append)
+
+    assert {event["taskId"] for event in stream.read()} == {thread, branch_of(world, thread, 0)}
+    assert [each.code for each in troubles] == ["damaged-commit"]

@@ -6,11 +6,13 @@ import pytest
 from commands.inspect.test_context_of_flows import NESTED, branch_of
 from commands.step.test_flows import CHECKS, LOOP, drive, script
 from commands.world import World, fails, replied
+from store.loose import lose
 
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.inspect.stop import read_stop
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.model.thread_id import ThreadId
@@ -84,6 +86,22 @@ def test_show_has_what_each_branch_does(world: World) -> None:
     assert document["heldBy"] == [
         {"thread": first["thread"], "label": "reviewer", "status": "failed", "error": "no luck"}
     ]
+
+
+def test_a_branch_that_cannot_be_read_is_shown_with_the_others(world: World) -> None:
+    thread = split_of(world)
+    world.step(thread, script())
+    broken = branch_of(world, thread, 1)
+    lose(world.store, world.snapshot(broken).commit.oid)
+    world.reopen()
+
+    shown = show_thread(world.store, thread)
+
+    assert [row["status"] for row in shown["branches"]] == ["ready", "damaged"]
+    assert [(held["thread"], held["status"]) for held in shown["heldBy"]] == [(broken, "damaged")]
+    told = read_stop(world.store, thread).advice
+    assert not told.is_usual
+    assert "is missing" in told.text
 
 
 def test_show_of_a_branch_says_where_it_belongs(world: World) -> None:

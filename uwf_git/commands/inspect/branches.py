@@ -5,6 +5,7 @@ A branch that has not begun here is ``ready``. One that cannot be read is a row 
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
@@ -138,7 +139,10 @@ def _find_conflicts(
     """Yield why branches that have all ended cannot be joined, of the thread and of those below."""
     below = (read_snapshot(store, get_head(store, each).commit) for each in _list_trunks(branches))
     for each in (tip, *below):
-        problem = find_join_problem(store, each)
+        # A branch that cannot be read says so itself.
+        problem = None
+        with suppress(StoreDamaged):
+            problem = find_join_problem(store, each)
         if problem is not None:
             yield _view_problem(each.record.thread, "split", problem)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.spending import find_limit
-from uwf_git.errors import UwfError
+from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.thread import ENDED, ThreadState, Waiting
 from uwf_git.model.thread_id import ThreadId
@@ -136,6 +136,14 @@ def advise(
 
 
 def _when_split(store: Store, snapshot: Snapshot) -> Advice:
+    try:
+        return _choose_for_split(store, snapshot)
+    except StoreDamaged as damage:
+        # What is known of the others helps little: no step or join passes it.
+        return _tell_problem(damage)
+
+
+def _choose_for_split(store: Store, snapshot: Snapshot) -> Advice:
     thread = snapshot.record.thread
     from uwf_git.commands.split.family import (  # noqa: PLC0415 (few threads split)
         list_branches,
