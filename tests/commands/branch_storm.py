@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Self
+from typing import Any, Self
 
 from commands.flow_runs import assert_sound, branches
 from commands.world import World
@@ -100,6 +100,17 @@ def _check_heard(world: World, family: list[ThreadId], heard: list[str]) -> None
     kinds = Counter(event["type"] for event in events)
     turns = sum(told[each, event] for each in family for event in ("step", "attempt"))
     assert (kinds["node:enter"], kinds["node:exit"]) == (turns, turns)
+    _check_order(events)
+
+
+def _check_order(events: list[dict[str, Any]]) -> None:
+    """Check that branches are told between the split and the join of the thread around them."""
+    open_in: dict[str, bool] = {}
+    for event in events:
+        task, parent = event["taskId"], event.get("parentTaskId")
+        assert parent is None or open_in.get(parent), event
+        if event["type"] in {"parallel:start", "parallel:complete"}:
+            open_in[task] = event["type"] == "parallel:start"
 
 
 def _events(world: World, thread: ThreadId) -> list[str]:
