@@ -71,10 +71,9 @@ def test_a_split_thread_at_work_elsewhere_is_waited_for(world: World, verb: str)
     # A step holds the locks of branches only, a run that of the thread as well.
     process = world.process("thread", verb, split.thread, "--agent", agent)
     try:
-        while "its branches go on" in read_stop(world.store, split.thread).advice.text:
+        expected = f"`uwf thread wait {split.thread}` waits until it stops"
+        while read_stop(world.store, split.thread).advice.text != expected:
             assert process.poll() is None
-        told = read_stop(world.store, split.thread).advice
-        assert told.text == f"`uwf thread wait {split.thread}` waits until it stops"
     finally:
         world.process("thread", "kill", split.thread).communicate()
         process.communicate()

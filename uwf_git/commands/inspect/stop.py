@@ -45,7 +45,7 @@ def find_stop(
     """
     move = find_next_move(snapshot) if move is None else move
     thread = snapshot.record.thread
-    if snapshot.record.status == "split" and _is_any_at_work(store, snapshot):
+    if snapshot.record.status == "split" and _is_at_work_elsewhere(store, thread):
         return Stop(move.role, _wait_for(thread))
     if may_be_active(store, thread):
         from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few threads are active)
@@ -65,11 +65,8 @@ def _wait_for(thread: ThreadId) -> Advice:
     return Advice(f"`uwf thread wait {thread}` waits until it stops", is_usual=True)
 
 
-def _is_any_at_work(store: Store, tip: Snapshot) -> bool:
-    """Return whether another process drives the thread at *tip*, or a branch below it."""
-    from uwf_git.commands.agent_run.running import find_running  # noqa: PLC0415 (as above)
-    from uwf_git.commands.split.family import list_present_descendants  # noqa: PLC0415 (few threads split)
+def _is_at_work_elsewhere(store: Store, thread: ThreadId) -> bool:
+    """Return whether another process drives *thread*, or works on a branch of it."""
+    from uwf_git.commands.agent_run.running import list_running  # noqa: PLC0415 (as above)
 
-    family = (tip.record.thread, *list_present_descendants(store, tip.record.thread))
-    found = (find_running(store, each) for each in family if may_be_active(store, each))
-    return any(running is not None and running.pid != os.getpid() for running in found)
+    return any(running.pid != os.getpid() for running in list_running(store, thread))
