@@ -16,6 +16,7 @@ from uwf_git.commands.step.branches import (
     settle_branches,
     share_workdir,
 )
+from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.ancestors import BranchHeld
 from uwf_git.commands.turn.decide import NextTurn
@@ -107,20 +108,32 @@ def step_branches(
         The thread, and in ``branches`` what each of them did, and what kept threads from joining.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C; the agents were stopped.
+        TurnInterrupted: Ctrl-C; the agents were stopped, and each attempt recorded.
+        KeyboardInterrupt: Ctrl-C before an agent began.
     """
     from uwf_git.commands.step.at_once import run_at_once  # noqa: PLC0415 (most steps have no branches)
+
+    interrupted: list[TurnInterrupted] = []
 
     def take(thread: ThreadId) -> BranchStep:
         try:
             return BranchStep(thread, step(thread))
         except UwfError as error:
+            if isinstance(error, TurnInterrupted):
+                interrupted.append(error)
             return BranchStep(thread, None, error)
         finally:
             _unite(store)
 
-    told = run_at_once(take, list(list_leaves(store, tip)), jobs=jobs)
     thread = tip.record.thread
+    try:
+        told = run_at_once(take, list(list_leaves(store, tip)), jobs=jobs)
+    except KeyboardInterrupt:
+        if not interrupted:
+            raise
+        # It says more, and what to type is said of the thread that was named.
+        interrupted[0].hint = f"nothing was lost: `uwf thread step {thread}` tries again"
+        raise interrupted[0] from None
     joined: ThreadResult | None = None
     now = read_snapshot(store, get_head(store, thread).commit)
     for trunk in list(list_trunks(store, now)):
