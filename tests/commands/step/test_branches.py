@@ -1,8 +1,10 @@
 """Branches as steps see them: begun once, held by their thread, joined when all have ended."""
 
+import threading
 from pathlib import Path
 
 import pytest
+from commands.drive.test_drive_branches import wide
 from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_checks, split_files
 from commands.world import World, fails
 
@@ -15,6 +17,8 @@ from uwf_git.commands.step.branches import (
     settle_branches,
     share_workdir,
 )
+from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.gc.small_packs import MOST_PACKS
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 
@@ -87,6 +91,21 @@ def test_a_step_gives_up_the_branches_that_failed_in_it(world: World) -> None:
     stepped = world.step(split.thread, fails())
 
     assert stepped.status == "ready"
+
+
+def test_a_step_of_branches_at_once_keeps_the_most_steps(world: World) -> None:
+    thread = world.begun(wide(4, passes=1) + "config: {maxSteps: 2}\n")
+    world.step(thread, plays)
+    two = threading.Barrier(2)
+
+    def play(turn: Turn) -> Played:
+        two.wait(30)
+        return plays(turn)
+
+    stepped = world.step(thread, play)
+
+    assert [each.result is not None for each in stepped.branches] == [True, True, False, False]
+    assert all(isinstance(each.error, LimitReached) for each in stepped.branches[2:])
 
 
 def test_a_branch_works_where_its_thread_does_unless_it_has_its_own_place(split: Split) -> None:

@@ -8,7 +8,7 @@ from uwf_git.model.thread import ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.usage import add_usage
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.heads import find_head, get_head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
@@ -47,6 +47,17 @@ def find_limit(store: Store, snapshot: Snapshot, present: ThreadState) -> LimitR
     spending = read_spending(store, snapshot, present)
     spent = find_spent(spending.present)
     return None if spent is None else LimitReached(spending.thread, spent)
+
+
+def find_steps_left(store: Store, thread: ThreadId) -> int | None:
+    """Return how many steps *thread* and its branches may still take; None if as many as they like.
+
+    Steps under way are not counted.
+    """
+    snapshot = read_snapshot(store, get_head(store, thread).commit)
+    present = read_spending(store, snapshot, snapshot.get_present()).present
+    most = present.limits.get("maxSteps")
+    return None if most is None else most - present.depth
 
 
 def _add_branches(store: Store, at: Snapshot, spent: ThreadState) -> ThreadState:
