@@ -164,6 +164,26 @@ def test_a_run_tells_each_step_and_the_join(uwf: Uwf, words: tuple[str, ...]) ->
         assert line in told.splitlines(), told
 
 
+def test_show_full_tells_the_steps_of_branches(uwf: Uwf) -> None:
+    thread = split(uwf, "echo done")
+
+    def steps(*words: str) -> list[str]:
+        ran = uwf("thread", "show", thread, *words, "--format", "text")
+        assert ran.status == 0, ran.err
+        told = [line for line in ran.out.splitlines() if re.search(r"\d\. ", line)]
+        return [line.rpartition(" ")[0] for line in told]
+
+    assert steps("--full") == steps() == []
+    uwf.json("thread", "step", thread)
+    now = steps("--full")
+    uwf.json("thread", "step", thread)
+
+    inside = ["branch 0 reviewer, 1. reviewer", "branch 1 tester, 1. tester"]
+    assert now == inside
+    assert steps("--full") == [*inside, "1. quality"]
+    assert steps() == ["1. quality"]
+
+
 def test_nodes_are_appended_to_a_container(uwf: Uwf) -> None:
     thread = split(uwf, "echo done")
     more = uwf.file("- {type: agent, agentId: doc-writer}\n", name="more.yaml")

@@ -69,7 +69,7 @@ def _paint(text: str, status: str, screen: Screen) -> str:
 
 def _text(document: dict[str, Any], screen: Screen, advice: str = "") -> str:
     """Format the state of a thread for people; `uwf thread read` prints its texts."""
-    steps = document.get("steps") or [document["step"]]
+    steps = document["steps"] if "steps" in document else [document["step"]]
     facts = {
         "thread": document["thread"],
         "workflow": f"{document['workflowName']} {document['workflow']}",
@@ -99,15 +99,38 @@ def _text(document: dict[str, Any], screen: Screen, advice: str = "") -> str:
         lines.append(f"{'try':10}{describe_try(document['try'])}")
     if document["error"]:
         lines.append(f"{'error':10}{_tell_error(document)}")
-    for number, step in enumerate(steps, document["depth"] - len(steps) + 1):
-        if step is not None:
-            lines += ["", f"{number}. {step['role']} {step['hash']}{_after_attempts(step)}"]
-            lines += [*_meta(step["meta"]), *_behind(step)]
+    lines += _steps(steps, first=document["depth"] - len(steps) + 1)
+    lines += _branches_steps(document.get("branches", []), "")
     if "question" in document:
         lines += ["", *_question(document["question"])]
     if advice:
         lines += ["", f"next: {advice}"]
     return "\n".join(lines)
+
+
+def _steps(
+    steps: list[dict[str, Any] | None], *, first: int = 1, branch: str = "", around: str = ""
+) -> Iterator[str]:
+    """Yield the lines of *steps*; before a join those of the branches that it joined.
+
+    *branch* names the branch that took them, *around* has its number with a dot.
+    """
+    for number, step in enumerate(steps, first):
+        if step is not None:
+            yield from _branches_steps(step.get("branches", []), around)
+            yield ""
+            yield f"{branch}{number}. {step['role']} {step['hash']}{_after_attempts(step)}"
+            yield from _meta(step["meta"])
+            yield from _behind(step)
+
+
+def _branches_steps(rows: list[dict[str, Any]], around: str) -> Iterator[str]:
+    """Yield the steps of branches, which are there with --full alone."""
+    for row in rows:
+        number = f"{around}{row['number']}"
+        branch = f"branch {number} {row['label']}, "
+        yield from _steps(row.get("steps", []), branch=branch, around=f"{number}.")
+        yield from _branches_steps(row.get("branches", []), f"{number}.")
 
 
 def _tell_error(document: dict[str, Any]) -> str:
