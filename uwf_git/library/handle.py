@@ -169,7 +169,8 @@ class TaskHandle(TaskFields):
     def interrupt(self, reason: str) -> None:
         """Pause now: end the running agent, and keep its output.
 
-        A Python function that plays the role is waited for instead.
+        A Python function that plays the role is waited for instead. An empty reason is recorded as
+        none: what has to stop now is not refused for want of words.
 
         Raises:
             Refused: the task is paused already and nothing runs, or has ended.

@@ -500,20 +500,22 @@ def test_a_retry_of_a_thread_without_failed_branches_is_refused(world: World) ->
         retry_thread(world.store, world.caller, thread)
 
 
+@pytest.mark.parametrize("verb", ["run", "step"])
 def test_ctrl_c_stops_every_agent_and_records_each_attempt(
-    world: World, git: Callable[..., str]
+    world: World, git: Callable[..., str], verb: str
 ) -> None:
     thread, leaves = grown(world)
     agent = world.program("exec sleep 60")
     for each in (thread, *leaves):
         amend_thread(world.store, world.caller, AmendRequest(each, agents=(agent,)))
-    running = world.process("thread", "run", thread)
+    running = world.process("thread", verb, thread)
     at_work(world, leaves)
 
     running.send_signal(2)
     _, err = running.communicate(timeout=60)
 
     assert running.returncode == 130, err.decode()
+    assert f"nothing was lost: `uwf thread {verb} {thread}`" in err.decode()
     assert [log(world, each)[-1].split()[0] for each in leaves] == ["attempt"] * 3
     assert [world.snapshot(each).get_present().failures for each in leaves] == [0, 0, 0]
     assert drive(world, thread, script())[0].stopped == "end"

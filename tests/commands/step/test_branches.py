@@ -1,15 +1,19 @@
 """Branches as steps see them: held by their thread, joined when all have ended."""
 
+import threading
 from pathlib import Path
 
 import pytest
-from commands.flows import CHECKS, Split, assert_sound, finish, split_checks, split_files
+from commands.drive.test_drive_branches import wide
+from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_checks, split_files
 from commands.world import World, fails
 
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.split.family import list_branches
 from uwf_git.commands.step.branches import join_branches, settle_branches
+from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.gc.small_packs import MOST_PACKS
 
 TOLERANT = CHECKS.replace(
@@ -69,6 +73,21 @@ def test_a_step_gives_up_the_branches_that_failed_in_it(world: World) -> None:
     stepped = world.step(split.thread, fails())
 
     assert stepped.status == "ready"
+
+
+def test_a_step_of_branches_at_once_keeps_the_most_steps(world: World) -> None:
+    thread = world.begun(wide(4, passes=1) + "config: {maxSteps: 2}\n")
+    world.step(thread, plays)
+    two = threading.Barrier(2)
+
+    def play(turn: Turn) -> Played:
+        two.wait(30)
+        return plays(turn)
+
+    stepped = world.step(thread, play)
+
+    assert [each.result is not None for each in stepped.branches] == [True, True, False, False]
+    assert all(isinstance(each.error, LimitReached) for each in stepped.branches[2:])
 
 
 def test_a_step_of_many_branches_leaves_few_packs(world: World) -> None:

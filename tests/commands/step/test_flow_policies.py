@@ -16,7 +16,7 @@ from uwf_git.commands.control.answer import (
 )
 from uwf_git.commands.control.patch import BadPatch, patch_thread
 from uwf_git.commands.control.retry import retry_thread
-from uwf_git.commands.step.branches import StateTooLarge
+from uwf_git.commands.turn.joining import StateTooLarge
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.engine.flow_move import LoopExhausted

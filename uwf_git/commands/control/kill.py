@@ -13,6 +13,7 @@ from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.active_thread import read_active
 from uwf_git.commands.turn.begin_branch import resolve_or_begin
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
+from uwf_git.model.signal import keep_reason
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.snapshot import read_snapshot
@@ -29,6 +30,7 @@ def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") ->
             user or machine runs it, or its pid is unknown.
         HeadMoved: other processes moved the head at every try.
     """
+    reason = keep_reason(reason)
     thread, commit, _archived = resolve_or_begin(store, text)
     tip = read_snapshot(store, commit)
     if tip.record.status == "killed" and sweep_branches(store, caller, tip, reason=tip.body):

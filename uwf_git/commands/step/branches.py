@@ -6,18 +6,16 @@ from contextlib import suppress
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.derived import draft_join
-from uwf_git.commands.split.ending import plan_ending
 from uwf_git.commands.split.family import Branch, list_branches, walk_descendants
 from uwf_git.commands.split.plan import find_container
 from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.ancestors import BranchHeld
 from uwf_git.commands.turn.begin_branch import begin_branch
+from uwf_git.commands.turn.joining import plan_join
 from uwf_git.commands.turn.role_result import find_unfit, read_result
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.commands.worktree.record import list_worktrees
-from uwf_git.engine.flow_state import find_state_problem
-from uwf_git.errors import Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
@@ -31,19 +29,6 @@ from uwf_git.store.threads.lock import ThreadBusy, is_being_stopped, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 _MOST_TRIES = 1000
-
-
-class StateTooLarge(Refused):
-    """The branches cannot be joined: the state would be too large, or holds too much."""
-
-    code = "state-too-large"
-
-    def __init__(self, thread: ThreadId, label: str, problem: str) -> None:
-        super().__init__(
-            f"the branches of {label} cannot be joined: {problem}",
-            hint=f"""`uwf thread patch {thread} '{{"KEY": null}}'` leaves out their KEY""",
-            thread=thread,
-        )
 
 
 def sweep_branches(store: Store, caller: Caller, tip: Snapshot, *, reason: str) -> bool:
@@ -190,14 +175,7 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
         # What was killed between the end of a branch and that of the branches below it.
         if each.record.status == "killed":
             sweep_branches(store, caller, each, reason=each.body)
-    ending = plan_ending(tip, tips)
-    problem = find_state_problem(ending.state)
-    if problem is not None:
-        raise StateTooLarge(thread, ending.label, problem)
-    unfit = find_unfit(tip, tips[0], ending.meta) if tips else None
-    if unfit is not None:
-        raise unfit
-    derived = draft_join(tip, tips, ending)
+    derived = draft_join(tip, tips, plan_join(tip, tips))
     commit = derived.write(store)
     advance_head(store, head, commit)
     return build_thread_result(derived.new.record, said=derived.new.said, commit=commit)

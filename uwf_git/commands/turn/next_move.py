@@ -6,10 +6,8 @@ from typing import NamedTuple
 
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
 from uwf_git.commands.turn.decide import decide_next
-from uwf_git.commands.turn.limits import LimitReached
-from uwf_git.commands.turn.spending import read_spending
-from uwf_git.engine.limits import find_spent
-from uwf_git.errors import UwfError
+from uwf_git.commands.turn.spending import find_limit
+from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.thread import ENDED, ThreadState, Waiting
 from uwf_git.model.thread_id import ThreadId
@@ -131,21 +129,26 @@ def advise(
         return Advice(_wait(thread, present.waiting))
     if status == "split":
         return _when_split(store, snapshot)
-    spending = read_spending(store, snapshot, present)
-    spent = find_spent(spending.present)
-    if spent is not None and move.problem is None and move.turn_of is not None:
-        error = LimitReached(spending.thread, spent)
-        return Advice(f"{error.message}; {error.hint}")
+    limit = find_limit(store, snapshot, present)
+    if limit is not None and move.problem is None and move.turn_of is not None:
+        return _tell_problem(limit)
     return _when_ready(snapshot, present, move, default or store.config.get(CONFIG_NAME))
 
 
 def _when_split(store: Store, snapshot: Snapshot) -> Advice:
+    try:
+        return _choose_for_split(store, snapshot)
+    except StoreDamaged as damage:
+        # What is known of the others helps little: no step or join passes it.
+        return _tell_problem(damage)
+
+
+def _choose_for_split(store: Store, snapshot: Snapshot) -> Advice:
     thread = snapshot.record.thread
     from uwf_git.commands.split.family import (  # noqa: PLC0415 (few threads split)
         list_branches,
         walk_descendants,
     )
-    from uwf_git.commands.turn.role_result import find_unfit_end  # noqa: PLC0415 (as above)
 
     below = [branch for head, branch in walk_descendants(store, snapshot) if not head.archived]
     failed = sum(branch.record.status == "failed" for branch in below)
@@ -155,16 +158,15 @@ def _when_split(store: Store, snapshot: Snapshot) -> Advice:
             f"{told}: `uwf thread retry {thread}` lets a run go on, then `uwf thread run {thread}`"
         )
     trunks = [each for each in below if each.record.status == "split"]
-    for trunk in [snapshot, *trunks]:
-        unfit = find_unfit_end(store, trunk)
-        if unfit is not None:
-            return Advice(f"{unfit.message}; {unfit.hint}")
     has_new = any(
         branch.head is None
         for trunk in [snapshot, *trunks]
         for branch in list_branches(store, trunk)
     )
     leaves = [each for each in below if each.record.status != "split"]
+    problem = _find_problem(store, [snapshot, *trunks], is_at_end=not (leaves or has_new))
+    if problem is not None:
+        return _tell_problem(problem)
     held = [each for each in leaves if each.record.status in {"waiting", "paused"}]
     if held and len(held) == len(leaves) and not has_new:
         return Advice(_when_held(thread, held))
@@ -173,6 +175,21 @@ def _when_split(store: Store, snapshot: Snapshot) -> Advice:
         f"`uwf thread step {thread}` steps each once",
         is_usual=True,
     )
+
+
+def _find_problem(store: Store, split: Sequence[Snapshot], *, is_at_end: bool) -> UwfError | None:
+    """Return what holds up threads that have *split*, the outermost first: a join, or a limit."""
+    from uwf_git.commands.turn.joining import find_join_problem  # noqa: PLC0415 (few threads split)
+
+    problems = (find_join_problem(store, each) for each in split)
+    problem = next((each for each in problems if each is not None), None)
+    if problem is not None or is_at_end:
+        return problem
+    return find_limit(store, split[0], split[0].get_present())
+
+
+def _tell_problem(problem: UwfError) -> Advice:
+    return Advice("; ".join(each for each in (problem.message, problem.hint) if each))
 
 
 def _when_held(thread: ThreadId, held: Sequence[Snapshot]) -> str:

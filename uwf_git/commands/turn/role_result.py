@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from uwf_git.commands.split.ending import plan_ending
 from uwf_git.commands.turn.check_meta import find_role_problem
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.errors import Refused, UwfError
@@ -54,7 +53,7 @@ def read_result(branch: Snapshot) -> Any:
 
 
 def find_unfit_end(store: Store, tip: Snapshot) -> MetaUnfit | None:
-    """Return why the branch that plays a role of the graph at *tip* cannot end or be joined.
+    """Return why the branch that plays a role of the graph at *tip*, and is at its end, cannot end.
 
     None if it can, or takes steps still, and where no role is played.
     """
@@ -65,8 +64,6 @@ def find_unfit_end(store: Store, tip: Snapshot) -> MetaUnfit | None:
     if head is None:
         return None
     branch = read_snapshot(store, head.commit)
-    if head.archived:
-        return find_unfit(tip, branch, plan_ending(tip, [branch]).meta)
     return find_unfit(tip, branch, read_result(branch)) if _is_at_its_end(branch) else None
 
 
