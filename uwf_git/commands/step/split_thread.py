@@ -136,6 +136,13 @@ def step_branches(
         # It says more, and what to type is said of the thread that was named.
         interrupted[0].hint = f"nothing was lost: `uwf thread step {thread}` tries again"
         raise interrupted[0] from None
+    return _join_all(store, caller, thread, told)
+
+
+def _join_all(
+    store: Store, caller: Caller, thread: ThreadId, told: list[BranchStep]
+) -> ThreadResult:
+    """Join what has ended of *thread* and below, after its branches did what is *told*."""
     joined: ThreadResult | None = None
     now = read_snapshot(store, get_head(store, thread).commit)
     for trunk in list(list_trunks(store, now)):
