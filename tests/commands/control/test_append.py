@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from typing import Any
+
 import pytest
 from commands.forging import troubles
 from commands.world import DEMO, World, content_player, says
@@ -30,7 +32,7 @@ moderator:
 """
 
 
-def append(world: World, thread: str, text: str = DOCS, **asked: str) -> Amended:
+def append(world: World, thread: str, text: str = DOCS, **asked: Any) -> Amended:
     request = AppendRequest(thread, text.encode(), **asked)
     return append_to_thread(world.store, world.caller, request)
 
