@@ -1,7 +1,6 @@
 """More roles and transitions for one thread that is under way, and for no other."""
 
 from pathlib import Path
-
 from typing import Any
 
 import pytest
