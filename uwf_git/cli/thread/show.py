@@ -222,13 +222,10 @@ def _worker(running: dict[str, Any], tell_moment: Callable[[int], str]) -> str:
 
 
 def describe_limits(document: dict[str, Any]) -> str | None:
-    """List the limits and how much of each is used; tokens and cost are in the usage."""
-    limits = document["limits"]
-    used = {"maxSteps": document["depth"], "maxExecutionTime": document["executionTime"]}
+    """List the limits and how much of each is used."""
     told = [
-        f"{name} {f'{render_limit(name, used[name])} of ' if name in used else ''}"
-        f"{render_limit(name, limit)}"
-        for name, limit in limits.items()
+        f"{name} {render_limit(name, document['spent'][name])} of {render_limit(name, limit)}"
+        for name, limit in document["limits"].items()
     ]
     return ", ".join(told) or None
 

@@ -9,12 +9,11 @@ from typing import Any
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
 from uwf_git.commands.inspect.step_view import view_failure
-from uwf_git.commands.split.ending import label_branch, plan_ending
-from uwf_git.commands.split.family import Branch, list_branches
+from uwf_git.commands.split.ending import label_branch
+from uwf_git.commands.split.family import Branch, find_join_problem, list_branches
 from uwf_git.commands.split.plan import Container, find_container
-from uwf_git.errors import StoreDamaged, UwfError
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread import ENDED
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
@@ -85,6 +84,12 @@ def count_branches(store: Store, tip: Snapshot) -> dict[str, int]:
     return dict(counts.most_common())
 
 
+def _walk_all(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for row in rows:
+        yield row
+        yield from _walk_all(row.get("branches", []))
+
+
 def _walk(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for row in rows:
         yield from _walk(row["branches"]) if "branches" in row else (row,)
@@ -99,10 +104,14 @@ def find_held_by(
     """
     held: list[dict[str, Any]] = [
         {name: row[name] for name in ("thread", "label", "status", "error") if name in row}
-        for row in _walk(branches)
+        for row in _walk_all(branches)
         if row["status"] in _HOLDING
     ]
-    return [*_find_trunks(store, tip), *held, *_find_conflict(store, tip)]
+    split = [row["thread"] for row in _walk_all(branches) if row["status"] == "split"]
+    heads = filter(None, (find_head(store, thread) for thread in split))
+    tips = [tip, *(read_snapshot(store, head.commit) for head in heads)]
+    conflicts = [view for each in tips for view in _find_conflict(store, each)]
+    return [*_find_trunks(store, tip), *held, *conflicts]
 
 
 def _find_trunks(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:
@@ -122,16 +131,7 @@ def _find_trunks(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:
 
 def _find_conflict(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:
     """Yield why branches that have all ended cannot be joined."""
-    branches = list_branches(store, tip)
-    if tip.record.status != "split" or not all(branch.has_ended for branch in branches):
-        return
-    try:
-        plan_ending(
-            tip, [read_snapshot(store, branch.head.commit) for branch in branches if branch.head]
-        )
-    except StoreDamaged:
-        raise
-    except UwfError as error:
-        thread: ThreadId = tip.record.thread
-        view = {"thread": thread, "status": "split", "error": error.message}
-        yield view if error.hint is None else {**view, "hint": error.hint}
+    problem = find_join_problem(store, tip)
+    if problem is not None:
+        view = {"thread": tip.record.thread, "status": "split", "error": problem.message}
+        yield view if problem.hint is None else {**view, "hint": problem.hint}

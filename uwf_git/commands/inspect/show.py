@@ -13,7 +13,9 @@ from uwf_git.commands.inspect.step_view import (
 )
 from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.next_move import NextMove, find_next_move, find_steered
+from uwf_git.commands.turn.spending import read_spending
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
+from uwf_git.engine.limits import measure
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
@@ -124,6 +126,7 @@ def _view_moment(
         "endTime": updated_at if record.status in ENDED else None,
         "error": view_failure(snapshot, present),
         **_view_account(present),
+        **_view_spent(store, snapshot, present),
         **_view_try(store, snapshot, present, move),
         **_view_agents(snapshot, present),
         "workdir": find_workdir(store, thread),
@@ -256,6 +259,13 @@ def _view_account(present: ThreadState) -> dict[str, Any]:
         "executionTime": present.execution_ms,
         "limits": dict(present.limits),
     }
+
+
+def _view_spent(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
+    """Return how much of each limit is used, by the branches too."""
+    if not present.limits:
+        return {}
+    return {"spent": measure(read_spending(store, snapshot, present).present)}
 
 
 def _find_work(store: Store, thread: ThreadId, status: str) -> "tuple[str, Running | None]":

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from uwf_git.commands.split.ending import label_branch, read_at
+from uwf_git.commands.split.ending import label_branch, plan_ending, read_at
 from uwf_git.commands.split.plan import find_container
-from uwf_git.errors import StoreDamaged
+from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.thread import Child
 from uwf_git.model.thread_id import ThreadId, read_time_ms
 from uwf_git.store.store import Store
@@ -37,6 +37,29 @@ def list_branches(store: Store, split: Snapshot) -> list[Branch]:
         Branch(number, child, find_head(store, child.thread))
         for number, child in enumerate(children)
     ]
+
+
+def find_join_problem(store: Store, tip: Snapshot) -> UwfError | None:
+    """Return why the branches of the thread at *tip*, which have all ended, cannot be joined.
+
+    None if they can, or have not all ended.
+
+    Raises:
+        StoreDamaged: a branch cannot be read.
+    """
+    ends = [branch.head for branch in list_branches(store, tip) if branch.head is not None]
+    split = tip.get_present().split
+    if tip.record.status != "split" or split is None or len(ends) < len(split.children):
+        return None
+    if not all(head.archived for head in ends):
+        return None
+    try:
+        plan_ending(tip, [read_snapshot(store, head.commit) for head in ends])
+    except StoreDamaged:
+        raise
+    except UwfError as problem:
+        return problem
+    return None
 
 
 def walk_descendants(store: Store, tip: Snapshot) -> Iterator[tuple[Head, Snapshot]]:

@@ -142,6 +142,7 @@ def advise(
 def _when_split(store: Store, snapshot: Snapshot) -> Advice:
     thread = snapshot.record.thread
     from uwf_git.commands.split.family import (  # noqa: PLC0415 (few threads split)
+        find_join_problem,
         list_branches,
         walk_descendants,
     )
@@ -154,6 +155,10 @@ def _when_split(store: Store, snapshot: Snapshot) -> Advice:
             f"{told}: `uwf thread retry {thread}` lets a run go on, then `uwf thread run {thread}`"
         )
     trunks = [each for each in below if each.record.status == "split"]
+    for trunk in (snapshot, *trunks):
+        problem = find_join_problem(store, trunk)
+        if problem is not None and problem.hint is not None:
+            return Advice(f"{problem.message}; {problem.hint}")
     has_new = any(
         branch.head is None
         for trunk in [snapshot, *trunks]
