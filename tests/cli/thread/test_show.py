@@ -3,7 +3,7 @@ from typing import Any
 
 from cli.program import ANSWER, Uwf
 
-from uwf_git.cli.thread.show import describe_limits, describe_status
+from uwf_git.cli.thread.show import describe_limits, describe_status, describe_work
 
 
 def test_show_says_where_a_thread_stands(uwf: Uwf) -> None:
@@ -131,6 +131,23 @@ def test_text_has_the_limits_and_what_of_them_is_used(uwf: Uwf) -> None:
         == "maxSteps 2 of 9, maxExecutionTime 1.5 s of 1 min 00 s, maxCost 0.5 of 3"
     )
     assert describe_limits({"limits": {}}) is None
+
+
+def test_text_has_where_the_work_of_branches_is() -> None:
+    inner = {
+        "path": "lib",
+        "ref": "refs/uwf/inner/B/lib",
+        "commit": "2",
+        "repository": "/p/modules",
+    }
+    at_work = {"ref": "refs/uwf/work/A", "commit": None, "repository": "/p", "worktree": "/w/A"}
+    kept = {"ref": "refs/uwf/work/B", "commit": "1", "repository": "/p", "worktree": None}
+
+    assert describe_work({"work": [at_work, {**kept, "inner": [inner]}]}) == [
+        "worktree  /w/A",
+        "work      refs/uwf/work/B of /p",
+        "work      refs/uwf/inner/B/lib of /p/modules",
+    ]
 
 
 def test_meta_and_times_are_reported_without_the_words_of_python(uwf: Uwf) -> None:
