@@ -95,7 +95,13 @@ def test_a_branch_whose_expression_has_no_answer_is_exit_1(uwf: Uwf) -> None:
     assert ran.status == 1
     reviewer, tester = json.loads(ran.out)["branches"]
     assert (reviewer["role"], "undefined has no member" in tester["error"]) == ("reviewer", True)
-    assert f"`uwf thread patch {tester['thread']} JSON`" in ran.err
+    mended = f"`uwf thread patch {tester['thread']} JSON`"
+    assert mended in ran.err
+    shown = uwf("thread", "show", thread, "--format", "text").out
+    assert f"held by   {tester['thread']}, whose next step cannot be asked: expression" in shown
+    assert f"next: {mended}" in shown
+    uwf.json("thread", "patch", tester["thread"], '{"x": {"y": 1}}')
+    assert "heldBy" not in uwf.json("thread", "show", thread)
 
 
 def test_a_branch_that_waits_is_no_failure_of_the_step(uwf: Uwf) -> None:
