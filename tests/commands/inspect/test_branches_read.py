@@ -13,6 +13,8 @@ from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.inspect.search import SearchRequest, search_threads
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.lifecycle.removal_plan import plan_removals
+from uwf_git.commands.lifecycle.remove import remove_thread
 from uwf_git.model.thread_id import ThreadId
 
 ANSWERS = {
@@ -135,3 +137,22 @@ def test_search_tells_a_step_of_a_fork_once_too(world: World) -> None:
 
     assert found(world, "one item") == [("reader", "content")] * 3
     assert found(world, "Do it") == [("", "prompt")]
+
+
+def test_a_fork_tells_the_branches_of_a_thread_that_was_removed(world: World) -> None:
+    thread = world.begun(NESTED)
+    drive(world, thread, script(reader="read", one="deep inside", other={"b": 1}))
+    before = headings(world, thread)
+    fork = fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id()).thread
+    assert found(world, "deep inside") == [("one", "content")] * 2
+
+    for each in plan_removals(world.store, [thread]):
+        remove_thread(world.store, world.caller, each)
+    world.reopen()
+
+    assert [each for each in before if each.startswith("Branch")] == [
+        each for each in headings(world, fork) if each.startswith("Branch")
+    ]
+    assert found(world, "deep inside") == [("one", "content")] * 2
+    rows = search_threads(world.store, SearchRequest(re.compile("deep inside")))
+    assert {(row["thread"], row["step"]) for row in rows} == {(fork, 3)}
