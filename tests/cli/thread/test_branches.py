@@ -144,8 +144,9 @@ def test_a_wait_for_the_thread_ends_as_its_run_does(uwf: Uwf) -> None:
 
 def test_a_retry_of_the_thread_reaches_its_branch(uwf: Uwf) -> None:
     thread = split(uwf, 'test "$UWF_ROLE" != tester && echo done || test "$UWF_ATTEMPT" = 2')
-    ran = uwf("thread", "run", thread)
+    ran = uwf("thread", "run", thread, "--jobs", "1")
     assert ran.status == 3, ran.err
+    assert "split (1 failed, 1 completed) after 1 step of this run; look at it with" in ran.err
 
     uwf.json("thread", "retry", thread)
 
