@@ -6,6 +6,7 @@ from typing import Any
 from commands.inspect.test_branches import fail_reviewer, split_of
 from commands.inspect.test_context_of_flows import NESTED, branch_of
 from commands.step.test_flows import CHECKS, ITEMS, drive, script
+from commands.step.test_played_roles import begun as begin_nested
 from commands.world import World
 
 from uwf_git.commands.inspect.all_steps import view_all_steps
@@ -128,6 +129,18 @@ def test_search_tells_a_step_once_and_a_prompt_once(world: World) -> None:
     assert found(world, "Do it") == [("", "prompt")]
     assert found(world, "fine|passed") == [("reviewer", "content"), ("tester", "content")]
     assert found(world, "x = 1") == [("coder", "content")]
+
+
+def test_search_tells_the_prompt_of_a_workflow_in_a_workflow_if_it_is_its_own(
+    world: World,
+) -> None:
+    thread = begin_nested(world)
+    drive(world, thread, script(planner="deep", digger={"depth": 2}, closer={"good": True}))
+
+    assert found(world, "Do it") == [("", "prompt")]
+    assert found(world, "dig deep") == [("", "prompt")]
+    rows = search_threads(world.store, SearchRequest(re.compile("Do it"), workflow="middle"))
+    assert [row["field"] for row in rows] == ["prompt"]
 
 
 def test_search_tells_a_step_of_a_fork_once_too(world: World) -> None:

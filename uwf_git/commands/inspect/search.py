@@ -121,7 +121,7 @@ class _Search:
         role = None if node.type == START else check_type(node, STEP).payload["role"]
         if self._request.role not in {None, role}:
             return
-        if _is_told_elsewhere(node):
+        if _is_told_elsewhere(node) or self._repeats_prompt(node, tip):
             self._behind += _list_joined(thread, depth, node, tip)
             return
         for field, text in _texts(node, tip):
@@ -135,6 +135,17 @@ class _Search:
                     "excerpt": found.excerpt,
                     "hits": found.hits,
                 }
+
+    def _repeats_prompt(self, node: Node, tip: Snapshot) -> bool:
+        """Check for a workflow within a workflow that was given the prompt of its thread."""
+        if node.type != START or "parent" not in node.payload or self._request.workflow:
+            # Of one workflow its thread may not be searched.
+            return False
+        trunk = tip.get_trunk()
+        head = None if trunk is None else find_head(self._store, trunk)
+        above = tip if head is None else read_snapshot(self._store, head.commit)
+        start = above.get_start()
+        return start.hash != node.hash and bool(start.payload["prompt"] == node.payload["prompt"])
 
 
 def _is_told_elsewhere(node: Node) -> bool:
