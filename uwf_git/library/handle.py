@@ -169,8 +169,7 @@ class TaskHandle(TaskFields):
     def interrupt(self, reason: str) -> None:
         """Pause now: end the running agent, and keep its output.
 
-        A Python function that plays the role is waited for instead. An empty reason is recorded as
-        none: what has to stop now is not refused for want of words.
+        A Python function that plays the role is waited for instead. An empty reason is none.
 
         Raises:
             Refused: the task is paused already and nothing runs, or has ended.

@@ -95,7 +95,13 @@ def test_a_branch_whose_expression_has_no_answer_is_exit_1(uwf: Uwf) -> None:
     assert ran.status == 1
     reviewer, tester = json.loads(ran.out)["branches"]
     assert (reviewer["role"], "undefined has no member" in tester["error"]) == ("reviewer", True)
-    assert f"`uwf thread patch {tester['thread']} JSON`" in ran.err
+    mended = f"`uwf thread patch {tester['thread']} JSON`"
+    assert mended in ran.err
+    shown = uwf("thread", "show", thread, "--format", "text").out
+    assert f"held by   {tester['thread']}, whose next step cannot be asked: expression" in shown
+    assert f"next: {mended}" in shown
+    uwf.json("thread", "patch", tester["thread"], '{"x": {"y": 1}}')
+    assert "heldBy" not in uwf.json("thread", "show", thread)
 
 
 def test_a_branch_that_waits_is_no_failure_of_the_step(uwf: Uwf) -> None:
@@ -138,8 +144,9 @@ def test_a_wait_for_the_thread_ends_as_its_run_does(uwf: Uwf) -> None:
 
 def test_a_retry_of_the_thread_reaches_its_branch(uwf: Uwf) -> None:
     thread = split(uwf, 'test "$UWF_ROLE" != tester && echo done || test "$UWF_ATTEMPT" = 2')
-    ran = uwf("thread", "run", thread)
+    ran = uwf("thread", "run", thread, "--jobs", "1")
     assert ran.status == 3, ran.err
+    assert "split (1 failed, 1 completed) after 1 step of this run; look at it with" in ran.err
 
     uwf.json("thread", "retry", thread)
 

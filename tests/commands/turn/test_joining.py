@@ -7,9 +7,10 @@ from commands.world import World
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.turn.joining import find_join_problem
+from uwf_git.commands.turn.joining import StateTooLarge, find_join_problem
 from uwf_git.commands.turn.role_result import MetaUnfit, read_result
 from uwf_git.engine.flow_merge import MergeConflict
+from uwf_git.engine.flow_state import MAX_STATE_BYTES
 from uwf_git.errors import UwfError
 from uwf_git.model.thread_id import ThreadId
 
@@ -67,3 +68,14 @@ def test_a_result_that_does_not_fit_is_a_problem_before_the_branch_ends(world: W
     kill_thread(world.store, world.caller, inner)
     problem = problem_of(world, thread)
     assert f"`uwf thread fork {thread}`" in ("" if problem is None else problem.hint or "")
+
+
+def test_branches_that_say_too_much_together_cannot_be_joined(world: World) -> None:
+    thread = world.begun(PAIR)
+    world.step(thread)
+    much = "x" * (MAX_STATE_BYTES // 4)
+    for branch in branches(world, thread):
+        world.step(branch, script(one={"a": much}, two={"b": much}))
+        world.step(branch)
+
+    assert isinstance(problem_of(world, thread), StateTooLarge)

@@ -8,6 +8,7 @@ from uwf_git.commands.control.amend import AmendRequest, amend_thread
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.next_move import (
@@ -204,6 +205,18 @@ def test_a_limit_is_no_matter_when_all_branches_have_ended(world: World) -> None
     split.finish_branches()
 
     assert told_of(world, split.thread).is_usual
+
+
+def test_what_to_type_in_a_branch_that_is_held_is_the_resume_of_its_thread(world: World) -> None:
+    split = split_checks(world)
+    pause_thread(world.store, world.caller, split.thread)
+
+    told = told_of(world, split.children[0])
+
+    assert not told.is_usual
+    assert f"which is paused; `uwf thread resume {split.thread}`" in told.text
+    resume_thread(world.store, world.caller, split.thread)
+    assert told_of(world, split.children[0]).is_usual
 
 
 def text_of(world: World, thread: ThreadId) -> str:

@@ -13,7 +13,8 @@ from uwf_git.cli.output.spending import describe_usage
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import with_short_id
 from uwf_git.commands.inspect.show import view_thread
-from uwf_git.commands.inspect.stop import find_stop
+from uwf_git.commands.inspect.stop import Stop, find_stop
+from uwf_git.commands.turn.next_move import Advice
 from uwf_git.model.limit import render_limit
 from uwf_git.model.time_text import render_duration, render_time
 from uwf_git.model.visible import visible_block
@@ -23,7 +24,11 @@ _LONGEST_QUESTION = 4_000
 _MOST_OBJECTS = 10
 # Of longer threads no failed tries are counted.
 _MOST_COMMITS = 1_000
-_HELD = {"split": "its branches cannot be joined", "limit": "a limit"}
+_HELD = {
+    "split": "its branches cannot be joined",
+    "limit": "a limit",
+    "ready": "whose next step cannot be asked",
+}
 _STATUS = f"\n{'status':10}"
 
 
@@ -47,13 +52,20 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
 
         # The move was decided for the document: another decision may cost another fork.
         stop = find_stop(store, shown.snapshot, move=shown.move, default=session.agent)
-        stop = with_short_id(session, store, document["thread"], stop)
+        stop = with_short_id(session, store, document["thread"], _prefer_held(stop, document))
         screen = screen_of(session)
         failed = count_failed_by_role(store, shown.snapshot.commit.oid, most=_MOST_COMMITS)
         told = {**document, "visits": _tell_visits(document, failed)}
         return _paint(_text(told, screen, stop.advice.text), document["status"], screen)
 
     emit(session, shown.document, text=render)
+
+
+def _prefer_held(stop: Stop, document: dict[str, Any]) -> Stop:
+    """Return *stop*; for the usual advice what mends a branch that cannot be asked, if one is."""
+    held = document.get("heldBy", []) if stop.advice.is_usual else []
+    hint = next((each.get("hint") for each in held if each["status"] == "ready"), None)
+    return stop if hint is None else stop._replace(advice=Advice(hint))
 
 
 def _paint(text: str, status: str, screen: Screen) -> str:

@@ -15,6 +15,7 @@ from uwf_git.commands.split.ending import label_branch
 from uwf_git.commands.split.family import Branch, list_branches
 from uwf_git.commands.split.plan import Container, find_container
 from uwf_git.commands.turn.joining import find_join_problem
+from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.commands.turn.spending import find_limit
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.thread import ENDED
@@ -24,6 +25,8 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head
 from uwf_git.store.threads.lock import find_driver, find_holder
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+_MOST_ASKED = 16
 
 
 def find_status(store: Store, record: TransitionRecord) -> str:
@@ -111,6 +114,7 @@ def find_held_by(
     return [
         *_find_trunks(store, tip),
         *held,
+        *_find_undecided(store, branches),
         *_find_limit(store, tip, branches),
         *_find_conflicts(store, tip, branches),
     ]
@@ -146,6 +150,23 @@ def _find_conflicts(
             thread = problem.facts.get("thread", each.record.thread)
             status = read_snapshot(store, get_head(store, thread).commit).record.status
             yield _view_problem(thread, status, problem)
+
+
+def _find_undecided(store: Store, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the branches whose next step an expression without an answer keeps from beginning.
+
+    Each is asked, so not while something is at work, and only the first of many.
+    """
+    leaves = list(_walk(rows))
+    if any(row["status"] == RUNNING for row in leaves):
+        return
+    for row in [row for row in leaves if row["status"] == "ready"][:_MOST_ASKED]:
+        head = find_head(store, row["thread"])
+        problem = (
+            None if head is None else find_next_move(read_snapshot(store, head.commit)).problem
+        )
+        if problem is not None:
+            yield {"label": row["label"], **_view_problem(row["thread"], "ready", problem)}
 
 
 def _find_limit(

@@ -111,6 +111,26 @@ def step_branches(
         TurnInterrupted: Ctrl-C; the agents were stopped, and each attempt recorded.
         KeyboardInterrupt: Ctrl-C before an agent began.
     """
+    told = _step_all(store, tip, step, jobs=jobs)
+    thread = tip.record.thread
+    joined: ThreadResult | None = None
+    now = read_snapshot(store, get_head(store, thread).commit)
+    for trunk in list(list_trunks(store, now)):
+        try:
+            settle_branches(store, caller, trunk)
+            found = join_branches(store, caller, trunk)
+            joined = found if trunk == thread else joined
+        except (Refused, Conflict) as error:
+            told.append(BranchStep(trunk, None, error))
+    if joined is None:
+        now = read_snapshot(store, get_head(store, thread).commit)
+        said = now.subject.partition(": ")[2]
+        joined = build_thread_result(now.record, said=said, commit=now.commit.oid)
+    return joined._replace(branches=tuple(told))
+
+
+def _step_all(store: Store, tip: Snapshot, step: StepBranch, *, jobs: int) -> list[BranchStep]:
+    """Step each branch below *tip* once, at most *jobs* at a time; raise as ``step_branches``."""
     from uwf_git.commands.step.at_once import run_at_once  # noqa: PLC0415 (most steps have no branches)
 
     room = _Room(store, tip.record.thread)
@@ -127,36 +147,15 @@ def step_branches(
         finally:
             _unite(store)
 
-    thread = tip.record.thread
     try:
-        told = run_at_once(take, list(list_leaves(store, tip)), jobs=jobs)
+        return run_at_once(take, list(list_leaves(store, tip)), jobs=jobs)
     except KeyboardInterrupt:
         if not interrupted:
             raise
         # It says more, and what to type is said of the thread that was named.
-        interrupted[0].hint = f"nothing was lost: `uwf thread step {thread}` tries again"
+        again = f"`uwf thread step {tip.record.thread}` tries again"
+        interrupted[0].hint = f"nothing was lost: {again}"
         raise interrupted[0] from None
-    return _join_all(store, caller, thread, told)
-
-
-def _join_all(
-    store: Store, caller: Caller, thread: ThreadId, told: list[BranchStep]
-) -> ThreadResult:
-    """Join what has ended of *thread* and below, after its branches did what is *told*."""
-    joined: ThreadResult | None = None
-    now = read_snapshot(store, get_head(store, thread).commit)
-    for trunk in list(list_trunks(store, now)):
-        try:
-            settle_branches(store, caller, trunk)
-            found = join_branches(store, caller, trunk)
-            joined = found if trunk == thread else joined
-        except (Refused, Conflict) as error:
-            told.append(BranchStep(trunk, None, error))
-    if joined is None:
-        now = read_snapshot(store, get_head(store, thread).commit)
-        said = now.subject.partition(": ")[2]
-        joined = build_thread_result(now.record, said=said, commit=now.commit.oid)
-    return joined._replace(branches=tuple(told))
 
 
 class _Room:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
+from uwf_git.commands.turn.ancestors import BranchHeld, check_ancestors
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.spending import find_limit
 from uwf_git.errors import StoreDamaged, UwfError
@@ -117,10 +118,16 @@ def advise(
         MissingNode, DamagedNode: the agent of the next role cannot be read.
     """
     thread, status = snapshot.record.thread, snapshot.record.status
-    if status == "completed":
-        return Advice(f"`uwf thread read {thread}` shows all of it", is_usual=True)
-    if status == "killed":
-        return Advice(f"`uwf thread fork {thread}` continues it in a new thread", is_usual=True)
+    if status in ENDED:
+        told = {
+            "completed": f"`uwf thread read {thread}` shows all of it",
+            "killed": f"`uwf thread fork {thread}` continues it in a new thread",
+        }
+        return Advice(told[status], is_usual=True)
+    try:
+        check_ancestors(store, snapshot)
+    except BranchHeld as held:
+        return _tell_problem(held)
     present = snapshot.get_present()
     if status == "paused":
         return Advice(_after_pause(thread, present))
