@@ -10,7 +10,7 @@ from uwf_git.errors import Refused
 from uwf_git.model.flow import FlowNode
 from uwf_git.model.position import parse_position
 
-STATE = {"n": 3, "name": "Ann", "list": [1, 2], "none": None}
+STATE: dict[str, Any] = {"n": 3, "name": "Ann", "list": [1, 2], "none": None}
 
 
 HERE = parse_position("0")
@@ -138,6 +138,25 @@ def test_an_item_that_is_gone_is_no_item_and_no_older_value() -> None:
     assert not inside.holds("state.plan", 0)
 
 
+@pytest.mark.parametrize(
+    ("value", "told"), [(None, "null"), ({"on": True}, '{"on": true}'), ("x" * 99, f'"{"x" * 59}')]
+)
+def test_a_value_that_is_no_list_is_told_as_json(value: Any, told: str) -> None:
+    here = FlowWords("javascript", {"plans": value}, "", 0, flow=PLANS)
+    with pytest.raises(BadFlowValue) as raised:
+        here.count_bound(PLANS.nodes["0"], 0, HERE)
+    assert raised.value.message == f"over of {PLANS.nodes['0'].label} (0) is {told}, and no list"
+
+
+@pytest.mark.parametrize("over", ["state.list[$ > 1]", "state.list[$ > 9]"])
+def test_a_jsonata_result_that_is_no_list_is_told_with_a_remedy(over: str) -> None:
+    """JSONata gives one value as itself, and none as nothing."""
+    with pytest.raises(BadFlowValue, match="no list; brackets around the expression make it one"):
+        words("jsonata").list_items(node(over=over), 0, HERE)
+    remedy = words("jsonata").list_items(node(over=f"[{over}]"), 0, HERE)
+    assert remedy == [each for each in STATE["list"] if each > int(over[-2])]
+
+
 def test_a_loop_has_as_many_passes_as_items_and_at_most_a_thousand() -> None:
     loop = PLANS.nodes["0"]
 
@@ -149,6 +168,10 @@ def test_a_loop_has_as_many_passes_as_items_and_at_most_a_thousand() -> None:
     assert (count([]), count([0] * 3), count([0] * 1000)) == (0, 3, 1000)
     with pytest.raises(BadFlowValue, match="has 1,001 items, of at most 1,000"):
         count([0] * 1001)
+    with pytest.raises(BadFlowValue, match="has 1,001 items, of at most 1,000"):
+        FlowWords("javascript", {"list": [0] * 1001}, "", 0).list_items(
+            FlowNode("0", "map", {"over": "state.list"}), 0, HERE
+        )
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,20 @@ def test_interrupt_of_a_task_at_rest_is_a_pause(task: TaskHandle) -> None:
     assert (task.status, task.query().document["reason"]) == ("paused", "stop")
 
 
+@pytest.mark.parametrize("reason", ["", " \n\t"])
+def test_interrupt_without_a_reason_is_recorded_as_a_plain_pause(
+    task: TaskHandle, reason: str
+) -> None:
+    task.interrupt(reason)
+
+    document = task.query().document
+    assert (task.status, document["said"], "reason" in document) == (
+        "paused", "pause: paused", False,
+    )  # fmt: skip
+    *_, event = task.events()
+    assert event.document["reason"] is None
+
+
 def test_cancelled_task_has_ended_and_keeps_its_history(task: TaskHandle) -> None:
     task.step()
     task.cancel("nobody wants it")

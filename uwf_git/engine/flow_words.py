@@ -43,6 +43,10 @@ class FlowWords:
     flow: Flow | None = None
     """The flow, if a loop of it may have items."""
 
+    @property
+    def _is_jsonata(self) -> bool:
+        return self.language == "jsonata"
+
     def inside(self, at: Position) -> "FlowWords":
         """Return what evaluates expressions at *at*: with the items of the loops on the way.
 
@@ -93,7 +97,7 @@ class FlowWords:
             ExpressionFailed, ConditionFailed: it has no value.
         """
         names = {**self._names(iteration), **more}
-        if self.language == "jsonata":
+        if self._is_jsonata:
             from uwf_git.engine.expression import (  # noqa: PLC0415 (JSONata costs 40 ms)
                 evaluate_condition,
             )
@@ -114,9 +118,9 @@ class FlowWords:
             return len(self.list_items(node, iteration, at.without_turn()))
         value = self.fill(node.fields.get("maxIterations", DEFAULT_BOUND), iteration, at)
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
-            raise BadFlowValue(node, "maxIterations", f"is {value!r:.60}, and no whole number")
+            raise BadFlowValue(node, "maxIterations", f"is {_shown(value)}, and no whole number")
         if value < 1:
-            raise BadFlowValue(node, "maxIterations", f"is {value!r:.60}, and at least 1 is due")
+            raise BadFlowValue(node, "maxIterations", f"is {_shown(value)}, and at least 1 is due")
         return int(value)
 
     def count_retries(self, node: FlowNode, iteration: int, at: Position) -> int | None:
@@ -130,9 +134,9 @@ class FlowWords:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
-            raise BadFlowValue(node, "retries", f"is {value!r:.60}, and no whole number")
+            raise BadFlowValue(node, "retries", f"is {_shown(value)}, and no whole number")
         if value < 0:
-            raise BadFlowValue(node, "retries", f"is {value!r:.60}, and at least 0 is due")
+            raise BadFlowValue(node, "retries", f"is {_shown(value)}, and at least 0 is due")
         return int(value)
 
     def find_timeout_ms(
@@ -149,7 +153,9 @@ class FlowWords:
             return None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not 0 < value <= LONGEST_TIMEOUT_MS:
-            problem = f"is {value!r:.60}, and no number of milliseconds above 0, of at most a year"
+            problem = (
+                f"is {_shown(value)}, and no number of milliseconds above 0, of at most a year"
+            )
             raise BadFlowValue(node, "timeout", problem)
         return float(value)
 
@@ -160,7 +166,7 @@ class FlowWords:
         """Return what the map or loop *node*, which stands at *at*, goes over.
 
         Raises:
-            BadFlowValue: its ``over`` is no list, or of a loop one with too many items.
+            BadFlowValue: its ``over`` is no list, or one with too many items.
             What ``is_true`` raises.
         """
         return self.inside(at).list_here(node, iteration)
@@ -171,8 +177,9 @@ class FlowWords:
         is_template = "${" in over
         value = self.fill_here(over, iteration) if is_template else self._evaluate(over, iteration)
         if not isinstance(value, list):
-            raise BadFlowValue(node, "over", f"is {value!r:.60}, and no list")
-        if node.has_items and len(value) > MAX_ITEMS:
+            mend = "; brackets around the expression make it one" if self._is_jsonata else ""
+            raise BadFlowValue(node, "over", f"is {_shown(value)}, and no list{mend}")
+        if len(value) > MAX_ITEMS:
             problem = f"has {len(value):,} items, of at most {MAX_ITEMS:,}"
             raise BadFlowValue(node, "over", problem)
         return value
@@ -194,7 +201,7 @@ class FlowWords:
         if not isinstance(template, str) or "${" not in template:
             return template
         names = self._names(iteration)
-        if self.language == "jsonata":
+        if self._is_jsonata:
             return _fill(template, lambda source: self._evaluate(source, iteration))
         from uwf_git.engine.javascript.template import (  # noqa: PLC0415 (flows only)
             fill_template,
@@ -205,7 +212,7 @@ class FlowWords:
 
     def _evaluate(self, source: str, iteration: int) -> Any:
         names = self._names(iteration)
-        if self.language == "jsonata":
+        if self._is_jsonata:
             from uwf_git.engine.expression import evaluate_value  # noqa: PLC0415 (costs 40 ms)
 
             return evaluate_value(source, names)
@@ -247,6 +254,10 @@ def _fill(template: str, evaluate: Callable[[str], Any]) -> Any:
     return "".join(
         _as_text(evaluate(each.text)) if each.is_expression else each.text for each in pieces
     )
+
+
+def _shown(value: Any) -> str:
+    return f"{json.dumps(value, ensure_ascii=False):.60}"
 
 
 def _as_text(value: Any) -> str:

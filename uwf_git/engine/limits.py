@@ -12,6 +12,12 @@ from uwf_git.model.limit import LONGEST_MS
 from uwf_git.model.thread import ThreadState
 
 _MS = 1000
+_TOLD = {
+    "maxSteps": "{used} of {limit} steps are taken",
+    "maxExecutionTime": "{used_s:.1f} s of {limit_s:.1f} s of execution time are used",
+    "maxTokens": "{used} of {limit} tokens are used",
+    "maxCost": "${used:.4f} of ${limit:.4f} are spent",
+}
 
 
 class Spent(NamedTuple):
@@ -28,22 +34,25 @@ class Spent(NamedTuple):
 
 def find_spent(present: ThreadState) -> Spent | None:
     """Return the first limit that leaves no room for another step; None if there is room."""
-    limits, usage = present.limits, present.usage
-    used: dict[str, tuple[float, str]] = {
-        "maxSteps": (present.depth, "{used} of {limit} steps are taken"),
-        "maxExecutionTime": (
-            present.execution_ms,
-            "{used_s:.1f} s of {limit_s:.1f} s of execution time are used",
-        ),
-        "maxTokens": (count_tokens(usage), "{used} of {limit} tokens are used"),
-        "maxCost": (find_cost(usage) or 0, "${used:.4f} of ${limit:.4f} are spent"),
-    }
-    for name, (amount, words) in used.items():
-        limit = limits.get(name)
-        if limit is not None and amount >= limit:
-            told = words.format(used=amount, limit=limit, used_s=amount / _MS, limit_s=limit / _MS)
+    for name, amount in list_used(present).items():
+        limit = present.limits[name]
+        if amount >= limit:
+            told = _TOLD[name].format(
+                used=amount, limit=limit, used_s=amount / _MS, limit_s=limit / _MS
+            )
             return Spent(name, limit, amount, told)
     return None
+
+
+def list_used(present: ThreadState) -> dict[str, float]:
+    """Return how much of each limit of a thread is used."""
+    used: dict[str, float] = {
+        "maxSteps": present.depth,
+        "maxExecutionTime": present.execution_ms,
+        "maxTokens": count_tokens(present.usage),
+        "maxCost": find_cost(present.usage) or 0,
+    }
+    return {name: used[name] for name in used if present.limits.get(name) is not None}
 
 
 def count_tokens(usage: Mapping[str, Any]) -> int:

@@ -120,10 +120,14 @@ def test_text_says_what_holds_a_thread(uwf: Uwf) -> None:
 
 
 def test_text_has_the_limits_and_what_of_them_is_used(uwf: Uwf) -> None:
-    document = {"depth": 2, "executionTime": 1500, "limits": {"maxSteps": 9, "maxCost": 3}}
+    limits = {"maxSteps": 9, "maxCost": 3}
 
-    assert describe_limits(document) == "maxSteps 2 of 9, maxCost 3"
-    assert describe_limits(document | {"limits": {}}) is None
+    told = describe_limits({"limits": limits, "limitsUsed": {"maxSteps": 2, "maxCost": 0.5}})
+
+    assert told == "maxSteps 2 of 9, maxCost 0.5 of 3"
+    # Those of a branch are its root's.
+    assert describe_limits({"limits": limits}) == "maxSteps 9, maxCost 3"
+    assert describe_limits({"limits": {}}) is None
 
 
 def test_meta_and_times_are_reported_without_the_words_of_python(uwf: Uwf) -> None:

@@ -204,6 +204,29 @@ def test_a_branch_that_begins_after_a_patch_is_told(split: Split) -> None:
     assert_told(told, "there can be no such start: a thread begins after a commit that is no split")
 
 
+@pytest.mark.parametrize("field", ["entry", "parent"])
+def test_a_thread_that_begins_at_the_place_of_a_branch_is_told(world: World, field: str) -> None:
+    """It would come to its end without the agents before and after."""
+    thread = world.begun(CHECKS)
+    old = world.snapshot(thread).get_start()
+    parts = {"entry": "0/1/0", "parent": {"$ref": old.type}}
+    new = build_node(old.type, {**old.payload, field: parts[field]}, timestamp=old.timestamp)
+    content = encode_node(new)[1]
+
+    told = forge(
+        Split(world, thread),
+        thread,
+        says(old.hash, new.hash),
+        points(world.store, place(old.hash), None),
+        *(
+            holds(world.store, path, content)
+            for path in (place(new.hash), "start.json", "head.json")
+        ),
+    )
+
+    assert told == [f"start.json has {field}, and the thread began as no branch"]
+
+
 # Joins.
 
 

@@ -12,8 +12,8 @@ from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
 from uwf_git.cli.output.time_words import MOMENT, Moment
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.activity import RUNNING
-from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.inspect.list import ListRequest, list_lately_ended, list_thread_rows
+from uwf_git.commands.inspect.standing import DAMAGED
 from uwf_git.errors import BadUsage
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.store import Store

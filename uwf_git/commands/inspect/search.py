@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.inspect.list import walk_threads
+from uwf_git.commands.inspect.standing import DAMAGED
 from uwf_git.commands.inspect.step_view import get_text
 from uwf_git.engine.structural_diff import render_path
 from uwf_git.engine.text_search import find_in, walk_texts

@@ -13,7 +13,9 @@ from uwf_git.commands.inspect.step_view import (
 )
 from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.next_move import NextMove, find_next_move, find_steered
+from uwf_git.commands.turn.spending import read_spending
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
+from uwf_git.engine.limits import list_used
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
@@ -124,6 +126,7 @@ def _view_moment(
         "endTime": updated_at if record.status in ENDED else None,
         "error": view_failure(snapshot, present),
         **_view_account(present),
+        **_view_used(store, snapshot, present),
         **_view_try(store, snapshot, present, move),
         **_view_agents(snapshot, present),
         "workdir": find_workdir(store, thread),
@@ -158,6 +161,7 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
             "commit": each.commit,
             "repository": each.repository,
             "worktree": None if each.is_removed else each.path,
+            **({"inner": [one._asdict() for one in each.inner]} if each.inner else {}),
         }
         for each in found
     ]
@@ -255,6 +259,13 @@ def _view_account(present: ThreadState) -> dict[str, Any]:
         "executionTime": present.execution_ms,
         "limits": dict(present.limits),
     }
+
+
+def _view_used(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
+    """Return how much of its limits a thread has used, with the branches that it has now."""
+    if not present.limits or snapshot.get_trunk() is not None:
+        return {}
+    return {"limitsUsed": list_used(read_spending(store, snapshot, present).present)}
 
 
 def _find_work(store: Store, thread: ThreadId, status: str) -> "tuple[str, Running | None]":

@@ -115,7 +115,8 @@ class Family:
             head = find_head(self._store, thread)
             trunk = None if head is None else read_snapshot(self._store, head.commit).get_trunk()
         except StoreDamaged:
-            return False
+            # It names no thread that can be read, but a split may list it.
+            return thread in list_present_descendants(self._store, self.root)
         return trunk is not None and trunk in self
 
 

@@ -2,14 +2,13 @@
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
 from uwf_git.commands.turn.decide import decide_next
-from uwf_git.commands.turn.limits import LimitReached
-from uwf_git.commands.turn.spending import read_spending
-from uwf_git.engine.limits import find_spent
-from uwf_git.errors import UwfError
+from uwf_git.commands.turn.spending import find_limit
+from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.thread import ENDED, ThreadState, Waiting
 from uwf_git.model.thread_id import ThreadId
@@ -131,15 +130,23 @@ def advise(
         return Advice(_wait(thread, present.waiting))
     if status == "split":
         return _when_split(store, snapshot)
-    spending = read_spending(store, snapshot, present)
-    spent = find_spent(spending.present)
-    if spent is not None and move.problem is None and move.turn_of is not None:
-        error = LimitReached(spending.thread, spent)
-        return Advice(f"{error.message}; {error.hint}")
-    return _when_ready(snapshot, present, move, default or store.config.get(CONFIG_NAME))
+    limit = find_limit(store, snapshot, present)
+    if limit is not None and move.problem is None and move.turn_of is not None:
+        return _tell_problem(limit)
+    advice = _when_ready(snapshot, present, move, default or store.config.get(CONFIG_NAME))
+    root = _find_root(store, snapshot) if advice.is_usual else thread
+    return advice if root == thread else _advise_branch(thread, root, move)
 
 
 def _when_split(store: Store, snapshot: Snapshot) -> Advice:
+    try:
+        return _choose_for_split(store, snapshot)
+    except StoreDamaged as damage:
+        # What is known of the others helps little: no step or join passes it.
+        return _tell_problem(damage)
+
+
+def _choose_for_split(store: Store, snapshot: Snapshot) -> Advice:
     thread = snapshot.record.thread
     from uwf_git.commands.split.family import (  # noqa: PLC0415 (few threads split)
         list_branches,
@@ -160,6 +167,9 @@ def _when_split(store: Store, snapshot: Snapshot) -> Advice:
         for branch in list_branches(store, trunk)
     )
     leaves = [each for each in below if each.record.status != "split"]
+    problem = _find_problem(store, [snapshot, *trunks], is_at_end=not (leaves or has_new))
+    if problem is not None:
+        return _tell_problem(problem)
     held = [each for each in leaves if each.record.status in {"waiting", "paused"}]
     if held and len(held) == len(leaves) and not has_new:
         return Advice(_when_held(thread, held))
@@ -168,6 +178,21 @@ def _when_split(store: Store, snapshot: Snapshot) -> Advice:
         f"`uwf thread step {thread}` steps each once",
         is_usual=True,
     )
+
+
+def _find_problem(store: Store, split: Sequence[Snapshot], *, is_at_end: bool) -> UwfError | None:
+    """Return what holds up threads that have *split*, the outermost first: a join, or a limit."""
+    from uwf_git.commands.turn.joining import find_join_problem  # noqa: PLC0415 (few threads split)
+
+    problems = (find_join_problem(store, each) for each in split)
+    problem = next((each for each in problems if each is not None), None)
+    if problem is not None or is_at_end:
+        return problem
+    return find_limit(store, split[0], split[0].get_present())
+
+
+def _tell_problem(problem: UwfError) -> Advice:
+    return Advice("; ".join(each for each in (problem.message, problem.hint) if each))
 
 
 def _when_held(thread: ThreadId, held: Sequence[Snapshot]) -> str:
@@ -243,6 +268,31 @@ def _when_ready(
     return Advice(
         f"it is the turn of {role}: `uwf thread run {thread}` continues, "
         f"`uwf thread step {thread}` takes one step",
+        is_usual=True,
+    )
+
+
+def _find_root(store: Store, snapshot: Snapshot) -> ThreadId:
+    """Return the outermost thread here of which this one is a branch; itself if it is none."""
+    if snapshot.record.parent_thread is not None:
+        from uwf_git.commands.split.trunk import read_trunk  # noqa: PLC0415 (few threads split)
+
+        with suppress(StoreDamaged):
+            while (trunk := read_trunk(store, snapshot)) is not None:
+                snapshot = trunk
+    return snapshot.record.thread
+
+
+def _advise_branch(thread: ThreadId, root: ThreadId, move: NextMove) -> Advice:
+    """Return which command fits a branch of *root* that just goes on."""
+    told, then = f"it is the turn of {move.role}", "takes one step"
+    if move.turn_of is None:
+        told, then = "no role is left", "ends it"
+    elif move.splits:
+        told, then = f"{move.role} comes next, in branches", "begins them"
+    return Advice(
+        f"{told}: `uwf thread run {root}` drives this branch and all others of its thread, "
+        f"`uwf thread step {thread}` {then}",
         is_usual=True,
     )
 
