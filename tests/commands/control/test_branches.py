@@ -17,6 +17,7 @@ from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.step.step_thread import TurnFailed
@@ -265,6 +266,7 @@ def test_limits_count_what_all_branches_spent(world: World) -> None:
         world.step(leaves[2], script())
 
     assert caught.value.facts["thread"] == thread
+    assert show_thread(world.store, thread)["spent"] == {"maxSteps": 3}
     driven, done = drive(world, thread, script())
     assert (driven.stopped, done) == ("limit", [])
     amend_thread(world.store, world.caller, AmendRequest(thread, limits={"maxSteps": 6}))

@@ -100,6 +100,19 @@ def test_where_none_was_enough_all_are_errors(world: World) -> None:
     assert Ended(world, None, None, source=source).plan().state["errors"] == ["no time"] * 2
 
 
+def test_a_killed_workflow_leaves_its_error_where_errors_are_a_list(world: World) -> None:
+    world.put("name: inner\nroot: {type: agent, agentId: one}\n")
+    source = "name: outer\ninitialState: {errors: %s}\nroot: {type: workflow, use: inner}\n"
+
+    assert Ended(world, None, source=source % "[old]").plan().state == {
+        "errors": ["old", "no time"]
+    }
+    ended = Ended(world, None, source=source % "text")
+    with pytest.raises(MergeConflict, match='errors: "text", which is no list') as caught:
+        ended.plan()
+    assert caught.value.patch == {"errors": None}
+
+
 def test_branches_that_disagree_cannot_be_joined(world: World) -> None:
     assert Ended(world, agree, agree).plan().state["key"] == "same"
     with pytest.raises(MergeConflict, match="the branches of both disagree about key"):

@@ -18,7 +18,7 @@ from commands.flows import (
     tell,
 )
 from commands.forging import Change, also, find_blob, holds, place, points, run_by, says
-from commands.world import World
+from commands.world import World, fails
 from conftest import Draws
 from dulwich.objects import Commit, ObjectID
 from store.story import put_raw
@@ -30,6 +30,7 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.split.derived import Derived, draft_join, draft_split
 from uwf_git.commands.split.ending import plan_ending
 from uwf_git.commands.split.plan import Asked, find_container, plan_split
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import build_node
 from uwf_git.model.thread_id import ThreadId
@@ -393,6 +394,47 @@ def test_what_a_branch_forged_is_told_of_the_thread_that_joined_it(ended: Split)
 
     assert len(told) == 1
     assert told[0].startswith("now.json says state ")
+
+
+GIVEN_UP = """\
+name: given-up
+description: A place that may fail.
+initialState: {n: 1}
+root:
+  type: sequential
+  nodes:
+    - {type: loop, maxIterations: 2, onError: continue, nodes: [{type: agent, agentId: one}]}
+    - {type: agent, agentId: two}
+"""
+
+
+def test_what_a_place_that_was_given_up_left_is_folded_again(world: World) -> None:
+    thread = world.begun(GIVEN_UP)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("no luck"))
+    assert_sound(world, thread)
+    tip = world.snapshot(thread)
+    present = tip.get_present()
+    assert (tip.record.status, present.at, present.state) == (
+        "ready",
+        "0/0",
+        {"n": 1, "error": "no luck"},
+    )
+
+    # Whether tries were left nobody can tell from outside; what follows from either is.
+    for parts in (
+        {"state": {"n": 1}},
+        {"state": {"n": 1, "error": "luck"}},
+        {"state": {"n": 2, "error": "no luck"}},
+        {"at": "0/0.1/0"},
+        {"at": "0/1"},
+        {"failures": 1},
+        {"trying": "0/0.1/0"},
+    ):
+        lie = encode_json(present._replace(**parts).as_document())
+        commit = copy_commit(world.store, tip.commit.oid)
+        holds(world.store, "now.json", lie)(commit)
+        assert_told(tell(world.store, thread, put(world.store, commit)), "now.json says ")
 
 
 def test_a_step_at_a_made_up_place_is_told(split: Split) -> None:
