@@ -37,7 +37,8 @@ class _Asked:
     """What was asked of one state: expressions share their limits, and lists are read once."""
 
     def __init__(self) -> None:
-        self.lists: dict[Position, list[Any]] = {}
+        self.lists: dict[str, tuple[Position, list[Any]]] = {}
+        """By place, the newest: where a move has left a loop it does not come again."""
 
     @cached_property
     def javascript(self) -> "Together":
@@ -88,9 +89,10 @@ class FlowWords:
     def list_once(self, node: FlowNode, iteration: int, at: Position) -> list[Any]:
         """Return what *node* at *at* goes over, for words that are inside of what is around it."""
         lists = self._asked.lists
-        if at not in lists:
-            lists[at] = self.list_here(node, iteration)
-        return lists[at]
+        known = lists.get(node.place)
+        if known is None or known[0] != at:
+            known = lists[node.place] = (at, self.list_here(node, iteration))
+        return known[1]
 
     def _within_item(self, node: FlowNode, items: list[Any], number: int) -> "FlowWords":
         """Return it in a pass of the loop *node*; a list that is shorter now has no such item."""
