@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from uwf_git.engine.javascript.budget import EVALUATIONS
+from uwf_git.engine.javascript.budget import TEXT_UNITS
 from uwf_git.engine.javascript.failure import ExpressionFailed
 from uwf_git.engine.javascript.together import MOST, Together
 
-# An element costs three evaluations.
-NAMES: dict[str, Any] = {"list": [0] * (EVALUATIONS // 6)}
-DEAR = "list.some(x => x > 1)"
+# Eight long texts are half of what an expression may handle, and are made quickly.
+NAMES: dict[str, Any] = {"list": [0] * 8, "long": "a" * (TEXT_UNITS - 1)}
+DEAR = "list.some(x => (long + '.').length < x)"
 
 
 def count_asked(ask: Callable[[], object]) -> int:
@@ -37,7 +37,7 @@ def test_dear_expressions_end_after_some(way: str) -> None:
 
 def test_one_that_fails_costs_what_it_did() -> None:
     together = Together()
-    hostile = "list.map(x => list.map(y => 1))"
+    hostile = "list.map(x => list.map(y => long + y))"
 
     assert count_asked(lambda: together.holds(hostile, NAMES)) <= MOST
 
