@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from flow_trees import as_flow
+from flow_trees import Tree, as_flow
 
+from uwf_git.engine.flow_move import next_move
 from uwf_git.engine.flow_words import BadFlowValue, FlowWords
 from uwf_git.errors import Refused
 from uwf_git.model.flow import FlowNode
@@ -14,6 +15,7 @@ STATE: dict[str, Any] = {"n": 3, "name": "Ann", "list": [1, 2], "none": None}
 
 
 HERE = parse_position("0")
+AGENT: Tree = {"type": "agent", "agentId": "a"}
 
 
 def words(language: str = "javascript", **items: Any) -> FlowWords:
@@ -201,3 +203,26 @@ def test_numbers_that_the_state_gives(field: str, template: str, value: Any) -> 
             read()
     else:
         assert read() == value
+
+
+def test_a_loop_over_many_items_may_pass_them_all_in_one_move() -> None:
+    """The list is read once; each time anew it would take more work than a move may."""
+    maybe: Tree = {"type": "conditional", "condition": "plan.due", "nodes": [AGENT]}
+    flow = as_flow(
+        {"type": "loop", "over": "state.plans.filter(x => x)", "as": "plan", "nodes": [maybe]}
+    )
+    plans = [{"due": False, "number": number} for number in range(1000)]
+
+    move = next_move(flow, None, FlowWords("javascript", {"plans": plans}, "", 0, flow=flow))
+
+    assert move.kind == "end"
+
+
+def test_a_move_whose_conditions_take_too_much_work_is_an_error() -> None:
+    dear = "(state.long + '.').length < 1"
+    maybe: Tree = {"type": "conditional", "condition": dear, "nodes": [AGENT]}
+    flow = as_flow({"type": "loop", "maxIterations": 10**6, "nodes": [maybe]})
+    asked = FlowWords("javascript", {"long": "a" * 1_000_000}, "", 0, flow=flow)
+
+    with pytest.raises(Refused, match="too much work together"):
+        next_move(flow, None, asked)

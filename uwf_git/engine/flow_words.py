@@ -7,13 +7,17 @@ called within limits (agents/limited_fork.py).
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from uwf_git.engine.flow_move import count_passes
 from uwf_git.engine.flow_state import ITERATION, read_state
 from uwf_git.errors import Refused
 from uwf_git.model.flow import DEFAULT_BOUND, LONGEST_TIMEOUT_MS, MAX_ITEMS, Flow, FlowNode
 from uwf_git.model.position import Position
+
+if TYPE_CHECKING:
+    from uwf_git.engine.javascript.together import Together
 
 
 class BadFlowValue(Refused):
@@ -29,6 +33,20 @@ class BadFlowValue(Refused):
         )
 
 
+class _Asked:
+    """What was asked of one state: expressions share their limits, and lists are read once."""
+
+    def __init__(self) -> None:
+        self.lists: dict[str, tuple[Position, list[Any]]] = {}
+        """By place, the newest: where a move has left a loop it does not come again."""
+
+    @cached_property
+    def javascript(self) -> "Together":
+        from uwf_git.engine.javascript.together import Together  # noqa: PLC0415 (flows only)
+
+        return Together()
+
+
 @dataclass(frozen=True, slots=True)
 class FlowWords:
     """What evaluates a flow's expressions: an `Asker` of `flow_move`."""
@@ -42,6 +60,8 @@ class FlowWords:
 
     flow: Flow | None = None
     """The flow, if a loop of it may have items."""
+
+    _asked: "_Asked" = field(default_factory=_Asked, compare=False, repr=False)
 
     @property
     def _is_jsonata(self) -> bool:
@@ -61,9 +81,18 @@ class FlowWords:
             loop = Position(at.parts[:count])
             node = None if flow is None or not part.turn else flow.nodes.get(loop.place)
             if flow is not None and node is not None and node.has_items:
-                items = words.list_here(node, count_passes(flow, loop.without_turn()))
+                here = loop.without_turn()
+                items = words.list_once(node, count_passes(flow, here), here)
                 words = words._within_item(node, items, part.turn or 0)
         return words
+
+    def list_once(self, node: FlowNode, iteration: int, at: Position) -> list[Any]:
+        """Return what *node* at *at* goes over, for words that are inside of what is around it."""
+        lists = self._asked.lists
+        known = lists.get(node.place)
+        if known is None or known[0] != at:
+            known = lists[node.place] = (at, self.list_here(node, iteration))
+        return known[1]
 
     def _within_item(self, node: FlowNode, items: list[Any], number: int) -> "FlowWords":
         """Return it in a pass of the loop *node*; a list that is shorter now has no such item."""
@@ -103,9 +132,7 @@ class FlowWords:
             )
 
             return evaluate_condition(condition, names)
-        from uwf_git.engine.javascript import evaluator, parser  # noqa: PLC0415 (flows only)
-
-        return evaluator.evaluate_condition(parser.parse_expression(condition, names), names)
+        return self._asked.javascript.holds(condition, names)
 
     def count_bound(self, node: FlowNode, iteration: int, at: Position) -> int:
         """Return the most passes of the loop *node*, which stands at *at*.
@@ -169,7 +196,8 @@ class FlowWords:
             BadFlowValue: its ``over`` is no list, or one with too many items.
             What ``is_true`` raises.
         """
-        return self.inside(at).list_here(node, iteration)
+        words = self.inside(at)
+        return words.list_once(node, iteration, at)
 
     def list_here(self, node: FlowNode, iteration: int) -> list[Any]:
         """Return what *node* goes over, for words that are inside of what is around it."""
@@ -203,12 +231,7 @@ class FlowWords:
         names = self._names(iteration)
         if self._is_jsonata:
             return _fill(template, lambda source: self._evaluate(source, iteration))
-        from uwf_git.engine.javascript.template import (  # noqa: PLC0415 (flows only)
-            fill_template,
-            parse_template,
-        )
-
-        return fill_template(parse_template(template, names), names)
+        return self._asked.javascript.fill(template, names)
 
     def _evaluate(self, source: str, iteration: int) -> Any:
         names = self._names(iteration)
@@ -216,10 +239,9 @@ class FlowWords:
             from uwf_git.engine.expression import evaluate_value  # noqa: PLC0415 (costs 40 ms)
 
             return evaluate_value(source, names)
-        from uwf_git.engine.javascript import evaluator, parser  # noqa: PLC0415 (flows only)
         from uwf_git.engine.javascript.undefined import UNDEFINED  # noqa: PLC0415 (flows only)
 
-        value = evaluator.evaluate(parser.parse_expression(source, names), names)
+        value = self._asked.javascript.evaluate(source, names)
         return None if value is UNDEFINED else value
 
     def _names(self, iteration: int) -> dict[str, Any]:

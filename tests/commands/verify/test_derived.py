@@ -133,6 +133,25 @@ def test_a_split_where_no_condition_leads_is_told(world: World) -> None:
     assert told == ["Uwf-At is 0/1, where no condition leads from the beginning"]
 
 
+def test_a_split_of_a_graph_where_no_transition_leads_is_told(world: World) -> None:
+    world.put("name: inner\nroot: {type: agent, agentId: digger}\n")
+    thread = world.begun(
+        "name: outer\nroles:\n  coder: {description: Codes.}\n"
+        "  builder: {description: Builds., workflow: inner}\n"
+        "moderator:\n  graph:\n"
+        "    - {from: $START, transitions: [{to: coder}]}\n"
+        "    - {from: coder, transitions: [{to: builder}]}\n"
+        "    - {from: builder, transitions: [{to: $END}]}\n"
+    )
+    tip = world.snapshot(thread)
+    asked = Asked(prompt=tip.get_start().payload["prompt"])
+    derived = draft_split(tip, plan_split(tip, find_container(tip, "builder"), asked))
+
+    told = tell(world.store, thread, derived.write(world.store))
+
+    assert told == ["Uwf-At is builder, where no transition leads from $START"]
+
+
 @pytest.mark.parametrize("at", ["0/0", "0/7", "0/1.2", "1", "", "x"])
 def test_a_split_at_a_place_that_splits_nothing_is_told(split: Split, at: str) -> None:
     told = forge(split, split.thread, says("Uwf-At: 0/1", f"Uwf-At: {at}" if at else "Uwf-X: 1"))

@@ -22,7 +22,7 @@ from uwf_git.model.position import NotAPosition, Position, parse_position
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.transition_record import TransitionRecord
-from uwf_git.model.workflow import parse_workflow
+from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.snapshot import Snapshot
 
 
@@ -36,7 +36,7 @@ def check_place(
     """
     record = made.record
     try:
-        flow = read_flow(made, parse_workflow(made.get_node(record.workflow)))
+        flow = read_flow(made, get_workflow(made, record.workflow))
         entry = read_entry(made)
     except (StoreDamaged, NotAPosition):
         return None  # reported for the nodes
@@ -66,7 +66,7 @@ def check_place(
 def check_end(site: Location, before: Standing, made: Snapshot) -> Iterator[Finding]:
     """Check that a thread that ends at *made* may have come to the end of its flow."""
     try:
-        flow = read_flow(made, parse_workflow(made.get_node(made.record.workflow)))
+        flow = read_flow(made, get_workflow(made, made.record.workflow))
         entry = read_entry(made)
     except (StoreDamaged, NotAPosition):
         return  # reported for the nodes
