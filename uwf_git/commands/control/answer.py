@@ -1,7 +1,7 @@
 """`uwf thread answer`: record a person's answer as a step. Nothing runs.
 
 An answer is recorded only if the same question is still open and the answer fits the role.
-Source: seed 002 (waiting_human); DESIGN 4, the move Wait.
+Source: seed 002 (waiting_human).
 """
 
 import shlex
