@@ -88,8 +88,9 @@ def test_show_has_what_each_branch_does(world: World) -> None:
     ]
 
 
-def test_a_branch_that_cannot_be_read_is_shown_with_the_others(world: World) -> None:
-    thread = split_of(world)
+@pytest.mark.parametrize("config", ["", "config: {maxSteps: 9}\n"])
+def test_a_branch_that_cannot_be_read_is_shown_with_the_others(world: World, config: str) -> None:
+    thread = split_of(world, CHECKS + config)
     world.step(thread, script())
     broken = branch_of(world, thread, 1)
     lose(world.store, world.snapshot(broken).commit.oid)
