@@ -173,9 +173,10 @@ def _find_limit(
 ) -> Iterator[dict[str, Any]]:
     """Yield the limit that lets none of the *branches* take a step, or the thread if it is one."""
     statuses = {row["status"] for row in _walk(branches)} or {tip.record.status}
+    limit = None
     # What a branch that cannot be read has spent is not known.
-    is_known = DAMAGED not in statuses and not statuses <= ENDED
-    limit = find_limit(store, tip, tip.get_present()) if is_known else None
+    with suppress(StoreDamaged):
+        limit = None if statuses <= ENDED else find_limit(store, tip, tip.get_present())
     if limit is not None:
         yield _view_problem(limit.facts["thread"], "limit", limit)
 
