@@ -240,7 +240,7 @@ def left_behind(store: Store) -> Iterator[str]:
             name.endswith(".lock")
             or Path(name).name.startswith((".tmp_", "tmp_"))
             or (parts[:2] == ("uwf", "ref-locks") and not parts[2].startswith("guard-"))
-            or (is_local and thread not in {"init", *active})
+            or (is_local and thread not in {"init", "unite", *active})
         ):
             yield name
 

@@ -5,6 +5,7 @@ Whoever makes them makes the same, so nothing of a killed engine has to be found
 
 from pathlib import Path
 
+import pytest
 from commands.flows import CHECKS, Split, assert_sound, plays, split_checks
 from commands.killed import kill_everywhere, make_folders
 from commands.world import World
@@ -118,6 +119,40 @@ def test_branches_killed_anywhere_have_each_agent_run_once(world: World) -> None
         assert_sound(copy, thread)
 
     assert kill_everywhere(world, lambda copy: step(copy, thread, play), again, spare=6) > 80
+
+
+NESTED = """\
+name: nested
+description: Branches in a loop in an item.
+initialState: {items: [1]}
+root:
+  type: map
+  over: state.items
+  nodes:
+    - type: loop
+      maxIterations: 2
+      nodes:
+        - type: parallel
+          nodes: [{type: agent, agentId: coder}, {type: agent, agentId: reviewer}]
+"""
+
+
+@pytest.mark.parametrize("before", [3, 4, 7])
+def test_branches_in_a_loop_in_an_item_killed_anywhere(world: World, before: int) -> None:
+    """Where its branches are joined, where it splits again, and where it ends and is joined."""
+    thread = world.begun(NESTED)
+    for _ in range(before):
+        step(world, thread)
+    make_folders(world, lambda copy: step(copy, thread))
+    (item,) = Split(world, thread).children
+
+    def again(copy: World) -> None:
+        finish(copy, thread)
+        assert state_of(copy, item) == ("completed", 2)
+        assert copy.snapshot(item).get_present().visits == {"coder": 2, "reviewer": 2}
+        assert_sound(copy, thread)
+
+    assert kill_everywhere(world, lambda copy: step(copy, thread), again) > 10
 
 
 RACE = """\

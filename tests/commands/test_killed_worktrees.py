@@ -19,8 +19,8 @@ from commands.world import World, replied
 from store.killing import dies_at, moments_of
 
 from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.step.branches import begin_branch
 from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.thread_id import ThreadId
 
@@ -64,12 +64,24 @@ def split(world: World) -> tuple[ThreadId, list[ThreadId]]:
 def test_the_end_of_a_branch_killed_anywhere(world: World, git: Git) -> None:
     begin_project(world, git)
     thread, (one, two) = split(world)
-    world.step(thread, writer())
+    write = writer()
+
+    def play(turn: Turn) -> Played:
+        if turn.role == "one":
+            # A repository that only the worktree has.
+            git("init", "--quiet", "inner", cwd=turn.workdir)
+            Path(turn.workdir, "inner", "text").write_text("inside")
+        return write(turn)
+
+    world.step(thread, play)
 
     def check() -> None:
         run(world, thread, writer())
         for branch, notes in ((one, "begun\none\n"), (two, "begun\ntwo\nthree\n")):
             assert git("show", f"refs/uwf/work/{branch}:notes", cwd=world.place) == notes
+        inner = git("rev-parse", f"refs/uwf/inner/{one}/inner", cwd=world.place)
+        assert git("rev-parse", f"refs/uwf/work/{one}:inner", cwd=world.place) == inner
+        assert git("show", f"{inner.strip()}:text", cwd=world.place) == "inside"
         assert worktrees(world, git) == []
 
     assert kill_everywhere(world, lambda: world.step(one), check) > 20

@@ -11,6 +11,7 @@ from uwf_git.engine.flow_merge import (
     Merged,
     Side,
     merge_map,
+    merge_nothing,
     merge_parallel,
 )
 from uwf_git.model.flow import FlowNode
@@ -128,6 +129,12 @@ def test_a_branch_keeps_what_it_changed_without_what_is_merged_always() -> None:
 def test_what_was_given_up_is_in_errors() -> None:
     merged = merge_parallel(Join({}, {"errors": ["a"]}, [], ["b", "c"]), parallel())
     assert merged.state == {"errors": ["a", "b", "c"]}
+
+
+def test_where_no_branch_counts_the_errors_alone_are_new() -> None:
+    ours = {"iteration": 7, "a": 1}
+    assert merge_nothing(Join({}, ours, [], ["b"])).state == {**ours, "errors": ["b"]}
+    assert merge_nothing(Join({}, ours, [])) == Merged(ours, ())
 
 
 def test_outputs_that_are_no_list_are_a_conflict_that_a_patch_settles() -> None:

@@ -16,20 +16,6 @@ from uwf_git import (
     TaskRuntime,
 )
 
-FIELDS = (
-    "workflow_name",
-    "status",
-    "current_node",
-    "current_iteration",
-    "last_node",
-    "next",
-    "state",
-    "start_time",
-    "last_update_time",
-    "end_time",
-    "error",
-)
-
 
 @pytest.fixture
 def failed(runtime: TaskRuntime) -> TaskHandle:
@@ -38,14 +24,6 @@ def failed(runtime: TaskRuntime) -> TaskHandle:
     with pytest.raises(AgentFailed):
         task.step(agent="writer=false")
     return task
-
-
-@pytest.mark.parametrize("name", FIELDS)
-def test_field_looks_anew_each_time(name: str, task: TaskHandle) -> None:
-    before = getattr(task, name)
-    assert before == getattr(task.query(), name)
-    task.run()
-    assert getattr(task, name) == getattr(task.query(), name)
 
 
 def test_step_and_run_go_on_where_the_task_is(task: TaskHandle) -> None:

@@ -50,15 +50,15 @@ def _pack_if_due(store: Store, environ: Mapping[str, str]) -> None:
 
 
 def warn_of_worktrees(store: Store) -> list[str]:
-    """Return a warning for each worktree of a branch that stays for what is in it; each once."""
+    """Return a warning for each worktree of a branch whose work cannot be kept; each once."""
     if not os.path.isdir(store.local_path(STAYS)):
         return []
     from uwf_git.commands.worktree.record import take_those_that_stay  # noqa: PLC0415 (there are few)
 
     return [
-        f"the worktree of branch {thread} stays, since {unkept} has what no commit of the project "
-        "and no remote has; commit and push it there, then `uwf gc` removes the worktree"
-        for thread, unkept in take_those_that_stay(store)
+        f"the worktree of branch {thread} stays at {path}, since its work cannot be kept: "
+        f"{reason}; mend that, and `uwf gc` keeps it and removes the worktree"
+        for thread, path, reason in take_those_that_stay(store)
     ]
 
 

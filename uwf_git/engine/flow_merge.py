@@ -67,7 +67,8 @@ class Conflict(NamedTuple):
     path: tuple[str, ...]
     base: Any
     values: tuple[tuple[Side, Any], ...]
-    """What the sides made of it, ``MISSING`` where they removed it."""
+    """What the sides made of it, ``MISSING`` where they removed it; empty: it is to be appended
+    to, and is no list."""
 
     def as_document(self) -> dict[str, Any]:
         """Return it as JSON; what is missing has no member."""
@@ -164,6 +165,13 @@ def merge_map(join: Join, node: FlowNode, results: Sequence[Any]) -> Merged:
     return merger.finish(state)
 
 
+def merge_nothing(join: Join) -> Merged:
+    """Join branches of which none counts: only their errors are told."""
+    merger = _Merger(join, {})
+    # A graph may have a key of its own that is called iteration.
+    return Merged(merger.tell_errors(dict(join.ours)), merger.conflicts)
+
+
 class _Merger:
     """Merges one join, and collects its conflicts."""
 
@@ -190,15 +198,23 @@ class _Merger:
         if isinstance(present, list):
             state[key] = [*present, value]
         elif not any(each.path == (key,) for each in self._conflicts):
-            # Nothing can be appended to it; removing it settles that.
-            sides = tuple((side, MISSING) for side in self._join.sides)
-            self._conflicts.append(Conflict((key,), present, sides))
+            # Removing it settles that.
+            self._conflicts.append(Conflict((key,), present, ()))
 
     def finish(self, state: dict[str, Any]) -> Merged:
         """Return the outcome, with the errors of what was given up."""
+        return Merged(without_iteration(self.tell_errors(state)), self.conflicts)
+
+    def tell_errors(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Append the errors of what was given up to those of *state*, and return it."""
         for message in self._join.errors:
             self.append(state, "errors", message)
-        return Merged(without_iteration(state), tuple(self._conflicts))
+        return state
+
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """Where it could not be merged."""
+        return tuple(self._conflicts)
 
     def _policy(self, key: str) -> Policy:
         if key in _ALWAYS:
@@ -328,6 +344,8 @@ def _member(name: str, value: Any) -> dict[str, Any]:
 
 
 def _describe(conflict: Conflict) -> str:
+    if not conflict.values:
+        return f"{'.'.join(conflict.path)}: {_shown(conflict.base)}, which is no list to append to"
     sides = ", ".join(
         f"{side.label} ({side.number}) {_shown(value)}" for side, value in conflict.values
     )

@@ -1,6 +1,6 @@
 """Signal nodes: what was asked of a thread, with its reason. Who asked is the committer.
 
-Source: DESIGN 3; seed 004, the runtime control protocol.
+Source: seed 004, the runtime control protocol.
 """
 
 from collections.abc import Mapping

@@ -3,7 +3,7 @@ from typing import Any
 
 from cli.program import ANSWER, Uwf
 
-from uwf_git.cli.thread.show import describe_limits, describe_status
+from uwf_git.cli.thread.show import describe_limits, describe_status, describe_work
 
 
 def test_show_says_where_a_thread_stands(uwf: Uwf) -> None:
@@ -120,14 +120,32 @@ def test_text_says_what_holds_a_thread(uwf: Uwf) -> None:
 
 
 def test_text_has_the_limits_and_what_of_them_is_used(uwf: Uwf) -> None:
-    limits = {"maxSteps": 9, "maxCost": 3}
+    limits = {"maxSteps": 9, "maxExecutionTime": 60_000, "maxCost": 3}
+    used = {"maxSteps": 2, "maxExecutionTime": 1500, "maxCost": 0.5}
 
-    told = describe_limits({"limits": limits, "limitsUsed": {"maxSteps": 2, "maxCost": 0.5}})
+    told = describe_limits({"limits": limits, "limitsUsed": used})
 
-    assert told == "maxSteps 2 of 9, maxCost 0.5 of 3"
+    assert told == "maxSteps 2 of 9, maxExecutionTime 1.5 s of 1 min 00 s, maxCost 0.5 of 3"
     # Those of a branch are its root's.
-    assert describe_limits({"limits": limits}) == "maxSteps 9, maxCost 3"
+    assert describe_limits({"limits": {"maxSteps": 9}}) == "maxSteps 9"
     assert describe_limits({"limits": {}}) is None
+
+
+def test_text_has_where_the_work_of_branches_is() -> None:
+    inner = {
+        "path": "lib",
+        "ref": "refs/uwf/inner/B/lib",
+        "commit": "2",
+        "repository": "/p/modules",
+    }
+    at_work = {"ref": "refs/uwf/work/A", "commit": None, "repository": "/p", "worktree": "/w/A"}
+    kept = {"ref": "refs/uwf/work/B", "commit": "1", "repository": "/p", "worktree": None}
+
+    assert describe_work({"work": [at_work, {**kept, "inner": [inner]}]}) == [
+        "worktree  /w/A",
+        "work      refs/uwf/work/B of /p",
+        "work      refs/uwf/inner/B/lib of /p/modules",
+    ]
 
 
 def test_meta_and_times_are_reported_without_the_words_of_python(uwf: Uwf) -> None:

@@ -17,6 +17,7 @@ from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.step.step_thread import TurnFailed
@@ -265,6 +266,7 @@ def test_limits_count_what_all_branches_spent(world: World) -> None:
         world.step(leaves[2], script())
 
     assert caught.value.facts["thread"] == thread
+    assert show_thread(world.store, thread)["spent"] == {"maxSteps": 3}
     driven, done = drive(world, thread, script())
     assert (driven.stopped, done) == ("limit", [])
     amend_thread(world.store, world.caller, AmendRequest(thread, limits={"maxSteps": 6}))
@@ -390,6 +392,59 @@ def test_a_workflow_with_another_way_is_refused(world: World) -> None:
     for other in (TREE.replace("type: sequential\n  nodes:", "type: loop\n  nodes:", 1),):
         with pytest.raises(PlaceGone, match="0/0"):
             amend(world, thread, other)
+
+
+LINE = """\
+name: line
+description: One after the other.
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: one}
+    - {type: agent, agentId: two}
+    - {type: agent, agentId: three}
+"""
+
+
+def test_a_workflow_that_moves_what_was_done_to_another_place_is_refused(world: World) -> None:
+    """Else two would run again, and zero never."""
+    thread = world.begun(LINE)
+    drive(world, thread, script(), until="two")
+
+    with pytest.raises(PlaceGone, match="0/1"):
+        amend(
+            world, thread, LINE.replace("    - {", "    - {type: agent, agentId: zero}\n    - {", 1)
+        )
+    amend(world, thread, LINE.replace("agentId: three", "agentId: four"))
+
+    assert drive(world, thread, script())[1] == ["four"]
+
+
+def test_a_poke_to_a_place_that_the_workflow_lost_is_refused(world: World) -> None:
+    source = LINE.replace(
+        "{type: agent, agentId: one}", "{type: loop, nodes: [{type: agent, agentId: one}]}"
+    )
+    thread = world.begun(source.replace("type: loop,", "type: loop, maxIterations: 2,"))
+    drive(world, thread, script(), until="two")
+    amend(world, thread, LINE)
+
+    with pytest.raises(PlaceGone, match=r"0/0\.2/0"):
+        poke_thread(world.store, world.caller, thread)
+
+    assert drive(world, thread, script())[1] == ["three"]
+    assert_sound(world, thread)
+
+
+def test_a_workflow_with_another_role_where_a_person_is_asked_is_refused(world: World) -> None:
+    """Else the answer would be recorded at the place of another role."""
+    thread = world.begun(LINE)
+    world.step(thread, script())
+    world.step(thread, command="human")
+
+    with pytest.raises(PlaceGone, match="0/1"):
+        amend(world, thread, LINE.replace("two", "other").replace("three", "two"))
+
+    assert log(world, thread)[-1] == "wait 0/1 waiting"
 
 
 def test_the_condition_of_a_loop_is_mended_by_amend(world: World) -> None:

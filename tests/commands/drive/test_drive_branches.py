@@ -138,6 +138,38 @@ root:
     assert log(world, other)[-1] == "end completed"
 
 
+RACE = """\
+name: race
+description: One is enough, and the other one cannot go on.
+root:
+  type: parallel
+  join: any
+  nodes:
+    - %s
+    - {type: loop, maxIterations: 2, nodes: [{type: agent, agentId: three}]}
+"""
+
+
+def test_a_conflict_of_a_loser_is_none_of_the_thread(world: World) -> None:
+    inner = "{type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}"
+    thread = world.begun(RACE % inner)
+    for _ in range(2):
+        world.step(thread, script())
+
+    driven, done = drive(world, thread, script(one={"v": 1}, two={"v": 2}))
+
+    assert (driven.stopped, done[-1]) == ("end", "parallel: 1 completed, 1 killed")
+    assert_sound(world, thread)
+
+
+def test_a_loser_that_waits_for_a_person_holds_nobody(world: World) -> None:
+    thread = world.begun(RACE % "{type: agent, agentId: one}" + "agentOverrides: {one: human}\n")
+
+    driven, done = drive(world, thread, script())
+
+    assert (driven.stopped, done[-1]) == ("end", "parallel: 1 completed, 1 killed")
+
+
 def test_a_branch_of_another_drive_is_left_to_it(world: World) -> None:
     thread = world.begun(wide(2, passes=1))
     world.step(thread, script())

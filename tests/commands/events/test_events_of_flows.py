@@ -162,6 +162,19 @@ def test_pass_that_begins_with_a_split_is_told_with_it(world: World) -> None:
     assert containers(events) == [("loop:iteration", "loop", 1), ("parallel:start", "each", 1)]
 
 
+def test_a_flow_that_emits_no_progress_tells_all_else(world: World) -> None:
+    """In a branch too, whose start and end are progress of the thread."""
+    told = []
+    for switch in ("true", "false"):
+        thread = world.begun(f"config: {{eventEmit: {switch}}}\n{CHECKS}")
+        drive(world, thread, script())
+        told.append(Counter(event["type"] for event in follow(world, thread).read()))
+
+    loud, quiet = told
+    assert loud.pop("workflow:progress") > 0
+    assert quiet == loud
+
+
 def test_branches_begin_and_end_as_progress_of_their_parent(world: World) -> None:
     thread = world.begun(CHECKS)
     drive(world, thread, script())

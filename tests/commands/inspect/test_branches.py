@@ -13,6 +13,7 @@ from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.stop import read_stop
+from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.model.thread_id import ThreadId
@@ -135,6 +136,24 @@ def test_branches_of_branches_are_shown_and_counted_in_their_place(world: World)
     assert row["branches"] == {"ready": 4}
 
 
+def test_what_holds_a_branch_of_branches_is_told_of_the_thread(world: World) -> None:
+    thread = split_of(world, NESTED)
+    play = script(one={"v": 1}, other={"v": 2})
+    for _ in range(4):
+        world.step(thread, play)
+    first, second = (branch_of(world, thread, number) for number in range(2))
+    pause_thread(world.store, world.caller, second)
+
+    held = show_thread(world.store, thread)["heldBy"]
+    told = advise(world.store, world.snapshot(thread), NextMove())
+
+    assert [(each["thread"], each["status"]) for each in held] == [
+        (second, "paused"),
+        (first, "split"),
+    ]
+    assert f"`uwf thread patch {first} '{{\"v\": 1}}'` settles it" in told.text
+
+
 def test_show_counts_passes(world: World) -> None:
     thread = world.begun(LOOP)
     assert show_thread(world.store, thread)["currentNode"] == "coder"
@@ -190,5 +209,7 @@ def test_branches_that_cannot_be_joined_hold_the_thread_up(world: World) -> None
     (held,) = show_thread(world.store, thread)["heldBy"]
     assert (held["thread"], held["status"]) == (thread, "split")
     assert "verdict" in held["error"]
+    told = advise(world.store, world.snapshot(thread), NextMove())
+    assert (told.is_usual, told.text) == (False, f"{held['error']}; {held['hint']}")
     patch_thread(world.store, world.caller, thread, {"verdict": "mine"})
     assert "heldBy" not in show_thread(world.store, thread)

@@ -6,7 +6,7 @@ from commands.world import World, replied
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.split.derived import Ending, draft_join
 from uwf_git.commands.split.ending import plan_ending, read_at
-from uwf_git.commands.step.branches import begin_branch
+from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.store.objects.commit import read_commit
@@ -98,6 +98,19 @@ def test_where_none_was_enough_all_are_errors(world: World) -> None:
     source = BOTH.replace("  name: both\n", "  name: both\n  join: any\n")
 
     assert Ended(world, None, None, source=source).plan().state["errors"] == ["no time"] * 2
+
+
+def test_a_killed_workflow_leaves_its_error_where_errors_are_a_list(world: World) -> None:
+    world.put("name: inner\nroot: {type: agent, agentId: one}\n")
+    source = "name: outer\ninitialState: {errors: %s}\nroot: {type: workflow, use: inner}\n"
+
+    assert Ended(world, None, source=source % "[old]").plan().state == {
+        "errors": ["old", "no time"]
+    }
+    ended = Ended(world, None, source=source % "text")
+    with pytest.raises(MergeConflict, match='errors: "text", which is no list') as caught:
+        ended.plan()
+    assert caught.value.patch == {"errors": None}
 
 
 def test_branches_that_disagree_cannot_be_joined(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Branches as steps see them: begun once, held by their thread, joined when all have ended."""
+"""Branches as steps see them: held by their thread, joined when all have ended."""
 
 import threading
 from pathlib import Path
@@ -11,16 +11,10 @@ from commands.world import World, fails
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.split.family import list_branches
-from uwf_git.commands.step.branches import (
-    begin_branch,
-    join_branches,
-    settle_branches,
-    share_workdir,
-)
+from uwf_git.commands.step.branches import join_branches, settle_branches
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.gc.small_packs import MOST_PACKS
-from uwf_git.store.threads.local_files import find_workdir, set_workdir
 
 TOLERANT = CHECKS.replace(
     "name: checks\n      nodes", "name: checks\n      onError: continue\n      nodes"
@@ -31,18 +25,6 @@ TOLERANT = CHECKS.replace(
 def split(world: World) -> Split:
     """Return a thread that has split in two; its branches have begun."""
     return split_checks(world)
-
-
-def test_a_branch_is_begun_once(split: Split) -> None:
-    store, first = split.world.store, split.children[0]
-    before = split.world.snapshot(first).commit.oid
-    split.world.step(first, plays)
-
-    assert begin_branch(store, split.tip, 0) == first
-
-    assert split.world.snapshot(first).commit.parents == (before,)
-    assert split.world.snapshot(first).get_trunk() == split.thread
-    assert split.tip.get_trunk() is None
 
 
 def test_branches_are_joined_when_all_have_ended(split: Split) -> None:
@@ -106,18 +88,6 @@ def test_a_step_of_branches_at_once_keeps_the_most_steps(world: World) -> None:
 
     assert [each.result is not None for each in stepped.branches] == [True, True, False, False]
     assert all(isinstance(each.error, LimitReached) for each in stepped.branches[2:])
-
-
-def test_a_branch_works_where_its_thread_does_unless_it_has_its_own_place(split: Split) -> None:
-    store, (first, second) = split.world.store, split.children
-    place = str(split.world.place)
-    set_workdir(store, split.thread, place)
-    set_workdir(store, first, "/")
-
-    for child in (first, second):
-        share_workdir(store, split.thread, child)
-
-    assert (find_workdir(store, first), find_workdir(store, second)) == ("/", place)
 
 
 def test_a_step_of_many_branches_leaves_few_packs(world: World) -> None:

@@ -7,13 +7,16 @@ import pytest
 from commands.world import World, fails, replied
 
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
-from uwf_git.commands.inspect.context import get_context
+from uwf_git.commands.inspect.context import get_context, load_thread_context
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.engine.flow_words import BadFlowValue
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import read_snapshot
 
 SEQUENCE = """\
 name: pair
@@ -309,6 +312,57 @@ root:
             - {type: agent, agentId: one}
             - {type: agent, agentId: other}
 """
+
+
+TURNED = """\
+name: turned
+description: Branches in a loop in an item.
+initialState: {items: [1, 2]}
+root:
+  type: map
+  name: outer
+  over: state.items
+  output: results
+  nodes:
+    - type: loop
+      maxIterations: 2
+      nodes:
+        - type: parallel
+          name: inner
+          merge: {seen: append}
+          nodes:
+            - {type: agent, agentId: one, input: "${item} in ${iteration}"}
+            - {type: agent, agentId: other}
+        - {type: agent, agentId: last}
+"""
+
+
+def test_branches_in_a_loop_in_an_item_split_in_every_pass(world: World) -> None:
+    thread = world.begun(TURNED)
+    given: list[object] = []
+
+    def play(turn: Turn) -> Played:
+        state = turn.present.state
+        if turn.role == "one":
+            context = load_thread_context(turn.store.path, turn.thread, role=turn.role)
+            given.append(context["input"])
+        return replied({"seen": [*state.get("seen", []), turn.role]} if turn.role != "last" else {})
+
+    driven = drive(world, thread, play)
+
+    assert driven.stopped == "end"
+    assert sorted(map(str, given)) == ["1 in 0", "1 in 1", "2 in 0", "2 in 1"]
+    first, *_ = (read_snapshot(world.store, oid) for oid in find_join(world, thread)[1:])
+    present = first.get_present()
+    assert present.state["seen"] == ["one", "other"] * 2
+    assert present.visits == {"one": 2, "other": 2, "last": 2}
+    assert_sound(world, thread)
+
+
+def find_join(world: World, thread: ThreadId) -> tuple[Oid, ...]:
+    """Return the parents of the newest join of a thread."""
+    history = walk_history(world.store, world.snapshot(thread).commit.oid)
+    return next(each.commit.parents for each in history if each.record.event == "join")
 
 
 def test_branches_split_again_in_every_pass_of_a_loop(world: World) -> None:

@@ -23,6 +23,14 @@ from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.model.thread_id import ThreadId
 
 ME = "C O Mitter <committer@example.com>"
+TWO_EACH = """\
+name: two
+root:
+  type: parallel
+  nodes:
+    - {type: sequential, nodes: [{type: agent, agentId: a}, {type: agent, agentId: b}]}
+    - {type: agent, agentId: c}
+"""
 STUCK = DEMO.replace("- to: checker", "- {to: checker, condition: meta.text = 'x'}")
 
 
@@ -209,3 +217,32 @@ def test_what_to_type_in_a_branch_that_is_held_is_the_resume_of_its_thread(world
     assert f"which is paused; `uwf thread resume {split.thread}`" in told.text
     resume_thread(world.store, world.caller, split.thread)
     assert told_of(world, split.children[0]).is_usual
+
+
+def text_of(world: World, thread: ThreadId) -> str:
+    snapshot = world.snapshot(thread)
+    return advise(world.store, snapshot, find_next_move(snapshot)).text
+
+
+def test_a_branch_goes_on_with_all_of_its_thread(world: World) -> None:
+    thread = world.begun(TWO_EACH)
+    for _ in range(2):  # the second one steps each branch
+        world.step(thread)
+    split = world.snapshot(thread).get_present().split
+    assert split is not None
+    first = split.children[0].thread
+    run = f"`uwf thread run {thread}` drives this branch and all others of its thread"
+
+    assert text_of(world, first) == (
+        f"it is the turn of b: {run}, `uwf thread step {first}` takes one step"
+    )
+    world.step(first)
+    assert text_of(world, first) == (f"no role is left: {run}, `uwf thread step {first}` ends it")
+
+
+def test_a_branch_whose_thread_is_not_here_goes_on_alone(world: World) -> None:
+    split = split_checks(world)
+    first = split.children[0]
+    world.store.refs.delete(f"refs/threads/{split.thread}", seen=split.tip.commit.oid)
+
+    assert advised(world, first) == ("uwf thread run", True)

@@ -18,7 +18,7 @@ from commands.flows import (
     tell,
 )
 from commands.forging import Change, also, find_blob, holds, place, points, run_by, says
-from commands.world import World
+from commands.world import World, fails
 from conftest import Draws
 from dulwich.objects import Commit, ObjectID
 from store.story import put_raw
@@ -30,6 +30,7 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.split.derived import Derived, draft_join, draft_split
 from uwf_git.commands.split.ending import plan_ending
 from uwf_git.commands.split.plan import Asked, find_container, plan_split
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import build_node
 from uwf_git.model.thread_id import ThreadId
@@ -132,6 +133,25 @@ def test_a_split_where_no_condition_leads_is_told(world: World) -> None:
     assert told == ["Uwf-At is 0/1, where no condition leads from the beginning"]
 
 
+def test_a_split_of_a_graph_where_no_transition_leads_is_told(world: World) -> None:
+    world.put("name: inner\nroot: {type: agent, agentId: digger}\n")
+    thread = world.begun(
+        "name: outer\nroles:\n  coder: {description: Codes.}\n"
+        "  builder: {description: Builds., workflow: inner}\n"
+        "moderator:\n  graph:\n"
+        "    - {from: $START, transitions: [{to: coder}]}\n"
+        "    - {from: coder, transitions: [{to: builder}]}\n"
+        "    - {from: builder, transitions: [{to: $END}]}\n"
+    )
+    tip = world.snapshot(thread)
+    asked = Asked(prompt=tip.get_start().payload["prompt"])
+    derived = draft_split(tip, plan_split(tip, find_container(tip, "builder"), asked))
+
+    told = tell(world.store, thread, derived.write(world.store))
+
+    assert told == ["Uwf-At is builder, where no transition leads from $START"]
+
+
 @pytest.mark.parametrize("at", ["0/0", "0/7", "0/1.2", "1", "", "x"])
 def test_a_split_at_a_place_that_splits_nothing_is_told(split: Split, at: str) -> None:
     told = forge(split, split.thread, says("Uwf-At: 0/1", f"Uwf-At: {at}" if at else "Uwf-X: 1"))
@@ -202,6 +222,29 @@ def test_a_branch_that_begins_after_a_patch_is_told(split: Split) -> None:
     told = forge(split, split.children[0], has_parents(patched))
 
     assert_told(told, "there can be no such start: a thread begins after a commit that is no split")
+
+
+@pytest.mark.parametrize("field", ["entry", "parent"])
+def test_a_thread_that_begins_at_the_place_of_a_branch_is_told(world: World, field: str) -> None:
+    """It would come to its end without the agents before and after."""
+    thread = world.begun(CHECKS)
+    old = world.snapshot(thread).get_start()
+    parts = {"entry": "0/1/0", "parent": {"$ref": old.type}}
+    new = build_node(old.type, {**old.payload, field: parts[field]}, timestamp=old.timestamp)
+    content = encode_node(new)[1]
+
+    told = forge(
+        Split(world, thread),
+        thread,
+        says(old.hash, new.hash),
+        points(world.store, place(old.hash), None),
+        *(
+            holds(world.store, path, content)
+            for path in (place(new.hash), "start.json", "head.json")
+        ),
+    )
+
+    assert told == [f"start.json has {field}, and the thread began as no branch"]
 
 
 # Joins.
@@ -370,6 +413,47 @@ def test_what_a_branch_forged_is_told_of_the_thread_that_joined_it(ended: Split)
 
     assert len(told) == 1
     assert told[0].startswith("now.json says state ")
+
+
+GIVEN_UP = """\
+name: given-up
+description: A place that may fail.
+initialState: {n: 1}
+root:
+  type: sequential
+  nodes:
+    - {type: loop, maxIterations: 2, onError: continue, nodes: [{type: agent, agentId: one}]}
+    - {type: agent, agentId: two}
+"""
+
+
+def test_what_a_place_that_was_given_up_left_is_folded_again(world: World) -> None:
+    thread = world.begun(GIVEN_UP)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("no luck"))
+    assert_sound(world, thread)
+    tip = world.snapshot(thread)
+    present = tip.get_present()
+    assert (tip.record.status, present.at, present.state) == (
+        "ready",
+        "0/0",
+        {"n": 1, "error": "no luck"},
+    )
+
+    # Whether tries were left nobody can tell from outside; what follows from either is.
+    for parts in (
+        {"state": {"n": 1}},
+        {"state": {"n": 1, "error": "luck"}},
+        {"state": {"n": 2, "error": "no luck"}},
+        {"at": "0/0.1/0"},
+        {"at": "0/1"},
+        {"failures": 1},
+        {"trying": "0/0.1/0"},
+    ):
+        lie = encode_json(present._replace(**parts).as_document())
+        commit = copy_commit(world.store, tip.commit.oid)
+        holds(world.store, "now.json", lie)(commit)
+        assert_told(tell(world.store, thread, put(world.store, commit)), "now.json says ")
 
 
 def test_a_step_at_a_made_up_place_is_told(split: Split) -> None:

@@ -1,7 +1,5 @@
 """What is left of a branch that worked apart goes when its thread is removed."""
 
-from pathlib import Path
-
 import pytest
 from commands.worktree.project import PAIR, Git, begin_project, children, run, worktrees, writer
 from commands.world import World
@@ -10,7 +8,7 @@ from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.removal_plan import plan_removals
 from uwf_git.commands.lifecycle.remove import remove_thread
-from uwf_git.commands.step.branches import begin_branch
+from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.worktree.forget import WorktreeStays
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.heads import get_head
@@ -48,8 +46,9 @@ def test_a_branch_whose_worktree_has_to_stay_stays_as_well(world: World, git: Gi
     begin_branch(world.store, world.snapshot(thread), 0)
     places: dict[str, str] = {}
     world.step(one, writer(places))
-    git("init", "--quiet", "inner", cwd=places["one"])
-    git("commit", "--quiet", "--allow-empty", "-m", "theirs", cwd=Path(places["one"], "inner"))
+    locked = world.place / ".git" / "refs" / "uwf" / "work" / f"{one}.lock"
+    locked.parent.mkdir(parents=True)
+    locked.touch()
     kill_thread(world.store, world.caller, thread)
     assert worktrees(world, git) == [places["one"]]
 
@@ -57,4 +56,6 @@ def test_a_branch_whose_worktree_has_to_stay_stays_as_well(world: World, git: Gi
         remove(world, one)
 
     assert get_head(world.store, one).archived
-    assert works(world, git)
+    locked.unlink()
+    remove(world, one)
+    assert worktrees(world, git) == []

@@ -1,5 +1,6 @@
 """Submodules, and files that filters keep elsewhere, in worktrees of branches."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,8 +8,10 @@ import pytest
 from commands.worktree.project import PAIR, Git, begin_project, children, commit_all, run, worktrees
 from commands.world import World, replied
 
-from uwf_git.commands.admin.gc import gc_store
 from uwf_git.commands.after import warn_of_worktrees
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.lifecycle.removal_plan import plan_removals
+from uwf_git.commands.lifecycle.remove import remove_thread
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.commands.worktree.repository import NotClean
 from uwf_git.model.thread_id import ThreadId
@@ -79,44 +82,162 @@ def test_submodules_are_empty_until_an_agent_wants_them(
     assert git("diff", "HEAD", f"refs/uwf/work/{one}", "--stat", cwd=world.place) == ""
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda lib, _git: (lib / "text").write_text("mine\n"),
-        lambda lib, _git: (lib / "new").write_text("mine\n"),
-        lambda lib, git: git("commit", "--quiet", "--allow-empty", "-m", "mine", cwd=lib),
-        lambda lib, git: (
-            (lib / "text").write_text("mine\n"),
-            git("stash", "--quiet", cwd=lib),
-        ),
-    ],
-    ids=["changed", "untracked", "committed", "stashed"],
-)
-def test_a_worktree_stays_whose_submodule_has_what_is_nowhere_else(
-    world: World, git: Git, library: Path, change: Callable[[Path, Git], object]
+def change_file(lib: Path, _git: Git) -> None:
+    (lib / "text").write_text("mine\n")
+
+
+def add_file(lib: Path, _git: Git) -> None:
+    (lib / "text").unlink()
+    (lib / "new").write_text("mine\n")
+
+
+def commit(lib: Path, git: Git) -> None:
+    change_file(lib, git)
+    commit_all(lib, git)
+
+
+def commit_beside(lib: Path, git: Git) -> None:
+    git("switch", "--quiet", "--create", "beside", cwd=lib)
+    commit(lib, git)
+    git("switch", "--quiet", "--detach", "HEAD^", cwd=lib)
+
+
+def stash_twice(lib: Path, git: Git) -> None:
+    for text in ("mine\n", "other\n"):
+        (lib / "text").write_text(text)
+        git("stash", "--quiet", cwd=lib)
+
+
+CHANGES: dict[str, tuple[Callable[[Path, Git], object], str, str]] = {
+    # What is done, and where it is then: in which commit, in which file.
+    "changed": (change_file, "", "text"),
+    "untracked": (add_file, "", "new"),
+    "committed": (commit, "", "text"),
+    "beside": (commit_beside, "^2", "text"),
+    "stashed": (stash_twice, "^@", "text"),
+}
+
+
+def inner_refs(place: Path, git: Git) -> list[str]:
+    return git("for-each-ref", "--format=%(refname)", "refs/uwf/inner", cwd=place).splitlines()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("has_own", [True, False], ids=["submodule", "project"])
+def test_what_only_a_submodule_has_is_kept(
+    world: World, git: Git, library: Path, change: str, *, has_own: bool
 ) -> None:
+    """In the project's own repository of the submodule, or in the project if it has none."""
+    assert library.is_dir()
+    act, parents, name = CHANGES[change]
+    own = world.place / ".git" / "modules" / "lib"
+    if not has_own:
+        git("submodule", "--quiet", "deinit", "--force", "lib", cwd=world.place)
+        shutil.rmtree(own)
+
     def work(place: Path) -> None:
         git(*FILES, "submodule", "--quiet", "update", "--init", cwd=place)
-        change(place / "lib", git)
+        act(place / "lib", git)
 
-    run(world, begin(world), playing(work))
-    (stays,) = worktrees(world, git)
-    inner = Path(stays, "lib")
-    (told,) = warn_of_worktrees(world.store)
-    assert f" {inner} has what no commit" in told
-    gc_store(world.store, world.caller.environ)
-    assert worktrees(world, git) == [stays]
-    assert warn_of_worktrees(world.store) == []
-
-    # What a person then takes away, or pushes, is no reason any more.
-    git("add", "--all", cwd=inner)
-    git("commit", "--quiet", "--allow-empty", "-m", "all", cwd=inner)
-    git("push", "--quiet", "origin", "HEAD:refs/heads/mine", cwd=inner)
-    git("stash", "clear", cwd=inner)
-    gc_store(world.store, world.caller.environ)
+    thread = begin(world)
+    one, _ = children(world.snapshot(thread))
+    run(world, thread, playing(work))
 
     assert worktrees(world, git) == []
-    assert git("log", "--format=%s", "-1", "mine", cwd=library) == "all\n"
+    assert warn_of_worktrees(world.store) == []
+    keeper = own if has_own else world.place / ".git"
+    ref = f"refs/uwf/inner/{one}/lib"
+    kept = git("rev-parse", ref, cwd=keeper).strip()
+    found = git("rev-parse", f"{ref}{parents}", cwd=keeper).split()
+    texts = {git("show", f"{each}:{name}", cwd=keeper) for each in found}
+    assert "mine\n" in texts
+    # The project's commit names it, and says where it is.
+    named = git("rev-parse", f"refs/uwf/work/{one}:lib", cwd=world.place).strip()
+    assert named == kept
+    said = git("log", "-1", "--format=%B", f"refs/uwf/work/{one}", cwd=world.place)
+    assert f"\nlib: {ref} of {keeper}\n\nUwf-Thread: {one}\n" in said
+    (shown, _) = show_thread(world.store, thread)["work"]
+    assert shown["inner"] == [
+        {"path": "lib", "ref": ref, "commit": kept, "repository": str(keeper)}
+    ]
+
+    # It goes with the thread.
+    (*_, plan) = [each for each in plan_removals(world.store, [thread]) if each.thread == one]
+    removed = remove_thread(world.store, world.caller, plan)
+    assert removed.work is not None
+    assert [each.commit for each in removed.work.inner] == [kept]
+    assert inner_refs(keeper, git) == []
+
+
+def test_a_merge_of_the_work_brings_the_submodule_along(
+    world: World, git: Git, library: Path
+) -> None:
+    assert library.is_dir()
+
+    def work(place: Path) -> None:
+        git(*FILES, "submodule", "--quiet", "update", "--init", cwd=place)
+        change_file(place / "lib", git)
+
+    thread = begin(world)
+    one, _ = children(world.snapshot(thread))
+    run(world, thread, playing(work))
+
+    git("merge", "--quiet", f"refs/uwf/work/{one}", cwd=world.place)
+    git("submodule", "--quiet", "update", cwd=world.place)
+    assert (world.place / "lib" / "text").read_text() == "mine\n"
+
+
+def test_repositories_of_any_kind_are_kept(world: World, git: Git, tmp_path: Path) -> None:
+    """Without a commit, within each other, with odd names, and one with half of its history."""
+    begin_project(world, git)
+    origin = tmp_path / "origin"
+    git("init", "--quiet", str(origin), cwd=tmp_path)
+    for text in ("1", "2"):
+        (origin / "text").write_text(text)
+        commit_all(origin, git)
+
+    def work(place: Path) -> None:
+        git("init", "--quiet", "empty", cwd=place)
+        git("init", "--quiet", ".odd..né me~.lock", cwd=place)
+        (place / ".odd..né me~.lock" / "text").write_text("odd")
+        # As git-lfs keeps files.
+        large = place / ".odd..né me~.lock" / ".git" / "lfs" / "objects" / "ab" / "cd" / "abcd"
+        large.parent.mkdir(parents=True)
+        large.write_text("large")
+        git("init", "--quiet", "a/outer", cwd=place)
+        (place / "a" / "outer" / "text").write_text("outer")
+        commit_all(place / "a" / "outer", git)
+        git("init", "--quiet", "inner", cwd=place / "a" / "outer")
+        (place / "a" / "outer" / "inner" / "text").write_text("inner")
+        for name in ("half", "read"):
+            git("clone", "--quiet", "--depth=1", f"file://{origin}", name, cwd=place)
+        (place / "half" / "text").write_text("3")
+        commit_all(place / "half", git)
+        (place / "half" / "text").write_text("4")
+
+    thread = begin(world)
+    one, _ = children(world.snapshot(thread))
+    run(world, thread, playing(work))
+
+    assert worktrees(world, git) == []
+    kept = {
+        each["path"]: each["ref"] for each in show_thread(world.store, thread)["work"][0]["inner"]
+    }
+    assert set(kept) == {".odd..né me~.lock", "a/outer", "a/outer/inner", "half"}
+    texts = {path: git("show", f"{ref}:text", cwd=world.place) for path, ref in kept.items()}
+    assert texts == {
+        ".odd..né me~.lock": "odd",
+        "a/outer": "outer",
+        "a/outer/inner": "inner",
+        "half": "4",
+    }
+    assert git("show", f"{kept['half']}^1:text", cwd=world.place) == "3"
+    assert kept["a/outer/inner"] == f"refs/uwf/inner/{one}/a/outer%2Finner"
+    links = git("ls-tree", "-r", f"refs/uwf/work/{one}", cwd=world.place)
+    assert links.count("160000 commit") == 4
+    assert git("rev-parse", "--is-shallow-repository", cwd=world.place) == "false\n"
+    git("fsck", "--strict", cwd=world.place)
+    assert Path(world.place, ".git/lfs/objects/ab/cd/abcd").read_text() == "large"
 
 
 def test_an_edit_in_a_submodule_is_a_change_of_the_work_directory(

@@ -1,7 +1,6 @@
 """The work of branches that end is a commit of the project, and their worktrees go."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,10 +18,11 @@ from commands.worktree.project import (
 from commands.world import World, replied
 
 from uwf_git.commands.admin.gc import gc_store
+from uwf_git.commands.after import warn_of_worktrees
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.step.branches import begin_branch
 from uwf_git.commands.step.end_by_kill import end_by_kill
+from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.thread_id import ThreadId
@@ -163,52 +163,77 @@ def test_a_branch_in_which_nothing_ran_has_the_commit_of_the_split(world: World,
     assert git("rev-parse", f"refs/uwf/work/{two}", cwd=world.place).strip() == base
 
 
+def lock(world: World, branch: ThreadId) -> Path:
+    """Have git refuse to write the ref of the work of a branch; return what makes it do so."""
+    locked = world.place / ".git" / "refs" / "uwf" / "work" / f"{branch}.lock"
+    locked.parent.mkdir(parents=True, exist_ok=True)
+    locked.touch()
+    return locked
+
+
 def test_a_branch_is_killed_even_if_its_work_cannot_be_committed(world: World, git: Git) -> None:
     begin_project(world, git)
     thread, (_, two) = split(world)
-
-    def play(turn: Turn) -> Played:
-        if turn.role == "two":
-            # A repository without a commit, which git refuses to add.
-            git("init", "--quiet", "other", cwd=turn.workdir)
-        return writer()(turn)
-
-    world.step(thread, play)
-    world.step(two, play)
-    place = Path(find_workdir(world.store, two) or "")
-    with pytest.raises(ProgramFailed, match="git add failed: "):
-        world.step(two, play)
+    world.step(thread, writer())
+    world.step(two, writer())
+    place = find_workdir(world.store, two)
+    locked = lock(world, two)
+    with pytest.raises(ProgramFailed, match="git update-ref failed: "):
+        world.step(two, writer())
     kill_thread(world.store, world.caller, two, reason="enough")
-    assert (place / "two.new").exists()
+    assert Path(str(place), "two.new").exists()
+    (told,) = warn_of_worktrees(world.store)
+    assert f"branch {two} stays at {place}, since its work cannot be kept: git update-ref" in told
+    assert str(place) in worktrees(world, git)
+    assert warn_of_worktrees(world.store) == []
 
-    shutil.rmtree(place / "other")
+    locked.unlink()
     gc_store(world.store, world.caller.environ)
 
     assert work(git, world, two, "two.new") == "two"
     assert len(worktrees(world, git)) == 1
 
 
-def test_a_repository_inside_a_worktree_is_never_removed(world: World, git: Git) -> None:
+def test_a_worktree_whose_project_is_away_stays(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread, (_, two) = split(world)
+    world.step(thread, writer())
+    place = Path(find_workdir(world.store, two) or "")
+    away = world.place / ".git.away"
+    (world.place / ".git").rename(away)
+
+    kill_thread(world.store, world.caller, two, reason="enough")
+    gc_store(world.store, world.caller.environ)
+
+    assert (place / "two.new").exists()
+    (told,) = warn_of_worktrees(world.store)
+    assert "there is no " in told
+    away.rename(world.place / ".git")
+    gc_store(world.store, world.caller.environ)
+    assert work(git, world, two, "two.new") == "two"
+    assert str(place) not in worktrees(world, git)
+
+
+def test_worktrees_that_agents_made_inside_go_as_well(world: World, git: Git) -> None:
     begin_project(world, git)
     thread, (one, _) = split(world)
 
     def play(turn: Turn) -> Played:
         if turn.role == "one":
-            other = Path(turn.workdir, "other")
-            git("init", "--quiet", "other", cwd=turn.workdir)
-            (other / "precious").write_text("x")
-            git("add", "precious", cwd=other)
-            git("commit", "--quiet", "-m", "x", cwd=other)
-        return writer()(turn)
+            git("worktree", "add", "--quiet", "-b", "theirs", "deep", cwd=turn.workdir)
+            Path(turn.workdir, "deep", "committed").write_text("x")
+            git("add", "committed", cwd=Path(turn.workdir, "deep"))
+            git("commit", "--quiet", "-m", "inside", cwd=Path(turn.workdir, "deep"))
+            Path(turn.workdir, "deep", "late").write_text("late")
+        return replied({})
 
     run(world, thread, play)
 
-    (left,) = worktrees(world, git)
-    assert Path(left, "other", "precious").exists()
-    assert show_thread(world.store, one)["work"][0]["worktree"] == left
-    shutil.rmtree(Path(left, "other"))
-    gc_store(world.store, world.caller.environ)
     assert worktrees(world, git) == []
+    assert git("log", "-1", "--format=%s", "theirs", cwd=world.place) == "inside\n"
+    inner = f"refs/uwf/inner/{one}/deep"
+    assert git("show", f"{inner}:late", cwd=world.place) == "late"
+    assert git("log", "-1", "--format=%s", f"{inner}^", cwd=world.place) == "inside\n"
 
 
 def test_leftovers_of_a_killed_agent_keep_nothing(world: World, git: Git) -> None:

@@ -12,6 +12,7 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stderr
 from uwf_git.commands.lifecycle.removal_plan import Removal, plan_removals
 from uwf_git.commands.lifecycle.remove import Removed, remove_thread
+from uwf_git.commands.worktree.forget import ForgottenWork
 from uwf_git.engine.subject import count_steps
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.thread_id import ThreadId
@@ -52,8 +53,8 @@ def command(session: Session, threads: tuple[str, ...], yes: bool) -> None:  # n
 
     At a terminal it asks first; without one it needs --yes. Removed are the thread's refs here, its
     remote-tracking refs, and its files on this machine; of a branch with `isolation: worktree` also
-    refs/uwf/work/ID in the repository where it worked (`git update-ref` with the ref and the commit
-    in the result brings that back). The history that forks share stays. So do
+    refs/uwf/work/ID and refs/uwf/inner/ID/ in the repository where it worked (`git update-ref` with
+    the refs and commits in the result brings them back). The history that forks share stays. So do
     the commits, until `uwf gc` prunes them (until then the commit in the result restores the
     thread: `git update-ref refs/archive/ID COMMIT`), and the thread at remotes: the next fetch
     brings it back unless it is removed there as well.
@@ -103,8 +104,14 @@ def _remove(session: Session, store: Store, removal: Removal) -> dict[str, Any]:
         "commit": removal.commit,
         "remotes": removed.remotes,
         **({} if removal.parent is None else {"parentThread": removal.parent}),
-        **({} if removed.work is None else {"work": removed.work._asdict()}),
+        **({} if removed.work is None else {"work": _view_work(removed.work)}),
     }
+
+
+def _view_work(work: ForgottenWork) -> dict[str, Any]:
+    document = work._asdict()
+    inner = [each._asdict() for each in document.pop("inner")]
+    return {**document, **({"inner": inner} if inner else {})}
 
 
 def _note_remotes(removed: Removed) -> None:

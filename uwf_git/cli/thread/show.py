@@ -172,6 +172,7 @@ def _parent(document: dict[str, Any]) -> str | None:
 def _family(document: dict[str, Any]) -> list[str]:
     """Return a line for each branch, and for what holds the thread up."""
     lines = [f"{'branch':10}{line}" for line in _branches(document.get("branches", []), "")]
+    lines += describe_work(document)
     for held in document.get("heldBy", []):
         what = _HELD.get(held["status"], held["status"])
         is_own = held["status"] == "limit" or held["thread"] == document["thread"]
@@ -180,6 +181,17 @@ def _family(document: dict[str, Any]) -> list[str]:
         lines.append(f"{'held by':10}{who}{what}{told}")
         if "hint" in held:
             lines.append(f"{'':10}{held['hint']}")
+    return lines
+
+
+def describe_work(document: dict[str, Any]) -> list[str]:
+    """Return a line for each worktree of a branch, and for each ref that has what it left."""
+    lines: list[str] = []
+    for work in document.get("work", []):
+        if work["worktree"] is not None:
+            lines.append(f"{'worktree':10}{work['worktree']}")
+        kept = [] if work["commit"] is None else [work, *work.get("inner", [])]
+        lines += [f"{'work':10}{each['ref']} of {each['repository']}" for each in kept]
     return lines
 
 

@@ -68,7 +68,8 @@ NODE: Mapping[str, str] = {
     "tolerate": "how many branches may fail, with onError: continue",
     "retries": "how often a failed turn is tried again",
     "timeout": "the time of a turn, in milliseconds",
-    "onError": "what a failure means",
+    "onError": "what a failure means; a branch goes by the policy of its own parallel, map or"
+    " workflow",
     "onExhausted": "at the last pass, if the condition still holds: go on, or stop for a person",
     "join": "whether all branches count, or the first that completes",
     "isolation": "each branch works in a git worktree of its own",

@@ -95,7 +95,8 @@ class BranchDriver:
                 pool.shutdown(wait=True, cancel_futures=True)
                 self._raise_interrupted()
                 raise
-        return self._stops
+        # One that has ended since holds nobody: another branch was enough, or a person ended it.
+        return [each for each in self._stops if not self._has_ended(each.thread)]
 
     def check_open(self) -> None:
         """Check that a branch may go on sleeping.

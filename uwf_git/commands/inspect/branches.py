@@ -87,17 +87,15 @@ def count_branches(store: Store, tip: Snapshot) -> dict[str, int]:
     return sort_counts(counts)
 
 
+def _walk_all(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for row in rows:
+        yield row
+        yield from _walk_all(row.get("branches", []))
+
+
 def _walk(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for row in rows:
         yield from _walk(row["branches"]) if "branches" in row else (row,)
-
-
-def _list_trunks(rows: list[dict[str, Any]]) -> Iterator[ThreadId]:
-    """Yield the branches that have split themselves, parents first."""
-    for row in rows:
-        if "branches" in row:
-            yield row["thread"]
-            yield from _list_trunks(row["branches"])
 
 
 def find_held_by(
@@ -110,7 +108,7 @@ def find_held_by(
     """
     held: list[dict[str, Any]] = [
         {name: row[name] for name in ("thread", "label", "status", "error") if name in row}
-        for row in _walk(branches)
+        for row in _walk_all(branches)
         if row["status"] in HOLDING
     ]
     return [
@@ -141,14 +139,17 @@ def _find_conflicts(
     store: Store, tip: Snapshot, branches: list[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """Yield why branches that have all ended cannot be joined, of the thread and of those below."""
-    below = (read_snapshot(store, get_head(store, each).commit) for each in _list_trunks(branches))
+    split = [row["thread"] for row in _walk_all(branches) if "branches" in row]
+    below = (read_snapshot(store, get_head(store, each).commit) for each in split)
     for each in (tip, *below):
         # A branch that cannot be read says so itself.
         problem = None
         with suppress(StoreDamaged):
             problem = find_join_problem(store, each)
         if problem is not None:
-            yield _view_problem(each.record.thread, "split", problem)
+            thread = problem.facts.get("thread", each.record.thread)
+            status = read_snapshot(store, get_head(store, thread).commit).record.status
+            yield _view_problem(thread, status, problem)
 
 
 def _find_undecided(store: Store, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

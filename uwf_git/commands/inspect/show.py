@@ -163,6 +163,7 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
             "commit": each.commit,
             "repository": each.repository,
             "worktree": None if each.is_removed else each.path,
+            **({"inner": [one._asdict() for one in each.inner]} if each.inner else {}),
         }
         for each in found
     ]

@@ -8,7 +8,14 @@ from typing import Any
 
 from uwf_git.commands.split.derived import Ending
 from uwf_git.commands.split.plan import Container, SplitRefused, find_container
-from uwf_git.engine.flow_merge import Join, MergeConflict, Side, merge_map, merge_parallel
+from uwf_git.engine.flow_merge import (
+    Join,
+    MergeConflict,
+    Side,
+    merge_map,
+    merge_nothing,
+    merge_parallel,
+)
 from uwf_git.engine.flow_state import fold_result, result_value
 from uwf_git.engine.subject import first_line
 from uwf_git.model.event_rules import STEPS
@@ -42,12 +49,13 @@ def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
     if container.policy.get("join") == "any" and counting:
         # The others were killed since one was enough.
         errors = []
-    state = _merge(tip, container, [(n, tips[n]) for n in counting], (len(tips), errors))
+    split = find_split(tip)
+    state = _merge(tip, split, container, [(n, tips[n]) for n in counting], (len(tips), errors))
     branches = [{"status": each.record.status, "steps": each.record.depth} for each in tips]
     meta: Any = {"branches": branches}
     if container.kind == "workflow" and counting:
         meta = _read_result(tips[0])[0]
-    return Ending(container.label, said, meta, state, is_role=container.flow is None)
+    return Ending(container.label, said, meta, state, container.flow is None, split)
 
 
 def label_branch(container: Container, number: int) -> str:
@@ -95,6 +103,7 @@ def _find_counting(container: Container, tips: Sequence[Snapshot]) -> list[int]:
 
 def _merge(
     tip: Snapshot,
+    split: Snapshot,
     container: Container,
     counting: Sequence[tuple[int, Snapshot]],
     rest: tuple[int, Sequence[str]],
@@ -102,14 +111,14 @@ def _merge(
     """Return the state after the join; *rest* is the number of branches, and the errors."""
     count, errors = rest
     ours = tip.get_present().state
-    if container.kind == "workflow" or container.node is None:
-        if not counting or container.node is None:
-            return {**ours, **({"errors": [*ours.get("errors", []), *errors]} if errors else {})}
+    if container.kind == "workflow" and container.node is not None and counting:
         meta, content = _read_result(counting[0][1])
         return fold_result(ours, meta=meta, content=content, output=container.node.output)
     sides = [Side(n, label_branch(container, n), each.get_present().state) for n, each in counting]
-    join = Join(find_split(tip).get_present().state, ours, sides, errors)
-    if container.kind == "parallel":
+    join = Join(split.get_present().state, ours, sides, errors)
+    if container.kind == "workflow" or container.node is None:
+        merged = merge_nothing(join)
+    elif container.kind == "parallel":
         merged = merge_parallel(join, container.node)
     else:
         results: list[Any] = [None] * count

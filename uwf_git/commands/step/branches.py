@@ -1,4 +1,4 @@
-"""Branches of a thread as its steps see them: begin them, ask what holds them, join them."""
+"""Branches of a thread as its steps see them: settle what holds them, end them, join them."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -6,30 +6,25 @@ from contextlib import suppress
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.derived import draft_join
-from uwf_git.commands.split.ending import find_split
 from uwf_git.commands.split.family import Branch, list_branches, walk_descendants
 from uwf_git.commands.split.plan import find_container
-from uwf_git.commands.split.remake import ReadSplit, read_split
 from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.ancestors import BranchHeld
-from uwf_git.commands.turn.check_meta import find_role_problem
-from uwf_git.commands.turn.joining import MetaUnfit, plan_join
+from uwf_git.commands.turn.begin_branch import begin_branch
+from uwf_git.commands.turn.joining import plan_join
+from uwf_git.commands.turn.role_result import find_unfit, read_result
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.commands.worktree.record import list_worktrees
-from uwf_git.debug_log import debug
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     Head,
     HeadMoved,
-    ThreadExists,
     advance_head,
-    create_head,
     find_head,
     get_head,
 )
-from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.lock import ThreadBusy, is_being_stopped, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
@@ -68,38 +63,6 @@ def sweep_held(store: Store, caller: Caller, held: BranchHeld) -> None:
         parent = snapshot.get_trunk()
     if tip is not None:
         sweep_branches(store, caller, tip, reason=tip.body)
-
-
-def begin_branch(store: Store, tip: Snapshot, number: int) -> ThreadId:
-    """Begin branch *number* of the thread at *tip*, unless it has begun.
-
-    Raises:
-        SplitRefused, StoreDamaged: the split cannot be read.
-    """
-    return begin_in(store, read_split(find_split(tip)), number)
-
-
-def begin_in(store: Store, found: ReadSplit, number: int) -> ThreadId:
-    """Begin branch *number* of the split *found*, unless it has begun.
-
-    Raises:
-        StoreDamaged: the split cannot be read.
-    """
-    derived = found.draft_start(number)
-    thread = derived.new.record.thread
-    share_workdir(store, found.split.record.thread, thread)
-    try:
-        create_head(store, thread, derived.write(store))
-    except ThreadExists:
-        debug("M8V5T2QZ", "branch had begun", thread=thread)
-    return thread
-
-
-def share_workdir(store: Store, trunk: ThreadId, branch: ThreadId) -> None:
-    """Let the agents of *branch* run where those of *trunk* do, unless it has its own place."""
-    workdir = find_workdir(store, trunk)
-    if workdir is not None and find_workdir(store, branch) is None:
-        set_workdir(store, branch, workdir)
 
 
 def settle_branches(store: Store, caller: Caller, thread: ThreadId) -> bool:
@@ -243,8 +206,6 @@ def check_result(store: Store, snapshot: Snapshot) -> None:
     head = None if parent is None else find_head(store, parent)
     if parent is None or head is None:
         return
-    meta = snapshot.get_head_node().payload.get("meta") if snapshot.record.depth else None
-    problem = find_role_problem(read_snapshot(store, head.commit), meta)
-    if problem is not None:
-        hint = "`uwf thread poke {thread} -m '…'` has the last step taken again"
-        raise MetaUnfit(snapshot.record.thread, parent, problem, hint)
+    unfit = find_unfit(read_snapshot(store, head.commit), snapshot, read_result(snapshot))
+    if unfit is not None:
+        raise unfit

@@ -12,15 +12,11 @@ from uwf_git.commands.split.ending import find_split
 from uwf_git.commands.split.family import list_branches
 from uwf_git.commands.split.plan import find_container, plan_split
 from uwf_git.commands.split.remake import read_split
-from uwf_git.commands.step.branches import (
-    begin_in,
-    join_branches,
-    settle_branches,
-    share_workdir,
-)
+from uwf_git.commands.step.branches import join_branches, settle_branches
 from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.ancestors import BranchHeld
+from uwf_git.commands.turn.begin_branch import begin_in, share_workdir
 from uwf_git.commands.turn.decide import NextTurn
 from uwf_git.commands.turn.isolated import AskedPlace, choose_place
 from uwf_git.commands.turn.spending import find_steps_left

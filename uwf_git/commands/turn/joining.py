@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from uwf_git.commands.turn.check_meta import find_role_problem
+from uwf_git.commands.turn.role_result import find_unfit, find_unfit_end
 from uwf_git.engine.flow_state import find_state_problem
 from uwf_git.errors import Refused, StoreDamaged, UwfError
 from uwf_git.model.thread_id import ThreadId
@@ -12,20 +12,6 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 if TYPE_CHECKING:
     from uwf_git.commands.split.derived import Ending
-
-
-class MetaUnfit(Refused):
-    """A workflow plays a role of a graph, and its result does not fit the role."""
-
-    code = "meta-unfit"
-
-    def __init__(self, thread: ThreadId, parent: ThreadId, problem: str, hint: str) -> None:
-        super().__init__(
-            f"the result of thread {thread} does not fit its role in {parent}: {problem}",
-            hint=hint.format(thread=thread, parent=parent),
-            thread=thread,
-            parent=parent,
-        )
 
 
 class StateTooLarge(Refused):
@@ -57,17 +43,16 @@ def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> "Ending":
     problem = find_state_problem(ending.state)
     if problem is not None:
         raise StateTooLarge(thread, ending.label, problem)
-    unfit = find_role_problem(tip, ending.meta)
+    unfit = find_unfit(tip, tips[0], ending.meta) if tips else None
     if unfit is not None:
-        hint = "`uwf thread fork {parent}` begins a thread in which the role is played anew"
-        raise MetaUnfit(tips[0].record.thread, thread, unfit, hint)
+        raise unfit
     return ending
 
 
 def find_join_problem(store: Store, tip: Snapshot) -> UwfError | None:
-    """Return why the branches of the thread at *tip*, which have all ended, cannot be joined.
+    """Return why the branches of the thread at *tip* cannot end or be joined.
 
-    None if they can be, if one has not ended, and if the thread has not split.
+    None if they can, if one has not come to its end, and if the thread has not split.
 
     Raises:
         StoreDamaged: what they did cannot be read.
@@ -75,8 +60,10 @@ def find_join_problem(store: Store, tip: Snapshot) -> UwfError | None:
     from uwf_git.commands.split.family import list_branches  # noqa: PLC0415 (few threads split)
 
     branches = list_branches(store, tip)
-    if tip.record.status != "split" or not all(branch.has_ended for branch in branches):
+    if tip.record.status != "split":
         return None
+    if not all(branch.has_ended for branch in branches):
+        return find_unfit_end(store, tip)
     heads = [branch.head for branch in branches if branch.head is not None]
     try:
         plan_join(tip, [read_snapshot(store, head.commit) for head in heads])

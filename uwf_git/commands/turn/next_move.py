@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
@@ -139,7 +140,9 @@ def advise(
     limit = _find_limit(store, snapshot)
     if limit is not None and move.problem is None and move.turn_of is not None:
         return _tell_problem(limit)
-    return _when_ready(snapshot, present, move, default or store.config.get(CONFIG_NAME))
+    advice = _when_ready(snapshot, present, move, default or store.config.get(CONFIG_NAME))
+    root = _find_root(store, snapshot) if advice.is_usual else thread
+    return advice if root == thread else _advise_branch(thread, root, move)
 
 
 def _when_split(store: Store, snapshot: Snapshot) -> Advice:
@@ -280,6 +283,31 @@ def _when_ready(
     return Advice(
         f"it is the turn of {role}: `uwf thread run {thread}` continues, "
         f"`uwf thread step {thread}` takes one step",
+        is_usual=True,
+    )
+
+
+def _find_root(store: Store, snapshot: Snapshot) -> ThreadId:
+    """Return the outermost thread here of which this one is a branch; itself if it is none."""
+    if snapshot.record.parent_thread is not None:
+        from uwf_git.commands.split.trunk import read_trunk  # noqa: PLC0415 (few threads split)
+
+        with suppress(StoreDamaged):
+            while (trunk := read_trunk(store, snapshot)) is not None:
+                snapshot = trunk
+    return snapshot.record.thread
+
+
+def _advise_branch(thread: ThreadId, root: ThreadId, move: NextMove) -> Advice:
+    """Return which command fits a branch of *root* that just goes on."""
+    told, then = f"it is the turn of {move.role}", "takes one step"
+    if move.turn_of is None:
+        told, then = "no role is left", "ends it"
+    elif move.splits:
+        told, then = f"{move.role} comes next, in branches", "begins them"
+    return Advice(
+        f"{told}: `uwf thread run {root}` drives this branch and all others of its thread, "
+        f"`uwf thread step {thread}` {then}",
         is_usual=True,
     )
 

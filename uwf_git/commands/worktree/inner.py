@@ -1,57 +1,155 @@
-"""Repositories inside a worktree: submodules that an agent has checked out, or others.
+"""Keep what only a repository inside a worktree has: a checked out submodule, or another.
 
-A commit has only their names. So a worktree goes only when all that they have is elsewhere too:
-nothing is changed in them, and each of their commits is in a remote, or is the one that the
-worktree began with.
+Of such a repository a tree has only the name of a commit. What is in none of its remotes becomes
+one commit, and is fetched into a repository that outlives the worktree.
 """
 
 import os
+import re
+import shutil
 from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import quote
 
-from uwf_git.commands.worktree.repository import Git, git_in
+from uwf_git.commands.worktree.record import Worktree, describe_work
+from uwf_git.commands.worktree.repository import Git, commit_tree, find_commit, git_of
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git.program import ProgramFailed
 
-_REPOSITORY_MODE = "160000 "
+# git refuses these dots in the name of a ref.
+_BAD_DOT = re.compile(r"(?<![\w-])\.|\.(?![\w-])|\.(?=lock(/|$))")
+_SETTINGS = ("protocol.version=2", "protocol.file.allow=always", "maintenance.auto=false")
+_LFS = ("lfs", "objects")
+_FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
 
 
-def find_unkept(
-    environ: Mapping[str, str], git: Git, path: str, *, begun: str, now: str
-) -> str | None:
-    """Return a repository inside the work tree *path* that has what only it has; None if none has.
+class State(NamedTuple):
+    """What is in a repository."""
 
-    *begun* and *now* are commits of the work tree's own repository *git*, at its beginning and end.
+    git: Git
+    git_dir: str
+    head: str | None
+    tree: str
+    """Everything in its work tree but what is ignored."""
+
+    known: str | None
+    """The commit of it that the worktree had at its beginning."""
+
+
+def name_inner(thread: ThreadId) -> str:
+    """Return what the refs begin with that have what repositories inside a worktree had."""
+    return f"refs/uwf/inner/{thread}/"
+
+
+def spell_name(path: str) -> str:
+    """Return *path* as a part of the name of a ref."""
+    return _BAD_DOT.sub("%2E", quote(os.fsencode(path)).replace("~", "%7E"))
+
+
+def keep_state(
+    environ: Mapping[str, str], worktree: Worktree, state: State, ref: str
+) -> tuple[str | None, str | None]:
+    """Keep at *ref* what only this repository inside *worktree* has.
+
+    Returns:
+        The commit that stands for it, None if nothing is in it; and the git directory that has
+        *ref*, None if there was nothing to keep.
 
     Raises:
         ProgramFailed: git is missing, or failed.
     """
-    known = _list_links(git, begun)
-    for name in _list_links(git, now):
-        inner = os.path.join(path, name)
-        if not os.path.lexists(os.path.join(inner, ".git")):
-            continue
-        found = _find_unkept_in(environ, inner, known.get(name))
-        if found is not None:
-            return found
-    return None
+    ends = _list_ends(worktree, state)
+    has_changed = state.tree != _read_tree(state.git, state.head)
+    if not has_changed and not ends:
+        return state.head, None
+    repository = _choose_repository(worktree, state.git_dir)
+    to = _keeping(environ, repository)
+    parents = tuple(dict.fromkeys([*filter(None, [state.head]), *ends]))
+    if not has_changed and parents == (state.head,):
+        commit = parents[0]
+    else:
+        commit = _unite(state, parents, to, ref, worktree)
+    if not _fetch(to, state.git_dir, commit, ref):
+        # A shallow repository gives its commits only to one that has the same ones.
+        parents = tuple(_cut(state.git, each) for each in parents)
+        commit = _unite(state, parents, to, ref, worktree)
+        if not _fetch(to, state.git_dir, commit, ref):
+            raise ProgramFailed("git", f"could not fetch {commit} from {state.git_dir}")
+    _copy_large_files(state.git_dir, repository)
+    return commit, repository
 
 
-def _find_unkept_in(environ: Mapping[str, str], path: str, known: str | None) -> str | None:
-    git = git_in(environ, path)
-    head = git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    if head.status:
-        return path
-    at = head.stdout.decode().strip()
-    # Those inside it are asked themselves.
-    words = ("status", "--porcelain", "--untracked-files=all", "--ignore-submodules=dirty")
-    if git.ask(*words):
-        return path
-    ends = [] if known is None or git.run("cat-file", "-e", known).status else [known]
-    if git.ask("rev-list", "-1", at, "--all", "--not", "--remotes", *ends):
-        return path
-    return find_unkept(environ, git, path, begun=at, now=at)
+def _list_ends(worktree: Worktree, state: State) -> list[str]:
+    """List the newest commits that neither a remote of the repository has, nor its beginning."""
+    git = state.git
+    common = git.ask("rev-parse", "--path-format=absolute", "--git-common-dir")
+    known = ["--not", "--remotes", *filter(None, [find_commit(git, state.known)])]
+    if _goes(worktree, common):
+        stashed = git.ask("stash", "list", "--format=%H").split()
+        asked = ["--all", *stashed, *known]
+    elif state.head is not None:
+        # Of a worktree within the worktree the branches stay.
+        asked = [state.head, *known, "--branches", "--tags"]
+    else:
+        return []
+    lines = [line.split() for line in git.ask("rev-list", "--parents", *asked).split("\n") if line]
+    parents = {parent for _, *parents in lines for parent in parents}
+    return sorted(commit for commit, *_ in lines if commit not in parents)
 
 
-def _list_links(git: Git, commit: str) -> dict[str, str]:
-    """Return the commits of other repositories that *commit* names, by their paths."""
-    listed = git.ask("ls-tree", "-r", "-z", "--full-tree", commit).split("\0")
-    links = (each.partition("\t") for each in listed if each.startswith(_REPOSITORY_MODE))
-    return {path: about.rpartition(" ")[2] for about, _, path in links}
+def _goes(worktree: Worktree, git_dir: str) -> bool:
+    """Check whether *git_dir* goes with the worktree."""
+    places = (os.path.realpath(worktree.path), worktree.git_dir)
+    return f"{git_dir}{os.sep}".startswith(tuple(place + os.sep for place in places))
+
+
+def _choose_repository(worktree: Worktree, git_dir: str) -> str:
+    """Return the project's own repository of the submodule *git_dir*; the project's for others."""
+    own = os.path.join(worktree.git_dir, "modules") + os.sep
+    found = os.path.join(worktree.repository, "modules", git_dir.removeprefix(own))
+    return found if git_dir.startswith(own) and os.path.isdir(found) else worktree.repository
+
+
+def _unite(state: State, parents: tuple[str, ...], to: Git, ref: str, worktree: Worktree) -> str:
+    """Return a commit of everything in the work tree and *parents*; that of *ref*, if it is it."""
+    made = find_commit(to, ref)
+    if made is not None:
+        told = to.ask("rev-parse", f"{made}^{{tree}}", f"{made}^@")
+        if told.split() == [state.tree, *parents]:
+            return made
+    return commit_tree(state.git, state.tree, parents, describe_work(worktree))
+
+
+def _cut(git: Git, commit: str) -> str:
+    """Return a commit with what *commit* has, without parents; always the same one."""
+    date = git.ask("show", "--no-patch", "--format=%ct +0000", commit)
+    message = f"{commit}, of a repository without its history"
+    return commit_tree(git, _read_tree(git, commit), (), message, date=date)
+
+
+def _read_tree(git: Git, commit: str | None) -> str:
+    """Return the tree of *commit*, or the empty one."""
+    if commit is None:
+        return git.ask("hash-object", "-t", "tree", os.devnull)
+    return git.ask("rev-parse", f"{commit}^{{tree}}")
+
+
+def _copy_large_files(git_dir: str, repository: str) -> None:
+    """Copy what git-lfs keeps beside the objects; each file is named by its content."""
+    kept, to = os.path.join(git_dir, *_LFS), os.path.join(repository, *_LFS)
+    if os.path.isdir(kept):
+        shutil.copytree(kept, to, dirs_exist_ok=True)
+
+
+def _keeping(environ: Mapping[str, str], repository: str) -> Git:
+    # Its own work tree may not be there.
+    git = git_of(environ, repository, worktree=repository)
+    settings = (word for setting in _SETTINGS for word in ("-c", setting))
+    return git._replace(options=(*git.options, *settings))
+
+
+def _fetch(to: Git, git_dir: str, commit: str, ref: str) -> bool:
+    """Fetch *commit* to *ref*; return whether it is there."""
+    if find_commit(to, ref) != commit:
+        to.run(*_FETCH, git_dir, f"+{commit}:{ref}")
+    return find_commit(to, ref) == commit

@@ -19,6 +19,18 @@ _FOLDER = "uwf-worktrees"
 _ORIGIN = "origin"
 
 
+class Inner(NamedTuple):
+    """What a repository inside a worktree had that was nowhere else."""
+
+    path: str
+    """Below the worktree."""
+
+    ref: str
+    commit: str
+    repository: str
+    """The git directory that has the ref."""
+
+
 class Worktree(NamedTuple):
     """The worktree of a branch."""
 
@@ -42,6 +54,8 @@ class Worktree(NamedTuple):
     """The work of the branch, once it was committed."""
 
     is_removed: bool = False
+    inner: tuple[Inner, ...] = ()
+    """What is kept of repositories inside it, once it was committed."""
 
 
 class SplitOrigin(NamedTuple):
@@ -62,7 +76,18 @@ def write_worktree(store: Store, worktree: Worktree) -> None:
 def find_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> Worktree | None:
     """Return the worktree of a branch of *parent*; None if it had none here."""
     found = _read(_path(store, parent, thread))
-    return None if found is None else Worktree(**found)
+    if found is None:
+        return None
+    inner = tuple(Inner(*each) for each in found.pop("inner", ()))
+    return Worktree(**found, inner=inner)
+
+
+def describe_work(worktree: Worktree) -> str:
+    """Return the message of the commits that have the work of a branch."""
+    told = "".join(f"{each.path}: {each.ref} of {each.repository}\n" for each in worktree.inner)
+    title = f"work of branch {worktree.thread}\n\n"
+    trailers = f"Uwf-Thread: {worktree.thread}\nUwf-Parent-Thread: {worktree.parent}\n"
+    return title + (told and told + "\n") + trailers
 
 
 def list_worktrees(store: Store, parent: ThreadId) -> list[Worktree]:
@@ -107,11 +132,11 @@ def forget_worktrees(store: Store, parent: ThreadId) -> None:
         shutil.rmtree(_path(store, parent), ignore_errors=True)
 
 
-def note_that_stays(store: Store, worktree: Worktree, unkept: str) -> None:
-    """Note that a worktree stays for the repository *unkept* in it, unless that is known."""
+def note_that_stays(store: Store, worktree: Worktree, reason: str) -> None:
+    """Note why a worktree stays, unless that is known."""
     path = store.local_path(STAYS, worktree.thread)
     if not os.path.lexists(path):
-        _write(path, {"path": worktree.path, "unkept": unkept})
+        _write(path, {"path": worktree.path, "reason": reason})
 
 
 def forget_that_stays(store: Store, worktree: Worktree) -> None:
@@ -119,14 +144,15 @@ def forget_that_stays(store: Store, worktree: Worktree) -> None:
     remove_file(store.local_path(STAYS, worktree.thread))
 
 
-def take_those_that_stay(store: Store) -> list[tuple[ThreadId, str]]:
-    """Return the branches whose worktrees stay, and for which repository; each of them once."""
+def take_those_that_stay(store: Store) -> list[tuple[ThreadId, str, str]]:
+    """Return the branches whose worktrees stay, their paths, and why; each of them once."""
     folder = store.local_path(STAYS)
     found = []
     for thread in sorted(filter(is_thread_id, _names(folder))):
         told = _read(os.path.join(folder, thread))
-        if told is not None:
-            found.append((ThreadId(thread), str(told["unkept"])))
+        # An older uwf gave no reason.
+        if told is not None and "reason" in told:
+            found.append((ThreadId(thread), str(told["path"]), str(told["reason"])))
             # The empty file says that it is known.
             replace_file(os.path.join(folder, thread), b"")
     return found

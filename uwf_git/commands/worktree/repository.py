@@ -146,17 +146,31 @@ def find_origin(environ: Mapping[str, str], workdir: str) -> Origin:
     return Origin(rest[0], rest[1], head.stdout.decode().strip())
 
 
-def commit_tree(git: Git, tree: str, parents: tuple[str, ...], message: str) -> str:
+def find_commit(git: Git, name: str | None) -> str | None:
+    """Return the commit that *name* means; None if git knows none."""
+    if name is None:
+        return None
+    ran = git.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return None if ran.status else ran.stdout.decode().strip()
+
+
+def commit_tree(
+    git: Git, tree: str, parents: tuple[str, ...], message: str, *, date: str | None = None
+) -> str:
     """Write a commit that no person made, unsigned, and return its id.
+
+    Its date is *date*, as git spells it, or now.
 
     Raises:
         ProgramFailed: git failed.
     """
     named = [word for parent in parents for word in ("-p", parent)]
+    dates = {} if date is None else {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
     return git.ask(
         *("commit-tree", "--no-gpg-sign", *named, "-m", message, tree),
         GIT_AUTHOR_NAME=_NAME,
         GIT_AUTHOR_EMAIL=_ADDRESS,
         GIT_COMMITTER_NAME=_NAME,
         GIT_COMMITTER_EMAIL=_ADDRESS,
+        **dates,
     )

@@ -11,10 +11,10 @@ from contextlib import suppress
 
 from uwf_git.commands.split.ending import name_work
 from uwf_git.commands.split.trunk import find_isolation, read_trunk
-from uwf_git.commands.worktree.inner import find_unkept
 from uwf_git.commands.worktree.make import find_head_of, find_own_worktree, lock_worktrees
 from uwf_git.commands.worktree.record import (
     Worktree,
+    describe_work,
     find_split_origin,
     find_worktree,
     forget_that_stays,
@@ -24,9 +24,10 @@ from uwf_git.commands.worktree.record import (
     note_that_stays,
     write_worktree,
 )
-from uwf_git.commands.worktree.repository import Git, commit_tree, git_of
+from uwf_git.commands.worktree.repository import Git, commit_tree, find_commit, git_of
+from uwf_git.commands.worktree.tree import name_index, write_tree
 from uwf_git.debug_log import debug
-from uwf_git.errors import UwfError
+from uwf_git.errors import StoreFailed, UwfError
 from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.store.disk.durable import remove_file
 from uwf_git.store.store import Store
@@ -35,7 +36,19 @@ from uwf_git.store.threads.local_files import find_workdir, workdirs_folder
 from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot
 
-_INDEX = ".index"
+
+class ProjectGone(StoreFailed):
+    """The repository of which a worktree is has been moved or removed."""
+
+    code = "project-gone"
+
+    def __init__(self, worktree: Worktree) -> None:
+        super().__init__(
+            f"there is no {worktree.repository}, the repository of the worktree {worktree.path}",
+            hint="put it back; or, if nothing in the worktree is wanted any more, remove that",
+            thread=worktree.thread,
+            path=worktree.repository,
+        )
 
 
 def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> str | None:
@@ -47,6 +60,7 @@ def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> s
         The ref of the commit; None if the branch does not work apart, or not on this machine.
 
     Raises:
+        ProjectGone: the repository of the worktree is not there.
         ProgramFailed: git is missing, or cannot commit everything.
     """
     parent, at = snapshot.get_trunk(), find_isolation(snapshot)
@@ -56,12 +70,13 @@ def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> s
     with lock_worktrees(store):
         worktree = find_worktree(store, parent, thread)
         if worktree is not None and worktree.git_dir:
-            return name_work(thread) if _commit(store, environ, worktree) else None
+            _commit(store, environ, worktree)
+            return name_work(thread)
         origin = find_split_origin(store, parent, at)
         if origin is None:
             return None
         git = git_of(environ, origin.repository)
-        if _find_commit(git, name_work(thread)) is None:
+        if find_commit(git, name_work(thread)) is None:
             git.ask("update-ref", name_work(thread), origin.commit)
         return name_work(thread)
 
@@ -131,17 +146,16 @@ def _retire(
     found = find_worktree(store, worktree.parent, worktree.thread)
     if found is None or found.is_removed or _is_in_use(store, found):
         return False
-    commit = found.commit
-    if found.git_dir and not is_kept:
-        commit = _commit(store, environ, found)
-    unkept = None if commit is None else _find_unkept(environ, found, commit)
-    if unkept is not None:
-        debug("K3RW9DTF", "worktree stays for what is in it", path=unkept)
-        note_that_stays(store, found, unkept)
+    try:
+        if found.git_dir and not is_kept:
+            found = _commit(store, environ, found)
+        _remove(environ, found)
+    except (UwfError, OSError) as error:
+        debug("K3RW9DTF", "worktree stays", thread=worktree.thread, error=str(error))
+        note_that_stays(store, found, str(error))
         return False
-    _remove(environ, found)
     forget_that_stays(store, found)
-    write_worktree(store, found._replace(commit=commit, is_removed=True))
+    write_worktree(store, found._replace(is_removed=True))
     return True
 
 
@@ -156,27 +170,37 @@ def _is_in_use(store: Store, worktree: Worktree) -> bool:
     return False
 
 
-def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> str | None:
-    """Make what is in the worktree one commit at the ref of its work; None if there is nothing."""
+def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Worktree:
+    """Make what is in the worktree one commit at the ref of its work; return what is recorded.
+
+    Raises:
+        ProjectGone: the repository is not there.
+        ProgramFailed: git is missing, or failed.
+    """
     if not os.path.isdir(worktree.repository):
-        # With it went what the worktree was for.
-        return None
+        if os.path.isdir(worktree.path):
+            raise ProjectGone(worktree)
+        return worktree
     git = git_of(environ, worktree.repository)
     ref = name_work(worktree.thread)
     head = find_head_of(environ, worktree) or worktree.base
-    tree = _write_tree(environ, worktree, head)
-    if tree is None:
+    if os.path.isdir(worktree.path):
+        own = worktree.git_dir if os.path.isdir(worktree.git_dir) else worktree.repository
+        tree, inner = write_tree(environ, worktree, git_dir=own, head=head)
+        worktree = worktree._replace(inner=inner)
+    else:
         tree = git.ask("rev-parse", f"{head}^{{tree}}")
     commit = _choose_commit(git, worktree, head, tree)
-    if _find_commit(git, ref) != commit:
+    if find_commit(git, ref) != commit:
         git.ask("update-ref", "-m", "uwf: the branch ended", ref, commit)
-    write_worktree(store, worktree._replace(commit=commit))
-    return commit
+    committed = worktree._replace(commit=commit)
+    write_worktree(store, committed)
+    return committed
 
 
 def _choose_commit(git: Git, worktree: Worktree, head: str, tree: str) -> str:
     """Return the commit that has *tree*; a new one, unless it was made or nothing has changed."""
-    made = _find_commit(git, name_work(worktree.thread))
+    made = find_commit(git, name_work(worktree.thread))
     begun = worktree.base
     parents = (begun,) if head == begun else (begun, head)
     for known in filter(None, (made, begun)):
@@ -185,56 +209,33 @@ def _choose_commit(git: Git, worktree: Worktree, head: str, tree: str) -> str:
             continue
         if (known == begun and head == begun) or head == known or tuple(its_parents) == parents:
             return known
-    message = f"work of branch {worktree.thread}\n\nUwf-Thread: {worktree.thread}\n"
-    return commit_tree(git, tree, parents, message + f"Uwf-Parent-Thread: {worktree.parent}\n")
-
-
-def _write_tree(environ: Mapping[str, str], worktree: Worktree, head: str) -> str | None:
-    """Write everything in the worktree but what is ignored as a tree; None if it is not there."""
-    if not os.path.isdir(worktree.path):
-        return None
-    has_own = os.path.isdir(worktree.git_dir)
-    git_dir = worktree.git_dir if has_own else worktree.repository
-    git = git_of(environ, git_dir, worktree=worktree.path)
-    # Not its own index: a killed agent may have left that locked, or in the middle of a merge.
-    index, own = worktree.path + _INDEX, os.path.join(git_dir, "index")
-    try:
-        remove_file(index + ".lock")
-        if has_own and os.path.isfile(own):
-            # With its times: by them git knows which files it has to read.
-            shutil.copy2(own, index)
-        else:
-            git.ask("read-tree", head, GIT_INDEX_FILE=index)
-        git.ask("add", "--all", ".", GIT_INDEX_FILE=index)
-        return git.ask("write-tree", GIT_INDEX_FILE=index)
-    finally:
-        remove_file(index)
-
-
-def _find_unkept(environ: Mapping[str, str], worktree: Worktree, commit: str) -> str | None:
-    """Return a repository in the worktree that has what would be lost with it."""
-    if not os.path.isdir(worktree.path):
-        return None
-    git = git_of(environ, worktree.repository)
-    return find_unkept(environ, git, worktree.path, begun=worktree.base, now=commit)
+    return commit_tree(git, tree, parents, describe_work(worktree))
 
 
 def _remove(environ: Mapping[str, str], worktree: Worktree) -> None:
     if os.path.isdir(worktree.repository):
         git = git_of(environ, worktree.repository)
-        words = ("worktree", "remove", "--force", "--force", worktree.path)
-        if git.run(*words).status and os.path.lexists(worktree.path):
-            # A folder in which nobody may write, as some package managers leave them.
-            for folder, folders, _ in os.walk(worktree.path):
-                for path in (os.path.join(folder, name) for name in folders):
-                    if not os.path.islink(path):
-                        os.chmod(path, 0o700)
-            shutil.rmtree(worktree.path)
-            git.run(*words)
+        # First those that agents made inside it.
+        for path in sorted({worktree.path, *_list_inside(git, worktree.path)}, reverse=True):
+            words = ("worktree", "remove", "--force", "--force", path)
+            if git.run(*words).status and os.path.lexists(path):
+                _open_folders(path)
+                shutil.rmtree(path)
+                git.run(*words)
     shutil.rmtree(worktree.path, ignore_errors=True)
-    remove_file(worktree.path + _INDEX)
+    remove_file(name_index(worktree.path))
 
 
-def _find_commit(git: Git, name: str) -> str | None:
-    ran = git.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    return None if ran.status else ran.stdout.decode().strip()
+def _list_inside(git: Git, path: str) -> list[str]:
+    """List the worktrees of the repository that are below *path*."""
+    told = git.ask("worktree", "list", "--porcelain").split("\n")
+    paths = (line.removeprefix("worktree ") for line in told if line.startswith("worktree "))
+    return [each for each in paths if each.startswith(path + os.sep)]
+
+
+def _open_folders(path: str) -> None:
+    """Let the user write in each folder below *path*; some package managers forbid it."""
+    for folder, folders, _ in os.walk(path):
+        for each in (os.path.join(folder, name) for name in folders):
+            if not os.path.islink(each):
+                os.chmod(each, 0o700)
