@@ -89,20 +89,24 @@ def test_show_has_what_each_branch_does(world: World) -> None:
     ]
 
 
-def test_a_branch_that_cannot_be_read_is_shown_with_the_others(world: World) -> None:
-    thread = split_of(world)
+@pytest.mark.parametrize("config", ["", "config: {maxSteps: 9}\n"])
+def test_a_branch_that_cannot_be_read_is_shown_with_the_others(world: World, config: str) -> None:
+    thread = split_of(world, CHECKS + config)
     world.step(thread, script())
-    broken = branch_of(world, thread, 1)
+    broken, other = branch_of(world, thread, 0), branch_of(world, thread, 1)
     lose(world.store, world.snapshot(broken).commit.oid)
     world.reopen()
 
     shown = show_thread(world.store, thread)
 
-    assert [row["status"] for row in shown["branches"]] == ["ready", "damaged"]
+    assert [row["status"] for row in shown["branches"]] == ["damaged", "ready"]
     assert [(held["thread"], held["status"]) for held in shown["heldBy"]] == [(broken, "damaged")]
     told = read_stop(world.store, thread).advice
     assert not told.is_usual
     assert "is missing" in told.text
+    assert "heldBy" not in show_thread(world.store, other)
+    # With a limit, no step begins before it is known what the others spent.
+    assert ("is missing" in read_stop(world.store, other).advice.text) == bool(config)
 
 
 def test_show_of_a_branch_says_where_it_belongs(world: World) -> None:

@@ -174,7 +174,10 @@ def _find_limit(
 ) -> Iterator[dict[str, Any]]:
     """Yield the limit that lets none of the *branches* take a step, or the thread if it is one."""
     statuses = {row["status"] for row in _walk(branches)} or {tip.record.status}
-    limit = None if statuses <= ENDED else find_limit(store, tip, tip.get_present())
+    limit = None
+    # What a branch that cannot be read has spent is not known.
+    with suppress(StoreDamaged):
+        limit = None if statuses <= ENDED else find_limit(store, tip, tip.get_present())
     if limit is not None:
         yield _view_problem(limit.facts["thread"], "limit", limit)
 

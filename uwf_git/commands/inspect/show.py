@@ -3,6 +3,7 @@
 Source: seed 000 section 1.4; the names are those of seed 004's TaskHandle.
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.commands.agent_run.activity import may_be_active
@@ -16,6 +17,7 @@ from uwf_git.commands.turn.next_move import NextMove, find_next_move, find_steer
 from uwf_git.commands.turn.spending import read_spending
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
 from uwf_git.engine.limits import list_used
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
@@ -265,7 +267,10 @@ def _view_used(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[s
     """Return how much of its limits a thread has used, with the branches that it has now."""
     if not present.limits or snapshot.get_trunk() is not None:
         return {}
-    return {"limitsUsed": list_used(read_spending(store, snapshot, present).present)}
+    with suppress(StoreDamaged):
+        # What a branch that cannot be read has spent is not known.
+        return {"limitsUsed": list_used(read_spending(store, snapshot, present).present)}
+    return {}
 
 
 def _find_work(store: Store, thread: ThreadId, status: str) -> "tuple[str, Running | None]":

@@ -103,21 +103,34 @@ class Family:
         self._oldest_ms = read_time_ms(root) - _DAY_MS
 
     def __contains__(self, thread: ThreadId) -> bool:
-        if thread not in self._known:
-            self._known[thread] = self._find(thread)
-        return self._known[thread]
-
-    def _find(self, thread: ThreadId) -> bool:
+        if thread in self._known:
+            return self._known[thread]
         # Checked first, since a store may have many threads, and most are older.
         if read_time_ms(thread) < self._oldest_ms:
             return False
         try:
             head = find_head(self._store, thread)
-            trunk = None if head is None else read_snapshot(self._store, head.commit).get_trunk()
+            # Who is not here may come: only what was read is kept.
+            return head is not None and self._note(read_snapshot(self._store, head.commit))
         except StoreDamaged:
             # It names no thread that can be read, but a split may list it.
             return thread in list_present_descendants(self._store, self.root)
-        return trunk is not None and trunk in self
+
+    def _note(self, snapshot: Snapshot) -> bool:
+        """Return, and keep, whether the thread at *snapshot* is a branch of the family."""
+        thread, trunk = snapshot.record.thread, snapshot.get_trunk()
+        # Forged threads may be branches of each other.
+        self._known.setdefault(thread, False)
+        if trunk is not None and trunk not in self._known:
+            head = find_head(self._store, trunk)
+            # A fetch may bring a branch before the thread around it: its commits are behind it.
+            self._note(
+                _find_split(self._store, snapshot)
+                if head is None
+                else read_snapshot(self._store, head.commit)
+            )
+        self._known[thread] = trunk is not None and self._known.get(trunk, False)
+        return self._known[thread]
 
 
 def count_steps_before(store: Store, snapshot: Snapshot) -> tuple[int, ...]:

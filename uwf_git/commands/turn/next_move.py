@@ -137,7 +137,7 @@ def advise(
         return Advice(_wait(thread, present.waiting))
     if status == "split":
         return _when_split(store, snapshot)
-    limit = find_limit(store, snapshot, present)
+    limit = _find_limit(store, snapshot)
     if limit is not None and move.problem is None and move.turn_of is not None:
         return _tell_problem(limit)
     advice = _when_ready(snapshot, present, move, default or store.config.get(CONFIG_NAME))
@@ -195,7 +195,15 @@ def _find_problem(store: Store, split: Sequence[Snapshot], *, is_at_end: bool) -
     problem = next((each for each in problems if each is not None), None)
     if problem is not None or is_at_end:
         return problem
-    return find_limit(store, split[0], split[0].get_present())
+    return _find_limit(store, split[0])
+
+
+def _find_limit(store: Store, snapshot: Snapshot) -> UwfError | None:
+    """Return the limit that lets a thread begin no step, or why what was spent is not known."""
+    try:
+        return find_limit(store, snapshot, snapshot.get_present())
+    except StoreDamaged as damage:
+        return damage
 
 
 def _tell_problem(problem: UwfError) -> Advice:
