@@ -31,11 +31,18 @@ def _name(node: FlowNode) -> str:
     return node.agent if node.kind == "agent" else node.label
 
 
-def has_left(flow: Flow, container: str, present: ThreadState) -> bool:
+def has_left(
+    flow: Flow, container: str, present: ThreadState, entry: Position | None = None
+) -> bool:
     """Check whether the thread never comes to a node that is added at the end of *container*.
 
-    So it is if the container is behind it, or has split it, and no loop leads there again.
+    So it is if the container is behind it, or has split it, and no loop leads there again; or if
+    the thread, which began at *entry*, ends before. "" is the top.
     """
+    if entry is not None and not f"{container}/".startswith(f"{entry.place}/"):
+        return True
+    if not container:
+        return False
     at = present.at if present.split is None else present.split.at
     if at is None:
         return False
@@ -47,6 +54,13 @@ def has_left(flow: Flow, container: str, present: ThreadState) -> bool:
             # A loop around both may have another pass.
             return False
     return True
+
+
+def find_lost_entry(old: Flow, new: Flow | None, entry: Position | None) -> str | None:
+    """Return where the thread began and ends, if *new* has another kind on the way there."""
+    if entry is None or (new is not None and _has_way(old, new, str(entry))):
+        return None
+    return str(entry)
 
 
 def find_lost_place(old: Flow | None, new: Flow | None, present: ThreadState) -> str | None:

@@ -8,6 +8,7 @@ from commands.flow_runs import assert_sound, branches, drive, log, script
 from commands.world import World
 
 from uwf_git.commands.control.append import AppendRequest, ContainerLeft, append_to_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.model.definition.append_flow import NoSuchContainer
 from uwf_git.model.definition.findings import InvalidWorkflow
@@ -29,6 +30,8 @@ root:
       id: checks
       nodes: [{type: agent, agentId: two}, {type: agent, agentId: three}]
 """
+
+TWO = "{type: sequential, id: two, nodes: [{type: agent, agentId: two}]}"
 
 DOCS = [{"type": "agent", "agentId": "doc-writer", "input": "${state.code}"}]
 
@@ -110,6 +113,21 @@ def test_what_would_never_run_is_refused(world: World) -> None:
             append(world, thread, four, to=to)
 
     assert log(world, thread)[-1] == "split 0/1 split"
+
+
+def test_a_fork_of_a_branch_ends_where_that_does(world: World) -> None:
+    thread = world.begun(FLOW.replace("{type: agent, agentId: two}", TWO))
+    for _ in range(4):
+        world.step(thread, script())
+    request = ForkRequest(branches(world, thread)[0])
+    fork = fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
+
+    for to in (None, "all", "checks"):
+        with pytest.raises(ContainerLeft, match="would never run"):
+            append(world, fork, DOCS, to=to)
+    append(world, fork, DOCS, to="two")
+
+    assert done(world, fork) == ["doc-writer"]
 
 
 def test_a_parallel_in_a_loop_gets_a_branch_for_the_next_pass(world: World) -> None:

@@ -385,6 +385,21 @@ def test_a_workflow_changes_where_the_way_stays_the_same(world: World) -> None:
     assert_sound(world, thread)
 
 
+def test_a_fork_of_a_branch_keeps_what_leads_to_where_it_began(world: World) -> None:
+    """It begins and ends at a place of the flow, which another flow may not have."""
+    _, leaves = grown(world)
+    request = ForkRequest(leaves[0])
+    fork = fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
+
+    for other in (LINE, TREE.replace("    - {type: agent, agentId: first}\n", "")):
+        with pytest.raises(PlaceGone, match="stands at 0/1/0"):
+            amend(world, fork, other)
+    amend(world, fork, TREE.replace("agentId: two", "agentId: other"))
+
+    assert drive(world, fork, script())[1] == ["one", "other"]
+    assert_sound(world, fork)
+
+
 def test_a_workflow_with_another_way_is_refused(world: World) -> None:
     thread = world.begun(TREE)
     world.step(thread, script())

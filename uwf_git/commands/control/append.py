@@ -18,7 +18,7 @@ from uwf_git.commands.control.change_rules import (
     describe_agents,
     steer_between_steps,
 )
-from uwf_git.commands.split.plan import read_flow
+from uwf_git.commands.split.plan import read_entry, read_flow
 from uwf_git.commands.turn.inner_roles import read_played
 from uwf_git.commands.workflow.build import outside_of, read_appended, read_appended_nodes
 from uwf_git.commands.workflow.files import includes_beside
@@ -63,14 +63,18 @@ class ContainerLeft(Refused):
 
     code = "container-left"
 
-    def __init__(self, thread: ThreadId, named: str) -> None:
+    def __init__(self, thread: ThreadId, named: str | None) -> None:
+        where = "the root" if named is None else repr(named[:60])
         super().__init__(
-            f"thread {thread} has left {named[:60]!r}, or has split there: nodes at its end would "
+            f"thread {thread} has left {where}, or has split there: nodes at its end would "
             "never run",
             hint="without --to they run after the root; "
-            f"`uwf thread fork {thread} --at STEP` begins a thread before it",
+            f"`uwf thread fork {thread} --at STEP` begins a thread before it"
+            if named is not None
+            else "it was forked from a branch, and ends where that does: --to names a container "
+            "in it",
             thread=thread,
-            named=named[:60],
+            named=None if named is None else named[:60],
         )
 
 
@@ -176,7 +180,9 @@ def _read(
         addition = read_appended(request.source, includes, to=to, file=file)
         return (*append_addition(node, addition, timestamp=now), addition)
     target = find_target(Target(before.name, tuple(before.roles), flow), request.to)
-    if request.to is not None and has_left(flow, target.container, snapshot.get_present()):
+    present, entry = snapshot.get_present(), read_entry(snapshot)
+    # A branch is refused as such, below.
+    if snapshot.get_trunk() is None and has_left(flow, target.container, present, entry):
         raise ContainerLeft(snapshot.record.thread, request.to)
     outside = outside_of(request.path, find_used(store, caller.cwd))
     added = read_appended_nodes(request.source, includes, to=target, outside=outside)

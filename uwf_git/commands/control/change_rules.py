@@ -13,13 +13,13 @@ from uwf_git.commands.agent_run.check_idle import check_nothing_runs
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import BuildCommit, build_signalled, record_built
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.split.plan import read_flow
+from uwf_git.commands.split.plan import read_entry, read_flow
 from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.bind_roles import Bound, bind_roles
 from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.turn.turn import ThreadResult
-from uwf_git.engine.flow_change import find_lost_place, find_renamed_place
+from uwf_git.engine.flow_change import find_lost_entry, find_lost_place, find_renamed_place
 from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.flow import Flow
@@ -202,6 +202,9 @@ def _check_position(snapshot: Snapshot, change: RuleChange) -> None:
     elif old is None:
         gone = present.find_gone_role(())
     else:
+        lost = None if old is None else find_lost_entry(old, new, read_entry(snapshot))
+        if lost is not None:
+            raise PlaceGone(thread, lost, change.workflow)
         check_place(thread, (old, new), present, change.workflow)
         waiting = None if present.waiting is None else present.waiting.role
         gone = waiting if waiting is not None and waiting not in roles else None
