@@ -14,8 +14,10 @@ from uwf_git.commands.control.answer import (
     answer_thread,
     read_question,
 )
+from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import BadPatch, patch_thread
 from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.turn.joining import StateTooLarge
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_merge import MergeConflict
@@ -279,6 +281,22 @@ def test_more_failures_than_are_tolerated_stop_the_thread(world: World) -> None:
         "kill killed",
         "attempt 0/1 failed",
     ]
+    assert_sound(world, thread)
+
+
+def test_a_branch_that_a_person_killed_counts_among_those_tolerated(world: World) -> None:
+    thread = world.begun(flow(PARALLEL % "onError: continue\n  tolerate: 1"))
+    world.step(thread)
+    begin_branch(world.store, world.snapshot(thread), 0)
+    kill_thread(world.store, world.caller, branches(world, thread)[0], reason="mine")
+
+    driven, _ = drive(world, thread, failing("two"))
+
+    assert (driven.stopped, driven.last.status) == ("failed", "split")
+    retry_thread(world.store, world.caller, thread)
+    driven, _ = drive(world, thread, script())
+    assert driven.stopped == "end"
+    assert world.snapshot(thread).get_present().state["errors"] == ["mine"]
     assert_sound(world, thread)
 
 

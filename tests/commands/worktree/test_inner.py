@@ -187,14 +187,20 @@ def test_a_merge_of_the_work_brings_the_submodule_along(
     assert (world.place / "lib" / "text").read_text() == "mine\n"
 
 
-def test_repositories_of_any_kind_are_kept(world: World, git: Git, tmp_path: Path) -> None:
-    """Without a commit, within each other, with odd names, and one with half of its history."""
-    begin_project(world, git)
+@pytest.fixture
+def origin(tmp_path: Path, git: Git) -> Path:
+    """Return a repository of two commits."""
     origin = tmp_path / "origin"
     git("init", "--quiet", str(origin), cwd=tmp_path)
     for text in ("1", "2"):
         (origin / "text").write_text(text)
         commit_all(origin, git)
+    return origin
+
+
+def test_repositories_of_any_kind_are_kept(world: World, git: Git, origin: Path) -> None:
+    """Without a commit, within each other, with odd names, and one with half of its history."""
+    begin_project(world, git)
 
     def work(place: Path) -> None:
         git("init", "--quiet", "empty", cwd=place)

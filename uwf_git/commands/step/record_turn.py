@@ -29,8 +29,8 @@ from uwf_git.store.threads.snapshot import read_snapshot
 
 _NEXT = {
     "ready": "`uwf thread step {thread}` tries again; `uwf thread show {thread}` has its output",
-    "given up": "its place in the flow was given up (onError: continue): `uwf thread step {thread}` "
-    "goes on without it; `uwf thread show {thread}` has its output",
+    "given up": "its place in the flow was given up (onError: continue): `uwf thread step "
+    "{thread}` goes on without it; `uwf thread show {thread}` has its output",
     "failed": "`uwf thread step {thread}` tries again, and `uwf thread retry {thread}` lets a run "
     "go on; `uwf thread show {thread}` has its output",
     "waiting": "it can be tried again when the limit ends: `uwf thread run {thread} --wait` sleeps "

@@ -151,7 +151,7 @@ def _retire(
             found = _commit(store, environ, found)
         _remove(environ, found)
     except (UwfError, OSError) as error:
-        debug("K3RW9DTF", "worktree stays", thread=worktree.thread, error=str(error))
+        debug("K3RW9DTF", "work cannot be kept", thread=worktree.thread, error=str(error))
         note_that_stays(store, found, str(error))
         return False
     forget_that_stays(store, found)
