@@ -7,11 +7,9 @@ two. Without them the page is left as it is, and the script says so. All threads
 `uwf-mock` in a temporary store.
 """
 
-import importlib
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,8 +20,11 @@ from pathlib import Path
 from typing import Any
 
 _HERE = Path(__file__).parent
+sys.path.append(str(_HERE.parent / "tests"))
+
+from browser.chromium import NoBrowser, open_chromium  # noqa: E402 - the path has to come first
+
 _SCRIPTS = Path(sys.executable).parent
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _VIEW = {"width": 1280, "height": 650}
 
 _FIRST = """# Version 2 is here
@@ -151,29 +152,6 @@ def photograph_page(demo: Demo, into: Path, chromium: Any) -> None:
             context.close()
 
 
-@contextmanager
-def open_chromium(home: Path) -> Iterator[Any]:
-    """Start a Chromium, whose files go below *home*.
-
-    Raises:
-        LookupError: there is none, or no Playwright.
-    """
-    program = os.environ.get("UWF_CHROMIUM") or next(filter(None, map(shutil.which, _BROWSERS)), "")
-    if not program:
-        raise LookupError("no Chromium")
-    try:
-        playwright: Any = importlib.import_module("playwright.sync_api")
-    except ModuleNotFoundError as error:
-        raise LookupError("no Playwright") from error
-    # Chromium as root has no sandbox.
-    arguments = ["--no-sandbox"] if os.getuid() == 0 else []
-    environ = {**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": str(home), "TMPDIR": str(home)}
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=program, args=arguments, env=environ)
-        yield browser
-        browser.close()
-
-
 def main(words: Sequence[str]) -> int:
     """Make the pictures, in the folder that is named or beside this file."""
     into = Path(words[0]) if words else _HERE / "pictures"
@@ -182,13 +160,11 @@ def main(words: Sequence[str]) -> int:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         demo = Demo(folder)
         draw_run(demo, into)
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        home = stack.enter_context(tempfile.TemporaryDirectory())
         try:
             chromium = stack.enter_context(open_chromium(home))
-        except LookupError as error:
-            print(
-                f"{error}, so the page is left as it is: tests/browser/install.sh", file=sys.stderr
-            )
+        except NoBrowser as error:
+            print(f"the page is left as it is: {error}", file=sys.stderr)
             return 1
         photograph_page(demo, into, chromium)
     return 0

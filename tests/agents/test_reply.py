@@ -210,6 +210,19 @@ def test_printed_reply_is_read_back(meta: dict[str, Any], content: str) -> None:
         ("---\nnever closed", {}, "---\nnever closed"),
         ('{"ok": true}\n', META, '{"ok": true}\n'),
         ('{"meta": {"ok": true}, "content": "said"}', META, "said"),
+        ('{"content": "said"}', {}, "said"),
+        ('{"content": 7}', {"content": 7}, '{"content": 7}'),
+        (
+            '{"content": "a", "ok": true}',
+            {"content": "a", "ok": True},
+            '{"content": "a", "ok": true}',
+        ),
+        (
+            '{"content": "a", "state": "b"}',
+            {"content": "a", "state": "b"},
+            '{"content": "a", "state": "b"}',
+        ),
+        ('{"state": {"a": 1}}', {"state": {"a": 1}}, '{"state": {"a": 1}}'),
         ("---\nok: true\n---\nsaid", META, "said"),
     ],
 )
@@ -223,3 +236,11 @@ def test_a_free_agent_may_print_anything(stdout: str, meta: Any, content: str) -
 def test_a_free_agent_prints_something_and_keeps_the_types(stdout: str) -> None:
     with pytest.raises(BadReply):
         parse_reply(stdout.encode(), protocol="positional", is_free=True)
+
+
+def test_a_free_agent_may_leave_out_its_fields() -> None:
+    document = {"content": "said", "usage": {"tokens": 3}, "state": {"a": 1}, "session": "s"}
+
+    reply = parse_reply(json.dumps(document).encode(), protocol="flags", is_free=True)
+
+    assert reply == AgentReply({}, "said", "object", None, {"tokens": 3}, {"a": 1}, "s")

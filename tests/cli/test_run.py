@@ -157,7 +157,7 @@ while :; do sleep 60 & wait; done
 
 
 def test_interrupt_ends_all_of_a_stubborn_agent_and_the_thread_goes_on(uwf: Uwf) -> None:
-    # PAINS 22: the agent was orphaned, and kept editing files.
+    # Seen elsewhere: the agent was orphaned, and kept editing files.
     words = ["run", uwf.file(), "-p", "x", "--agent", uwf.agent(STUBBORN)]
     engine = subprocess.Popen(
         [sys.executable, "-m", "uwf_git", *words],

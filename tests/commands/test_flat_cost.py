@@ -197,3 +197,40 @@ def test_each_way_into_a_turn_reads_as_much_at_any_depth(
     assert {
         name: many[name] - some[name] for name in LONG if many[name] > some[name] + 2 * NOISE
     } == {}
+
+
+ROUNDS = """\
+name: rounds
+description: One pass a step.
+initialState: {most: 100000, n: 0}
+root:
+  type: loop
+  maxIterations: ${state.most}
+  condition: state.n < 1000000 && iteration < 100000
+  nodes:
+    - {type: agent, agentId: worker, input: 'round ${iteration} of ${state.most}'}
+    - type: conditional
+      condition: iteration > 100000
+      nodes: [{type: agent, agentId: closer}]
+"""
+
+
+def test_a_turn_of_a_flow_reads_as_much_in_any_pass(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = world.begun(ROUNDS)
+    way = Way(world, thread)
+    reads: dict[str, Callable[[Way], object]] = {
+        "step": Way.step,
+        "context": lambda way: way.context().input,
+        "show": lambda way: show_thread(way.world.store, way.thread),
+    }
+    counts: list[dict[str, int]] = []
+    for depth in (SHALLOW, DEEP):
+        while world.snapshot(thread).record.depth < depth:
+            world.step(thread, says({"n": 1}))
+        counts.append({name: count_reads(way, read, monkeypatch) for name, read in reads.items()})
+
+    few, many = counts
+    assert world.snapshot(thread).get_present().at == f"0.{DEEP + 1}/0"
+    assert {name: many[name] - few[name] for name in few if many[name] > few[name] + NOISE} == {}

@@ -1,5 +1,6 @@
 """Flows by chance, steered by chance: whatever the commands record, verify and hubs take."""
 
+import copy
 import json
 import random
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from commands.world import World, fails, replied
 from conftest import Draws
 from fresh_store import fresh_store
 
+from uwf_git.commands.control.amend import AmendRequest, amend_thread
+from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import patch_thread
@@ -21,6 +24,7 @@ from uwf_git.commands.control.retry import retry_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.receive.rules import RefUpdate, check_received
+from uwf_git.commands.split.family import list_branches
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import UwfError
@@ -30,15 +34,32 @@ _FOLDERS = ("refs/threads/", "refs/archive/")
 _HOLDING = ("sequential", "parallel", "map", "loop", "conditional")
 _MOST_LEVELS = 4
 
+_INNER = """\
+name: inner
+root: {type: loop, maxIterations: 2, nodes: [{type: agent, agentId: e}]}
+"""
+_TABLE = """\
+name: table
+roles: {f: {description: One.}, g: {description: Two., workflow: inner}}
+moderator:
+  - {from: $START, to: f}
+  - {from: f, to: g}
+  - {from: g, to: f, when: depth < 4}
+  - {from: g, to: $END}
+"""
+
 
 def _draw(chance: random.Random, level: int = 0) -> dict[str, Any]:
-    """Return a node."""
-    kind = chance.choice(("agent", "agent", *(_HOLDING if level < _MOST_LEVELS else ())))
+    """Return a node; some containers are called `within`."""
+    inner = (*_HOLDING, "workflow") if level < _MOST_LEVELS else ()
+    kind = chance.choice(("agent", "agent", *inner))
     node: dict[str, Any] = {"type": kind}
     if chance.random() < 0.3:
         node["onError"] = "continue"
     if kind == "agent":
         return node | {"agentId": chance.choice("abcd"), "retries": chance.randint(0, 1)}
+    if kind == "workflow":
+        return node | {"use": chance.choice(("inner", "table"))}
     node["nodes"] = [_draw(chance, level + 1) for _ in range(chance.randint(1, 3))]
     more: dict[str, dict[str, Any]] = {
         "parallel": {"merge": "last", "join": chance.choice(("all", "all", "any"))},
@@ -46,7 +67,7 @@ def _draw(chance: random.Random, level: int = 0) -> dict[str, Any]:
         "loop": {"maxIterations": chance.randint(1, 2), "condition": "(state.n ?? 0) % 2 === 1"},
         "conditional": {"condition": "(state.n ?? 0) > 4"},
     }
-    return node | more.get(kind, {})
+    return node | more.get(kind, {}) | {"name": chance.choice(("within", kind))}
 
 
 class _Crowd:
@@ -54,9 +75,11 @@ class _Crowd:
 
     def __init__(self, world: World, chance: random.Random) -> None:
         self.world, self.chance = world, chance
+        world.put(_INNER)
+        self.roots = [world.begun(_TABLE)]
         root = {"type": "sequential", "id": "top", "nodes": [_draw(chance), _draw(chance)]}
-        flow = {"name": "chance", "description": "Whatever.", "root": root}
-        self.roots = [world.begun(json.dumps(flow))]
+        self.flow: dict[str, Any] = {"name": "chance", "description": "Whatever.", "root": root}
+        self.roots.append(world.begun(json.dumps(self.flow)))
 
     def play(self, turn: Turn) -> Played:
         number = self.chance.randrange(10)
@@ -70,12 +93,15 @@ class _Crowd:
             return
         thread, root = self.chance.choice(active), self.chance.choice(self.roots)
         node = json.dumps([{"type": "agent", "agentId": "late"}]).encode()
-        added = AppendRequest(
-            thread, node, to=self.chance.choice(("top", None)), default_agent="nobody"
-        )
+        to = self.chance.choice(("top", "within", None, None))
+        added = AppendRequest(thread, node, to=to, default_agent="nobody")
         verbs: list[Callable[[], object]] = [
             *[lambda: world.step(root, self.play)] * 9,
             *[lambda: world.step(thread, self.play)] * 3,
+            lambda: world.step(thread, self.play, command="human"),
+            *[lambda: self._answer(active)] * 2,
+            *[lambda: self._amend(root)] * 2,
+            *[lambda: self._step_new_branch(root)] * 2,
             lambda: patch_thread(store, caller, thread, {"n": self.chance.randrange(9)}),
             lambda: pause_thread(store, caller, thread),
             *[lambda: resume_thread(store, caller, thread)] * 2,
@@ -99,9 +125,38 @@ class _Crowd:
             with suppress(UwfError):
                 drive(self.world, root, self.play, jobs=3, sleep=lambda _seconds: None)
 
+    def _answer(self, active: list[ThreadId]) -> None:
+        store, caller = self.world.store, self.world.caller
+        waiting = [each for each in active if self.world.snapshot(each).record.status == "waiting"]
+        thread = self.chance.choice(waiting or active)
+        question = read_question(store, caller, thread, default=None)
+        answer_thread(store, caller, question, PersonAnswer({"n": self.chance.randrange(9)}))
+
+    def _amend(self, thread: ThreadId) -> None:
+        """Move a thread to the flow with a node more or less somewhere, or with other bounds."""
+        flow = copy.deepcopy(self.flow)
+        lists = [flow["root"]["nodes"]]
+        for nodes in lists:
+            lists += [node["nodes"] for node in nodes if "nodes" in node]
+        nodes = self.chance.choice(lists)
+        if self.chance.random() < 0.5:
+            nodes.insert(self.chance.randint(0, len(nodes)), _draw(self.chance, _MOST_LEVELS))
+        else:
+            nodes[self.chance.randrange(len(nodes))] = _draw(self.chance, _MOST_LEVELS - 1)
+        workflow = self.world.put(json.dumps(flow)).workflow
+        asked = AmendRequest(thread, workflow=workflow, default_agent="nobody")
+        amend_thread(self.world.store, self.world.caller, asked)
+
+    def _step_new_branch(self, root: ThreadId) -> None:
+        found = list_branches(self.world.store, self.world.snapshot(root))
+        new = [each.child.thread for each in found if each.head is None]
+        if new:
+            self.world.step(self.chance.choice(new), self.play)
+
     def _fork(self, thread: ThreadId) -> None:
         world = self.world
-        request = ForkRequest(thread, reason="why")
+        at = self.chance.choice((None, "0", "1", "2"))
+        request = ForkRequest(thread, at, reason="why")
         forked = fork_thread(world.store, world.caller, request, thread=world.new_id())
         self.roots.append(forked.thread)
 

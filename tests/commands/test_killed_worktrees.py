@@ -19,8 +19,8 @@ from commands.world import World, replied
 from store.killing import dies_at, moments_of
 
 from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.step.branches import begin_branch
 from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.thread_id import ThreadId
 

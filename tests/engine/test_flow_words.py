@@ -3,17 +3,19 @@
 from typing import Any
 
 import pytest
-from flow_trees import as_flow
+from flow_trees import Tree, as_flow
 
+from uwf_git.engine.flow_move import next_move
 from uwf_git.engine.flow_words import BadFlowValue, FlowWords
 from uwf_git.errors import Refused
 from uwf_git.model.flow import FlowNode
 from uwf_git.model.position import parse_position
 
-STATE = {"n": 3, "name": "Ann", "list": [1, 2], "none": None}
+STATE: dict[str, Any] = {"n": 3, "name": "Ann", "list": [1, 2], "none": None}
 
 
 HERE = parse_position("0")
+AGENT: Tree = {"type": "agent", "agentId": "a"}
 
 
 def words(language: str = "javascript", **items: Any) -> FlowWords:
@@ -138,6 +140,25 @@ def test_an_item_that_is_gone_is_no_item_and_no_older_value() -> None:
     assert not inside.holds("state.plan", 0)
 
 
+@pytest.mark.parametrize(
+    ("value", "told"), [(None, "null"), ({"on": True}, '{"on": true}'), ("x" * 99, f'"{"x" * 59}')]
+)
+def test_a_value_that_is_no_list_is_told_as_json(value: Any, told: str) -> None:
+    here = FlowWords("javascript", {"plans": value}, "", 0, flow=PLANS)
+    with pytest.raises(BadFlowValue) as raised:
+        here.count_bound(PLANS.nodes["0"], 0, HERE)
+    assert raised.value.message == f"over of {PLANS.nodes['0'].label} (0) is {told}, and no list"
+
+
+@pytest.mark.parametrize("over", ["state.list[$ > 1]", "state.list[$ > 9]"])
+def test_a_jsonata_result_that_is_no_list_is_told_with_a_remedy(over: str) -> None:
+    """JSONata gives one value as itself, and none as nothing."""
+    with pytest.raises(BadFlowValue, match="no list; brackets around the expression make it one"):
+        words("jsonata").list_items(node(over=over), 0, HERE)
+    remedy = words("jsonata").list_items(node(over=f"[{over}]"), 0, HERE)
+    assert remedy == [each for each in STATE["list"] if each > int(over[-2])]
+
+
 def test_a_loop_has_as_many_passes_as_items_and_at_most_a_thousand() -> None:
     loop = PLANS.nodes["0"]
 
@@ -149,6 +170,10 @@ def test_a_loop_has_as_many_passes_as_items_and_at_most_a_thousand() -> None:
     assert (count([]), count([0] * 3), count([0] * 1000)) == (0, 3, 1000)
     with pytest.raises(BadFlowValue, match="has 1,001 items, of at most 1,000"):
         count([0] * 1001)
+    with pytest.raises(BadFlowValue, match="has 1,001 items, of at most 1,000"):
+        FlowWords("javascript", {"list": [0] * 1001}, "", 0).list_items(
+            FlowNode("0", "map", {"over": "state.list"}), 0, HERE
+        )
 
 
 @pytest.mark.parametrize(
@@ -178,3 +203,26 @@ def test_numbers_that_the_state_gives(field: str, template: str, value: Any) -> 
             read()
     else:
         assert read() == value
+
+
+def test_a_loop_over_many_items_may_pass_them_all_in_one_move() -> None:
+    """The list is read once; each time anew it would take more work than a move may."""
+    maybe: Tree = {"type": "conditional", "condition": "plan.due", "nodes": [AGENT]}
+    flow = as_flow(
+        {"type": "loop", "over": "state.plans.filter(x => x)", "as": "plan", "nodes": [maybe]}
+    )
+    plans = [{"due": False, "number": number} for number in range(1000)]
+
+    move = next_move(flow, None, FlowWords("javascript", {"plans": plans}, "", 0, flow=flow))
+
+    assert move.kind == "end"
+
+
+def test_a_move_whose_conditions_take_too_much_work_is_an_error() -> None:
+    dear = "(state.long + '.').length < 1"
+    maybe: Tree = {"type": "conditional", "condition": dear, "nodes": [AGENT]}
+    flow = as_flow({"type": "loop", "maxIterations": 10**6, "nodes": [maybe]})
+    asked = FlowWords("javascript", {"long": "a" * 1_000_000}, "", 0, flow=flow)
+
+    with pytest.raises(Refused, match="too much work together"):
+        next_move(flow, None, asked)

@@ -78,7 +78,7 @@ def test_list_that_is_none_is_found() -> None:
     found = rehearsed(flow(nodes))
 
     assert found.problem is not None
-    assert "over of map (0/0) is None, and no list" in found.problem
+    assert "over of map (0/0) is null, and no list" in found.problem
 
 
 def test_schema_that_nothing_fits_is_found() -> None:

@@ -1,13 +1,16 @@
-"""A hundred branches: split, played, joined, checked by git, and shared through a hub."""
+"""Many branches: split, played, joined, checked by git, and shared through a hub."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.flows import finish, push_costs, split_files
+from commands.crowd import at_once
+from commands.flows import FILES, Split, finish, lists, plays, push_costs, split_files
+from commands.world import World, replied
 from interop.hub import Hub, make_hub
 
 from uwf_git.commands.remote.clone import clone_store
+from uwf_git.commands.remote.fetch import fetch_remote
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.verify.verify import verify
 from uwf_git.store.store import open_store
@@ -45,3 +48,57 @@ def test_a_push_of_many_branches_costs_at_most_three_of_one_thread(hub: Hub) -> 
     many, one = push_costs(hub.clone(), hub.path, 32)
 
     assert many < 3 * one
+
+
+def test_three_clones_play_six_branches_at_the_same_time_and_one_joins(hub: Hub, git: Git) -> None:
+    clones = [hub.clone() for _ in range(3)]
+    first = clones[0]
+    thread = first.begun(FILES)
+    first.step(thread, lambda _turn: replied(lists(6)))
+    assert first.step(thread, plays).status == "split"
+    children = Split(first, thread).children
+    push(first)
+    for each in clones[1:]:
+        fetch(each)
+
+    def work(number: int) -> list[str]:
+        world = clones[number]
+        for child in children[number::3]:
+            # Nobody has begun it: each clone begins its own.
+            for _ in range(3):
+                world.step(child, plays, command="mine", workdir=str(world.place))
+        world.reopen()
+        failure = push_remote(world.store, world.caller, "hub", children[number::3]).failure()
+        return [] if failure is None else [failure.message]
+
+    assert at_once(3, work) == [[], [], []]
+
+    for each in clones:
+        fetch(each)
+    last = clones[2]
+    assert last.step(thread, plays).status == "ready"
+    state = last.snapshot(thread).get_present().state
+    assert state["reports"] == [{"writer_done": True}] * 6
+    push(last)
+    for each in clones:
+        fetch(each)
+    finish(first, thread)
+    push(first)
+    assert git("fsck", "--strict", "--no-dangling", cwd=hub.path) == ""
+    refs = hub.refs()
+    assert set(refs) >= {f"refs/archive/{each}" for each in (thread, *children)}
+    for each in clones:
+        fetch(each)
+        assert verify(each.store, []).troubles == ()
+        assert {name: str(each.store.refs.find(name)) for name in refs} == refs
+
+
+def push(world: World) -> None:
+    world.reopen()
+    assert push_remote(world.store, world.caller, "hub", ()).failure() is None
+
+
+def fetch(world: World) -> None:
+    world.reopen()
+    assert fetch_remote(world.store, world.caller, "hub").failure() is None
+    world.reopen()

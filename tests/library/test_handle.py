@@ -16,20 +16,6 @@ from uwf_git import (
     TaskRuntime,
 )
 
-FIELDS = (
-    "workflow_name",
-    "status",
-    "current_node",
-    "current_iteration",
-    "last_node",
-    "next",
-    "state",
-    "start_time",
-    "last_update_time",
-    "end_time",
-    "error",
-)
-
 
 @pytest.fixture
 def failed(runtime: TaskRuntime) -> TaskHandle:
@@ -38,14 +24,6 @@ def failed(runtime: TaskRuntime) -> TaskHandle:
     with pytest.raises(AgentFailed):
         task.step(agent="writer=false")
     return task
-
-
-@pytest.mark.parametrize("name", FIELDS)
-def test_field_looks_anew_each_time(name: str, task: TaskHandle) -> None:
-    before = getattr(task, name)
-    assert before == getattr(task.query(), name)
-    task.run()
-    assert getattr(task, name) == getattr(task.query(), name)
 
 
 def test_step_and_run_go_on_where_the_task_is(task: TaskHandle) -> None:
@@ -141,6 +119,20 @@ def test_interrupt_of_a_task_at_rest_is_a_pause(task: TaskHandle) -> None:
     task.interrupt("stop")
 
     assert (task.status, task.query().document["reason"]) == ("paused", "stop")
+
+
+@pytest.mark.parametrize("reason", ["", " \n\t"])
+def test_interrupt_without_a_reason_is_recorded_as_a_plain_pause(
+    task: TaskHandle, reason: str
+) -> None:
+    task.interrupt(reason)
+
+    document = task.query().document
+    assert (task.status, document["said"], "reason" in document) == (
+        "paused", "pause: paused", False,
+    )  # fmt: skip
+    *_, event = task.events()
+    assert event.document["reason"] is None
 
 
 def test_cancelled_task_has_ended_and_keeps_its_history(task: TaskHandle) -> None:

@@ -10,7 +10,7 @@ from ulid import ULID
 
 from uwf_git import Refused, TaskRuntime
 from uwf_git.library.place import KeptStore, Place
-from uwf_git.library.starting import BadSettings, new_task_id, to_agent_words
+from uwf_git.library.starting import new_task_id
 from uwf_git.model.thread_id import is_thread_id
 
 
@@ -30,17 +30,6 @@ def test_no_two_ids_are_alike() -> None:
     ids = {new_task_id(place(START_MS)) for _ in range(1000)}
 
     assert len(ids) == 1000
-
-
-def test_agents_are_written_as_they_are_typed() -> None:
-    assert to_agent_words(None) == ()
-    assert to_agent_words("uwf-claude --fast") == ("uwf-claude --fast",)
-    assert to_agent_words({"a": "one", "b": "two=2"}) == ("a=one", "b=two=2")
-    assert to_agent_words({"a": {"command": "ü", "timeout": 1}}) == (
-        'a={"command": "ü", "timeout": 1}',
-    )
-    with pytest.raises(BadSettings, match="the agent of a cannot be written as JSON"):
-        to_agent_words({"a": {"command": object()}})
 
 
 def test_one_command_plays_all_roles_but_those_of_functions(runtime: TaskRuntime) -> None:

@@ -67,6 +67,20 @@ def test_the_built_in_schemas_are_those_of_the_code() -> None:
     assert rows == [[node.payload["title"], node.hash] for node in BUILTIN_NODES]
 
 
+@pytest.mark.parametrize("title", ["StartNode", "StepNode", "Attempt"])
+def test_each_field_of_a_node_has_a_row_that_says_whether_it_may_be_absent(title: str) -> None:
+    schema = next(node.payload for node in BUILTIN_NODES if node.payload.get("title") == title)
+    found = re.search(
+        rf"^\| {title} \| is \|\n(.*?)^\n", section("Nodes of a thread"), re.DOTALL | re.MULTILINE
+    )
+    assert found
+    first_cells = "".join(line.split("|")[1] for line in found[1].splitlines()[1:])
+    told = dict(re.findall(r"`(\w+)`(\??)", first_cells))
+    assert told == {
+        name: "" if name in schema["required"] else "?" for name in schema["properties"]
+    }
+
+
 EXAMPLES = re.findall(
     r"^`nodes/(.)/(.)/(.{11})(\.\w+)`:\n\n```\w+\n(.*?)^```\n", PAGE, re.DOTALL | re.MULTILINE
 )
@@ -164,6 +178,16 @@ def test_the_events_are_on_the_page() -> None:
         if module.startswith("commands/") and not module.startswith("commands/verify/")
     )
     assert written == {event for event in EVENTS if f'"{event}"' in commands}
+
+
+def test_what_an_event_leads_to_is_what_its_rule_allows() -> None:
+    told = {
+        row[0]: {word for word in re.findall(r"\w+", row[2]) if word in STATUSES}
+        for row in table("What events do")
+    }
+    assert set(told) == set(EVENTS) - {"start"}
+    for event, rule in RULES.items():
+        assert told.get(event, set()) <= set(rule.leads_to.split()), event
 
 
 def test_the_statuses_are_on_the_page() -> None:

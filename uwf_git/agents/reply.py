@@ -6,6 +6,7 @@ The same bytes give the same reply, and what was parsed can stand in a node. The
 checked elsewhere.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.agents.command_line import Protocol
@@ -21,7 +22,15 @@ BadReplyKind = Literal[
     "empty", "no-json", "bad-json", "not-an-object", "no-meta", "wrong-type", "bad-front-matter"
 ]
 
-_FIELDS = frozenset({"meta", "content", "usage", "state", "session", "rung"})
+# In the order of AgentReply.
+_KINDS: Mapping[str, type] = {
+    "content": str,
+    "usage": dict,
+    "state": dict,
+    "session": str,
+    "rung": str,
+}
+_FIELDS = frozenset({"meta", *_KINDS})
 
 _AROUND = " \t\r\n\ufeff"
 
@@ -75,7 +84,8 @@ def parse_reply(stdout: bytes, *, protocol: Protocol, is_free: bool = False) -> 
     unknown keys are ignored: later agents may print more.
 
     If the agent *is_free*, an object without a ``meta`` is the meta itself, and any other output
-    is a text, with an empty meta.
+    is a text, with an empty meta. An object with a ``content`` and nothing but what stands beside
+    one is a reply without fields.
 
     Raises:
         BadReply
@@ -116,22 +126,22 @@ def _read_object(
         fields = parse_strict_json(bare)
     except BadJson as error:
         raise BadReply("bad-json", f"the agent's output is {error.message}", text) from error
+    if is_free and _has_only_content(fields):
+        fields["meta"] = {}
     is_bare = is_free and "meta" not in fields
     if is_bare or (protocol == "flags" and not ("meta" in fields and fields.keys() <= _FIELDS)):
         return AgentReply(meta=fields, content=text, form="bare", raw=raw)
     if "meta" not in fields:
         keys = ", ".join(sorted(fields)) or "nothing"
         raise BadReply("no-meta", f'the agent\'s object has no "meta", only {keys:.200}', text)
-    content = _field(fields, "content", str, text)
-    return AgentReply(
-        meta=fields["meta"],
-        content=text if content is None else content,
-        form="object",
-        raw=raw,
-        usage=_field(fields, "usage", dict, text),
-        state=_field(fields, "state", dict, text),
-        session=_field(fields, "session", str, text),
-        rung=_field(fields, "rung", str, text),
+    content, *others = (_field(fields, name, kind, text) for name, kind in _KINDS.items())
+    return AgentReply(fields["meta"], text if content is None else content, "object", raw, *others)
+
+
+def _has_only_content(fields: Mapping[str, Any]) -> bool:
+    """Check whether an object has a text, and else only what a reply has beside its meta."""
+    return "content" in fields and all(
+        name in _KINDS and isinstance(value, _KINDS[name]) for name, value in fields.items()
     )
 
 

@@ -129,6 +129,9 @@ class TurnStarted(NamedTuple):
     passes: Sequence[LoopPass] = ()
     """The passes that begin with it, the outermost first."""
 
+    state: Mapping[str, Any] | None = None
+    """The thread's state as it begins, if requested."""
+
 
 class TransitionFacts(NamedTuple):
     """A transition, with all that its events need."""
@@ -187,7 +190,7 @@ def enter_events(turn: TurnStarted) -> list[dict[str, Any]]:
 def _begun(turn: TurnStarted, word: str, kind: EventType, node: Node) -> dict[str, Any]:
     document = _document(EventId(turn.started_after, word), kind, turn.record, turn.started_ms)
     return document | {
-        "payload": _node(node),
+        "payload": _node(node) | _view_state(turn.state),
         "event": None,
         "status": RUNNING,
         "role": turn.role,
@@ -223,10 +226,11 @@ def _events(happened: TransitionFacts) -> Iterator[dict[str, Any]]:
     where = happened.where if turn is None else turn.node
     payload = {} if where is None else _node(where)
     for each in happened.passes:
-        yield _told(happened, f"loop{each.level}", _node(each.node))
+        yield _told(happened, f"loop{each.level}", _node(each.node) | _view_state(happened.state))
     if happened.branches is not None:
         branches = [dict(each) for each in happened.branches]
-        yield _told(happened, "parallel", {**payload, "branches": branches})
+        told = {**payload, "branches": branches, **_view_state(happened.state)}
+        yield _told(happened, "parallel", told)
     yield _told(happened, _word(happened), {**payload, **_end_payload(happened)})
 
 
@@ -308,6 +312,8 @@ def _end_payload(happened: TransitionFacts) -> dict[str, Any]:
     payload = dict(happened.more)
     if happened.error is not None:
         payload["error"] = happened.error
-    if happened.state is not None:
-        payload["state"] = dict(happened.state)
-    return payload
+    return payload | _view_state(happened.state)
+
+
+def _view_state(state: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {} if state is None else {"state": dict(state)}

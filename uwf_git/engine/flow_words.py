@@ -7,13 +7,17 @@ called within limits (agents/limited_fork.py).
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from uwf_git.engine.flow_move import count_passes
 from uwf_git.engine.flow_state import ITERATION, read_state
 from uwf_git.errors import Refused
 from uwf_git.model.flow import DEFAULT_BOUND, LONGEST_TIMEOUT_MS, MAX_ITEMS, Flow, FlowNode
 from uwf_git.model.position import Position
+
+if TYPE_CHECKING:
+    from uwf_git.engine.javascript.together import Together
 
 
 class BadFlowValue(Refused):
@@ -27,6 +31,20 @@ class BadFlowValue(Refused):
             place=node.place,
             field=field_name,
         )
+
+
+class _Asked:
+    """What was asked of one state: expressions share their limits, and lists are read once."""
+
+    def __init__(self) -> None:
+        self.lists: dict[str, tuple[Position, list[Any]]] = {}
+        """By place, the newest: where a move has left a loop it does not come again."""
+
+    @cached_property
+    def javascript(self) -> "Together":
+        from uwf_git.engine.javascript.together import Together  # noqa: PLC0415 (flows only)
+
+        return Together()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +61,12 @@ class FlowWords:
     flow: Flow | None = None
     """The flow, if a loop of it may have items."""
 
+    _asked: "_Asked" = field(default_factory=_Asked, compare=False, repr=False)
+
+    @property
+    def _is_jsonata(self) -> bool:
+        return self.language == "jsonata"
+
     def inside(self, at: Position) -> "FlowWords":
         """Return what evaluates expressions at *at*: with the items of the loops on the way.
 
@@ -57,9 +81,18 @@ class FlowWords:
             loop = Position(at.parts[:count])
             node = None if flow is None or not part.turn else flow.nodes.get(loop.place)
             if flow is not None and node is not None and node.has_items:
-                items = words.list_here(node, count_passes(flow, loop.without_turn()))
+                here = loop.without_turn()
+                items = words.list_once(node, count_passes(flow, here), here)
                 words = words._within_item(node, items, part.turn or 0)
         return words
+
+    def list_once(self, node: FlowNode, iteration: int, at: Position) -> list[Any]:
+        """Return what *node* at *at* goes over, for words that are inside of what is around it."""
+        lists = self._asked.lists
+        known = lists.get(node.place)
+        if known is None or known[0] != at:
+            known = lists[node.place] = (at, self.list_here(node, iteration))
+        return known[1]
 
     def _within_item(self, node: FlowNode, items: list[Any], number: int) -> "FlowWords":
         """Return it in a pass of the loop *node*; a list that is shorter now has no such item."""
@@ -93,15 +126,13 @@ class FlowWords:
             ExpressionFailed, ConditionFailed: it has no value.
         """
         names = {**self._names(iteration), **more}
-        if self.language == "jsonata":
+        if self._is_jsonata:
             from uwf_git.engine.expression import (  # noqa: PLC0415 (JSONata costs 40 ms)
                 evaluate_condition,
             )
 
             return evaluate_condition(condition, names)
-        from uwf_git.engine.javascript import evaluator, parser  # noqa: PLC0415 (flows only)
-
-        return evaluator.evaluate_condition(parser.parse_expression(condition, names), names)
+        return self._asked.javascript.holds(condition, names)
 
     def count_bound(self, node: FlowNode, iteration: int, at: Position) -> int:
         """Return the most passes of the loop *node*, which stands at *at*.
@@ -114,9 +145,9 @@ class FlowWords:
             return len(self.list_items(node, iteration, at.without_turn()))
         value = self.fill(node.fields.get("maxIterations", DEFAULT_BOUND), iteration, at)
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
-            raise BadFlowValue(node, "maxIterations", f"is {value!r:.60}, and no whole number")
+            raise BadFlowValue(node, "maxIterations", f"is {_shown(value)}, and no whole number")
         if value < 1:
-            raise BadFlowValue(node, "maxIterations", f"is {value!r:.60}, and at least 1 is due")
+            raise BadFlowValue(node, "maxIterations", f"is {_shown(value)}, and at least 1 is due")
         return int(value)
 
     def count_retries(self, node: FlowNode, iteration: int, at: Position) -> int | None:
@@ -130,9 +161,9 @@ class FlowWords:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
-            raise BadFlowValue(node, "retries", f"is {value!r:.60}, and no whole number")
+            raise BadFlowValue(node, "retries", f"is {_shown(value)}, and no whole number")
         if value < 0:
-            raise BadFlowValue(node, "retries", f"is {value!r:.60}, and at least 0 is due")
+            raise BadFlowValue(node, "retries", f"is {_shown(value)}, and at least 0 is due")
         return int(value)
 
     def find_timeout_ms(
@@ -149,7 +180,9 @@ class FlowWords:
             return None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not 0 < value <= LONGEST_TIMEOUT_MS:
-            problem = f"is {value!r:.60}, and no number of milliseconds above 0, of at most a year"
+            problem = (
+                f"is {_shown(value)}, and no number of milliseconds above 0, of at most a year"
+            )
             raise BadFlowValue(node, "timeout", problem)
         return float(value)
 
@@ -160,10 +193,11 @@ class FlowWords:
         """Return what the map or loop *node*, which stands at *at*, goes over.
 
         Raises:
-            BadFlowValue: its ``over`` is no list, or of a loop one with too many items.
+            BadFlowValue: its ``over`` is no list, or one with too many items.
             What ``is_true`` raises.
         """
-        return self.inside(at).list_here(node, iteration)
+        words = self.inside(at)
+        return words.list_once(node, iteration, at)
 
     def list_here(self, node: FlowNode, iteration: int) -> list[Any]:
         """Return what *node* goes over, for words that are inside of what is around it."""
@@ -171,8 +205,9 @@ class FlowWords:
         is_template = "${" in over
         value = self.fill_here(over, iteration) if is_template else self._evaluate(over, iteration)
         if not isinstance(value, list):
-            raise BadFlowValue(node, "over", f"is {value!r:.60}, and no list")
-        if node.has_items and len(value) > MAX_ITEMS:
+            mend = "; brackets around the expression make it one" if self._is_jsonata else ""
+            raise BadFlowValue(node, "over", f"is {_shown(value)}, and no list{mend}")
+        if len(value) > MAX_ITEMS:
             problem = f"has {len(value):,} items, of at most {MAX_ITEMS:,}"
             raise BadFlowValue(node, "over", problem)
         return value
@@ -194,25 +229,19 @@ class FlowWords:
         if not isinstance(template, str) or "${" not in template:
             return template
         names = self._names(iteration)
-        if self.language == "jsonata":
+        if self._is_jsonata:
             return _fill(template, lambda source: self._evaluate(source, iteration))
-        from uwf_git.engine.javascript.template import (  # noqa: PLC0415 (flows only)
-            fill_template,
-            parse_template,
-        )
-
-        return fill_template(parse_template(template, names), names)
+        return self._asked.javascript.fill(template, names)
 
     def _evaluate(self, source: str, iteration: int) -> Any:
         names = self._names(iteration)
-        if self.language == "jsonata":
+        if self._is_jsonata:
             from uwf_git.engine.expression import evaluate_value  # noqa: PLC0415 (costs 40 ms)
 
             return evaluate_value(source, names)
-        from uwf_git.engine.javascript import evaluator, parser  # noqa: PLC0415 (flows only)
         from uwf_git.engine.javascript.undefined import UNDEFINED  # noqa: PLC0415 (flows only)
 
-        value = evaluator.evaluate(parser.parse_expression(source, names), names)
+        value = self._asked.javascript.evaluate(source, names)
         return None if value is UNDEFINED else value
 
     def _names(self, iteration: int) -> dict[str, Any]:
@@ -247,6 +276,10 @@ def _fill(template: str, evaluate: Callable[[str], Any]) -> Any:
     return "".join(
         _as_text(evaluate(each.text)) if each.is_expression else each.text for each in pieces
     )
+
+
+def _shown(value: Any) -> str:
+    return f"{json.dumps(value, ensure_ascii=False):.60}"
 
 
 def _as_text(value: Any) -> str:

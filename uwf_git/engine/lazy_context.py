@@ -1,6 +1,6 @@
 """The evaluation context: a dict that loads the history of a thread only when it is read.
 
-A step must cost the same at any depth (DESIGN, "One step"), and most conditions look at ``meta``
+A step must cost the same at any depth, and most conditions look at ``meta``
 alone. It is a real dict because jsonata tests ``isinstance(…, dict)``, so each way around
 ``__getitem__`` that C code has is overridden by name. It reads as the plain dict would, loads at
 most once successfully, and cannot be changed. A history that is a ``LazyList`` stays one.

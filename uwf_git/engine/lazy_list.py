@@ -1,6 +1,6 @@
 """Lazy lists: read-only lists whose items are read when they are accessed.
 
-A step must cost the same at any depth (DESIGN, "One step"), and most agents and conditions look at
+A step must cost the same at any depth, and most agents and conditions look at
 the newest steps alone. They are real lists, because jsonata, json and dataclasses test
 ``isinstance(…, list)``, so each way around ``__getitem__`` that C code has is overridden by name.
 """

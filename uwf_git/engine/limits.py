@@ -12,7 +12,7 @@ from uwf_git.model.limit import LONGEST_MS
 from uwf_git.model.thread import ThreadState
 
 _MS = 1000
-_WORDS = {
+_TOLD = {
     "maxSteps": "{used} of {limit} steps are taken",
     "maxExecutionTime": "{used_s:.1f} s of {limit_s:.1f} s of execution time are used",
     "maxTokens": "{used} of {limit} tokens are used",
@@ -34,23 +34,23 @@ class Spent(NamedTuple):
 
 def find_spent(present: ThreadState) -> Spent | None:
     """Return the first limit that leaves no room for another step; None if there is room."""
-    for name, amount in measure(present).items():
+    for name, amount in list_used(present).items():
         limit = present.limits[name]
         if amount >= limit:
-            words = _WORDS[name]
-            told = words.format(used=amount, limit=limit, used_s=amount / _MS, limit_s=limit / _MS)
+            told = _TOLD[name].format(
+                used=amount, limit=limit, used_s=amount / _MS, limit_s=limit / _MS
+            )
             return Spent(name, limit, amount, told)
     return None
 
 
-def measure(present: ThreadState) -> dict[str, float]:
+def list_used(present: ThreadState) -> dict[str, float]:
     """Return how much of each limit of a thread is used."""
-    usage = present.usage
     used: dict[str, float] = {
         "maxSteps": present.depth,
         "maxExecutionTime": present.execution_ms,
-        "maxTokens": count_tokens(usage),
-        "maxCost": find_cost(usage) or 0,
+        "maxTokens": count_tokens(present.usage),
+        "maxCost": find_cost(present.usage) or 0,
     }
     return {name: used[name] for name in used if present.limits.get(name) is not None}
 

@@ -1,7 +1,7 @@
 """The moderator: decide the next role.
 
 The answer depends on the arguments alone, so the same history gives the same next role on every
-machine. Rules (DESIGN, "One step"):
+machine. Rules:
  1. Transitions are tried in the order in which they were written.
  2. A transition without a condition always holds.
  3. The first that holds wins; those after it are not tried.

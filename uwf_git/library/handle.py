@@ -21,9 +21,11 @@ from uwf_git.commands.drive.wait import WaitRequest, wait_for_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import StepRequest, TurnInterrupted
 from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.library.agents import AgentsByRole, new_agents, to_agent_words
 from uwf_git.library.arguments import check_arguments, check_number
 from uwf_git.library.background import start_background
 from uwf_git.library.events import EventQuery, TaskEvent, walk_events
+from uwf_git.library.fields import TaskFields
 from uwf_git.library.limits import Limits, to_limit_names
 from uwf_git.library.outcomes import (
     BackgroundRun,
@@ -35,100 +37,26 @@ from uwf_git.library.outcomes import (
     build_watcher,
     take_task_step,
 )
-from uwf_git.library.place import Place
+from uwf_git.library.place import Place, to_path
 from uwf_git.library.players import RolePlayer
 from uwf_git.library.sources import AppendedSource, WorkflowSource, read_source
-from uwf_git.library.starting import AgentsByRole, new_task_id, put_if_source, to_agent_words
-from uwf_git.library.status import TaskState, TaskStatus, query_task
+from uwf_git.library.starting import new_task_id, put_if_source
+from uwf_git.library.status import TaskStatus
 from uwf_git.store.store import Store
 
 
 @check_arguments
-class TaskHandle:
+class TaskHandle(TaskFields):
     """A task; made by ``TaskRuntime``.
 
-    Each property reads the store again; ``query`` returns all of them at one moment.
+    Its fields are read anew each time; ``query`` returns all of them at one moment.
     """
 
-    __slots__ = ("_place", "task_id")
+    __slots__ = ()
 
     def __init__(self, place: Place, task_id: str) -> None:
         self._place = place
         self.task_id = task_id
-
-    def __repr__(self) -> str:
-        return f"<TaskHandle {self.task_id}>"
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TaskHandle):
-            return NotImplemented
-        return (self.task_id, self._place.path) == (other.task_id, other._place.path)
-
-    def __hash__(self) -> int:
-        return hash(self.task_id)
-
-    def query(self) -> TaskStatus:
-        """Return the task's status and state.
-
-        Raises:
-            StoreDamaged: it cannot be read.
-        """
-        return query_task(self._place, self.task_id)
-
-    @property
-    def status(self) -> TaskState:
-        """The status now."""
-        return self.query().status
-
-    @property
-    def workflow_name(self) -> str:
-        """The name of its workflow."""
-        return self.query().workflow_name
-
-    @property
-    def current_node(self) -> str | None:
-        """The role or node at work, or whose turn it is; None if none is left."""
-        return self.query().current_node
-
-    @property
-    def current_iteration(self) -> int | None:
-        """Which turn of that role, or pass of the loop around the node, this is, from 1."""
-        return self.query().current_iteration
-
-    @property
-    def last_node(self) -> str | None:
-        """The role or node of the newest step; None before the first."""
-        return self.query().last_node
-
-    @property
-    def next(self) -> str | None:
-        """The role that takes the next step, or ``$END``; None after the end."""
-        return self.query().next
-
-    @property
-    def state(self) -> Mapping[str, Any]:
-        """The state that the roles share."""
-        return self.query().state
-
-    @property
-    def start_time(self) -> int:
-        """When it began, in milliseconds since 1970."""
-        return self.query().start_time
-
-    @property
-    def last_update_time(self) -> int:
-        """When it last changed, in milliseconds since 1970."""
-        return self.query().last_update_time
-
-    @property
-    def end_time(self) -> int | None:
-        """When it ended, in milliseconds since 1970; None before that."""
-        return self.query().end_time
-
-    @property
-    def error(self) -> str | None:
-        """Why the newest attempt failed, if no step has been taken since."""
-        return self.query().error
 
     def step(
         self,
@@ -152,9 +80,9 @@ class TaskHandle:
             KeyboardInterrupt: Ctrl-C; the attempt is recorded.
         """
         check_number("TaskHandle.step(jobs=…)", jobs, least=1)
-        where = None if workdir is None else os.fspath(workdir)
         with self._stepping(agent, jobs, trust=trust) as (store, request):
-            return take_task_step(store, self._place.caller, request._replace(workdir=where))
+            asked = request._replace(workdir=to_path(workdir))
+            return take_task_step(store, self._place.caller, asked)
 
     def run(  # noqa: PLR0913 (the options of `uwf thread run`; all are keyword-only)
         self,
@@ -241,7 +169,7 @@ class TaskHandle:
     def interrupt(self, reason: str) -> None:
         """Pause now: end the running agent, and keep its output.
 
-        A Python function that plays the role is waited for instead.
+        A Python function that plays the role is waited for instead. An empty reason is none.
 
         Raises:
             Refused: the task is paused already and nothing runs, or has ended.
@@ -272,8 +200,10 @@ class TaskHandle:
     def retry(self, hint: str = "") -> None:
         """Let a failed task try again with all its retries; *hint* goes into the prompt.
 
+        Of a task that has split, all branches below that have failed.
+
         Raises:
-            Refused: the task has not failed.
+            Refused: nothing has failed.
         """
         with self._place.writing() as store:
             retry_thread(store, self._place.caller, self.task_id, hint=hint)
@@ -282,7 +212,7 @@ class TaskHandle:
         """Take the newest step back, so that its role takes it again; *hint* goes into the prompt.
 
         Raises:
-            Refused: there is no step to take back.
+            Refused: there is no step to take back, or branches took it.
             Conflict: a process works on the task.
         """
         with self._place.writing() as store:
@@ -313,7 +243,10 @@ class TaskHandle:
     def append_nodes(
         self, addition: AppendedSource, reason: str = "", *, to: str | None = None
     ) -> None:
-        """Add to this task alone: roles and transitions, or nodes (at the end of container *to*).
+        """Add to this task alone: roles and transitions to a graph, nodes to a flow.
+
+        Nodes are a list, or ``{"nodes": …, "roles": …}``. They run after the root, or at the end
+        of the container whose id or name is *to*.
 
         Raises:
             Refused: the addition is invalid; the message lists every problem.
@@ -325,7 +258,7 @@ class TaskHandle:
         )
 
         text, path = read_source(addition, self._place.cwd)
-        asked = AppendRequest(self.task_id, text, path, reason, to, self._place.agent)
+        asked = AppendRequest(self.task_id, text, path, reason, to, *new_agents(self._place))
         with self._place.writing() as store:
             append_to_thread(store, self._place.caller, asked)
 
@@ -354,13 +287,13 @@ class TaskHandle:
         ``{"reviewer": {"timeout": 60}}`` keeps the command, and None removes a setting.
 
         Raises:
-            Refused: there is no such workflow, role or limit, or the workflow lacks the role at
-                which the task stands.
+            Refused: there is no such workflow, role or limit; the workflow lacks the role at
+                which the task stands, or differs on the way there; the task has split.
             Conflict: *workflow* is given, and a step is under way.
         """
         name = None if workflow is None else put_if_source(self._place, workflow)
-        words, named, default = to_agent_words(agents), to_limit_names(limits), self._place.agent
-        request = AmendRequest(self.task_id, name, words, named, reason, default)
+        words, named = to_agent_words(agents), to_limit_names(limits)
+        request = AmendRequest(self.task_id, name, words, named, reason, *new_agents(self._place))
         with self._place.writing() as store:
             amend_thread(store, self._place.caller, request)
 
@@ -370,15 +303,14 @@ class TaskHandle:
         at: str | None = None,
         from_role: str | None = None,
         reason: str = "",
-        workdir: str | None = None,
+        workdir: str | os.PathLike[str] | None = None,
     ) -> "TaskHandle":
-        """Start a new task that continues from a step of this one, which is unchanged.
+        """Start a task that goes on from a step of this one, with the state and place of then.
 
-        *at* is the number or the hash of a step; *from_role* repeats that role's newest turn.
-        Without either, the new task continues from the newest step. ``Refused``: there is no such
-        step.
+        *at* is the number or the hash of a step, by default the newest; *from_role* repeats that
+        role's newest turn. Of a task that has split it splits anew. ``Refused``: no such step.
         """
-        request = ForkRequest(self.task_id, at, from_role, reason, workdir)
+        request = ForkRequest(self.task_id, at, from_role, reason, to_path(workdir))
         thread = new_task_id(self._place)
         with self._place.writing() as store:
             fork_thread(store, self._place.caller, request, thread=thread)

@@ -116,6 +116,11 @@ def read_environ() -> dict[str, str]:
     return dict(os.environ)
 
 
+def to_path(given: str | os.PathLike[str] | None) -> str | None:
+    """Return the text of a path; None if there is none."""
+    return None if given is None else os.fspath(given)
+
+
 def read_system_clock_ms() -> int:
     """Return the time in milliseconds since 1970; 0 if the clock is before."""
     return max(0, time.time_ns() // _NS_PER_MS)

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from uwf_git.commands.admin.init import init_store
 from uwf_git.commands.agent_run.activity import RUNNING
-from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.inspect.standing import DAMAGED
+from uwf_git.commands.turn.begin_branch import resolve_or_begin
+from uwf_git.library.agents import AgentsByRole
 from uwf_git.library.arguments import WrongArgument, check_arguments, check_fields, check_number
 from uwf_git.library.events import EventQuery, TaskEvent, walk_events
 from uwf_git.library.handle import TaskHandle
@@ -24,14 +26,14 @@ from uwf_git.library.place import (
     checked_clock,
     read_environ,
     read_system_clock_ms,
+    to_path,
 )
 from uwf_git.library.players import PlayerFunction
 from uwf_git.library.sources import AppendedSource, WorkflowSource
-from uwf_git.library.starting import AgentsByRole, TaskRequest, put_source, start_task
+from uwf_git.library.starting import TaskRequest, put_source, start_task
 from uwf_git.library.status import TaskStatus
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.discover import find_store
-from uwf_git.store.threads.heads import resolve_thread
 
 if TYPE_CHECKING:
     # YAML and schemas take 100 ms to import.
@@ -91,7 +93,8 @@ class TaskRuntime:
 
     *players* are Python functions that play roles in this process: the context of a turn in, the
     role's meta or a ``PlayerResult`` out. A function plays the role of its name in tasks that are
-    started here, and every role whose agent is ``python:NAME``.
+    started here, in workflows inside too, and roles that are appended or amended here; and every
+    role whose agent is ``python:NAME``.
 
     With *create*, a *repo* that does not exist is made, as by `uwf init`.
 
@@ -189,17 +192,17 @@ class TaskRuntime:
         Raises:
             Refused: there is no such workflow, role, limit or directory, or the prompt is empty.
         """
-        where = None if workdir is None else os.fspath(workdir)
+        where = to_path(workdir)
         request = TaskRequest(workflow, prompt, agents, limits, where, parent, state)
         return TaskHandle(self._place, start_task(self._place, request))
 
     def task(self, task_id: str) -> TaskHandle:
-        """Return the task of this id, or of a unique prefix of it.
+        """Return the task of this id, or of a unique prefix of it; a new branch begins.
 
         Raises:
             Refused: no task has it, or several do.
         """
-        return TaskHandle(self._place, resolve_thread(self._place.open(), task_id))
+        return TaskHandle(self._place, resolve_or_begin(self._place.open(), task_id).thread)
 
     def list(self, wanted: TaskFilter | None = None) -> tuple[TaskHandle, ...]:
         """List the tasks that *wanted* selects, newest first."""

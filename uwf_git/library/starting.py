@@ -1,16 +1,13 @@
 """Start a task: register its workflow, bind its agents, make its id."""
 
-import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.workflow.find import find_workflow
-from uwf_git.errors import BadUsage
+from uwf_git.library.agents import AgentsByRole, list_player_words, to_agent_words
 from uwf_git.library.limits import Limits, to_limit_names
 from uwf_git.library.place import Place
-from uwf_git.library.players import PREFIX
 from uwf_git.library.sources import WorkflowSource, find_source, read_source
 from uwf_git.model.crockford import ALPHABET
 from uwf_git.model.thread_id import ThreadId
@@ -18,24 +15,8 @@ from uwf_git.model.thread_id import ThreadId
 if TYPE_CHECKING:
     from uwf_git.commands.workflow.put import PutWorkflow
 
-AgentsByRole = Mapping[str, str | Mapping[str, Any]]
-"""A command by role, or settings: ``{"command": …, "protocol": …, "timeout": s, "env": {…}}``."""
-
 _RANDOM_BITS = 80
 _ULID_BITS = 130
-
-
-class BadSettings(BadUsage):
-    """The settings of an agent are no JSON."""
-
-    code = "bad-settings"
-
-    def __init__(self, role: str, problem: str) -> None:
-        super().__init__(
-            f"the agent of {role} cannot be written as JSON: {problem}",
-            hint='give a command, or a dict such as {"command": "uwf-claude", "timeout": 60}',
-            role=role,
-        )
 
 
 class TaskRequest(NamedTuple):
@@ -55,7 +36,7 @@ class TaskRequest(NamedTuple):
 def start_task(place: Place, request: TaskRequest) -> ThreadId:
     """Start a task; nothing runs. It raises what ``put_workflow`` and ``start_thread`` raise."""
     name = put_if_source(place, request.workflow, workdir=request.workdir)
-    agents = (*_player_agents(place, name), *to_agent_words(request.agents))
+    agents = (*list_player_words(place, name), *to_agent_words(request.agents))
     start = StartRequest(
         name,
         request.prompt,
@@ -95,40 +76,9 @@ def put_source(
         return put_workflow(store, place.caller, text, path=path, workdir=workdir)
 
 
-def to_agent_words(agents: AgentsByRole | str | None) -> tuple[str, ...]:
-    """Return agents as `--agent` takes them: a command for every role, or ROLE=… for some.
-
-    Raises:
-        BadSettings: settings cannot be written as JSON.
-    """
-    if agents is None:
-        return ()
-    if isinstance(agents, str):
-        return (agents,)
-    return tuple(
-        f"{role}={agent if isinstance(agent, str) else _write_settings(role, agent)}"
-        for role, agent in agents.items()
-    )
-
-
-def _write_settings(role: str, settings: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(dict(settings), ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise BadSettings(role, str(error)) from None
-
-
 def new_task_id(place: Place) -> ThreadId:
     """Make a ULID (https://github.com/ulid/spec); ids sort by time."""
     random = int.from_bytes(os.urandom(_RANDOM_BITS // 8))
     number = place.now_ms() << _RANDOM_BITS | random
     shifts = range(_ULID_BITS - 5, -1, -5)
     return ThreadId("".join(ALPHABET[number >> shift & 31] for shift in shifts))
-
-
-def _player_agents(place: Place, workflow: str) -> tuple[str, ...]:
-    """Bind the functions to the roles of their names; later words for a role override these."""
-    if not place.players:
-        return ()
-    roles = find_workflow(place.open(), workflow, cwd=place.cwd).workflow.roles
-    return tuple(f"{role}={PREFIX}{role}" for role in roles if role in place.players)

@@ -127,7 +127,7 @@ class TaskStatus:
 
     @property
     def held_by(self) -> tuple[str, ...]:
-        """What keeps it from going on: failed or waiting branches, a task around it, a conflict."""
+        """What keeps it from going on: branches, a task around it, a limit, a conflict."""
         return tuple(map(_describe_held, self.document.get("heldBy", [])))
 
     @property

@@ -1,8 +1,8 @@
 """References: which nodes a payload refers to.
 
 Only a place whose schema has ``format: cas_ref`` is a reference, so a ``$ref`` inside a role's own
-JSON Schema is not one. Source: DESIGN 3; json-cas collects the same way and writes references as
-bare strings.
+JSON Schema is not one. json-cas collects the same way and writes references as bare strings.
+Format: FORMAT.md, "References".
 """
 
 import re

@@ -1,6 +1,6 @@
 """Signal nodes: what was asked of a thread, with its reason. Who asked is the committer.
 
-Source: DESIGN 3; seed 004, the runtime control protocol.
+Source: seed 004, the runtime control protocol.
 """
 
 from collections.abc import Mapping
@@ -17,6 +17,11 @@ LIMITS = ("maxSteps", "maxExecutionTime", "maxTokens", "maxCost")
 """The names of a thread's limits, in steps, milliseconds, tokens and US dollars."""
 
 
+def keep_reason(text: str) -> str:
+    """Return a person's reason as it is recorded: white space alone is none."""
+    return text if text.strip() else ""
+
+
 def build_signal(
     action: Action,
     *,
@@ -31,7 +36,7 @@ def build_signal(
         NotCanonical: the patch or the reason holds a value that a node cannot hold.
     """
     payload: dict[str, Any] = {"action": action}
-    if reason:
+    if keep_reason(reason):
         payload["reason"] = reason
     if patch is not None:
         payload["patch"] = dict(patch)

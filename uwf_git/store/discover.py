@@ -1,4 +1,4 @@
-"""Find the store: the named one, else the enclosing one, else the default one (DESIGN 2).
+"""Find the store: the named one, else the enclosing one, else the default one.
 
 Named: --repo or $UWF_REPO. Enclosing: the nearest work tree whose repository's config has
 ``uwf.store = true``. Default: the path in the user's own git config, ``uwf.repo``, else

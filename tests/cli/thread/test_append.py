@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from cli.program import Uwf
 
@@ -8,6 +10,17 @@ graph:
   - {from: checker, to: doc-writer, when: meta.ok}
   - {from: doc-writer, to: $END}
 agentOverrides: {doc-writer: uwf-docs}
+"""
+
+ENDLESS = """\
+- {type: agent, agentId: writer}
+- {type: loop, nodes: [{type: agent, agentId: coder}]}
+"""
+MISSPELT = """\
+roles: {write: {}}
+nodes:
+- {type: agent, agentId: coder}
+- {type: agent, agentId: wrte}
 """
 
 
@@ -45,6 +58,41 @@ def test_each_problem_is_reported_with_its_line(uwf: Uwf) -> None:
     assert "  line 4: graph[0].from: no role is called 'checkr'; did you mean 'checker'?" in ran.err
 
 
+FLOW = """\
+name: flow
+description: Several at once.
+root: {type: parallel, id: checks, nodes: [{type: agent, agentId: one, output: said}]}
+"""
+
+
+def test_what_may_be_a_mistake_in_appended_nodes_is_told(uwf: Uwf) -> None:
+    uwf("workflow", "put", uwf.file(FLOW, name="flow.yaml"))
+    thread = uwf.json("thread", "start", "flow", "--agent", "nobody")["thread"]
+    loop = uwf.file("- type: loop\n  nodes: [{type: agent, agentId: two}]\n", name="loop.yaml")
+    branch = uwf.file("nodes:\n  - {type: agent, agentId: too, output: said}\n", name="b.yaml")
+
+    looped = uwf("thread", "append", thread, loop)
+    branched = uwf.json("thread", "append", thread, branch, "--to", "checks")
+
+    told = "loop.yaml:1: [0]: no maxIterations is set, so the loop ends after 100 passes"
+    assert looped.err.splitlines()[0].endswith(told)
+    (warning,) = branched["warnings"]
+    assert warning["message"].startswith("'said' is set by nodes[0], nodes[1]")
+    text = uwf("thread", "append", thread, loop, "--format", "text")
+    assert "maxIterations" not in text.out
+
+
+def test_an_agent_without_a_role_is_told_where_the_file_has_roles(uwf: Uwf) -> None:
+    uwf("workflow", "put", uwf.file(FLOW, name="flow.yaml"))
+    thread = uwf.json("thread", "start", "flow", "--agent", "nobody")["thread"]
+    text = "nodes: [{type: agent, agentId: jugde}]\nroles: {judge: {description: Judges.}}\n"
+
+    appended = uwf.json("thread", "append", thread, uwf.file(text, name="j.yaml"))
+
+    (warning,) = appended["warnings"]
+    assert "did you mean 'judge'?" in warning["message"]
+
+
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
@@ -66,3 +114,22 @@ def test_wrong_usage_is_reported_and_change_nothing(
     assert (ran.status, ran.out) == (status, "")
     assert said in ran.err
     assert uwf.json("thread", "show", thread)["commit"] == before
+
+
+def test_what_may_be_a_mistake_in_added_nodes_is_told(uwf: Uwf) -> None:
+    put = uwf("workflow", "put", uwf.file("type: agent\nagentId: coder\n", name="line.yaml"))
+    assert put.status == 0
+    thread = uwf.json("thread", "start", "line", "--agent", "uwf-mock x")["thread"]
+
+    ran = uwf("thread", "append", thread, uwf.file(ENDLESS, name="d.yaml"))
+
+    (warning,) = json.loads(ran.out)["warnings"]
+    assert (warning["path"], warning["line"]) == ("[1]", 2)
+    assert warning["message"].startswith("no maxIterations is set")
+    assert f"warning: {warning['file']}:2: [1]: no maxIterations" in ran.err
+
+    ran = uwf("thread", "append", thread, uwf.file(MISSPELT, name="d.yaml"))
+
+    (warning,) = json.loads(ran.out)["warnings"]
+    assert (warning["path"], warning["line"]) == ("nodes[1].agentId", 4)
+    assert warning["message"].startswith("no role is called 'wrte'")

@@ -95,7 +95,13 @@ def test_a_branch_whose_expression_has_no_answer_is_exit_1(uwf: Uwf) -> None:
     assert ran.status == 1
     reviewer, tester = json.loads(ran.out)["branches"]
     assert (reviewer["role"], "undefined has no member" in tester["error"]) == ("reviewer", True)
-    assert f"`uwf thread patch {tester['thread']} JSON`" in ran.err
+    mended = f"`uwf thread patch {tester['thread']} JSON`"
+    assert mended in ran.err
+    shown = uwf("thread", "show", thread, "--format", "text").out
+    assert f"held by   {tester['thread']}, whose next step cannot be asked: expression" in shown
+    assert f"next: {mended}" in shown
+    uwf.json("thread", "patch", tester["thread"], '{"x": {"y": 1}}')
+    assert "heldBy" not in uwf.json("thread", "show", thread)
 
 
 def test_a_branch_that_waits_is_no_failure_of_the_step(uwf: Uwf) -> None:
@@ -121,10 +127,26 @@ def test_a_conflict_is_exit_1_and_tells_what_to_type(uwf: Uwf) -> None:
     assert uwf.json("thread", "step", thread)["status"] == "ready"
 
 
+def test_a_wait_for_the_thread_ends_as_its_run_does(uwf: Uwf) -> None:
+    thread = split(uwf, 'test "$UWF_ROLE" != tester && echo done')
+    assert uwf("thread", "run", thread, "--jobs", "1").status == 3
+
+    ran = uwf("thread", "wait", thread)
+
+    assert ran.status == 3
+    (row,) = json.loads(ran.out)
+    assert (row["status"], row["branches"]) == ("split", {"failed": 1, "completed": 1})
+    assert f"next: a branch has failed: `uwf thread retry {thread}`" in ran.err
+    (failed,) = uwf.json("thread", "list", "--status", "failed")
+    uwf.json("thread", "kill", failed["thread"])
+    assert uwf("thread", "wait", thread).status == 0
+
+
 def test_a_retry_of_the_thread_reaches_its_branch(uwf: Uwf) -> None:
     thread = split(uwf, 'test "$UWF_ROLE" != tester && echo done || test "$UWF_ATTEMPT" = 2')
-    ran = uwf("thread", "run", thread)
+    ran = uwf("thread", "run", thread, "--jobs", "1")
     assert ran.status == 3, ran.err
+    assert "split (1 failed, 1 completed) after 1 step of this run; look at it with" in ran.err
 
     uwf.json("thread", "retry", thread)
 
@@ -147,6 +169,26 @@ def test_a_run_tells_each_step_and_the_join(uwf: Uwf, words: tuple[str, ...]) ->
         "step 1 quality: 2 completed",
     ):
         assert line in told.splitlines(), told
+
+
+def test_show_full_tells_the_steps_of_branches(uwf: Uwf) -> None:
+    thread = split(uwf, "echo done")
+
+    def steps(*words: str) -> list[str]:
+        ran = uwf("thread", "show", thread, *words, "--format", "text")
+        assert ran.status == 0, ran.err
+        told = [line for line in ran.out.splitlines() if re.search(r"\d\. ", line)]
+        return [line.rpartition(" ")[0] for line in told]
+
+    assert steps("--full") == steps() == []
+    uwf.json("thread", "step", thread)
+    now = steps("--full")
+    uwf.json("thread", "step", thread)
+
+    inside = ["branch 0 reviewer, 1. reviewer", "branch 1 tester, 1. tester"]
+    assert now == inside
+    assert steps("--full") == [*inside, "1. quality"]
+    assert steps() == ["1. quality"]
 
 
 def test_nodes_are_appended_to_a_container(uwf: Uwf) -> None:

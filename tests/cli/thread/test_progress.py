@@ -154,6 +154,40 @@ def test_retry_is_reported_before_it_is_waited_for(uwf: Uwf) -> None:
     assert "writer failed (agent): exit status 7: no key; trying again in 0.01 s\n" in told
 
 
+GIVES_UP = """\
+name: demo
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: breaker, onError: continue}
+    - {type: agent, agentId: closer}
+"""
+
+
+@pytest.mark.parametrize("on_terminal", [False, True])
+def test_a_place_that_is_given_up_is_not_said_to_be_tried_again(
+    uwf: Uwf, terminal: Uwf, *, on_terminal: bool
+) -> None:
+    agent = uwf.agent('[ "$UWF_ROLE" = breaker ] && exit 7; echo done')
+    file = uwf.file(GIVES_UP)
+
+    told = (terminal if on_terminal else uwf)("run", file, "--agent", agent).err
+
+    assert "again" not in told
+    assert re.search(r"exit status 7;? +given up", told)
+
+
+def test_a_step_of_a_place_that_is_given_up_says_that_the_thread_goes_on(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file(GIVES_UP))
+    thread = uwf.json("thread", "start", "demo", "--agent", uwf.agent("exit 7"))["thread"]
+
+    ran = uwf("thread", "step", thread)
+
+    assert ran.status == 3
+    assert f"was given up (onError: continue): `uwf thread step {thread}` goes on" in ran.err
+    assert uwf.json("thread", "show", thread)["currentNode"] == "closer"
+
+
 def test_lines_begin_with_the_time_if_asked(uwf: Uwf) -> None:
     told = run(uwf, ANSWER, "--timestamps", "--until", "writer").splitlines()
 

@@ -121,15 +121,13 @@ def test_text_says_what_holds_a_thread(uwf: Uwf) -> None:
 
 def test_text_has_the_limits_and_what_of_them_is_used(uwf: Uwf) -> None:
     limits = {"maxSteps": 9, "maxExecutionTime": 60_000, "maxCost": 3}
-    document = {
-        "limits": limits,
-        "spent": {"maxSteps": 2, "maxExecutionTime": 1500, "maxCost": 0.5},
-    }
+    used = {"maxSteps": 2, "maxExecutionTime": 1500, "maxCost": 0.5}
 
-    assert (
-        describe_limits(document)
-        == "maxSteps 2 of 9, maxExecutionTime 1.5 s of 1 min 00 s, maxCost 0.5 of 3"
-    )
+    told = describe_limits({"limits": limits, "limitsUsed": used})
+
+    assert told == "maxSteps 2 of 9, maxExecutionTime 1.5 s of 1 min 00 s, maxCost 0.5 of 3"
+    # Those of a branch are its root's.
+    assert describe_limits({"limits": {"maxSteps": 9}}) == "maxSteps 9"
     assert describe_limits({"limits": {}}) is None
 
 

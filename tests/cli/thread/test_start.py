@@ -46,6 +46,18 @@ def test_prompt_comes_from_a_file(uwf: Uwf) -> None:
     assert uwf.json("thread", "show", thread)["prompt"] == "# Task\r\n\r\nDo it."
 
 
+def test_state_is_given_as_json(uwf: Uwf) -> None:
+    words = ("thread", "start", "demo", "-p", "x")
+
+    thread = uwf.json(*words, "--state", '{"a": {"b": [1]}}')["thread"]
+
+    assert uwf.json("thread", "show", thread)["state"] == {"a": {"b": [1]}}
+    for wrong in ("[1]", "x", '{"a": 1, "a": 2}', '{"a": NaN}'):
+        ran = uwf(*words, "--state", wrong)
+        assert (ran.status, ran.out) == (2, "")
+        assert ran.err.startswith("error: the state is not JSON: ")
+
+
 def test_work_directory_is_where_the_caller_stands_unless_named(uwf: Uwf) -> None:
     (uwf.place / "sub").mkdir()
     here = uwf.json("thread", "start", "demo", "-p", "x")["thread"]

@@ -325,7 +325,8 @@ def test_pause_leaves_the_agent_at_work_until_it_is_to_be_stopped_now(world: Wor
     pause_thread(world.store, world.caller, at.thread)
     assert at.living() == pids(world) != []
 
-    pause_thread(world.store, world.caller, at.thread, now=True)
+    pause_thread(world.store, world.caller, at.thread, now=True, reason=" ")
     assert at.living() == []
     at.finish()
+    # White space is no reason.
     assert at.attempt()["error"]["message"].endswith(": the thread was paused")

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 from commands.crowd import at_once
+from commands.flows import CHECKS
 from commands.sharing import Site, another, make_hub
-from commands.world import DEMO, World, fails, read_thread
+from commands.world import DEMO, World, fails, read_thread, says
 
 from uwf_git.commands.control.answer import (
     AnswerRefused,
@@ -271,6 +272,27 @@ def test_thread_that_is_not_waiting_says_what_to_type(world: World) -> None:
     kill_thread(world.store, world.caller, thread)
     with pytest.raises(ThreadNotActive):
         answer(world, thread)
+
+
+def test_thread_that_has_split_names_the_branch_that_waits(world: World) -> None:
+    flow = world.put(CHECKS).workflow
+    alone = world.start(workflow=flow)
+    asks = world.start("nobody", "tester=human", workflow=flow)
+    for thread in (alone, asks):
+        world.step(thread, says({}))
+        world.step(thread, says({}))
+    with pytest.raises(WrongStatus, match="is split, and waits for no answer"):
+        answer(world, alone)
+    for _ in range(2):
+        world.step(asks, says({}))
+    split = world.snapshot(asks).get_present().split
+    assert split is not None
+    branch = split.children[1].thread
+
+    with pytest.raises(WrongStatus, match=f"its branch {branch} waits for an answer") as caught:
+        answer(world, asks)
+
+    assert caught.value.hint == f"`uwf thread answer {branch}` asks"
 
 
 def test_thread_that_has_failed_or_hit_a_limit_waits_for_no_answer(world: World) -> None:

@@ -1,6 +1,7 @@
 """More roles and transitions for one thread that is under way, and for no other."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands.forging import troubles
@@ -30,7 +31,7 @@ moderator:
 """
 
 
-def append(world: World, thread: str, text: str = DOCS, **asked: str) -> Amended:
+def append(world: World, thread: str, text: str = DOCS, **asked: Any) -> Amended:
     request = AppendRequest(thread, text.encode(), **asked)
     return append_to_thread(world.store, world.caller, request)
 

@@ -7,7 +7,8 @@ import pytest
 from commands.flow_runs import assert_sound, branches, drive, log, script
 from commands.world import World
 
-from uwf_git.commands.control.append import AppendRequest, append_to_thread
+from uwf_git.commands.control.append import AppendRequest, ContainerLeft, append_to_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.model.definition.append_flow import NoSuchContainer
 from uwf_git.model.definition.findings import InvalidWorkflow
@@ -29,6 +30,8 @@ root:
       id: checks
       nodes: [{type: agent, agentId: two}, {type: agent, agentId: three}]
 """
+
+TWO = "{type: sequential, id: two, nodes: [{type: agent, agentId: two}]}"
 
 DOCS = [{"type": "agent", "agentId": "doc-writer", "input": "${state.code}"}]
 
@@ -92,11 +95,59 @@ def test_a_thread_that_has_split_gets_more_for_later(world: World) -> None:
     assert world.snapshot(thread).record.status == "split"
 
     append(world, thread, DOCS)
-    append(world, thread, [{"type": "agent", "agentId": "four"}], to="checks")
+    append(world, thread, [{"type": "agent", "agentId": "four"}], to="all")
 
-    assert done(world, thread) == ["checks: 2 completed", "doc-writer"]
+    assert done(world, thread) == ["checks: 2 completed", "four", "doc-writer"]
     for each in branches(world, thread):
         assert_sound(world, each)
+
+
+def test_what_would_never_run_is_refused(world: World) -> None:
+    thread = world.begun(FLOW)
+    for _ in range(3):
+        world.step(thread, script())
+    four = [{"type": "agent", "agentId": "four"}]
+
+    for to in ("passes", "checks"):
+        with pytest.raises(ContainerLeft, match=f"has left '{to}'"):
+            append(world, thread, four, to=to)
+
+    assert log(world, thread)[-1] == "split 0/1 split"
+
+
+def test_a_fork_of_a_branch_ends_where_that_does(world: World) -> None:
+    thread = world.begun(FLOW.replace("{type: agent, agentId: two}", TWO))
+    for _ in range(4):
+        world.step(thread, script())
+    request = ForkRequest(branches(world, thread)[0])
+    fork = fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
+
+    for to in (None, "all", "checks"):
+        with pytest.raises(ContainerLeft, match="would never run"):
+            append(world, fork, DOCS, to=to)
+    append(world, fork, DOCS, to="two")
+
+    assert done(world, fork) == ["doc-writer"]
+
+
+def test_a_parallel_in_a_loop_gets_a_branch_for_the_next_pass(world: World) -> None:
+    thread = world.begun("""\
+name: again
+description: Twice at once.
+root:
+  type: loop
+  maxIterations: 2
+  nodes:
+    - type: parallel
+      id: checks
+      nodes: [{type: agent, agentId: two}, {type: agent, agentId: three}]
+""")
+    world.step(thread, script())
+
+    append(world, thread, [{"type": "agent", "agentId": "four"}], to="checks")
+
+    joins = [each for each in done(world, thread) if "completed" in each]
+    assert joins == ["checks: 2 completed", "checks: 3 completed"]
 
 
 def test_a_file_may_have_roles_and_agents(world: World) -> None:

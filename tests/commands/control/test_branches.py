@@ -385,6 +385,21 @@ def test_a_workflow_changes_where_the_way_stays_the_same(world: World) -> None:
     assert_sound(world, thread)
 
 
+def test_a_fork_of_a_branch_keeps_what_leads_to_where_it_began(world: World) -> None:
+    """It begins and ends at a place of the flow, which another flow may not have."""
+    _, leaves = grown(world)
+    request = ForkRequest(leaves[0])
+    fork = fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
+
+    for other in (LINE, TREE.replace("    - {type: agent, agentId: first}\n", "")):
+        with pytest.raises(PlaceGone, match="stands at 0/1/0"):
+            amend(world, fork, other)
+    amend(world, fork, TREE.replace("agentId: two", "agentId: other"))
+
+    assert drive(world, fork, script())[1] == ["one", "other"]
+    assert_sound(world, fork)
+
+
 def test_a_workflow_with_another_way_is_refused(world: World) -> None:
     thread = world.begun(TREE)
     world.step(thread, script())
@@ -392,6 +407,59 @@ def test_a_workflow_with_another_way_is_refused(world: World) -> None:
     for other in (TREE.replace("type: sequential\n  nodes:", "type: loop\n  nodes:", 1),):
         with pytest.raises(PlaceGone, match="0/0"):
             amend(world, thread, other)
+
+
+LINE = """\
+name: line
+description: One after the other.
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: one}
+    - {type: agent, agentId: two}
+    - {type: agent, agentId: three}
+"""
+
+
+def test_a_workflow_that_moves_what_was_done_to_another_place_is_refused(world: World) -> None:
+    """Else two would run again, and zero never."""
+    thread = world.begun(LINE)
+    drive(world, thread, script(), until="two")
+
+    with pytest.raises(PlaceGone, match="0/1"):
+        amend(
+            world, thread, LINE.replace("    - {", "    - {type: agent, agentId: zero}\n    - {", 1)
+        )
+    amend(world, thread, LINE.replace("agentId: three", "agentId: four"))
+
+    assert drive(world, thread, script())[1] == ["four"]
+
+
+def test_a_poke_to_a_place_that_the_workflow_lost_is_refused(world: World) -> None:
+    source = LINE.replace(
+        "{type: agent, agentId: one}", "{type: loop, nodes: [{type: agent, agentId: one}]}"
+    )
+    thread = world.begun(source.replace("type: loop,", "type: loop, maxIterations: 2,"))
+    drive(world, thread, script(), until="two")
+    amend(world, thread, LINE)
+
+    with pytest.raises(PlaceGone, match=r"0/0\.2/0"):
+        poke_thread(world.store, world.caller, thread)
+
+    assert drive(world, thread, script())[1] == ["three"]
+    assert_sound(world, thread)
+
+
+def test_a_workflow_with_another_role_where_a_person_is_asked_is_refused(world: World) -> None:
+    """Else the answer would be recorded at the place of another role."""
+    thread = world.begun(LINE)
+    world.step(thread, script())
+    world.step(thread, command="human")
+
+    with pytest.raises(PlaceGone, match="0/1"):
+        amend(world, thread, LINE.replace("two", "other").replace("three", "two"))
+
+    assert log(world, thread)[-1] == "wait 0/1 waiting"
 
 
 def test_the_condition_of_a_loop_is_mended_by_amend(world: World) -> None:
@@ -449,20 +517,22 @@ def test_a_retry_of_a_thread_without_failed_branches_is_refused(world: World) ->
         retry_thread(world.store, world.caller, thread)
 
 
+@pytest.mark.parametrize("verb", ["run", "step"])
 def test_ctrl_c_stops_every_agent_and_records_each_attempt(
-    world: World, git: Callable[..., str]
+    world: World, git: Callable[..., str], verb: str
 ) -> None:
     thread, leaves = grown(world)
     agent = world.program("exec sleep 60")
     for each in (thread, *leaves):
         amend_thread(world.store, world.caller, AmendRequest(each, agents=(agent,)))
-    running = world.process("thread", "run", thread)
+    running = world.process("thread", verb, thread)
     at_work(world, leaves)
 
     running.send_signal(2)
     _, err = running.communicate(timeout=60)
 
     assert running.returncode == 130, err.decode()
+    assert f"nothing was lost: `uwf thread {verb} {thread}`" in err.decode()
     assert [log(world, each)[-1].split()[0] for each in leaves] == ["attempt"] * 3
     assert [world.snapshot(each).get_present().failures for each in leaves] == [0, 0, 0]
     assert drive(world, thread, script())[0].stopped == "end"

@@ -29,11 +29,11 @@ def test_thread_at_a_role_that_its_own_workflow_lost_can_still_be_amended(world:
     snapshot = world.snapshot(thread)
 
     lost = workflow._replace(roles={"checker": workflow.roles["checker"]})
-    _, amended = build_rule_change(world.caller, snapshot, RuleChange("amend", lost, "x"))
+    _, amended = build_rule_change(world.caller, snapshot, RuleChange("amend", lost, lost, "x"))
     assert amended.status == "ready"
     other = lost._replace(hash=snapshot.record.node)
     with pytest.raises(PositionGone):
-        build_rule_change(world.caller, snapshot, RuleChange("amend", other, "x"))
+        build_rule_change(world.caller, snapshot, RuleChange("amend", other, other, "x"))
 
 
 def test_program_is_described_without_its_arguments() -> None:
@@ -60,7 +60,9 @@ def test_pause_that_comes_between_is_gone_on_from(world: World) -> None:
         seen.append(snapshot.record.status)
         if len(seen) == 1:
             pause_thread(world.store, world.caller, thread)
-        return build_rule_change(world.caller, snapshot, RuleChange("amend", workflow, "x"))[0]
+        return build_rule_change(
+            world.caller, snapshot, RuleChange("amend", workflow, workflow, "x")
+        )[0]
 
     assert steer_between_steps(world.store, world.caller, thread, plan).status == "paused"
     assert seen == ["ready", "paused"]

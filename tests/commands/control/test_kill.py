@@ -145,3 +145,12 @@ def test_step_of_a_thread_that_was_archived_meanwhile_is_not_recorded(world: Wor
         world.step(thread, play)
 
     assert world.snapshot(thread).record.depth == 0
+
+
+def test_reason_of_white_space_is_none(world: World) -> None:
+    thread = world.begun()
+
+    kill_thread(world.store, world.caller, thread, reason=" \n")
+
+    snapshot = world.snapshot(thread)
+    assert (snapshot.subject, snapshot.body) == ("kill: killed after 0 steps", "")

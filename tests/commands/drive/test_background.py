@@ -106,7 +106,7 @@ def test_driver_that_is_done_at_once_has_driven(world: World) -> None:
 
 
 def test_reason_of_a_failure_is_in_the_log(world: World) -> None:
-    # PAINS 32: a worker's stdio was ignored, and so were its reasons.
+    # Seen elsewhere: a worker's stdio was ignored, and so were its reasons.
     thread = begun(world, "echo 'no key' >&2; exit 7")
 
     start(world, thread)
@@ -117,7 +117,7 @@ def test_reason_of_a_failure_is_in_the_log(world: World) -> None:
 
 
 def test_thread_that_is_driven_is_not_driven_twice(world: World) -> None:
-    # PAINS 21: check-then-create let both pass.
+    # Seen elsewhere: check-then-create let both pass.
     thread = begun(world)
 
     with lock_drive(world.store, thread, since_ms=0), pytest.raises(ThreadBusy):

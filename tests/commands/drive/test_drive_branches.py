@@ -6,6 +6,7 @@ import pytest
 from commands.flow_runs import assert_sound, branches, drive, log, script
 from commands.world import World, fails, replied
 
+from uwf_git.commands.control.amend import AmendRequest, amend_thread
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.drive.drive_branches import BranchDriver, BranchStop
@@ -54,6 +55,35 @@ def test_no_more_agents_are_at_work_than_jobs(world: World) -> None:
     driven, _ = drive(world, thread, play, jobs=2)
 
     assert (driven.stopped, most) == ("end", 2)
+
+
+def test_the_most_steps_of_a_thread_are_kept_by_agents_at_once(world: World) -> None:
+    thread = world.begun(wide(4, passes=2) + "config: {maxSteps: 3}\n")
+    three = threading.Barrier(3)
+
+    def play(_turn: Turn) -> Played:
+        three.wait(30)
+        return replied({})
+
+    driven, done = drive(world, thread, play, jobs=4)
+
+    assert (driven.stopped, len(done)) == ("limit", 3)
+    amend_thread(world.store, world.caller, AmendRequest(thread, limits={"maxSteps": None}))
+    assert drive(world, thread, script(), jobs=4)[0].stopped == "end"
+    assert_sound(world, thread)
+
+
+def test_a_failed_try_leaves_room_for_another_step(world: World) -> None:
+    thread = world.begun(wide(3, passes=1, more=", retries: 1") + "config: {maxSteps: 2}\n")
+    tried: list[str] = []
+
+    def play(turn: Turn) -> Played:
+        tried.append(turn.role)
+        return fails()(turn) if len(tried) == 1 else replied({})
+
+    driven, done = drive(world, thread, play, jobs=3)
+
+    assert (driven.stopped, len(done), len(tried)) == ("limit", 2, 3)
 
 
 def test_it_stops_after_a_step_of_the_role(world: World) -> None:

@@ -447,7 +447,7 @@ def test_paused_thread_is_not_driven(world: World, drive: Drives) -> None:
 
 
 def test_no_other_process_drives_or_steps_between_steps(world: World, drive: Drives) -> None:
-    # PAINS 19 and 21: a thread between two steps looked idle, and was run twice.
+    # Seen elsewhere: a thread between two steps looked idle, and was run twice.
     allow_retries(world, 1)
     thread = world.begun()
     refused: list[UwfError] = []

@@ -135,7 +135,7 @@ def test_time_of_zero_is_one_look(world: World, wait: Waits) -> None:
 
 
 def test_driver_that_died_is_not_waited_for(world: World, wait: Waits) -> None:
-    # PAINS 20: after a kill -9 a thread was "running" for ever.
+    # Seen elsewhere: after a kill -9 a thread was "running" for ever.
     thread = world.begun()
     path = world.store.local_path("locks", thread) + ".drive"
     with lock_drive(world.store, thread, since_ms=0), open(path, "rb") as file:

@@ -9,6 +9,7 @@ from commands.inspect.test_context_of_flows import NESTED, branch_of
 from commands.step.test_flows import CHECKS, ITEMS, LOOP, drive, script
 from commands.turns import begin_turn
 from commands.world import World, fails
+from store.loose import lose
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.retry import retry_thread
@@ -16,6 +17,7 @@ from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.stream import EventsRequest, EventStream
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.engine.events import parse_event_id
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 
 LOOPS = """\
@@ -110,6 +112,30 @@ def test_loops_in_loops_and_in_branches_each_tell_their_passes(world: World) -> 
     }
     exits = [event for event in events if event["type"] == "node:exit"]
     assert all(event["payload"]["state"]["n"] == 0 for event in exits)
+
+
+def test_each_event_has_the_state_where_the_workflow_asks_for_it(world: World) -> None:
+    thread = world.begun(LOOPS)
+    key = "sk-" + "x1" * 10
+    drive(world, thread, script(coder=[{"n": n, "key": key} for n in (1, 2, 3, 4)]))
+
+    events = list(follow(world, thread).read())
+
+    states = [(told(event), event["payload"]["state"]) for event in events]
+    assert all(state["key"] == "[masked]" for _, state in states if state["n"])
+    seen = [(kind, *where, state["n"]) for (kind, *where), state in states]
+    assert seen[:5] == [
+        ("workflow:start", None, None, 0),
+        ("loop:iteration", "outer", 1, 0),
+        ("loop:iteration", "inner", 1, 0),
+        ("node:enter", "coder", 1, 0),
+        ("node:exit", "coder", 1, 1),
+    ]
+    begun = [each for each in seen if each[0] in {"loop:iteration", "parallel:start"}]
+    assert ("loop:iteration", "inner", 2, 1) in begun
+    assert ("loop:iteration", "outer", 2, 2) in begun
+    assert ("parallel:start", "both", 2, 4) in begun
+    assert ("parallel:complete", "both", 2, 4) in seen
 
 
 def test_turn_that_is_tried_again_begins_no_pass(world: World) -> None:
@@ -271,3 +297,15 @@ def test_failed_branch_says_that_it_is_a_part(world: World) -> None:
 
     (error,) = [event for event in events if event["type"] == "workflow:error"]
     assert (error["parentTaskId"], error["payload"]["nodeId"]) == (thread, "reviewer")
+
+
+def test_listener_of_the_parent_hears_of_a_branch_that_cannot_be_read(world: World) -> None:
+    thread = split_of(world)
+    world.step(thread, fail_reviewer)
+    lose(world.store, world.snapshot(branch_of(world, thread, 1)).commit.oid)
+    world.reopen()
+    troubles: list[StoreDamaged] = []
+    stream = EventStream(world.store, EventsRequest(thread), EventOptions(), troubles.append)
+
+    assert {event["taskId"] for event in stream.read()} == {thread, branch_of(world, thread, 0)}
+    assert [each.code for each in troubles] == ["damaged-commit"]

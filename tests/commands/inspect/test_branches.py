@@ -6,11 +6,13 @@ import pytest
 from commands.inspect.test_context_of_flows import NESTED, branch_of
 from commands.step.test_flows import CHECKS, LOOP, drive, script
 from commands.world import World, fails, replied
+from store.loose import lose
 
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.inspect.stop import read_stop
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.engine.flow_merge import MergeConflict
@@ -87,6 +89,26 @@ def test_show_has_what_each_branch_does(world: World) -> None:
     ]
 
 
+@pytest.mark.parametrize("config", ["", "config: {maxSteps: 9}\n"])
+def test_a_branch_that_cannot_be_read_is_shown_with_the_others(world: World, config: str) -> None:
+    thread = split_of(world, CHECKS + config)
+    world.step(thread, script())
+    broken, other = branch_of(world, thread, 0), branch_of(world, thread, 1)
+    lose(world.store, world.snapshot(broken).commit.oid)
+    world.reopen()
+
+    shown = show_thread(world.store, thread)
+
+    assert [row["status"] for row in shown["branches"]] == ["damaged", "ready"]
+    assert [(held["thread"], held["status"]) for held in shown["heldBy"]] == [(broken, "damaged")]
+    told = read_stop(world.store, thread).advice
+    assert not told.is_usual
+    assert "is missing" in told.text
+    assert "heldBy" not in show_thread(world.store, other)
+    # With a limit, no step begins before it is known what the others spent.
+    assert ("is missing" in read_stop(world.store, other).advice.text) == bool(config)
+
+
 def test_show_of_a_branch_says_where_it_belongs(world: World) -> None:
     thread = split_of(world)
     world.step(thread, script())
@@ -142,6 +164,37 @@ def test_show_counts_passes(world: World) -> None:
 
     assert (document["currentNode"], document["currentIteration"]) == ("reviewer", 2)
     assert (document["lastNode"], document["visits"]) == ("coder", {"coder": 2, "reviewer": 1})
+
+
+def test_a_limit_holds_a_thread_and_its_branches_up(world: World) -> None:
+    thread = split_of(world, CHECKS + "config: {maxSteps: 3}\n")
+    before = show_thread(world.store, thread)
+    assert (before["limitsUsed"], "heldBy" in before) == ({"maxSteps": 1}, False)
+    world.step(thread, script())
+
+    document = show_thread(world.store, thread)
+
+    (held,) = document["heldBy"]
+    assert (held["thread"], held["status"]) == (thread, "limit")
+    assert "3 of 3 steps are taken" in held["error"]
+    assert f"`uwf thread amend {thread} --max-steps N`" in held["hint"]
+    assert document["limitsUsed"] == {"maxSteps": 3}
+    branch = show_thread(world.store, branch_of(world, thread, 1))
+    assert branch["heldBy"] == [held]
+    assert "limitsUsed" not in branch
+
+
+def test_branches_of_a_branch_that_cannot_be_joined_hold_all_up(world: World) -> None:
+    thread = split_of(world, NESTED)
+    with pytest.raises(MergeConflict):
+        drive(world, thread, lambda turn: replied({"verdict": turn.role}))
+
+    held = show_thread(world.store, thread)["heldBy"]
+
+    assert [each["thread"] for each in held] == [
+        branch_of(world, thread, 0), branch_of(world, thread, 1),
+    ]  # fmt: skip
+    assert all(f"`uwf thread patch {each['thread']} " in each["hint"] for each in held)
 
 
 def test_branches_that_cannot_be_joined_hold_the_thread_up(world: World) -> None:

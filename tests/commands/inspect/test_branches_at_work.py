@@ -11,7 +11,7 @@ from commands.turns import begin_turn
 from commands.world import World, fails
 
 from uwf_git.commands.agent_run.running import list_running, running_rows
-from uwf_git.commands.inspect.logs import LogRequest, read_logs
+from uwf_git.commands.inspect.logs import LogPiece, LogRequest, follow_logs, read_logs
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.lock import lock_drive, lock_thread
 
@@ -62,6 +62,29 @@ def test_logs_of_a_parent_have_those_of_agents_in_its_branches(
 
     assert [(piece.source, piece.lines) for piece in pieces] == [
         (f"tester (nobody), branch {branch}", ["testing"])
+    ]
+
+
+def test_logs_of_a_parent_are_followed_from_branch_to_branch(
+    world: World, thread: ThreadId
+) -> None:
+    first, second = (branch_of(world, thread, number) for number in (0, 1))
+
+    def log(branch: ThreadId, role: str, line: str) -> None:
+        base = begin_turn(world, branch, role=role)
+        with open(world.store.local_path("run", branch, base, "stderr"), "a") as file:
+            file.write(f"{line}\n")
+
+    with lock_thread(world.store, first, since_ms=0):
+        log(first, "reviewer", "reviewing")
+        pieces = (piece for piece in follow_logs(world.store, LogRequest(thread)) if piece.lines)
+        told = [next(pieces)]
+        log(second, "tester", "testing")
+        told.append(next(pieces))
+
+    assert [*told, *pieces] == [
+        LogPiece(f"reviewer (nobody), branch {first}", ["reviewing"]),
+        LogPiece(f"tester (nobody), branch {second}", ["testing"]),
     ]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from commands.inspect.test_branches import fail_reviewer, split_of
 from commands.inspect.test_context_of_flows import NESTED, branch_of
 from commands.step.test_flows import CHECKS, ITEMS, drive, script
+from commands.step.test_played_roles import begun as begin_nested
 from commands.world import World
 
 from uwf_git.commands.inspect.all_steps import view_all_steps
@@ -13,6 +14,8 @@ from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.inspect.search import SearchRequest, search_threads
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.lifecycle.removal_plan import plan_removals
+from uwf_git.commands.lifecycle.remove import remove_thread
 from uwf_git.model.thread_id import ThreadId
 
 ANSWERS = {
@@ -128,6 +131,18 @@ def test_search_tells_a_step_once_and_a_prompt_once(world: World) -> None:
     assert found(world, "x = 1") == [("coder", "content")]
 
 
+def test_search_tells_the_prompt_of_a_workflow_in_a_workflow_if_it_is_its_own(
+    world: World,
+) -> None:
+    thread = begin_nested(world)
+    drive(world, thread, script(planner="deep", digger={"depth": 2}, closer={"good": True}))
+
+    assert found(world, "Do it") == [("", "prompt")]
+    assert found(world, "dig deep") == [("", "prompt")]
+    rows = search_threads(world.store, SearchRequest(re.compile("Do it"), workflow="middle"))
+    assert [row["field"] for row in rows] == ["prompt"]
+
+
 def test_search_tells_a_step_of_a_fork_once_too(world: World) -> None:
     thread = world.begun(ITEMS)
     drive(world, thread, script(reader="one item", writer="all"))
@@ -135,3 +150,22 @@ def test_search_tells_a_step_of_a_fork_once_too(world: World) -> None:
 
     assert found(world, "one item") == [("reader", "content")] * 3
     assert found(world, "Do it") == [("", "prompt")]
+
+
+def test_a_fork_tells_the_branches_of_a_thread_that_was_removed(world: World) -> None:
+    thread = world.begun(NESTED)
+    drive(world, thread, script(reader="read", one="deep inside", other={"b": 1}))
+    before = headings(world, thread)
+    fork = fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id()).thread
+    assert found(world, "deep inside") == [("one", "content")] * 2
+
+    for each in plan_removals(world.store, [thread]):
+        remove_thread(world.store, world.caller, each)
+    world.reopen()
+
+    assert [each for each in before if each.startswith("Branch")] == [
+        each for each in headings(world, fork) if each.startswith("Branch")
+    ]
+    assert found(world, "deep inside") == [("one", "content")] * 2
+    rows = search_threads(world.store, SearchRequest(re.compile("deep inside")))
+    assert {(row["thread"], row["step"]) for row in rows} == {(fork, 3)}

@@ -1,6 +1,7 @@
 """Where a thread stands; tests/cli/thread/test_next_line.py has every stop of the program."""
 
 import pytest
+from commands.flows import split_checks
 from commands.world import World, fails
 
 from uwf_git.commands.inspect.stop import read_stop
@@ -60,3 +61,19 @@ def test_limit_of_an_agent_is_slept_through(world: World) -> None:
         "writer",
         f"`uwf thread run {thread} --wait`",
     )
+
+
+@pytest.mark.parametrize("verb", ["run", "step"])
+def test_a_split_thread_at_work_elsewhere_is_waited_for(world: World, verb: str) -> None:
+    split = split_checks(world)
+    assert "its branches go on" in read_stop(world.store, split.thread).advice.text
+    agent = world.program("exec sleep 60")
+    # A step holds the locks of branches only, a run that of the thread as well.
+    process = world.process("thread", verb, split.thread, "--agent", agent)
+    try:
+        expected = f"`uwf thread wait {split.thread}` waits until it stops"
+        while read_stop(world.store, split.thread).advice.text != expected:
+            assert process.poll() is None
+    finally:
+        world.process("thread", "kill", split.thread).communicate()
+        process.communicate()

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from uwf_git.commands.remote.push import PushDiverged
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
-from uwf_git.store.threads.lock import lock_thread
+from uwf_git.store.threads.lock import has_lock_file, lock_thread
 
 Sites = tuple[Site, Site, ThreadId]
 
@@ -77,6 +78,48 @@ def test_thread_that_has_ended_there_ends_here(sites: Sites) -> None:
     assert site.find(f"threads/{thread}") is None
     assert site.find(f"archive/{thread}") == there
     assert site.fetch().failure() is None
+
+
+def test_thread_that_has_ended_on_both_sides_has_the_end_that_it_has_there(
+    sites: Sites, git: Callable[..., str]
+) -> None:
+    site, other, thread = sites
+    other.end(thread)
+    other.push()
+    site.step(thread, ok=True)
+    site.end(thread)
+    assert site.fetch().failure() is not None
+    here, there = (each.find(f"archive/{thread}") for each in (site, other))
+    assert here not in {None, there}
+
+    forked = fork(site, thread)
+
+    assert (forked.follows, forked.at) == ("origin", here)
+    assert site.find(f"archive/{thread}") == there
+    assert site.find(f"threads/{thread}") is None
+    assert not has_lock_file(site.world.store, thread)
+    assert site.fetch().failure() is None
+    assert site.push().failure() is None
+    assert other.fetch().failure() is None
+    assert other.refs("threads", "archive") == site.refs("threads", "archive")
+    assert verify(site.world.store, []).troubles == ()
+    git("pack-refs", "--all", cwd=site.path)
+    assert site.find(f"archive/{thread}") == there
+
+
+def test_thread_that_ended_here_alone_stays_where_it_is(sites: Sites) -> None:
+    site, other, thread = sites
+    other.step(thread)
+    other.push()
+    site.step(thread, ok=True)
+    site.end(thread)
+    site.fetch()
+    before = site.refs("threads", "archive")
+
+    forked = fork(site, thread)
+
+    assert forked.follows is None
+    assert site.refs("archive") == {f"archive/{thread}": before[f"archive/{thread}"]}
 
 
 def test_thread_that_is_killed_on_its_way_into_the_archive_is_never_two(sites: Sites) -> None:

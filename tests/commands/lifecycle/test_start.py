@@ -3,6 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands.flow_runs import assert_sound
 from commands.world import DEMO, World
 
 from uwf_git.agents.command_line import BadCommand
@@ -10,6 +11,7 @@ from uwf_git.commands.lifecycle.start import (
     EmptyPrompt,
     Started,
     StartRequest,
+    StateRefused,
     start_thread,
 )
 from uwf_git.commands.turn.typed_agents import NoSuchRole
@@ -171,6 +173,62 @@ def test_state_begins_as_the_workflow_says(world: World) -> None:
     thread = world.begun(DEMO + "initialState: {count: 1}\n")
 
     assert world.snapshot(thread).get_present().state == {"count": 1}
+
+
+FLOW = """\
+name: flow
+description: A flow.
+initialState: {code: x, kept: true}
+root: {type: agent, agentId: one}
+"""
+
+
+def test_given_members_of_the_state_come_over_those_of_the_workflow(world: World) -> None:
+    world.put(FLOW)
+    world.put()
+    state = {"code": None, "more": {"a": 1}, "iteration": 7}
+
+    flow = started(world, StartRequest("flow", None, ("nobody",), state=state)).thread
+    graph = started(world, StartRequest("demo", "x", ("nobody",), state=state)).thread
+    empty = started(world, StartRequest("flow", None, ("nobody",), state={})).thread
+
+    def state_of(thread: ThreadId) -> object:
+        return world.snapshot(thread).get_present().state
+
+    # In a flow the passes are counted.
+    assert state_of(flow) == {"code": None, "kept": True, "more": {"a": 1}}
+    assert state_of(graph) == state
+    assert state_of(empty) == {"code": "x", "kept": True}
+    for each in (flow, graph, empty):
+        assert_sound(world, each)
+
+
+def test_flow_without_a_prompt_has_its_description_or_its_name(world: World) -> None:
+    world.put(FLOW)
+    world.put(FLOW.replace("description: A flow.\n", "").replace("name: flow", "name: silent"))
+    world.put()
+
+    def prompt(workflow: str) -> object:
+        thread = started(world, StartRequest(workflow, None)).thread
+        return world.snapshot(thread).get_start().payload["prompt"]
+
+    assert (prompt("flow"), prompt("silent")) == ("A flow.", "silent")
+    with pytest.raises(EmptyPrompt):
+        prompt("demo")
+
+
+@pytest.mark.parametrize(
+    ("state", "told"), [({"a": "x" * 2**20}, "1,048,576"), ({"a": "\ud800"}, "lone surrogate")]
+)
+def test_state_that_cannot_be_stored_is_refused(
+    world: World, state: dict[str, object], told: str
+) -> None:
+    world.put(FLOW)
+
+    with pytest.raises(StateRefused, match=told):
+        started(world, StartRequest("flow", None, state=state))
+
+    assert list_threads(world.store, archived=False) == []
 
 
 def test_thread_carries_all_that_it_reaches(

@@ -24,6 +24,7 @@ from commands.world import World, replied
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.receive.rules import RefUpdate, Refusal, check_received
 from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.remote.push import PushRefused
@@ -213,6 +214,32 @@ def test_three_clones_work_on_six_branches_and_one_joins(
     assert verify(open_store(str(hub)), []).troubles == ()
 
 
+def test_two_clones_that_finish_one_branch_agree_after_a_fork(
+    site: Site, world: World, hub: Path
+) -> None:
+    at = split_and_begin(site)
+    first, second = at.children
+    site.push()
+    b = another(world, str(hub), name="b")
+    finish_with(b, first)
+    assert b.push().failure() is None
+    kill_thread(world.store, world.caller, first, reason="mine")
+    failure = site.fetch().failure()
+    assert failure is not None
+    assert failure.hint is not None
+    assert "makes yours a thread of its own, and this one follows the remote" in failure.hint
+
+    forked = fork_thread(world.store, world.caller, ForkRequest(first), thread=world.new_id())
+
+    assert forked.follows == "origin"
+    finish_with(site, second)
+    run_to_end(site, at.thread)
+    assert site.push().failure() is None
+    assert b.fetch().failure() is None
+    assert b.world.snapshot(at.thread).record.status == "completed"
+    assert_sound(b.world, at.thread)
+
+
 def test_branches_of_branches_that_ended_elsewhere_are_joined(
     site: Site, world: World, hub: Path
 ) -> None:
@@ -347,6 +374,72 @@ def test_a_join_of_a_branch_that_ended_otherwise_at_the_hub_is_refused(
     assert [
         f"the branch is at {b.find(f'archive/{first}')} here" in each.message for each in told
     ] == [True]
+
+
+def test_a_fork_keeps_a_join_of_branches_that_ended_otherwise_at_the_hub(
+    site: Site, world: World, hub: Path
+) -> None:
+    """Two clones finish one thread; who is late forks theirs, and shares that."""
+    at = split_and_begin(site)
+    first, _second = at.children
+    site.push()
+    b = another(world, str(hub), name="b")
+    run_to_end(b, at.thread)
+    assert b.push().failure() is None
+    kill_thread(world.store, world.caller, first, reason="mine wins")
+    run_to_end(site, at.thread)
+    assert site.fetch().failure() is not None
+
+    fork = fork_thread(
+        world.store, world.caller, ForkRequest(at.thread), thread=world.new_id()
+    ).thread
+
+    assert site.push(fork).failure() is None
+    run_to_end(site, fork)
+    assert site.push(fork).failure() is None
+    assert b.fetch().failure() is None
+    for each in (site.world.store, b.world.store, open_store(str(hub))):
+        assert verify(each, []).troubles == ()
+
+
+TWICE = CHECKS.replace(
+    "    - {type: agent, agentId: closer, output: done}\n",
+    "    - {type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}\n",
+)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_a_fork_does_not_carry_a_hostile_join_past_the_hub(
+    site: Site, world: World, hub: Path, *, is_first: bool, steps: int
+) -> None:
+    """In one push with a fork that shares it, the join is refused, in whatever order."""
+    at = split(site, TWICE)
+    list(list_leaves(world.store, at.tip))
+    first, second = at.children
+    site.push()
+    b = another(world, str(hub), name="b")
+    finish_with(b, first)
+    assert b.push().failure() is None
+    kill_thread(world.store, world.caller, first, reason="mine wins")
+    finish(world, second)
+    # Joins, splits again, and joins once more.
+    for _ in range(steps):
+        world.step(at.thread, plays)
+    fork = fork_thread(
+        world.store, world.caller, ForkRequest(at.thread), thread=world.new_id()
+    ).thread
+    patch_thread(world.store, world.caller, at.thread, {"more": 1})
+    there = open_store(str(hub))
+    names = [f"refs/threads/{each}" for each in (fork, at.thread)]
+    updates = [
+        RefUpdate(name, there.refs.find(name), site.find(name.removeprefix("refs/")))
+        for name in (names if is_first else names[::-1])
+    ]
+
+    told = check_received(with_objects_of(site, there), updates)
+
+    assert {each.name for each in told} == {f"refs/threads/{at.thread}"}
 
 
 def test_a_push_of_a_join_and_of_another_end_of_its_branch_is_refused(

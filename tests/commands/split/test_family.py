@@ -53,6 +53,22 @@ def test_family_has_branches_at_every_depth_and_nobody_else(world: World) -> Non
     assert thread not in Family(world.store, branch_of(world, thread, 0))
 
 
+def test_family_has_a_branch_that_came_before_the_thread_around_it(world: World) -> None:
+    thread = nested(world)
+    first = branch_of(world, thread, 0)
+    inner = branch_of(world, first, 1)
+    family, stranger = Family(world.store, thread), Family(world.store, world.begun(LOOP))
+    tip = world.snapshot(first).commit.oid
+    assert world.store.refs.delete(f"refs/threads/{first}", seen=tip)
+
+    assert first not in family
+    assert inner in family
+    assert inner not in stranger
+    assert world.store.refs.create(f"refs/threads/{first}", tip)
+    assert first in family
+    assert first not in stranger
+
+
 def test_family_keeps_branches_that_were_joined(world: World) -> None:
     thread = split_of(world)
     branch = branch_of(world, thread, 0)

@@ -1,9 +1,11 @@
 """Nodes of a flow as those who watch know them."""
 
+import pytest
 from commands.step.test_flows import LOOP, script
-from commands.world import World
+from commands.world import World, fails
 
 from uwf_git.commands.split.node import NodeInFlow, find_node, list_new_passes
+from uwf_git.commands.step.record_turn import TurnFailed
 
 
 def passes(world: World, thread: str, at: str) -> list[tuple[str, int, int]]:
@@ -38,3 +40,12 @@ def test_pass_is_new_at_its_first_turn_alone(world: World) -> None:
     assert passes(world, thread, "0.1/1") == []
     world.step(thread, script())
     assert passes(world, thread, "0.2/0") == [("loop", 2, 1)]
+
+
+def test_pass_is_not_new_where_its_turn_was_tried(world: World) -> None:
+    thread = world.begun(LOOP)
+
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+
+    assert passes(world, thread, "0.1/0") == []

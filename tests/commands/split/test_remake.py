@@ -7,8 +7,10 @@ from commands.flows import (
     CountingObjects,
     Split,
     assert_sound,
+    copy_commit,
     finish,
     plays,
+    put,
     split_checks,
     split_files,
     tell,
@@ -23,6 +25,7 @@ from uwf_git.commands.split.plan import Asked, SplitRefused, find_container, pla
 from uwf_git.commands.split.remake import Remaking, is_derived, plan_again, read_split
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.store.objects.recent import RecentObjects
+from uwf_git.store.oid import Oid
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 INNER = """\
@@ -134,6 +137,28 @@ def test_a_conflict_is_no_commit_and_a_patch_settles_it(world: World) -> None:
     assert plan_ending(at.tip, tips).state["same"] == "settled"
     assert at.step() == "ready"
     assert_sound(world, at.thread)
+
+
+def test_a_tip_that_began_elsewhere_is_not_joined(world: World) -> None:
+    at = split_checks(world)
+    at.finish_branches()
+    one, other = at.children
+    at.step()
+    join = at.tip
+    trunk, first, second = join.commit.parents
+
+    def remake(*tips: Oid) -> Oid:
+        return Remaking().remake(join._replace(commit=join.commit._replace(parents=(trunk, *tips))))
+
+    assert remake(first, second) == join.commit.oid
+    for tips in ((second, second), (first, first), (second, first), (first,)):
+        with pytest.raises(SplitRefused, match="other branches than those of the split"):
+            remake(*tips)
+    # The end of the other branch, with the name of this one.
+    renamed = copy_commit(world.store, second)
+    renamed.message = renamed.message.replace(other.encode(), one.encode())
+    with pytest.raises(SplitRefused, match=f"{one} did not begin as branch of {at.thread}"):
+        remake(put(world.store, renamed), second)
 
 
 def test_a_workflow_begins_as_its_node_says_and_no_other_way(world: World) -> None:

@@ -1,22 +1,20 @@
-"""Branches as steps see them: begun once, held by their thread, joined when all have ended."""
+"""Branches as steps see them: held by their thread, joined when all have ended."""
 
+import threading
 from pathlib import Path
 
 import pytest
+from commands.drive.test_drive_branches import wide
 from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_checks, split_files
 from commands.world import World, fails
 
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.split.family import list_branches
-from uwf_git.commands.step.branches import (
-    begin_branch,
-    join_branches,
-    settle_branches,
-    share_workdir,
-)
+from uwf_git.commands.step.branches import join_branches, settle_branches
+from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.gc.small_packs import MOST_PACKS
-from uwf_git.store.threads.local_files import find_workdir, set_workdir
 
 TOLERANT = CHECKS.replace(
     "name: checks\n      nodes", "name: checks\n      onError: continue\n      nodes"
@@ -27,18 +25,6 @@ TOLERANT = CHECKS.replace(
 def split(world: World) -> Split:
     """Return a thread that has split in two; its branches have begun."""
     return split_checks(world)
-
-
-def test_a_branch_is_begun_once(split: Split) -> None:
-    store, first = split.world.store, split.children[0]
-    before = split.world.snapshot(first).commit.oid
-    split.world.step(first, plays)
-
-    assert begin_branch(store, split.tip, 0) == first
-
-    assert split.world.snapshot(first).commit.parents == (before,)
-    assert split.world.snapshot(first).get_trunk() == split.thread
-    assert split.tip.get_trunk() is None
 
 
 def test_branches_are_joined_when_all_have_ended(split: Split) -> None:
@@ -89,16 +75,19 @@ def test_a_step_gives_up_the_branches_that_failed_in_it(world: World) -> None:
     assert stepped.status == "ready"
 
 
-def test_a_branch_works_where_its_thread_does_unless_it_has_its_own_place(split: Split) -> None:
-    store, (first, second) = split.world.store, split.children
-    place = str(split.world.place)
-    set_workdir(store, split.thread, place)
-    set_workdir(store, first, "/")
+def test_a_step_of_branches_at_once_keeps_the_most_steps(world: World) -> None:
+    thread = world.begun(wide(4, passes=1) + "config: {maxSteps: 2}\n")
+    world.step(thread, plays)
+    two = threading.Barrier(2)
 
-    for child in (first, second):
-        share_workdir(store, split.thread, child)
+    def play(turn: Turn) -> Played:
+        two.wait(30)
+        return plays(turn)
 
-    assert (find_workdir(store, first), find_workdir(store, second)) == ("/", place)
+    stepped = world.step(thread, play)
+
+    assert [each.result is not None for each in stepped.branches] == [True, True, False, False]
+    assert all(isinstance(each.error, LimitReached) for each in stepped.branches[2:])
 
 
 def test_a_step_of_many_branches_leaves_few_packs(world: World) -> None:

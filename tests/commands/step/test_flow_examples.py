@@ -8,6 +8,7 @@ from commands.flow_runs import assert_sound, drive, script
 from commands.world import World, replied
 
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.turn.flow import fill_input
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.put import put_workflow
 from uwf_git.model.thread_id import ThreadId
@@ -91,19 +92,21 @@ def test_level_4_has_a_loop_in_a_loop(world: World) -> None:
 
 def test_the_coder_review_loop_runs_until_the_reviewer_approves(world: World) -> None:
     thread = begin(world, "coder-review-loop")
-    told: list[tuple[str, object]] = []
+    told: list[tuple[str, object, object]] = []
     statuses = iter(["NEEDS_REVISION", "APPROVED"])
 
     def play(turn: Turn) -> Played:
         state = turn.present.state
-        told.append((turn.role, turn.timeout_s))
+        assert turn.place is not None
+        said = fill_input(turn.snapshot, turn.present, turn.place)
+        told.append((turn.role, turn.timeout_s, said))
         match turn.role:
             case "coder":
                 return replied({}, f"code {turn.present.visits.get('coder', 0) + 1}")
             case "reviewer":
-                return replied({}, f"read {state['codeChanges']}")
+                return replied({}, f"read {said}")
             case "tester":
-                return replied({}, f"ran {state['codeChanges']}")
+                return replied({}, f"ran {said}")
             case "decision-maker":
                 return replied({}, f"{state['reviewResult']}, {state['testResult']}")
         return replied({"reviewStatus": next(statuses), "reviewFeedback": "handle errors"})
@@ -113,7 +116,15 @@ def test_the_coder_review_loop_runs_until_the_reviewer_approves(world: World) ->
     rest = ["quality-checks: 2 completed", "decision-maker", "state-updater"]
     assert driven.stopped == "end"
     assert roles == ["coder", "reviewer", "tester", *rest] * 2
-    assert told[0] == ("coder", 120.0)
+    asked = "需求: 实现用户登录功能\nReview 反馈: "
+    assert told[:5] == [
+        ("coder", 120.0, f"{asked}首次编写\n"),
+        ("reviewer", None, "code 1"),
+        ("tester", None, "code 1"),
+        ("decision-maker", None, "Review: read code 1\nTests: ran code 1\n"),
+        ("state-updater", None, "read code 1, ran code 1"),
+    ]
+    assert told[5] == ("coder", 120.0, f"{asked}handle errors\n")
     snapshot = world.snapshot(thread)
     present = snapshot.get_present()
     assert present.state["finalDecision"] == "read code 2, ran code 2"

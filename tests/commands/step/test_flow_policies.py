@@ -17,7 +17,8 @@ from uwf_git.commands.control.answer import (
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import BadPatch, patch_thread
 from uwf_git.commands.control.retry import retry_thread
-from uwf_git.commands.step.branches import StateTooLarge, begin_branch
+from uwf_git.commands.step.branches import begin_branch
+from uwf_git.commands.turn.joining import StateTooLarge
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.engine.flow_move import LoopExhausted
@@ -349,22 +350,69 @@ def test_only_the_failed_item_runs_again(world: World) -> None:
   type: map
   over: state.list
   output: results
-  nodes: [{type: agent, agentId: one, input: "${item}"}]
+  nodes:
+    - {type: agent, agentId: reads, input: "${item}"}
+    - {type: agent, agentId: writes}
 """)
     )
-    played: list[int] = []
+    played: list[tuple[str, int]] = []
 
     def play(turn: Turn) -> Played:
         item = turn.present.state["item"]
-        played.append(item)
-        return fails()(turn) if played.count(2) == 1 and item == 2 else replied({"done": item})
+        played.append((turn.role, item))
+        is_first = played.count(("writes", 2)) == 1
+        if (turn.role, item) == ("writes", 2) and is_first:
+            return fails()(turn)
+        return replied({"done": item})
 
     drive(world, thread, play)
     retry_thread(world.store, world.caller, thread)
     drive(world, thread, play)
 
-    assert (sorted(played), played.count(2)) == ([1, 2, 2, 3], 2)
-    assert len(world.snapshot(thread).get_present().state["results"]) == 3
+    # What the item had done before it failed is not done again either.
+    once = [(role, item) for role in ("reads", "writes") for item in (1, 2, 3)]
+    assert sorted(played) == sorted([*once, ("writes", 2)])
+    results = world.snapshot(thread).get_present().state["results"]
+    assert results == [{"done": 1}, {"done": 2}, {"done": 3}]
+
+
+LOOPS = {
+    "by its condition": "{type: loop, condition: state.no, nodes: [{type: agent, agentId: one}]}",
+    "at its bound": "{type: loop, maxIterations: 1, nodes: [{type: agent, agentId: one}]}",
+    "without an item": "{type: loop, over: state.none, nodes: [{type: agent, agentId: one}]}",
+    "given up": (
+        "{type: loop, maxIterations: 9, onError: continue, nodes: [{type: agent, agentId: bad}]}"
+    ),
+}
+
+AROUND = {
+    "a sequence": ("{type: sequential, nodes: [LOOP, AFTER]}", 1),
+    "a loop": ("{type: loop, maxIterations: 2, nodes: [LOOP, AFTER]}", 2),
+    "a condition": ("{type: conditional, condition: 'true', nodes: [LOOP, AFTER]}", 1),
+    "a branch": ("{type: parallel, nodes: [{type: sequential, nodes: [LOOP, AFTER]}]}", 1),
+    "an item": ("{type: map, over: '[1, 2]', nodes: [LOOP, AFTER]}", 2),
+}
+
+
+@pytest.mark.parametrize("ends", LOOPS)
+@pytest.mark.parametrize("around", AROUND)
+def test_the_end_of_a_loop_leads_to_what_comes_after_it(
+    world: World, ends: str, around: str
+) -> None:
+    """In adk-python#1376 it ended the sequence around it as well."""
+    tree, times = AROUND[around]
+    after = "{type: agent, agentId: after}"
+    root = tree.replace("LOOP", LOOPS[ends]).replace("AFTER", after)
+    thread = world.begun(
+        "name: loops\ndescription: What comes after.\ninitialState: {none: [], no: false}\n"
+        f"root: {{type: sequential, nodes: [{root}, {{type: agent, agentId: last}}]}}\n"
+    )
+
+    driven, done = drive(
+        world, thread, lambda turn: fails("no")(turn) if turn.role == "bad" else replied({})
+    )
+
+    assert (driven.stopped, done.count("after"), done[-1]) == ("end", times, "last")
 
 
 def conflict(world: World) -> tuple[ThreadId, MergeConflict]:

@@ -10,7 +10,7 @@ from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.flow import fill_input, find_place
 from uwf_git.commands.turn.next_move import find_next_move
-from uwf_git.engine.flow_move import LoopExhausted
+from uwf_git.engine.flow_move import LoopExhausted, NoStop
 from uwf_git.errors import Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import parse_workflow
@@ -162,6 +162,19 @@ def test_a_loop_that_is_exhausted_says_what_to_type(world: World) -> None:
     world.step(thread, script())
 
     with pytest.raises(LoopExhausted) as caught:
+        world.step(thread, script())
+
+    assert f"`uwf thread patch {thread} JSON`" in str(caught.value.hint)
+
+
+def test_a_flow_that_goes_round_says_what_to_type(world: World) -> None:
+    thread = world.begun(
+        "name: round\ndescription: d\n"
+        "root: {type: loop, condition: 'true', maxIterations: 1000000, nodes: [{type: conditional, "
+        "condition: state.some, nodes: [{type: agent, agentId: one}]}]}\n"
+    )
+
+    with pytest.raises(NoStop) as caught:
         world.step(thread, script())
 
     assert f"`uwf thread patch {thread} JSON`" in str(caught.value.hint)

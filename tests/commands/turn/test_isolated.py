@@ -21,8 +21,8 @@ from commands.world import World, fails, replied
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.branches import begin_branch
 from uwf_git.commands.step.split_thread import BranchStep
+from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.worktree.make import WorktreeGone
 from uwf_git.commands.worktree.repository import NotClean, NotIsolated

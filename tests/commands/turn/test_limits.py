@@ -119,7 +119,7 @@ def test_end_is_no_step(world: World) -> None:
 def test_agent_is_stopped_when_the_time_of_the_thread_is_over_and_that_is_said(
     world: World,
 ) -> None:
-    """PAINS 25 and 26: of two limits on time the one that struck is named, and no work is lost."""
+    """Of two limits on time the one that struck is named, and no work is lost."""
     program = world.program("echo 'half of it'; echo 'at work' >&2; sleep 60")
     thread = begun(world, agent=program, maxExecutionTime=700)
 

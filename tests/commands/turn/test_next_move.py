@@ -1,10 +1,14 @@
 import pytest
 from commands.flows import split_checks
-from commands.world import DEMO, World, fails
+from commands.inspect.test_branches import split_of
+from commands.step.test_flows import CHECKS, drive, script
+from commands.world import DEMO, World, fails, replied
 
+from uwf_git.commands.control.amend import AmendRequest, amend_thread
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.next_move import (
@@ -15,9 +19,18 @@ from uwf_git.commands.turn.next_move import (
     find_next_move,
     find_steered,
 )
+from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.model.thread_id import ThreadId
 
 ME = "C O Mitter <committer@example.com>"
+TWO_EACH = """\
+name: two
+root:
+  type: parallel
+  nodes:
+    - {type: sequential, nodes: [{type: agent, agentId: a}, {type: agent, agentId: b}]}
+    - {type: agent, agentId: c}
+"""
 STUCK = DEMO.replace("- to: checker", "- {to: checker, condition: meta.text = 'x'}")
 
 
@@ -153,3 +166,83 @@ def test_role_without_an_agent_is_bound_unless_there_is_a_default(world: World) 
     assert advised(world, thread) == ("uwf thread amend --agent writer=CMD", False)
     assert advised(world, thread, default="mine") == ("uwf thread run", True)
     assert advised(world, thread, default="human") == ("uwf thread answer", False)
+
+
+def told_of(world: World, thread: ThreadId) -> Advice:
+    return advise(world.store, world.snapshot(thread), NextMove())
+
+
+def test_what_to_type_after_a_conflict_is_the_patch_that_settles_it(world: World) -> None:
+    thread = split_of(world)
+    with pytest.raises(MergeConflict):
+        drive(world, thread, lambda turn: replied({"verdict": turn.role}))
+
+    told = told_of(world, thread)
+
+    assert not told.is_usual
+    assert "disagree about verdict" in told.text
+    assert f"`uwf thread patch {thread} " in told.text
+    patch_thread(world.store, world.caller, thread, {"verdict": "mine"})
+    assert told_of(world, thread).is_usual
+
+
+def test_what_to_type_at_a_limit_is_an_amendment_of_the_root(world: World) -> None:
+    thread = split_of(world, CHECKS + "config: {maxSteps: 3}\n")
+    world.step(thread, script())
+
+    told = told_of(world, thread)
+
+    assert not told.is_usual
+    assert "3 of 3 steps are taken" in told.text
+    assert f"`uwf thread amend {thread} --max-steps N`" in told.text
+    amend_thread(world.store, world.caller, AmendRequest(thread, limits={"maxSteps": 9}))
+    assert told_of(world, thread).is_usual
+
+
+def test_a_limit_is_no_matter_when_all_branches_have_ended(world: World) -> None:
+    split = split_checks(world)
+    amend_thread(world.store, world.caller, AmendRequest(split.thread, limits={"maxSteps": 4}))
+    split.finish_branches()
+
+    assert told_of(world, split.thread).is_usual
+
+
+def test_what_to_type_in_a_branch_that_is_held_is_the_resume_of_its_thread(world: World) -> None:
+    split = split_checks(world)
+    pause_thread(world.store, world.caller, split.thread)
+
+    told = told_of(world, split.children[0])
+
+    assert not told.is_usual
+    assert f"which is paused; `uwf thread resume {split.thread}`" in told.text
+    resume_thread(world.store, world.caller, split.thread)
+    assert told_of(world, split.children[0]).is_usual
+
+
+def text_of(world: World, thread: ThreadId) -> str:
+    snapshot = world.snapshot(thread)
+    return advise(world.store, snapshot, find_next_move(snapshot)).text
+
+
+def test_a_branch_goes_on_with_all_of_its_thread(world: World) -> None:
+    thread = world.begun(TWO_EACH)
+    for _ in range(2):  # the second one steps each branch
+        world.step(thread)
+    split = world.snapshot(thread).get_present().split
+    assert split is not None
+    first = split.children[0].thread
+    run = f"`uwf thread run {thread}` drives this branch and all others of its thread"
+
+    assert text_of(world, first) == (
+        f"it is the turn of b: {run}, `uwf thread step {first}` takes one step"
+    )
+    world.step(first)
+    assert text_of(world, first) == (f"no role is left: {run}, `uwf thread step {first}` ends it")
+
+
+def test_a_branch_whose_thread_is_not_here_goes_on_alone(world: World) -> None:
+    split = split_checks(world)
+    first = split.children[0]
+    world.store.refs.delete(f"refs/threads/{split.thread}", seen=split.tip.commit.oid)
+
+    assert advised(world, first) == ("uwf thread run", True)

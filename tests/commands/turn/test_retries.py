@@ -119,7 +119,7 @@ def test_retry_begins_the_count_anew_and_the_tries_stay(world: World) -> None:
 
 
 def test_next_try_gets_the_failure_of_the_last_one(world: World) -> None:
-    """PAINS 48: what went wrong before reaches the agent, also in another process."""
+    """What went wrong before reaches the agent, also in another process."""
     configure(world, "uwf.retries", "2")
     thread = world.begun()
     program = world.program("echo 'error: the key has expired' >&2; exit 7")

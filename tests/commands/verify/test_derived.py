@@ -133,6 +133,25 @@ def test_a_split_where_no_condition_leads_is_told(world: World) -> None:
     assert told == ["Uwf-At is 0/1, where no condition leads from the beginning"]
 
 
+def test_a_split_of_a_graph_where_no_transition_leads_is_told(world: World) -> None:
+    world.put("name: inner\nroot: {type: agent, agentId: digger}\n")
+    thread = world.begun(
+        "name: outer\nroles:\n  coder: {description: Codes.}\n"
+        "  builder: {description: Builds., workflow: inner}\n"
+        "moderator:\n  graph:\n"
+        "    - {from: $START, transitions: [{to: coder}]}\n"
+        "    - {from: coder, transitions: [{to: builder}]}\n"
+        "    - {from: builder, transitions: [{to: $END}]}\n"
+    )
+    tip = world.snapshot(thread)
+    asked = Asked(prompt=tip.get_start().payload["prompt"])
+    derived = draft_split(tip, plan_split(tip, find_container(tip, "builder"), asked))
+
+    told = tell(world.store, thread, derived.write(world.store))
+
+    assert told == ["Uwf-At is builder, where no transition leads from $START"]
+
+
 @pytest.mark.parametrize("at", ["0/0", "0/7", "0/1.2", "1", "", "x"])
 def test_a_split_at_a_place_that_splits_nothing_is_told(split: Split, at: str) -> None:
     told = forge(split, split.thread, says("Uwf-At: 0/1", f"Uwf-At: {at}" if at else "Uwf-X: 1"))
@@ -203,6 +222,29 @@ def test_a_branch_that_begins_after_a_patch_is_told(split: Split) -> None:
     told = forge(split, split.children[0], has_parents(patched))
 
     assert_told(told, "there can be no such start: a thread begins after a commit that is no split")
+
+
+@pytest.mark.parametrize("field", ["entry", "parent"])
+def test_a_thread_that_begins_at_the_place_of_a_branch_is_told(world: World, field: str) -> None:
+    """It would come to its end without the agents before and after."""
+    thread = world.begun(CHECKS)
+    old = world.snapshot(thread).get_start()
+    parts = {"entry": "0/1/0", "parent": {"$ref": old.type}}
+    new = build_node(old.type, {**old.payload, field: parts[field]}, timestamp=old.timestamp)
+    content = encode_node(new)[1]
+
+    told = forge(
+        Split(world, thread),
+        thread,
+        says(old.hash, new.hash),
+        points(world.store, place(old.hash), None),
+        *(
+            holds(world.store, path, content)
+            for path in (place(new.hash), "start.json", "head.json")
+        ),
+    )
+
+    assert told == [f"start.json has {field}, and the thread began as no branch"]
 
 
 # Joins.

@@ -1,12 +1,17 @@
 """Places of turns: no condition is asked, and only what some answers allow may follow."""
 
 import pytest
+from commands.flows import CHECKS
+from commands.forging import messages
+from commands.world import World
 
+from uwf_git.commands.step.end_thread import end_thread
 from uwf_git.commands.verify.flow import find_way_problem
 from uwf_git.model.flow import parse_flow
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.position import parse_position
 from uwf_git.model.thread import ThreadState, Try
+from uwf_git.store.threads.heads import get_head
 
 FLOW = {
     "0": {"type": "sequential"},
@@ -58,6 +63,27 @@ def test_a_way_back_or_past_an_agent_is_a_problem(last: str | None, at: str) -> 
     assert problem == f"where no condition leads from {last or 'the beginning'}"
 
 
+@pytest.mark.parametrize(
+    ("last", "may_end"),
+    [
+        (None, False),
+        ("0/0", False),
+        ("0/1.1/0", False),  # one of the two agents below comes in any case
+        ("0/1.2/0", False),
+        ("0/2/0", True),
+        ("0/2/e0", True),
+        ("0", True),  # it was given up
+    ],
+)
+def test_a_thread_ends_where_a_way_leads_to_the_end(last: str | None, *, may_end: bool) -> None:
+    flow = parse_flow({"nodes": FLOW})
+
+    problem = find_way_problem(flow, None, stands(last), None)
+
+    told = f"where no condition leads from {last or 'the beginning'}"
+    assert problem == (None if may_end else told)
+
+
 def test_a_place_that_cannot_be_read_is_a_problem() -> None:
     flow = parse_flow({"nodes": FLOW})
 
@@ -71,3 +97,13 @@ def test_no_place_may_follow_a_try_that_is_not_over() -> None:
     assert find_way_problem(flow, None, tried, parse_position("0/0")) is None
     told = find_way_problem(flow, None, tried, parse_position("0/1.1/0"))
     assert told == "and the try at 0/0 was not over"
+
+
+def test_a_thread_that_ends_before_its_flow_does_is_told(world: World) -> None:
+    thread = world.begun(CHECKS)
+    world.step(thread)
+    head = get_head(world.store, thread)
+
+    end_thread(world.store, world.caller, (head, world.snapshot(thread)), event="end")
+
+    assert messages(world) == ["the thread ends, where no condition leads from 0/0"]

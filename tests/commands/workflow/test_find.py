@@ -5,13 +5,20 @@ from cas_nodes import keep_alone
 from commands.world import DEMO, World
 from fresh_store import fresh_store
 
-from uwf_git.commands.workflow.find import WorkflowRemoved, find_shadowed, find_workflow
+from uwf_git.commands.workflow import checked_parts
+from uwf_git.commands.workflow.build import validate_workflow
+from uwf_git.commands.workflow.find import (
+    WorkflowRemoved,
+    find_shadowed,
+    find_shipped_workflow,
+    find_workflow,
+)
 from uwf_git.commands.workflow.local import BadLocalWorkflow
 from uwf_git.commands.workflow.versions import remove_workflow
 from uwf_git.store.lookup.lookup import AmbiguousNode
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.workflows.registry import NoSuchWorkflow
-from uwf_git.store.workflows.shipped import find_shipped
+from uwf_git.store.workflows.shipped import find_shipped, list_shipped
 
 
 def test_name_means_the_newest_version(world: World) -> None:
@@ -195,3 +202,19 @@ def test_shipped_workflow_is_found_after_all_others(world: World, tmp_path: Path
     remove_workflow(world.store, world.caller, "check-repo")
     with pytest.raises(WorkflowRemoved):
         find_workflow(world.store, "check-repo", cwd=str(tmp_path))
+
+
+@pytest.mark.parametrize("name", [file.name for file in list_shipped()])
+def test_shipped_workflow_is_valid_and_not_checked_again(
+    world: World, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = find_shipped(name)
+    assert shipped is not None
+    source = Path(shipped.path).read_bytes()
+    checked = validate_workflow(source, path=shipped.path, shown=name)
+    assert (checked.problems, checked.warnings) == ((), ())
+    assert checked.built is not None
+
+    monkeypatch.setattr(checked_parts, "run_limited", None)
+
+    assert find_shipped_workflow(world.store, name).workflow.hash == checked.built.node.hash

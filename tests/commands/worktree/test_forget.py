@@ -8,7 +8,7 @@ from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.removal_plan import plan_removals
 from uwf_git.commands.lifecycle.remove import remove_thread
-from uwf_git.commands.step.branches import begin_branch
+from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.worktree.forget import WorktreeStays
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.heads import get_head

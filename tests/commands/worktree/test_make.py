@@ -6,7 +6,7 @@ import pytest
 from commands.worktree.project import PAIR, Git, begin_project, children, worktrees
 from commands.world import World
 
-from uwf_git.commands.step.branches import begin_branch
+from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.worktree.make import NoPlaceForWorktrees, find_own_worktree, make_worktree
 from uwf_git.commands.worktree.record import write_worktree
 from uwf_git.store.threads.snapshot import Snapshot

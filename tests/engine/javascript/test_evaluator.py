@@ -39,13 +39,13 @@ def test_results_are_json_data(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "position", "problem"),
     [
-        ("1 + state.x.y", 12, "undefined has no member the text 'y'; `?.` allows that"),
+        ("1 + state.x.y", 12, "undefined has no member 'y'; `?.` allows that"),
         ("state.n + state.a", 9, "3 + an array: name a member"),
         ("1 < state", 3, "1 < an object: name a member"),
         ("-state", 1, "an object cannot become a number"),
         ("`a${state.a}`", 5, "an array cannot become a text"),
         ("state.a.trim()", 9, "an array has no `trim(…)` here"),
-        ("state.a.map(x => x.b.c)", 21, "undefined has no member the text 'c'"),
+        ("state.a.map(x => x.b.c)", 21, "undefined has no member 'c'"),
         ("state['const' + 'ructor']", 6, "`constructor` belongs to every object"),
         ("state.s.at", 8, "`at` is a method"),
         ("Object.keys(1)", 1, "Object.keys(1): it is no object"),

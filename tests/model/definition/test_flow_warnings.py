@@ -52,6 +52,7 @@ def test_two_branches_that_set_the_same_key() -> None:
         ("merge: {verdict: collect}", f"{REVIEWER}, {TESTER}", []),
         ("merge: {'*': collect}", f"{REVIEWER}, {TESTER}", []),
         ("merge: {notes: last}", f"{REVIEWER}, {TESTER}", ["verdict"]),
+        ("join: any", f"{REVIEWER}, {TESTER}", []),
         ("join: all", f"{REVIEWER}, {CODER}", []),
         ("join: all", f"{CODER}, {CODER}", ["code", "coderOutput"]),
         (
@@ -69,6 +70,14 @@ def test_two_branches_that_set_the_same_key() -> None:
             "join: all",
             f"{TESTER}, {{type: map, over: a, merge: {{verdict: last}}, nodes: [{REVIEWER}]}}",
             ["verdict"],
+        ),
+        *(
+            (
+                "join: all",
+                f"{TESTER}, {{type: map, over: a, merge: {policy}, nodes: [{REVIEWER}]}}",
+                ["verdict"],
+            )
+            for policy in ("last", "{'*': last}", "{'*': last, notes: first}")
         ),
         (
             "join: all",
@@ -103,3 +112,56 @@ def test_an_agent_without_a_role_where_others_have_one() -> None:
 
 def test_no_warning_where_nobody_has_a_role() -> None:
     assert warnings("name: x\nroot: {type: agent, agentId: anyone}\n") == []
+
+
+SPLITS = [
+    f"{{type: parallel, {{}}nodes: [{CODER}]}}",
+    f"{{type: map, over: state.a, {{}}nodes: [{CODER}]}}",
+    "{type: workflow, use: inner, {}name: n}",
+]
+
+
+def fills(split: str, fields: str) -> str:
+    return split.replace("{}", f"{fields}, " if fields else "")
+
+
+def find_policies(root: str) -> list[tuple[str, str]]:
+    """Return where a policy gives up no branch, and the first words of the warning."""
+    found = warnings(f"{ROLES.rstrip()} {root}\n")
+    return [(path, message.partition(" of ")[0]) for _line, path, message in found]
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize(
+    "around",
+    [
+        "{{type: sequential, onError: continue, nodes: [{}]}}",
+        "{{type: loop, maxIterations: 2, onError: continue, nodes: [{}]}}",
+        "{{type: conditional, condition: a, onError: continue, nodes: [{}]}}",
+    ],
+)
+def test_a_policy_around_branches_that_does_not_reach_them(split: str, around: str) -> None:
+    told = [("root.nodes[0]", "onError: continue")]
+    assert find_policies(around.format(fills(split, ""))) == told
+    # Whoever wrote one of these has decided.
+    assert find_policies(around.format(fills(split, "onError: continue"))) == []
+    assert find_policies(around.format(fills(split, "onError: stop"))) == []
+    # In a branch the container around the branches gives up what fails.
+    inside = f"{{type: parallel, onError: continue, nodes: [{fills(split, '')}]}}"
+    assert find_policies(inside) == []
+
+
+def test_a_policy_further_up_and_with_tries() -> None:
+    split = fills(SPLITS[0], "onError: retry")
+    root = (
+        "{type: sequential, onError: continue, nodes: [{type: sequential, onError: stop, nodes: "
+        f"[{split}]}}]}}"
+    )
+    assert find_policies(root) == [("root.nodes[0].nodes[0]", "onError: continue")]
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_branches_that_are_tolerated_by_no_policy(split: str) -> None:
+    message = "has no effect without onError: continue, which gives branches up"
+    assert find_policies(fills(split, "tolerate: 1")) == [("root.tolerate", message)]
+    assert find_policies(fills(split, "tolerate: 1, onError: continue")) == []

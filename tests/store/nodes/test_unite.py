@@ -1,10 +1,11 @@
 """Folders of nodes united: every node is there, whoever unites them gets the same folder."""
 
+import itertools
 from typing import Any
 
 import pytest
 from dulwich.object_store import MemoryObjectStore
-from dulwich.objects import Blob, ObjectID, Tree
+from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,51 @@ def test_the_order_of_folders_does_not_matter(parts: list[list[int]]) -> None:
         for place, part in enumerate(parts)
     ]
     assert unite_nodes(objects, folders).nodes == unite_nodes(objects, folders[::-1]).nodes
+
+
+@given(
+    base=st.lists(st.integers(0, 60), max_size=30),
+    parts=st.lists(st.lists(st.integers(0, 60), max_size=8), min_size=1, max_size=4),
+)
+def test_a_base_saves_work_and_changes_nothing(base: list[int], parts: list[list[int]]) -> None:
+    objects: Any = MemoryObjectStore()
+    before = [text(str(n)) for n in base]
+    folders = [
+        folder(objects, *before, *(text(str(n), timestamp=n + place) for n in part))
+        for place, part in enumerate(parts)
+    ]
+    common = folder(objects, *before)
+
+    with_base = unite_nodes(objects, folders, common)
+
+    assert with_base.nodes == unite_nodes(objects, folders).nodes
+
+
+def test_what_one_folder_alone_changed_is_not_read() -> None:
+    objects: Any = MemoryObjectStore()
+    nodes = [text(str(number)) for number in range(40)]
+    base = folder(objects, *nodes)
+    # Two that lie in different inner folders.
+    one, other = find_apart()
+    sides = [folder(objects, *nodes, one), folder(objects, *nodes, other)]
+    both = folder(objects, *nodes, one, other)
+    roots = {base, *sides}
+
+    class RootsOnly:
+        def __getitem__(self, oid: ObjectID) -> ShaFile:
+            assert oid in roots
+            found: ShaFile = objects[oid]
+            return found
+
+    only: Any = RootsOnly()
+    assert unite_nodes(only, [base, *sides], base).nodes == both
+
+
+def find_apart() -> list[Node]:
+    """Return two more nodes, each in an inner folder of its own."""
+    first = text("more")
+    others = (text(f"more {number}") for number in itertools.count())
+    return [first, next(each for each in others if each.hash[0] != first.hash[0])]
 
 
 def test_of_two_files_of_a_node_the_earlier_one_stays(store: Store) -> None:

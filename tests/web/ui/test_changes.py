@@ -48,6 +48,11 @@ def test_the_oldest_of_too_many_streams_is_ended(world: World) -> None:
         for stream in streams:
             await _next(stream)
         assert await _next(streams[0]) == {"type": "bye"}
+        waits = asyncio.ensure_future(_next(streams[1]))
+        for _ in range(20):  # until it waits
+            await asyncio.sleep(0)
+        await _next(changes.follow(None))
+        assert await waits == {"type": "bye"}
         await changes.close()
         assert await _next(streams[-1]) == {"type": "bye"}
 

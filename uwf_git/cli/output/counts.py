@@ -32,3 +32,8 @@ def limit_option(
         show_default=default is not None,
         help=words,
     )
+
+
+def count_by_status(counts: dict[str, int]) -> str:
+    """Return the numbers of branches in words: ``2 running, 1 failed``."""
+    return ", ".join(f"{number} {status}" for status, number in counts.items())

@@ -26,7 +26,7 @@ from uwf_git.commands.control.change_rules import Amended
     "uwf thread amend 01J7K9M2 --max-cost none",
     "uwf thread amend 01J7K9M2 --workflow solve-issue",
     exits={
-        1: "the thread is not active, or its role is not in that workflow",
+        1: "the thread is not active, or its role or place is not in that workflow",
         4: "a step is running, so its workflow cannot change",
     },
 )
@@ -56,9 +56,11 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
 
     Agents and limits change at once; an agent that is running finishes its step first. For another
     workflow the thread must be between two steps, at a role that the workflow has; the thread's own
-    agents and limits stay, and new roles are bound as at a start. A CMD for every role leaves those
-    that the workflow binds to a person or to a check, as at a start. `none` removes a limit, and so
-    does `--no-max-steps` and the like.
+    agents and limits stay, and new roles are bound as at a start. With containers, those on the way
+    to where it stands must be of the same types, and what it has finished last must be the same
+    there; a thread that has split, or is a branch, keeps its workflow. A CMD for every role leaves
+    those that the workflow binds to a person or to a check, as at a start. `none` removes a limit,
+    and so does `--no-max-steps` and the like.
     """
     reason = text_argument(message, "the message")
     store = session.open_store()

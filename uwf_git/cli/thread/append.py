@@ -12,8 +12,9 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.amend import amended_document, note_amended
 from uwf_git.cli.thread.next_line import note_next
 from uwf_git.cli.thread.steered import reason_option
-from uwf_git.cli.workflow.put import MOST_BYTES
+from uwf_git.cli.workflow.put import MOST_BYTES, note_warnings, render_unwarned
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
+from uwf_git.commands.workflow.build import in_file
 
 
 @verb(
@@ -37,7 +38,8 @@ def command(session: Session, thread: str, file: Input, to: str | None, message:
     `!include` works as in a workflow file.
 
     To a workflow of containers FILE adds nodes: a list of them, or `nodes`, `roles` and
-    `agentOverrides`. They run after the root, or at the end of the container of --to.
+    `agentOverrides`. They run after the root, or at the end of the container of --to, unless the
+    thread has left that one for good.
 
     The result must be valid as a whole. It is a workflow of its own, kept in the thread: the
     registered one stays as it is.
@@ -48,6 +50,9 @@ def command(session: Session, thread: str, file: Input, to: str | None, message:
     path = None if file.path == "-" else os.path.join(session.cwd, file.path)
     request = AppendRequest(thread, source, path, reason, to, session.agent)
     amended = append_to_thread(store, caller_of(session), request)
+    warnings = in_file(amended.warnings, file.name)
+    note_warnings(warnings)
     note_amended(amended)
-    emit(session, amended_document(amended))
+    rows = [each.as_document() for each in warnings]
+    emit(session, {**amended_document(amended), "warnings": rows}, text=render_unwarned)
     note_next(session, store, amended.thread)

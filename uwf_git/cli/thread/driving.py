@@ -250,7 +250,7 @@ def describe_end(session: Session, store: Store, driven: Driven) -> Painted:
     """Return how a drive ended, as a person reads it: status, steps, time, tokens and cost."""
     screen, last = screen_of(session), driven.last
     mark = screen.name_status(last.status)
-    told = f"after {count_steps(last.depth)}"
+    told = _describe_extent(store, driven)
     if driven.steered is not None:
         reason = first_line(driven.steered.reason)
         told = f"by {driven.steered.by}" + (f": {reason}, " if reason else " ") + told
@@ -263,13 +263,27 @@ def describe_end(session: Session, store: Store, driven: Driven) -> Painted:
     return Painted(f"{screen.paint(mark.text, mark.style)} {visible_line(told)}\n{where}")
 
 
+def _describe_extent(store: Store, driven: Driven) -> str:
+    """Return how far a thread has come; of one that has split how its branches stand."""
+    if driven.last.status != "split":
+        return f"after {count_steps(driven.last.depth)}"
+    from uwf_git.cli.output.counts import count_by_status  # noqa: PLC0415 (few threads split)
+    from uwf_git.commands.inspect.branches import count_branches  # noqa: PLC0415 (as above)
+
+    with suppress(StoreDamaged):
+        tip = read_snapshot(store, driven.last.commit)
+        counts = count_by_status(count_branches(store, tip))
+        return f"({counts}) after {count_steps(driven.steps)} of this run"
+    return f"after {count_steps(driven.steps)} of this run"
+
+
 def _tell_end(progress: Progress, store: Store, driven: Driven) -> None:
     last = driven.last
     who = ""
     if driven.steered is not None:
         reason = first_line(driven.steered.reason)
         who = f" by {driven.steered.by}" + (f": {reason}," if reason else "")
-    progress.tell(f"{last.status}{who} after {count_steps(last.depth)}; look at it with")
+    progress.tell(f"{last.status}{who} {_describe_extent(store, driven)}; look at it with")
     place = "archive" if last.status in {"completed", "killed"} else "threads"
     note(f"uwf thread read {last.thread}")
     note(f"git -C {shlex.quote(store.path)} log --graph refs/{place}/{last.thread}")

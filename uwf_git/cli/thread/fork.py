@@ -54,8 +54,9 @@ class TwoPlaces(BadUsage):
 def command(session: Session, thread: str, *, message: str, **asked: Any) -> None:
     """Fork a thread: start a new one at a step of another.
 
-    The new thread shares the history up to there; nothing is copied, and the other thread, even an
-    archived one, stays as it is. Use it also where two machines continued one thread at the same
+    The new thread shares the history up to there, and has the state and the place of then; nothing
+    is copied, and the other thread, even an archived one, stays as it is. At a step at which the
+    thread has split it splits anew. Use it also where two machines continued one thread at the same
     time: the fork continues your side as a thread of its own, and the thread continues as at the
     remote.
     """

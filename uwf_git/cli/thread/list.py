@@ -5,15 +5,15 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.counts import Count, limit_option
+from uwf_git.cli.output.counts import Count, count_by_status, limit_option
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.output.screen import Painted, screen_of
 from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
 from uwf_git.cli.output.time_words import MOMENT, Moment
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.activity import RUNNING
-from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.inspect.list import ListRequest, list_lately_ended, list_thread_rows
+from uwf_git.commands.inspect.standing import DAMAGED
 from uwf_git.errors import BadUsage
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.store import Store
@@ -190,8 +190,3 @@ def _more(row: dict[str, Any]) -> str:
     """Return the statuses of its branches, and whether it has diverged from a remote."""
     more = f" ({count_by_status(row['branches'])})" if "branches" in row else ""
     return f"{more}, diverged" if "diverged" in row else more
-
-
-def count_by_status(counts: dict[str, int]) -> str:
-    """Return the numbers of branches in words: ``2 running, 1 failed``."""
-    return ", ".join(f"{number} {status}" for status, number in counts.items())

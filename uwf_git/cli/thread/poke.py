@@ -49,6 +49,7 @@ def command(
 
     The step is undone, so that the thread continues from where it was before, its state as well.
     The old answer stays in the history, and its cost in the usage; files on disk are not restored.
+    What branches did is not undone: `uwf thread fork` begins a thread before they split.
     """
     hint = text_argument(message, "the message")
     if no_step and stepping != NOT_GIVEN:

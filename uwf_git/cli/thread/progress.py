@@ -168,11 +168,15 @@ class Progress:
     def _on_retry(self, failure: TurnFailed, seconds: float) -> None:
         thread, lines = failure.facts["thread"], self._steps
         if lines is None:
-            self.tell(self._about(thread, f"{failure.message}; trying again in {seconds:g} s"))
+            then = "given up, and the thread goes on"
+            if not failure.is_given_up:
+                then = f"trying again in {seconds:g} s"
+            self.tell(self._about(thread, f"{failure.message}; {then}"))
         else:
             name = self._name(thread) or failure.facts["role"]
             said = f"try {failure.facts['attempt']}: {failure.reason}"
-            line = lines.format(lines.again, name, said, tail=f" again in {seconds:g} s")
+            tail = " given up" if failure.is_given_up else f" again in {seconds:g} s"
+            line = lines.format(lines.again, name, said, tail=tail)
             self._tell_step(line)
         follow_up_noted(self._store, self._session.environ, self._note)
 

@@ -22,7 +22,7 @@ def command(session: Session, thread: str, message: str) -> None:
 
     Its agent gets all its retries again. This takes no step: `uwf thread step` or `uwf thread run`
     does. The attempts so far stay in the thread; the agent is given the error of the last one, and
-    the hint.
+    the hint. Of a thread that has split, all branches that have failed are retried.
     """
     hint = text_argument(message, "the message")
     store = session.open_store()

@@ -13,7 +13,8 @@ from uwf_git.cli.output.spending import describe_usage
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import with_short_id
 from uwf_git.commands.inspect.show import view_thread
-from uwf_git.commands.inspect.stop import find_stop
+from uwf_git.commands.inspect.stop import Stop, find_stop
+from uwf_git.commands.turn.next_move import Advice
 from uwf_git.model.limit import render_limit
 from uwf_git.model.time_text import render_duration, render_time
 from uwf_git.model.visible import visible_block
@@ -23,6 +24,11 @@ _LONGEST_QUESTION = 4_000
 _MOST_OBJECTS = 10
 # Of longer threads no failed tries are counted.
 _MOST_COMMITS = 1_000
+_HELD = {
+    "split": "its branches cannot be joined",
+    "limit": "a limit",
+    "ready": "whose next step cannot be asked",
+}
 _STATUS = f"\n{'status':10}"
 
 
@@ -46,13 +52,20 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
 
         # The move was decided for the document: another decision may cost another fork.
         stop = find_stop(store, shown.snapshot, move=shown.move, default=session.agent)
-        stop = with_short_id(session, store, document["thread"], stop)
+        stop = with_short_id(session, store, document["thread"], _prefer_held(stop, document))
         screen = screen_of(session)
         failed = count_failed_by_role(store, shown.snapshot.commit.oid, most=_MOST_COMMITS)
         told = {**document, "visits": _tell_visits(document, failed)}
         return _paint(_text(told, screen, stop.advice.text), document["status"], screen)
 
     emit(session, shown.document, text=render)
+
+
+def _prefer_held(stop: Stop, document: dict[str, Any]) -> Stop:
+    """Return *stop*; for the usual advice what mends a branch that cannot be asked, if one is."""
+    held = document.get("heldBy", []) if stop.advice.is_usual else []
+    hint = next((each.get("hint") for each in held if each["status"] == "ready"), None)
+    return stop if hint is None else stop._replace(advice=Advice(hint))
 
 
 def _paint(text: str, status: str, screen: Screen) -> str:
@@ -68,7 +81,7 @@ def _paint(text: str, status: str, screen: Screen) -> str:
 
 def _text(document: dict[str, Any], screen: Screen, advice: str = "") -> str:
     """Format the state of a thread for people; `uwf thread read` prints its texts."""
-    steps = document.get("steps") or [document["step"]]
+    steps = document["steps"] if "steps" in document else [document["step"]]
     facts = {
         "thread": document["thread"],
         "workflow": f"{document['workflowName']} {document['workflow']}",
@@ -98,15 +111,38 @@ def _text(document: dict[str, Any], screen: Screen, advice: str = "") -> str:
         lines.append(f"{'try':10}{describe_try(document['try'])}")
     if document["error"]:
         lines.append(f"{'error':10}{_tell_error(document)}")
-    for number, step in enumerate(steps, document["depth"] - len(steps) + 1):
-        if step is not None:
-            lines += ["", f"{number}. {step['role']} {step['hash']}{_after_attempts(step)}"]
-            lines += [*_meta(step["meta"]), *_behind(step)]
+    lines += _steps(steps, first=document["depth"] - len(steps) + 1)
+    lines += _branches_steps(document.get("branches", []), "")
     if "question" in document:
         lines += ["", *_question(document["question"])]
     if advice:
         lines += ["", f"next: {advice}"]
     return "\n".join(lines)
+
+
+def _steps(
+    steps: list[dict[str, Any] | None], *, first: int = 1, branch: str = "", around: str = ""
+) -> Iterator[str]:
+    """Yield the lines of *steps*; before a join those of the branches that it joined.
+
+    *branch* names the branch that took them, *around* has its number with a dot.
+    """
+    for number, step in enumerate(steps, first):
+        if step is not None:
+            yield from _branches_steps(step.get("branches", []), around)
+            yield ""
+            yield f"{branch}{number}. {step['role']} {step['hash']}{_after_attempts(step)}"
+            yield from _meta(step["meta"])
+            yield from _behind(step)
+
+
+def _branches_steps(rows: list[dict[str, Any]], around: str) -> Iterator[str]:
+    """Yield the steps of branches, which are there with --full alone."""
+    for row in rows:
+        number = f"{around}{row['number']}"
+        branch = f"branch {number} {row['label']}, "
+        yield from _steps(row.get("steps", []), branch=branch, around=f"{number}.")
+        yield from _branches_steps(row.get("branches", []), f"{number}.")
 
 
 def _tell_error(document: dict[str, Any]) -> str:
@@ -138,8 +174,9 @@ def _family(document: dict[str, Any]) -> list[str]:
     lines = [f"{'branch':10}{line}" for line in _branches(document.get("branches", []), "")]
     lines += describe_work(document)
     for held in document.get("heldBy", []):
-        what = "its branches cannot be joined" if held["status"] == "split" else held["status"]
-        who = "" if held["thread"] == document["thread"] else f"{held['thread']}, "
+        what = _HELD.get(held["status"], held["status"])
+        is_own = held["status"] == "limit" or held["thread"] == document["thread"]
+        who = "" if is_own else f"{held['thread']}, "
         told = f": {_short(held['error'])}" if "error" in held else ""
         lines.append(f"{'held by':10}{who}{what}{told}")
         if "hint" in held:
@@ -234,9 +271,11 @@ def _worker(running: dict[str, Any], tell_moment: Callable[[int], str]) -> str:
 
 
 def describe_limits(document: dict[str, Any]) -> str | None:
-    """List the limits and how much of each is used."""
+    """List the limits and how much of each is used, with the branches that the thread has now."""
+    used = document.get("limitsUsed", {})
     told = [
-        f"{name} {render_limit(name, document['spent'][name])} of {render_limit(name, limit)}"
+        f"{name} {f'{render_limit(name, used[name])} of ' if name in used else ''}"
+        f"{render_limit(name, limit)}"
         for name, limit in document["limits"].items()
     ]
     return ", ".join(told) or None

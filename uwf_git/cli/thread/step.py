@@ -26,7 +26,7 @@ def command(session: Session, thread: str, stepping: Stepping) -> None:
     If the moderator says END, the thread is archived instead. A step that failed is tried again.
 
     A thread that has split goes on in branches: a step of it steps each of them once, and joins
-    them when all have ended.
+    them when all have ended. A branch is a thread too, which its own id names alone.
 
     The agent's log is printed to standard error while it runs.
     """

@@ -21,7 +21,7 @@ _STATUSES = (("failed", 3), ("killed", 1))
     exits={
         0: "all have stopped, and none failed or was killed",
         1: "one was killed, does not exist, or waits for this command itself",
-        3: "an agent failed, with its retries if it has any",
+        3: "an agent failed, with its retries if it has any; of a branch as well",
         4: "the timeout is over, and one is still running",
     },
 )
@@ -39,7 +39,7 @@ def command(session: Session, threads: tuple[str, ...], timeout: float | None) -
     ready and not being driven or stepped. An agent whose engine was killed is a process at work,
     and so is whatever works on a branch of the thread.
     The result has a row for each, in the order in which they stopped; on a timeout, for those that
-    did.
+    did. Of a thread that has split it counts the branches by their status.
     """
     rows: list[AtRest] = []
     store = session.open_store()
@@ -51,18 +51,21 @@ def command(session: Session, threads: tuple[str, ...], timeout: float | None) -
             emit(session, [_row(row) for row in rows])
         for row in rows:
             note_next(session, store, row.thread, is_called=True)
-    ends = {row.status for row in rows}
+    # A branch that was killed was given up: its thread goes on.
+    ends = {"failed" if "failed" in row.branches else row.status for row in rows}
     for status, exit_status in _STATUSES:
         if status in ends:
             raise click.exceptions.Exit(exit_status)
 
 
 def _row(rest: AtRest) -> dict[str, Any]:
-    row = {
+    row: dict[str, Any] = {
         "workflow": rest.workflow,
         "thread": rest.thread,
         "head": rest.head,
         "status": rest.status,
     }
+    if rest.branches:
+        row["branches"] = dict(rest.branches)
     waiting = {} if rest.waiting is None else {"waiting": waiting_document(rest.waiting)}
     return row | waiting

@@ -44,14 +44,14 @@ def command(session: Session, file: Input) -> None:
             "changed": put.changed,
             "warnings": [each.as_document() for each in put.warnings],
         },
-        text=_text,
+        text=render_unwarned,
     )
 
 
-def _text(document: dict[str, Any]) -> str:
+def render_unwarned(document: dict[str, Any]) -> str:
+    """Return *document* as text, without the warnings, which are on standard error already."""
     from uwf_git.cli.output.render_text import render_text  # noqa: PLC0415 (one format needs it)
 
-    # The warnings are on standard error already.
     shown = {key: value for key, value in document.items() if key != "warnings"}
     return render_text(shown)
 

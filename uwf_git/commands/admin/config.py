@@ -40,11 +40,11 @@ SETTINGS: dict[str, str] = {
     "uwf.maxBlobSize": "the largest blob that a push or a fetch may bring (32m unless set, 0 is no "
     "limit)",
     "uwf.maxFetchSize": "the most bytes that a fetch may bring (unless set 4g packed, and unpacked "
-    "256 times that or 1g; 0 is no limit)",
+    "256 times the pack, at least 1g; 0 is no limit)",
     "uwf.maxFetchObjects": "the most objects that a fetch may bring (1000000 unless set, 0 is no "
     "limit)",
-    "uwf.signTimeout": "seconds that a program may take to sign a commit (120 unless set)",
-    "uwf.receiveTimeout": "seconds that the check of a push may take (600 unless set)",
+    "uwf.signTimeout": "seconds that signing or checking a commit may take (120 unless set)",
+    "uwf.receiveTimeout": "seconds that the check of a push or a fetch may take (600 unless set)",
     "uwf.onReceive": "the command that a shared store runs for each pushed transition",
     "uwf.onEvent": "the command that is run for each event of what is recorded here",
     **plan.MEANINGS,

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.change_rules import (
     Amended,
+    NewAgents,
     RuleChange,
     bind_new_roles,
     build_rule_change,
@@ -19,7 +20,8 @@ from uwf_git.commands.control.change_rules import (
 )
 from uwf_git.commands.control.steer import steer_thread
 from uwf_git.commands.turn.active_thread import WrongStatus
-from uwf_git.commands.turn.bind_roles import Bound, bind_typed
+from uwf_git.commands.turn.bind_roles import Bound, bind_typed, find_played
+from uwf_git.commands.turn.inner_roles import read_played
 from uwf_git.commands.turn.limits import check_asked
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.errors import BadUsage, Refused
@@ -75,6 +77,8 @@ class AmendRequest(NamedTuple):
     agents: tuple[str, ...] = ()
     """``CMD`` or settings for every role, or ``ROLE=…`` for one; the rest of an agent stays.
 
+    The roles of workflows inside count too.
+
     A command for every role leaves those that the file binds to a person, or to a check.
     """
 
@@ -84,6 +88,9 @@ class AmendRequest(NamedTuple):
     reason: str = ""
     default_agent: str | None = None
     """$UWF_AGENT: the agent of a new role that the workflow binds to none."""
+
+    new_agents: Mapping[str, str] = MappingProxyType({})
+    """Commands by role, of new roles, and of others, which are left out."""
 
 
 def amend_thread(store: Store, caller: Caller, request: AmendRequest) -> Amended:
@@ -168,12 +175,13 @@ def _bind_typed(
         if role in change.agents:
             return dict(change.agents[role])
         if role not in binding:
-            return None
+            own = role in change.workflow.roles
+            return None if own else change.played.agent_overrides.get(role)
         payload: dict[str, Any] = get_typed(snapshot, binding[role], AGENT_CONFIG).payload
         return payload
 
     return bind_typed(
-        change.workflow,
+        change.played,
         request.agents,
         find_base=find_base,
         may_run=may_run,
@@ -189,17 +197,25 @@ def _changes_nothing(snapshot: Snapshot, new: NewCommit) -> bool:
 
 def _rules_now(snapshot: Snapshot) -> RuleChange:
     workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
-    return RuleChange("amend", workflow, said="")
+    return RuleChange("amend", workflow, read_played(snapshot, workflow), said="")
 
 
 def _moved(
     store: Store, snapshot: Snapshot, request: AmendRequest, found: FoundWorkflow
 ) -> RuleChange:
     workflow = found.workflow
-    bound = bind_new_roles(store, snapshot, workflow, default=request.default_agent)
+    played = find_played(workflow, found.closure)
+    bound = bind_new_roles(
+        store,
+        snapshot,
+        workflow,
+        played,
+        given=NewAgents(request.default_agent, request.new_agents),
+    )
     return RuleChange(
         "amend",
         workflow,
+        played,
         said=f"goes on with {workflow.name} {workflow.hash}",
         agents=bound.agents,
         trusted=bound.typed,

@@ -1,7 +1,7 @@
 """`uwf thread answer`: record a person's answer as a step. Nothing runs.
 
 An answer is recorded only if the same question is still open and the answer fits the role.
-Source: seed 002 (waiting_human); DESIGN 4, the move Wait.
+Source: seed 002 (waiting_human).
 """
 
 import shlex
@@ -13,6 +13,7 @@ from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.question import find_since
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
+from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.step.transitions import build_answer, wait_for_person
 from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.agent_words import PERSON
@@ -23,7 +24,7 @@ from uwf_git.commands.turn.limits import check_limits
 from uwf_git.commands.turn.spending import read_spending
 from uwf_git.commands.turn.turn import ThreadResult, Turn, build_thread_result
 from uwf_git.engine.form import list_questions
-from uwf_git.errors import Refused
+from uwf_git.errors import Refused, name_some
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.canonical import NotCanonical, canonical
 from uwf_git.model.node import Node
@@ -181,7 +182,7 @@ def _find_question(store: Store, snapshot: Snapshot, default: str | None) -> Per
     status = snapshot.record.status
     is_put = status == "waiting" and waiting is not None and waiting.until is None
     if not is_put and status != "ready":
-        raise _wrong_status(snapshot, present)
+        raise _wrong_status(store, snapshot, present)
     workflow = parse_workflow(snapshot.get_node(present.workflow))
     if waiting is not None and is_put:
         role, at = waiting.role, waiting.at
@@ -242,8 +243,13 @@ def _as_word(role: str) -> str:
     return shlex.quote(f"{role}={PERSON}").replace("{", "{{").replace("}", "}}")
 
 
-def _wrong_status(snapshot: Snapshot, present: ThreadState) -> WrongStatus:
+def _wrong_status(store: Store, snapshot: Snapshot, present: ThreadState) -> WrongStatus:
     status, waiting = snapshot.record.status, present.waiting
+    if status == "split":
+        asking = _list_asking(store, snapshot)
+        if asking:
+            problem = f"has split; its branch {name_some(asking)} waits for an answer"
+            return WrongStatus(snapshot, problem, f"`uwf thread answer {asking[0]}` asks")
     if status == "paused":
         return WrongStatus(snapshot, "is paused", "`uwf thread resume {thread}` lets it go on")
     if status == "failed":
@@ -255,6 +261,16 @@ def _wrong_status(snapshot: Snapshot, present: ThreadState) -> WrongStatus:
         return WrongStatus(snapshot, problem, "`uwf thread resume {thread}` lets it try now")
     hint = "see why with `uwf thread show {thread}`"
     return WrongStatus(snapshot, f"is {status}, and waits for no answer", hint)
+
+
+def _list_asking(store: Store, snapshot: Snapshot) -> list[ThreadId]:
+    """List the branches below that wait for a person."""
+    found = []
+    for head, branch in walk_descendants(store, snapshot):
+        waiting = branch.get_present().waiting
+        if branch.record.status == "waiting" and waiting is not None and waiting.until is None:
+            found.append(head.thread)
+    return found
 
 
 def _record(

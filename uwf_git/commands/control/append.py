@@ -4,21 +4,26 @@ The new Workflow node is checked like one that was put, and lives in the thread 
 keeps its versions. How the two are joined: model/definition/append.py. Source: seed 004, append.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.change_rules import (
     Amended,
+    NewAgents,
     RuleChange,
     bind_new_roles,
     build_rule_change,
     describe_agents,
     steer_between_steps,
 )
-from uwf_git.commands.split.plan import read_flow
+from uwf_git.commands.split.plan import read_entry, read_flow
+from uwf_git.commands.turn.inner_roles import read_played
 from uwf_git.commands.workflow.build import outside_of, read_appended, read_appended_nodes
 from uwf_git.commands.workflow.files import includes_beside
 from uwf_git.commands.workflow.find import find_used
+from uwf_git.engine.flow_change import has_left
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import BUILTIN_NODES
 from uwf_git.model.definition.append import Addition, append_addition
@@ -53,6 +58,26 @@ class NothingToAppend(Refused):
         )
 
 
+class ContainerLeft(Refused):
+    """The nodes would never run: the thread has left the container at whose end they are to go."""
+
+    code = "container-left"
+
+    def __init__(self, thread: ThreadId, named: str | None) -> None:
+        where = "the root" if named is None else repr(named[:60])
+        super().__init__(
+            f"thread {thread} has left {where}, or has split there: nodes at its end would "
+            "never run",
+            hint="without --to they run after the root; "
+            f"`uwf thread fork {thread} --at STEP` begins a thread before it"
+            if named is not None
+            else "it was forked from a branch, and ends where that does: --to names a container "
+            "in it",
+            thread=thread,
+            named=None if named is None else named[:60],
+        )
+
+
 class AppendRequest(NamedTuple):
     """The addition to a thread's workflow."""
 
@@ -71,6 +96,9 @@ class AppendRequest(NamedTuple):
     default_agent: str | None = None
     """$UWF_AGENT: the agent of a new role that the file binds to none."""
 
+    new_agents: Mapping[str, str] = MappingProxyType({})
+    """Commands by role, of new roles, and of others, which are left out."""
+
 
 def append_to_thread(store: Store, caller: Caller, request: AppendRequest) -> Amended:
     """Add to the workflow of a thread, for this thread alone.
@@ -85,6 +113,7 @@ def append_to_thread(store: Store, caller: Caller, request: AppendRequest) -> Am
         BadIncludes: files cannot be included.
         InvalidWorkflow: the file or the joined workflow has problems; all are listed.
         NoSuchContainer: the request names no container.
+        ContainerLeft: the thread has left it.
         NothingToAppend: the thread has all that the file adds.
         What ``steer_between_steps`` raises.
     """
@@ -111,10 +140,18 @@ def _build(
     if made.hash == node.hash:
         raise NothingToAppend(snapshot.record.thread)
     workflow = parse_workflow(made)
-    bound = bind_new_roles(store, snapshot, workflow, default=request.default_agent)
+    played = read_played(snapshot, workflow, [made, *nodes])
+    bound = bind_new_roles(
+        store,
+        snapshot,
+        workflow,
+        played,
+        given=NewAgents(request.default_agent, request.new_agents),
+    )
     change = RuleChange(
         "append",
         workflow,
+        played,
         said=_describe(addition),
         agents={**bound.agents, **written},
         trusted=[*bound.typed, *written.values(), *checks],
@@ -123,7 +160,8 @@ def _build(
     )
     new, amended = build_rule_change(caller, snapshot, change)
     trust_agents(store, change.trusted, find_workdir(store, snapshot.record.thread) or caller.cwd)
-    return new, amended
+    warnings = addition.warnings if isinstance(addition, FlowAddition) else ()
+    return new, amended._replace(warnings=warnings)
 
 
 def _read(
@@ -142,6 +180,10 @@ def _read(
         addition = read_appended(request.source, includes, to=to, file=file)
         return (*append_addition(node, addition, timestamp=now), addition)
     target = find_target(Target(before.name, tuple(before.roles), flow), request.to)
+    present, entry = snapshot.get_present(), read_entry(snapshot)
+    # A branch is refused as such, below.
+    if snapshot.get_trunk() is None and has_left(flow, target.container, present, entry):
+        raise ContainerLeft(snapshot.record.thread, request.to)
     outside = outside_of(request.path, find_used(store, caller.cwd))
     added = read_appended_nodes(request.source, includes, to=target, outside=outside)
     return (*append_flow_addition(node, added, timestamp=now), added)

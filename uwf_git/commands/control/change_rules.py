@@ -4,7 +4,7 @@ Recorded steps stay as they are. A thread never stands at a role that its workfl
 The new rules come from amend.py or append.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -13,19 +13,21 @@ from uwf_git.commands.agent_run.check_idle import check_nothing_runs
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import BuildCommit, build_signalled, record_built
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.split.plan import read_flow
+from uwf_git.commands.split.plan import read_entry, read_flow
 from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.bind_roles import Bound, bind_roles
 from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.turn.turn import ThreadResult
-from uwf_git.engine.flow_change import find_lost_place
+from uwf_git.engine.flow_change import find_lost_entry, find_lost_place, find_renamed_place
 from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Cause
+from uwf_git.model.flow import Flow
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.problem import Problem
 from uwf_git.model.signal import Action, build_signal
-from uwf_git.model.thread import Amendment, Status
+from uwf_git.model.thread import Amendment, Status, ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import Workflow, parse_flow_node, parse_role, parse_workflow
 from uwf_git.store.store import Store
@@ -86,6 +88,9 @@ class RuleChange(NamedTuple):
     workflow: Workflow
     """The workflow in force afterwards; it may be the same as before."""
 
+    played: Workflow
+    """The same with all roles that need agents, as ``read_played`` returns it."""
+
     said: str
     agents: Mapping[str, Mapping[str, Any]] = _NOTHING
     """The AgentConfig payloads of the roles that get an agent."""
@@ -116,13 +121,16 @@ class Amended(NamedTuple):
     """All limits in force."""
 
     unbound: tuple[str, ...]
-    """The roles that have no agent yet."""
+    """The roles that have no agent yet, those of workflows inside included."""
 
     settings: Mapping[str, Mapping[str, Any]] = _NOTHING
     """What the agents of these roles have besides their command, where there is any."""
 
     left: tuple[str, ...] = ()
     """The roles that a command for every role left as the file binds them."""
+
+    warnings: tuple[Problem, ...] = ()
+    """What in an added file may be a mistake."""
 
 
 def build_rule_change(
@@ -162,7 +170,7 @@ def build_rule_change(
         name=workflow.name,
         agents={role: agent.payload["command"] for role, agent in agents.items()},
         limits=new.present.limits,
-        unbound=tuple(role for role in workflow.roles if role not in new.present.binding),
+        unbound=tuple(_list_unbound(change.played, new.present.binding)),
         settings=settings_by_role({role: agent.payload for role, agent in agents.items()}),
     )
     return new, amended
@@ -194,19 +202,55 @@ def _check_position(snapshot: Snapshot, change: RuleChange) -> None:
     elif old is None:
         gone = present.find_gone_role(())
     else:
-        lost = find_lost_place(old, new, present)
+        lost = None if old is None else find_lost_entry(old, new, read_entry(snapshot))
         if lost is not None:
             raise PlaceGone(thread, lost, change.workflow)
+        check_place(thread, (old, new), present, change.workflow)
         waiting = None if present.waiting is None else present.waiting.role
         gone = waiting if waiting is not None and waiting not in roles else None
     if gone is not None:
         raise PositionGone(thread, gone, change.workflow)
 
 
+def check_place(
+    thread: ThreadId, flows: tuple[Flow | None, Flow | None], present: ThreadState, to: Workflow
+) -> None:
+    """Check that *thread*, at *present* in the first of *flows*, can go on in the second.
+
+    That one is of the workflow *to*.
+
+    Raises:
+        PlaceGone: something else is on the way there.
+    """
+    old, new = flows
+    lost = find_lost_place(old, new, present)
+    if lost is None and old is not None and new is not None:
+        lost = find_renamed_place(old, new, present)
+    if lost is not None:
+        raise PlaceGone(thread, lost, to)
+
+
+def _list_unbound(played: Workflow, binding: Mapping[str, NodeHash]) -> Iterator[str]:
+    """Yield the roles that have no agent, neither in the thread nor in a workflow inside."""
+    for role in played.roles:
+        if role not in binding and role not in played.agent_overrides:
+            yield role
+
+
+class NewAgents(NamedTuple):
+    """Who plays the roles that a thread binds to none."""
+
+    default: str | None
+    by_role: Mapping[str, str]
+    """Commands that come before what the workflow says; roles that it lacks do not count."""
+
+
 def bind_new_roles(
-    store: Store, snapshot: Snapshot, workflow: Workflow, *, default: str | None
+    store: Store, snapshot: Snapshot, workflow: Workflow, played: Workflow, *, given: NewAgents
 ) -> Bound:
-    """Return the agents, as at a start, of the roles of *workflow* that the thread binds to none.
+    """Return the agents, as at a start, of the roles of *played* that the thread binds to none.
+
+    *played* is *workflow* with the roles of workflows in it; these keep agents of their own.
 
     Raises:
         BadCommand: the configured command cannot be split into words.
@@ -214,11 +258,17 @@ def bind_new_roles(
     known = snapshot.get_present().binding
     bound = bind_roles(
         store,
-        workflow,
-        default=default,
+        played,
+        typed=[f"{role}={cmd}" for role, cmd in given.by_role.items() if role in played.roles],
+        default=given.default,
         directory=find_workdir(store, snapshot.record.thread),
     )
-    agents = {role: agent for role, agent in bound.agents.items() if role not in known}
+    agents = {
+        role: agent
+        for role, agent in bound.agents.items()
+        if role not in known
+        and (role in workflow.roles or agent != played.agent_overrides.get(role))
+    }
     return Bound(agents, [agent for agent in bound.typed if agent in agents.values()])
 
 

@@ -11,9 +11,11 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.step.branches import sweep_branches
 from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.active_thread import read_active
+from uwf_git.commands.turn.begin_branch import resolve_or_begin
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
+from uwf_git.model.signal import keep_reason
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.snapshot import read_snapshot
 
 
@@ -28,8 +30,9 @@ def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") ->
             user or machine runs it, or its pid is unknown.
         HeadMoved: other processes moved the head at every try.
     """
-    thread = resolve_thread(store, text)
-    tip = read_snapshot(store, get_head(store, thread).commit)
+    reason = keep_reason(reason)
+    thread, commit, _archived = resolve_or_begin(store, text)
+    tip = read_snapshot(store, commit)
     if tip.record.status == "killed" and sweep_branches(store, caller, tip, reason=tip.body):
         said = tip.subject.partition(": ")[2]
         return build_thread_result(tip.record, said=said, commit=tip.commit.oid)

@@ -12,7 +12,7 @@ from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.model.event_folds import Cause
-from uwf_git.model.signal import build_signal
+from uwf_git.model.signal import build_signal, keep_reason
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
@@ -33,6 +33,7 @@ def pause_thread(
         ThreadBusy: the agent was stopped, but its engine did not end.
         What ``steer_thread`` raises.
     """
+    reason = keep_reason(reason)
     thread = read_active(store, text)[0].thread
     paused_before: WrongStatus | None = None
     try:

@@ -5,8 +5,9 @@ taken back with it. Only one step can be taken back; to go further back, fork.
 """
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.change_rules import PositionGone, steer_between_steps
+from uwf_git.commands.control.change_rules import PositionGone, check_place, steer_between_steps
 from uwf_git.commands.control.steer import build_signalled
+from uwf_git.commands.split.plan import read_flow
 from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.commands.turn.typed_agents import check_next
@@ -35,7 +36,7 @@ def poke_thread(
         RoleNotNext: *agents* names another role than that of the step.
         What ``read_typed`` raises.
         WrongStatus: the thread is paused, has no step, or its newest step is taken back already.
-        PositionGone: the workflow no longer has the role at which the thread stood before.
+        PositionGone, PlaceGone: the workflow no longer has what the thread stood at before.
         ThreadBusy: a step is under way, or a process drives the thread.
         What ``steer_between_steps`` raises.
     """
@@ -79,6 +80,10 @@ def _build(store: Store, caller: Caller, snapshot: Snapshot, hint: str) -> NewCo
     if gone is not None and workflow.flow is None:
         # An amend since moved the thread to a workflow without that role.
         raise PositionGone(record.thread, gone, workflow)
+    if before.record.workflow != record.workflow:
+        then = parse_workflow(snapshot.get_node(before.record.workflow))
+        flows = (read_flow(snapshot, then), read_flow(snapshot, workflow))
+        check_place(record.thread, flows, new.present, workflow)
     return new
 
 

@@ -63,5 +63,5 @@ def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> 
         # It may go on by itself meanwhile.
         with suppress(WrongStatus, ThreadNotActive):
             steer_thread(store, caller, thread, build)
-    said = f"{len(failed)} branches may try again"
+    said = f"{len(failed)} branch{'es' if len(failed) > 1 else ''} may try again"
     return build_thread_result(tip.record, said=said, commit=tip.commit.oid)

@@ -55,9 +55,9 @@ NODE: Mapping[str, str] = {
     "input": "what this turn is about: text or a mapping, with templates",
     "output": "the key of the state for the whole result; without it `<agentId>Output`",
     "inputFiles": "globs of files below the work directory, whose text is given with the input",
-    "verifiedBy": "`{agentId, when, input, timeout}`: a role that judges the work, and the"
-    " condition over its answer (`meta.verified === true`) under which it counts; `retries` then"
-    " counts tries",
+    "verifiedBy": "`{agentId, when, input, output, inputFiles, timeout}`: a role that judges the"
+    " work, and the condition over its answer (`meta.verified === true`) under which it counts;"
+    " `retries` then counts tries",
     "condition": "an expression, in quotes; of a loop asked after each pass: go on while it holds",
     "maxIterations": f"the most passes, {DEFAULT_BOUND} unless set; always set it",
     "over": "an expression for a list; of a loop in place of maxIterations: a pass for each item",
@@ -68,7 +68,8 @@ NODE: Mapping[str, str] = {
     "tolerate": "how many branches may fail, with onError: continue",
     "retries": "how often a failed turn is tried again",
     "timeout": "the time of a turn, in milliseconds",
-    "onError": "what a failure means",
+    "onError": "what a failure means; a branch goes by the policy of its own parallel, map or"
+    " workflow",
     "onExhausted": "at the last pass, if the condition still holds: go on, or stop for a person",
     "join": "whether all branches count, or the first that completes",
     "isolation": "each branch works in a git worktree of its own",

@@ -15,6 +15,7 @@ from uwf_git.commands.drive.drive_thread import Drive, Driven, Watcher
 from uwf_git.commands.step.branches import join_branches, settle_branches
 from uwf_git.commands.step.record_turn import TurnFailed, TurnInterrupted
 from uwf_git.commands.step.split_thread import list_leaves, list_trunks
+from uwf_git.commands.turn.spending import find_steps_left
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import UwfError
 from uwf_git.model.thread import ENDED, Waiting
@@ -278,6 +279,10 @@ class _TreeDrive:
         with self._one_at_a_time:
             under_way = len(self._at_work - {thread})
             if most is not None and drive.steps + drive.stopped_turns + under_way >= most:
+                return False
+            left = find_steps_left(drive.store, drive.thread) if under_way else None
+            if left is not None and under_way >= left:
+                # When they have ended, there is room, or the limit is reached.
                 return False
             self._at_work.add(thread)
             return True

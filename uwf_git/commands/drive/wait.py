@@ -6,10 +6,12 @@ one is at work that may be a branch of it.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from uwf_git.commands.agent_run.inside import refuse_inside
 from uwf_git.commands.agent_run.running import is_any_at_work
+from uwf_git.commands.inspect.branches import count_branches
 from uwf_git.commands.split.family import Family
 from uwf_git.errors import Conflict
 from uwf_git.model.node_hash import NodeHash
@@ -19,6 +21,7 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head, resolve_thread
 from uwf_git.store.threads.snapshot import read_snapshot
 
+_NOTHING: Mapping[str, int] = MappingProxyType({})
 _FIRST_TICK_S = 0.05
 _LONGEST_TICK_S = 0.5
 _GROWTH = 1.5
@@ -47,6 +50,8 @@ class AtRest(NamedTuple):
     head: NodeHash
     status: Status
     waiting: Waiting | None
+    branches: Mapping[str, int] = _NOTHING
+    """How many branches have which status, of a thread that has split."""
 
 
 class WaitRequest(NamedTuple):
@@ -109,5 +114,6 @@ def _tell_rest(store: Store, thread: ThreadId, on_rest: Callable[[AtRest], None]
     snapshot = read_snapshot(store, head.commit)
     record = snapshot.record
     waiting = snapshot.get_present().waiting if record.status == "waiting" else None
-    on_rest(AtRest(record.workflow, thread, record.node, record.status, waiting))
+    branches = count_branches(store, snapshot) if record.status == "split" else _NOTHING
+    on_rest(AtRest(record.workflow, thread, record.node, record.status, waiting, branches))
     return True

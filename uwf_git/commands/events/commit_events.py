@@ -88,15 +88,33 @@ class EventReader:
             StoreDamaged: the commit, or a node that it refers to, cannot be read.
         """
         moment = self._look(commit)
-        config = self._read_config(moment.snapshot)
         happened = self._read(moment)
         if happened.turn is not None and happened.turn.started_after in entered:
             happened = happened._replace(is_new_turn=False)
-        if not (self._options.with_state or config.get("stateSnapshot")):
+        if not self._wants_state(moment.snapshot):
             happened = happened._replace(state=None)
-        quiet = {"workflow:progress"} if config.get("eventEmit") is False else set()
+        is_quiet = self._read_config(moment.snapshot).get("eventEmit") is False
+        quiet = {"workflow:progress"} if is_quiet else set()
         events = (event for event in build_events(happened) if event["type"] not in quiet)
         return [_masked(event, self._options) for event in events]
+
+    def read_enter(self, turn: TurnStarted) -> list[dict[str, Any]]:
+        """Return the events that *turn* has begun: passes of loops that begin with it, and it.
+
+        Raises:
+            StoreDamaged: the commit after which it began cannot be read.
+        """
+        told = self._add_state(turn, self._look(Oid(turn.started_after)))
+        return [_masked(event, self._options) for event in enter_events(told)]
+
+    def _add_state(self, turn: TurnStarted, base: _Moment) -> TurnStarted:
+        """Add the state as *turn* began, if it is wanted: the same while it is played and later."""
+        wants = self._wants_state(base.snapshot)
+        return turn._replace(state=base.present.state) if wants else turn
+
+    def _wants_state(self, snapshot: Snapshot) -> bool:
+        config = self._read_config(snapshot)
+        return self._options.with_state or bool(config.get("stateSnapshot"))
 
     def _look(self, commit: Oid) -> _Moment:
         """Return a commit: of several threads in turn, the next turns began after recent ones."""
@@ -178,7 +196,7 @@ class EventReader:
         was_waiting = before.event == "wait" and before.role == record.role
         is_answer = record.event == "answer"
         return happened._replace(
-            turn=turn,
+            turn=self._add_state(turn, base),
             is_new_turn=not (was_waiting and is_answer),
             time_ms=node.timestamp if "startedAt" in node.payload else happened.time_ms,
         )
@@ -187,15 +205,16 @@ class EventReader:
         role = snapshot.record.role
         if role is None or not snapshot.commit.parents:
             raise DamagedCommit(snapshot.commit.oid, "waits without a role")
+        base = self._read_base(snapshot)
         turn = _describe(
-            self._read_base(snapshot),
+            base,
             role=role,
             agent=PERSON,
             started_ms=happened.time_ms,
             at=snapshot.record.at,
         )
         question = {"question": snapshot.body} if snapshot.body else {}
-        return happened._replace(turn=turn, more=question)
+        return happened._replace(turn=self._add_state(turn, base), more=question)
 
     def _read_base(self, snapshot: Snapshot) -> _Moment:
         """Return the commit after which the turn began that *snapshot* ended (not a first one)."""
@@ -212,11 +231,6 @@ def _add_rejection(happened: TransitionFacts, step: Node) -> TransitionFacts:
 
     told = describe_rejection(step.payload["role"], step.payload["meta"])
     return happened._replace(error=told, more={"errorKind": "rejected"})
-
-
-def read_enter(turn: TurnStarted, options: EventOptions) -> list[dict[str, Any]]:
-    """Return the events that *turn* has begun: passes of loops that begin with it, and it."""
-    return [_masked(event, options) for event in enter_events(turn)]
 
 
 def describe_turn(

@@ -12,7 +12,6 @@ from uwf_git.commands.events.commit_events import (
     EventOptions,
     EventReader,
     describe_turn,
-    read_enter,
 )
 from uwf_git.commands.events.journal import JournalReader
 from uwf_git.commands.events.open_turns import find_open_turn, list_open_turns
@@ -146,7 +145,7 @@ class EventStream:
             turns = [turn for turn in found if turn is not None]
         for turn in turns:
             if turn.started_after in self._journal.entered:
-                yield from read_enter(turn, self._options)
+                yield from self._reader.read_enter(turn)
 
     def _begin_after(self, lines: list[Line], since: EventId) -> Iterator[dict[str, Any]]:
         place = self._locate(lines, since)
@@ -256,7 +255,7 @@ class EventStream:
         try:
             if line.word == "enter":
                 turn = describe_turn(read_snapshot(self._store, line.commit), **line.told)
-                events = read_enter(turn, self._options)
+                events = self._reader.read_enter(turn)
             elif line.word == "moved":
                 events = self._reader.read(line.commit, entered=self._journal.entered)
             else:

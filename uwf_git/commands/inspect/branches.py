@@ -5,25 +5,28 @@ A branch that has not begun here is ``ready``. One that cannot be read is a row 
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
+from uwf_git.commands.inspect.standing import DAMAGED, HOLDING, sort_counts
 from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.ending import label_branch
-from uwf_git.commands.split.family import Branch, find_join_problem, list_branches
+from uwf_git.commands.split.family import Branch, list_branches
 from uwf_git.commands.split.plan import Container, find_container
-from uwf_git.errors import StoreDamaged
+from uwf_git.commands.turn.joining import find_join_problem
+from uwf_git.commands.turn.next_move import find_next_move
+from uwf_git.commands.turn.spending import find_limit
+from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.thread import ENDED
+from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.heads import find_head, get_head
 from uwf_git.store.threads.lock import find_driver, find_holder
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
-DAMAGED = "damaged"
-
-_HOLDING = frozenset({"failed", "paused", "waiting", DAMAGED})
-"""The statuses in which a branch needs somebody, so that all others wait for it."""
+_MOST_ASKED = 16
 
 
 def find_status(store: Store, record: TransitionRecord) -> str:
@@ -81,7 +84,7 @@ def _view_branch(store: Store, container: Container, branch: Branch) -> dict[str
 def count_branches(store: Store, tip: Snapshot) -> dict[str, int]:
     """Count the branches below *tip* by their status; of one that has split, its own instead."""
     counts = Counter(row["status"] for row in _walk(view_branches(store, tip)))
-    return dict(counts.most_common())
+    return sort_counts(counts)
 
 
 def _walk_all(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -98,20 +101,23 @@ def _walk(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def find_held_by(
     store: Store, tip: Snapshot, branches: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return what keeps the thread at *tip* from going on: branches, a thread around it, a merge.
+    """Return what keeps the thread at *tip* from going on.
 
-    *branches* are those of ``view_branches``.
+    That is a thread around it, a branch that needs somebody, a limit, or branches that cannot be
+    joined. *branches* are those of ``view_branches``.
     """
     held: list[dict[str, Any]] = [
         {name: row[name] for name in ("thread", "label", "status", "error") if name in row}
         for row in _walk_all(branches)
-        if row["status"] in _HOLDING
+        if row["status"] in HOLDING
     ]
-    split = [row["thread"] for row in _walk_all(branches) if row["status"] == "split"]
-    heads = filter(None, (find_head(store, thread) for thread in split))
-    tips = [tip, *(read_snapshot(store, head.commit) for head in heads)]
-    conflicts = [view for each in tips for view in _find_conflict(store, each)]
-    return [*_find_trunks(store, tip), *held, *conflicts]
+    return [
+        *_find_trunks(store, tip),
+        *held,
+        *_find_undecided(store, branches),
+        *_find_limit(store, tip, branches),
+        *_find_conflicts(store, tip, branches),
+    ]
 
 
 def _find_trunks(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:
@@ -129,9 +135,53 @@ def _find_trunks(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:
         thread = snapshot.get_trunk()
 
 
-def _find_conflict(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:
-    """Yield why branches that have all ended cannot be joined."""
-    problem = find_join_problem(store, tip)
-    if problem is not None:
-        view = {"thread": tip.record.thread, "status": "split", "error": problem.message}
-        yield view if problem.hint is None else {**view, "hint": problem.hint}
+def _find_conflicts(
+    store: Store, tip: Snapshot, branches: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield why branches that have all ended cannot be joined, of the thread and of those below."""
+    split = [row["thread"] for row in _walk_all(branches) if "branches" in row]
+    below = (read_snapshot(store, get_head(store, each).commit) for each in split)
+    for each in (tip, *below):
+        # A branch that cannot be read says so itself.
+        problem = None
+        with suppress(StoreDamaged):
+            problem = find_join_problem(store, each)
+        if problem is not None:
+            thread = problem.facts.get("thread", each.record.thread)
+            status = read_snapshot(store, get_head(store, thread).commit).record.status
+            yield _view_problem(thread, status, problem)
+
+
+def _find_undecided(store: Store, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the branches whose next step an expression without an answer keeps from beginning.
+
+    Each is asked, so not while something is at work, and only the first of many.
+    """
+    leaves = list(_walk(rows))
+    if any(row["status"] == RUNNING for row in leaves):
+        return
+    for row in [row for row in leaves if row["status"] == "ready"][:_MOST_ASKED]:
+        head = find_head(store, row["thread"])
+        problem = (
+            None if head is None else find_next_move(read_snapshot(store, head.commit)).problem
+        )
+        if problem is not None:
+            yield {"label": row["label"], **_view_problem(row["thread"], "ready", problem)}
+
+
+def _find_limit(
+    store: Store, tip: Snapshot, branches: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the limit that lets none of the *branches* take a step, or the thread if it is one."""
+    statuses = {row["status"] for row in _walk(branches)} or {tip.record.status}
+    limit = None
+    # What a branch that cannot be read has spent is not known.
+    with suppress(StoreDamaged):
+        limit = None if statuses <= ENDED else find_limit(store, tip, tip.get_present())
+    if limit is not None:
+        yield _view_problem(limit.facts["thread"], "limit", limit)
+
+
+def _view_problem(thread: ThreadId, status: str, problem: UwfError) -> dict[str, Any]:
+    view = {"thread": thread, "status": status, "error": problem.message}
+    return view if problem.hint is None else {**view, "hint": problem.hint}

@@ -21,6 +21,7 @@ from uwf_git.commands.inspect.read import (
     describe_control,
     find_taken_back,
     joins_only,
+    pair_joins,
     read_author,
     repeats_meta,
 )
@@ -81,7 +82,7 @@ class EntryReader:
         except UwfError as error:
             entries.append({"event": None, "problem": self._mask(error.message)})
         taken_back = set(find_taken_back(story))
-        joins = dict(_pair_joins(story))
+        joins = dict(pair_joins(story))
         visits: dict[str, Visit] = {}
         failed = 0
         for snapshot in reversed(story):
@@ -254,17 +255,6 @@ class EntryReader:
                 continue
             entries = self.read(child.thread, tip)
             yield {**view, "status": record.status, "depth": record.depth, "entries": entries}
-
-
-def _pair_joins(story: list[Snapshot]) -> Iterator[tuple[Oid, tuple[Oid, ...]]]:
-    """Yield each split of *story* (newest first) with the commits at which its branches ended."""
-    ended: tuple[Oid, ...] = ()
-    for snapshot in story:
-        if snapshot.record.event == "join":
-            ended = snapshot.commit.parents[1:]
-        elif snapshot.record.event == "split":
-            yield snapshot.commit.oid, ended
-            ended = ()
 
 
 def _title(snapshot: Snapshot) -> str:

@@ -1,9 +1,16 @@
 """`uwf thread graph`: what the picture of a thread shows."""
 
 from uwf_git.commands.inspect.show import ShownThread, view_thread
+from uwf_git.commands.inspect.steps_at import count_steps_at
 from uwf_git.commands.split.plan import read_entry
 from uwf_git.commands.workflow.graph import view_moves
-from uwf_git.engine.picture.marks import Progress, mark_places, mark_roles, mark_split
+from uwf_git.engine.picture.marks import (
+    Progress,
+    list_shared_roles,
+    mark_places,
+    mark_roles,
+    mark_split,
+)
 from uwf_git.engine.picture.plan import Mark, Subject, ThreadMarks
 from uwf_git.engine.subject import count_steps
 from uwf_git.errors import UwfError
@@ -13,6 +20,9 @@ from uwf_git.model.thread import ENDED, Split
 from uwf_git.model.transition import END, START, Graph
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
+
+# Of longer threads a role's steps are not counted by place.
+_MOST_COMMITS = 1_000
 
 
 def picture_thread(store: Store, text: str) -> Subject:
@@ -63,6 +73,9 @@ def _mark(store: Store, shown: ShownThread, moves: Graph | Flow) -> dict[str, Ma
     if not isinstance(moves, Flow):
         marks = mark_roles(progress)
         return marks if split is None else marks | _mark_branches(store, shown, split, None)
+    if list_shared_roles(moves):
+        steps_at = count_steps_at(store, shown.snapshot.commit.oid, most=_MOST_COMMITS)
+        progress = progress._replace(steps_at=steps_at)
     entry = read_entry(shown.snapshot)
     within = None if entry is None else entry.place
     marks = mark_places(moves, progress, _find_position(shown, progress), within=within)

@@ -10,7 +10,8 @@ from heapq import merge
 from itertools import groupby, islice, takewhile
 from typing import Any, NamedTuple
 
-from uwf_git.commands.inspect.branches import DAMAGED, count_branches, find_status
+from uwf_git.commands.inspect.branches import count_branches, find_status
+from uwf_git.commands.inspect.standing import DAMAGED
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, TASK_WORDS
 from uwf_git.model.thread_id import ThreadId, is_thread_id, read_time_ms

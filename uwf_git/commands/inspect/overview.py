@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, list_possibly_active
 from uwf_git.commands.agent_run.running import find_running
-from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.inspect.excerpt import Mask, make_mask, mask_json
 from uwf_git.commands.inspect.list import view_thread_row
+from uwf_git.commands.inspect.standing import DAMAGED, IN_GROUP, Group, group_active
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import BadUsage, StoreDamaged
 from uwf_git.model.thread_id import ThreadId, is_thread_id, read_time_ms
@@ -25,10 +25,9 @@ from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.store.threads.watch import RefWatch, Tips
 from uwf_git.store.workflows.registry import list_names
 
-GROUPS = ("needs", "running", "others", "ended")
+GROUPS: tuple[Group, ...] = tuple(IN_GROUP)
 SHOWN = {"active": GROUPS[:3], "ended": GROUPS[3:], "all": GROUPS}
 
-_NEEDS = frozenset({"failed", DAMAGED})
 _MOST_KEPT = 20_000
 _MOST_LOOKED_AT = 5_000
 _MOST_CHILDREN = 1_000
@@ -221,12 +220,11 @@ def _view_bad(ref: str) -> dict[str, Any]:
     return {**dict.fromkeys(_SEARCHED), **row, "group": "needs", "updated": None, "parent": None}
 
 
-def _find_group(row: dict[str, Any]) -> str:
-    status, branches = row["status"], row.get("branches") or {}
-    waits = status == "waiting" and "until" not in row.get("waiting", {})
-    if waits or status in _NEEDS or branches.keys() & {"waiting", *_NEEDS}:
-        return "needs"
-    return "running" if RUNNING in {status, *branches} else "others"
+def _find_group(row: dict[str, Any]) -> Group:
+    # At the end of a limit it goes on by itself, or by `--wait`.
+    waits_for_limit = row["status"] == "waiting" and "until" in row.get("waiting", {})
+    own = () if waits_for_limit else (row["status"],)
+    return group_active({*own, *(row.get("branches") or {})})
 
 
 def _is_wanted(row: dict[str, Any], wanted: Wanted) -> bool:

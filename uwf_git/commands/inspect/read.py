@@ -1,7 +1,7 @@
 """`uwf thread read`: a thread as Markdown, with failed attempts. The layout: engine/markdown.py."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -141,23 +141,26 @@ class _Reader(NamedTuple):
     """Of a branch: its number and those of the branches around it, each with a dot."""
 
 
-def _branch_entries(reader: _Reader, split: Snapshot, around: str) -> Iterator[ThreadEntry]:
+def _branch_entries(
+    reader: _Reader, split: Snapshot, ended: Sequence[Oid]
+) -> Iterator[ThreadEntry]:
     """Yield the entries of the branches that began with *split*, one branch after the other.
 
-    *around* has the numbers of the branches around them, each with a dot.
+    *ended* has the commits at which they were joined: a fork outlives the refs of its branches.
     """
+    around = reader.around
     found = split.get_present().split
     if found is None:
         return
     container = find_container(split, found.at)
     for number, child in enumerate(found.children):
         name = f"Branch {around}{number} {label_branch(container, number)}"
-        head = find_head(reader.store, child.thread)
-        if head is None:
+        head = None if ended else find_head(reader.store, child.thread)
+        if not ended and head is None:
             continue
-        tip = read_snapshot(reader.store, head.commit)
+        tip = read_snapshot(reader.store, ended[number] if head is None else head.commit)
         inner = reader._replace(tip=tip, commands=Commands(tip), around=f"{around}{number}.")
-        history = walk_history(reader.store, head.commit)
+        history = walk_history(reader.store, tip.commit.oid)
         story = [each for each in history if each.record.event not in {"start", "end"}]
         for entry in _entries(inner, story):
             is_inner = entry.title.startswith("Branch ")
@@ -167,13 +170,25 @@ def _branch_entries(reader: _Reader, split: Snapshot, around: str) -> Iterator[T
 def _entries(reader: _Reader, story: list[Snapshot]) -> Iterator[ThreadEntry]:
     """Yield the entries of *story* (newest first), oldest first; *story* is emptied."""
     taken_back = set(find_taken_back(story))
+    joins = dict(pair_joins(story))
     while story:
         snapshot = story.pop()
         entry = _entry(reader, snapshot)
         is_back = snapshot.commit.oid in taken_back
         yield entry._replace(title=f"{entry.title} (taken back)") if is_back else entry
         if snapshot.record.event == "split":
-            yield from _branch_entries(reader, snapshot, reader.around)
+            yield from _branch_entries(reader, snapshot, joins[snapshot.commit.oid])
+
+
+def pair_joins(story: list[Snapshot]) -> Iterator[tuple[Oid, tuple[Oid, ...]]]:
+    """Yield each split of *story* (newest first) with the commits at which its branches ended."""
+    ended: tuple[Oid, ...] = ()
+    for snapshot in story:
+        if snapshot.record.event == "join":
+            ended = snapshot.commit.parents[1:]
+        elif snapshot.record.event == "split":
+            yield snapshot.commit.oid, ended
+            ended = ()
 
 
 def find_taken_back(story: list[Snapshot]) -> Iterator[Oid]:

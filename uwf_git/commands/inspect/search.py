@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.inspect.list import walk_threads
+from uwf_git.commands.inspect.standing import DAMAGED
 from uwf_git.commands.inspect.step_view import get_text
 from uwf_git.engine.structural_diff import render_path
 from uwf_git.engine.text_search import find_in, walk_texts
@@ -18,6 +18,7 @@ from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import START, STEP
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.references import find_reference
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
@@ -54,6 +55,9 @@ class _Stretch(NamedTuple):
     tip: Snapshot
     """A snapshot of the thread with that step as its head."""
 
+    is_joined: bool = False
+    """They are of a branch that was joined: all are at the step of the join."""
+
 
 class _Search:
     """One search."""
@@ -62,12 +66,13 @@ class _Search:
         self._store, self._request = store, request
         self._seen: set[NodeHash] = set()
         self._damaged: set[ThreadId] = set()
-        # The steps before forks: most belong to a thread that is searched later.
+        # The steps before forks, and of branches: most belong to a thread that is searched later.
         self._behind: list[_Stretch] = []
 
     def rows(self) -> Iterator[dict[str, Any]]:
         for thread in walk_threads(self._store, archived=self._request.archived):
             yield from self._catch_damage(thread, self._search(thread))
+        # Branches of branches are added on the way.
         for stretch in self._behind:
             yield from self._catch_damage(stretch.thread, self._search_behind(stretch))
 
@@ -108,7 +113,7 @@ class _Search:
                 return
             self._seen.add(node.hash)
             yield from self._look(stretch.thread, depth, node, stretch.tip)
-            depth -= 1
+            depth -= not stretch.is_joined
 
     def _look(
         self, thread: ThreadId, depth: int, node: Node, tip: Snapshot
@@ -116,7 +121,8 @@ class _Search:
         role = None if node.type == START else check_type(node, STEP).payload["role"]
         if self._request.role not in {None, role}:
             return
-        if _is_told_elsewhere(node):
+        if _is_told_elsewhere(node) or self._repeats_prompt(node, tip):
+            self._behind += _list_joined(thread, depth, node, tip)
             return
         for field, text in _texts(node, tip):
             found = find_in(self._request.pattern, text, self._request.secrets)
@@ -130,6 +136,17 @@ class _Search:
                     "hits": found.hits,
                 }
 
+    def _repeats_prompt(self, node: Node, tip: Snapshot) -> bool:
+        """Check for a workflow within a workflow that was given the prompt of its thread."""
+        if node.type != START or "parent" not in node.payload or self._request.workflow:
+            # Of one workflow its thread may not be searched.
+            return False
+        trunk = tip.get_trunk()
+        head = None if trunk is None else find_head(self._store, trunk)
+        above = tip if head is None else read_snapshot(self._store, head.commit)
+        start = above.get_start()
+        return start.hash != node.hash and bool(start.payload["prompt"] == node.payload["prompt"])
+
 
 def _is_told_elsewhere(node: Node) -> bool:
     """Check for a node that only repeats.
@@ -137,6 +154,15 @@ def _is_told_elsewhere(node: Node) -> bool:
     A branch has the prompt of its parent thread; a join has what the branches said last.
     """
     return ("entry" if node.type == START else "branches") in node.payload
+
+
+def _list_joined(thread: ThreadId, depth: int, node: Node, tip: Snapshot) -> Iterator[_Stretch]:
+    """Yield the branches of a join: they are searched by themselves if they are here."""
+    for reference in node.payload.get("branches", ()) if node.type != START else ():
+        head = find_reference(reference)
+        if head is not None:
+            record = tip.record._replace(node=head, depth=depth)
+            yield _Stretch(thread, tip._replace(record=record), is_joined=True)
 
 
 def _texts(node: Node, tip: Snapshot) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 Source: seed 000 section 1.4; the names are those of seed 004's TaskHandle.
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.commands.agent_run.activity import may_be_active
@@ -15,7 +16,8 @@ from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.next_move import NextMove, find_next_move, find_steered
 from uwf_git.commands.turn.spending import read_spending
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
-from uwf_git.engine.limits import measure
+from uwf_git.engine.limits import list_used
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
@@ -126,7 +128,7 @@ def _view_moment(
         "endTime": updated_at if record.status in ENDED else None,
         "error": view_failure(snapshot, present),
         **_view_account(present),
-        **_view_spent(store, snapshot, present),
+        **_view_used(store, snapshot, present),
         **_view_try(store, snapshot, present, move),
         **_view_agents(snapshot, present),
         "workdir": find_workdir(store, thread),
@@ -261,11 +263,14 @@ def _view_account(present: ThreadState) -> dict[str, Any]:
     }
 
 
-def _view_spent(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
-    """Return how much of each limit is used, by the branches too."""
-    if not present.limits:
+def _view_used(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
+    """Return how much of its limits a thread has used, with the branches that it has now."""
+    if not present.limits or snapshot.get_trunk() is not None:
         return {}
-    return {"spent": measure(read_spending(store, snapshot, present).present)}
+    with suppress(StoreDamaged):
+        # What a branch that cannot be read has spent is not known.
+        return {"limitsUsed": list_used(read_spending(store, snapshot, present).present)}
+    return {}
 
 
 def _find_work(store: Store, thread: ThreadId, status: str) -> "tuple[str, Running | None]":

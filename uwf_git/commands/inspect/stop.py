@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
 from uwf_git.commands.turn.next_move import Advice, NextMove, advise, find_next_move
+from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
@@ -44,6 +45,8 @@ def find_stop(
     """
     move = find_next_move(snapshot) if move is None else move
     thread = snapshot.record.thread
+    if snapshot.record.status == "split" and _is_at_work_elsewhere(store, thread):
+        return Stop(move.role, _wait_for(thread))
     if may_be_active(store, thread):
         from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few threads are active)
             find_running,
@@ -54,6 +57,16 @@ def find_stop(
         # A drive reports its end while it still holds the thread.
         is_own = running is not None and running.pid == os.getpid()
         if not is_own and show_status(snapshot.record.status, running) == RUNNING:
-            told = f"`uwf thread wait {thread}` waits until it stops"
-            return Stop(move.role, Advice(told, is_usual=True))
+            return Stop(move.role, _wait_for(thread))
     return Stop(move.role, advise(store, snapshot, move, default=default))
+
+
+def _wait_for(thread: ThreadId) -> Advice:
+    return Advice(f"`uwf thread wait {thread}` waits until it stops", is_usual=True)
+
+
+def _is_at_work_elsewhere(store: Store, thread: ThreadId) -> bool:
+    """Return whether another process drives *thread*, or works on a branch of it."""
+    from uwf_git.commands.agent_run.running import list_running  # noqa: PLC0415 (as above)
+
+    return any(running.pid != os.getpid() for running in list_running(store, thread))

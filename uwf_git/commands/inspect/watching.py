@@ -10,13 +10,12 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.agent_run.running import Running, list_running
 from uwf_git.commands.agent_run.runs import read_begun_turn
 from uwf_git.commands.agent_run.step_dir import ReportedUsage
-from uwf_git.commands.inspect.branches import DAMAGED
 from uwf_git.commands.inspect.list import list_lately_ended, view_thread_row
 from uwf_git.commands.inspect.logs import find_run_dir, read_last_log_line, stamp_logs
+from uwf_git.commands.inspect.standing import order_statuses, tell_standing
 from uwf_git.commands.inspect.summary import Summary, summarize_thread
 from uwf_git.commands.split.family import Family
 from uwf_git.errors import StoreDamaged
@@ -33,8 +32,7 @@ from uwf_git.store.threads.watch import RefWatch
 _LATELY_MS = 24 * 3600 * 1000
 _MOST_ENDED = 50
 
-ORDER = (RUNNING, "waiting", "failed", DAMAGED, "paused", "ready", "split", "completed", "killed")
-"""The statuses in the order in which threads are shown; of one that has split, its branches'."""
+_ORDER = order_statuses("running")
 
 
 class WatchRequest(NamedTuple):
@@ -91,13 +89,13 @@ class ThreadWatch:
         """Return the rows in the order in which they are shown."""
         rows = [row for thread, row in self._all.items() if self._is_shown(thread, row)]
         rows.sort(key=lambda row: str(row["thread"]), reverse=True)
-        ranks = {status: rank for rank, status in enumerate(ORDER)}
-        return sorted(rows, key=lambda row: ranks.get(tell_standing(row), len(ranks)))
+        ranks = {status: rank for rank, status in enumerate(_ORDER)}
+        return sorted(rows, key=lambda row: ranks.get(tell_standing(row, _ORDER), len(ranks)))
 
     def count(self) -> dict[str, int]:
         """Count the rows by their status, in the order in which they are shown."""
-        counts = Counter(map(tell_standing, self.list_rows()))
-        return {status: counts[status] for status in ORDER if counts[status]}
+        counts = Counter(tell_standing(row, _ORDER) for row in self.list_rows())
+        return {status: counts[status] for status in _ORDER if counts[status]}
 
     @property
     def is_over(self) -> bool:
@@ -220,13 +218,6 @@ class Work:
             if self._run is not None:
                 self._reported = ReportedUsage(self._run.step_dir)
         return self._run
-
-
-def tell_standing(row: dict[str, Any]) -> str:
-    """Return the status by which a row is ordered: of one that has split, its branches'."""
-    below = row.get("branches", {})
-    status = row["status"]
-    return next((each for each in ORDER if each in below), status) if status == "split" else status
 
 
 def _differ(

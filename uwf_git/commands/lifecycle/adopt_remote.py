@@ -18,9 +18,9 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import Remote, list_remotes
 from uwf_git.store.remotes.thread_sides import Sides, read_sides
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import Head, advance_head, archive_head
+from uwf_git.store.threads.heads import Head, advance_head, archive_head, replace_archive
 from uwf_git.store.threads.local_files import forget_workdir
-from uwf_git.store.threads.lock import lock_thread
+from uwf_git.store.threads.lock import forget_lock, lock_thread
 
 
 def adopt_remote_history(
@@ -38,11 +38,16 @@ def adopt_remote_history(
         is_archived = sides.there_archived is not None
         try:
             with lock_thread(store, thread, since_ms=caller.now_ms()):
-                head = Head(thread, kept, archived=False)
-                check_no_work_waits(store, head)
+                head = Head(thread, kept, archived=sides.archived is not None)
+                if not head.archived:
+                    check_no_work_waits(store, head)
                 check = partial(check_thread, store, thread, there, archived=is_archived)
                 if first_finding(store, check) is not None:
                     continue
+                if head.archived:
+                    replace_archive(store, head, there)
+                    forget_lock(store, thread)
+                    return remote.name
                 moved = advance_head(store, head, there)
                 if is_archived:
                     # Archive after the move: a kill in between must not leave an active ref that
@@ -63,7 +68,10 @@ def _diverged(store: Store, thread: ThreadId, kept: Oid) -> Iterator[tuple[Remot
         except StoreDamaged:
             continue
         there = sides.there_archived or sides.there_active
-        if sides.active != kept or sides.archived is not None or there is None:
+        if kept not in {sides.active, sides.archived} or there is None:
+            continue
+        if sides.archived is not None and (sides.active or not sides.there_archived):
+            # A fetch settles what is active on one side.
             continue
         is_ahead = is_descendant(store.objects, there, kept)
         is_behind = sides.there_archived is None and is_descendant(store.objects, kept, there)

@@ -229,7 +229,7 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
     """Begin the thread *thread* at a commit of another one.
 
     If the other thread has diverged from a remote and its local head is forked, it adopts the
-    remote's history; the fork keeps the local one.
+    remote's history, also where both sides have ended; the fork keeps the local one.
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches.
@@ -247,7 +247,7 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
     release(store, head.thread, point.commit.oid)
     record, at = point.record, point.commit.oid
     follows = None
-    if at == head.commit and not head.archived and list_remotes(store.config):
+    if at == head.commit and list_remotes(store.config):
         # Imports all checks of verify, which only a store with remotes needs.
         from uwf_git.commands.lifecycle.adopt_remote import adopt_remote_history  # noqa: PLC0415 (see above)
 

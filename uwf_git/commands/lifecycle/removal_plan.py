@@ -7,7 +7,7 @@ nothing. Branches come before their parents, so a removal that was cut short can
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from uwf_git.commands.inspect.branches import DAMAGED
+from uwf_git.commands.inspect.standing import DAMAGED
 from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.worktree.record import find_worktree
 from uwf_git.errors import Refused, StoreDamaged, name_some

@@ -145,11 +145,11 @@ def start_thread(
         raise EmptyPrompt
     found = request.found or find_workflow(store, request.workflow, cwd=caller.cwd)
     prompt = _choose_prompt(request, found.workflow)
-    if request.until is not None and request.until not in found.workflow.roles:
-        raise NoSuchRole(request.until, found.workflow)
     workdir = existing_directory(request.workdir or caller.cwd, caller.cwd)
     now = caller.now_ms()
     played = find_played(found.workflow, found.closure)
+    if request.until is not None and request.until not in {*found.workflow.roles, *played.roles}:
+        raise NoSuchRole(request.until, played)
     typed, default = request.agents, request.default_agent
     bound = bind_roles(store, played, typed=typed, default=default, directory=workdir)
     unbound = tuple(role for role in played.roles if role not in bound.agents)

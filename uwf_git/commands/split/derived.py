@@ -153,6 +153,9 @@ class Ending(NamedTuple):
     is_role: bool = False
     """The container is a role of a graph, which took its step so."""
 
+    split: Snapshot | None = None
+    """The commit at which the thread split; None if it is not known."""
+
 
 def draft_join(tip: Snapshot, tips: Sequence[Snapshot], ending: Ending) -> Derived:
     """Draft the commit that joins the branches that ended at *tips*, in order."""
@@ -188,13 +191,21 @@ def draft_join(tip: Snapshot, tips: Sequence[Snapshot], ending: Ending) -> Deriv
         said=f"{ending.label}: {counts or 'no branch'}",
         nodes=(step, text, agent),
     )
-    return _derive([tip, *tips], new)
+    return _derive([tip, *tips], new, grown_from=ending.split)
 
 
-def _derive(parents: Sequence[Snapshot], new: NewCommit, *, is_own_start: bool = False) -> Derived:
+def _derive(
+    parents: Sequence[Snapshot],
+    new: NewCommit,
+    *,
+    is_own_start: bool = False,
+    grown_from: Snapshot | None = None,
+) -> Derived:
     date_s = max(parent.commit.time_s for parent in parents)
     signing = Signing(_NOBODY, _NOBODY, date_s * _MS)
-    draft = draft_next(parents[0].objects, parents, new, is_own_start=is_own_start)
+    draft = draft_next(
+        parents[0].objects, parents, new, is_own_start=is_own_start, grown_from=grown_from
+    )
     return Derived(draft, new, signing)
 
 

@@ -49,12 +49,13 @@ def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
     if container.policy.get("join") == "any" and counting:
         # The others were killed since one was enough.
         errors = []
-    state = _merge(tip, container, [(n, tips[n]) for n in counting], (len(tips), errors))
+    split = find_split(tip)
+    state = _merge(tip, split, container, [(n, tips[n]) for n in counting], (len(tips), errors))
     branches = [{"status": each.record.status, "steps": each.record.depth} for each in tips]
     meta: Any = {"branches": branches}
     if container.kind == "workflow" and counting:
         meta = _read_result(tips[0])[0]
-    return Ending(container.label, said, meta, state, is_role=container.flow is None)
+    return Ending(container.label, said, meta, state, container.flow is None, split)
 
 
 def label_branch(container: Container, number: int) -> str:
@@ -102,6 +103,7 @@ def _find_counting(container: Container, tips: Sequence[Snapshot]) -> list[int]:
 
 def _merge(
     tip: Snapshot,
+    split: Snapshot,
     container: Container,
     counting: Sequence[tuple[int, Snapshot]],
     rest: tuple[int, Sequence[str]],
@@ -113,7 +115,7 @@ def _merge(
         meta, content = _read_result(counting[0][1])
         return fold_result(ours, meta=meta, content=content, output=container.node.output)
     sides = [Side(n, label_branch(container, n), each.get_present().state) for n, each in counting]
-    join = Join(find_split(tip).get_present().state, ours, sides, errors)
+    join = Join(split.get_present().state, ours, sides, errors)
     if container.kind == "workflow" or container.node is None:
         merged = merge_nothing(join)
     elif container.kind == "parallel":

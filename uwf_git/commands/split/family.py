@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from uwf_git.commands.split.ending import label_branch, plan_ending, read_at
+from uwf_git.commands.split.ending import label_branch, read_at
 from uwf_git.commands.split.plan import find_container
-from uwf_git.errors import StoreDamaged, UwfError
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread import Child
 from uwf_git.model.thread_id import ThreadId, read_time_ms
 from uwf_git.store.store import Store
@@ -37,29 +37,6 @@ def list_branches(store: Store, split: Snapshot) -> list[Branch]:
         Branch(number, child, find_head(store, child.thread))
         for number, child in enumerate(children)
     ]
-
-
-def find_join_problem(store: Store, tip: Snapshot) -> UwfError | None:
-    """Return why the branches of the thread at *tip*, which have all ended, cannot be joined.
-
-    None if they can, or have not all ended.
-
-    Raises:
-        StoreDamaged: a branch cannot be read.
-    """
-    ends = [branch.head for branch in list_branches(store, tip) if branch.head is not None]
-    split = tip.get_present().split
-    if tip.record.status != "split" or split is None or len(ends) < len(split.children):
-        return None
-    if not all(head.archived for head in ends):
-        return None
-    try:
-        plan_ending(tip, [read_snapshot(store, head.commit) for head in ends])
-    except StoreDamaged:
-        raise
-    except UwfError as problem:
-        return problem
-    return None
 
 
 def walk_descendants(store: Store, tip: Snapshot) -> Iterator[tuple[Head, Snapshot]]:
@@ -126,20 +103,34 @@ class Family:
         self._oldest_ms = read_time_ms(root) - _DAY_MS
 
     def __contains__(self, thread: ThreadId) -> bool:
-        if thread not in self._known:
-            self._known[thread] = self._find(thread)
-        return self._known[thread]
-
-    def _find(self, thread: ThreadId) -> bool:
+        if thread in self._known:
+            return self._known[thread]
         # Checked first, since a store may have many threads, and most are older.
         if read_time_ms(thread) < self._oldest_ms:
             return False
         try:
             head = find_head(self._store, thread)
-            trunk = None if head is None else read_snapshot(self._store, head.commit).get_trunk()
+            # Who is not here may come: only what was read is kept.
+            return head is not None and self._note(read_snapshot(self._store, head.commit))
         except StoreDamaged:
-            return False
-        return trunk is not None and trunk in self
+            # It names no thread that can be read, but a split may list it.
+            return thread in list_present_descendants(self._store, self.root)
+
+    def _note(self, snapshot: Snapshot) -> bool:
+        """Return, and keep, whether the thread at *snapshot* is a branch of the family."""
+        thread, trunk = snapshot.record.thread, snapshot.get_trunk()
+        # Forged threads may be branches of each other.
+        self._known.setdefault(thread, False)
+        if trunk is not None and trunk not in self._known:
+            head = find_head(self._store, trunk)
+            # A fetch may bring a branch before the thread around it: its commits are behind it.
+            self._note(
+                _find_split(self._store, snapshot)
+                if head is None
+                else read_snapshot(self._store, head.commit)
+            )
+        self._known[thread] = trunk is not None and self._known.get(trunk, False)
+        return self._known[thread]
 
 
 def count_steps_before(store: Store, snapshot: Snapshot) -> tuple[int, ...]:

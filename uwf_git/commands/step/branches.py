@@ -1,4 +1,4 @@
-"""Branches of a thread as its steps see them: begin them, ask what holds them, join them."""
+"""Branches of a thread as its steps see them: settle what holds them, end them, join them."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -6,62 +6,29 @@ from contextlib import suppress
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.derived import draft_join
-from uwf_git.commands.split.ending import find_split, plan_ending
 from uwf_git.commands.split.family import Branch, list_branches, walk_descendants
 from uwf_git.commands.split.plan import find_container
-from uwf_git.commands.split.remake import ReadSplit, read_split
 from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.ancestors import BranchHeld
-from uwf_git.commands.turn.check_meta import find_role_problem
+from uwf_git.commands.turn.begin_branch import begin_branch
+from uwf_git.commands.turn.joining import plan_join
+from uwf_git.commands.turn.role_result import find_unfit, read_result
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.commands.worktree.record import list_worktrees
-from uwf_git.debug_log import debug
-from uwf_git.engine.flow_state import find_state_problem
-from uwf_git.errors import Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     Head,
     HeadMoved,
-    ThreadExists,
     advance_head,
-    create_head,
     find_head,
     get_head,
 )
-from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.lock import ThreadBusy, is_being_stopped, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 _MOST_TRIES = 1000
-
-
-class MetaUnfit(Refused):
-    """A workflow plays a role of a graph, and its result does not fit the role."""
-
-    code = "meta-unfit"
-
-    def __init__(self, thread: ThreadId, parent: ThreadId, problem: str, hint: str) -> None:
-        super().__init__(
-            f"the result of thread {thread} does not fit its role in {parent}: {problem}",
-            hint=hint.format(thread=thread, parent=parent),
-            thread=thread,
-            parent=parent,
-        )
-
-
-class StateTooLarge(Refused):
-    """The branches cannot be joined: the state would be too large, or holds too much."""
-
-    code = "state-too-large"
-
-    def __init__(self, thread: ThreadId, label: str, problem: str) -> None:
-        super().__init__(
-            f"the branches of {label} cannot be joined: {problem}",
-            hint=f"""`uwf thread patch {thread} '{{"KEY": null}}'` leaves out their KEY""",
-            thread=thread,
-        )
 
 
 def sweep_branches(store: Store, caller: Caller, tip: Snapshot, *, reason: str) -> bool:
@@ -96,38 +63,6 @@ def sweep_held(store: Store, caller: Caller, held: BranchHeld) -> None:
         parent = snapshot.get_trunk()
     if tip is not None:
         sweep_branches(store, caller, tip, reason=tip.body)
-
-
-def begin_branch(store: Store, tip: Snapshot, number: int) -> ThreadId:
-    """Begin branch *number* of the thread at *tip*, unless it has begun.
-
-    Raises:
-        SplitRefused, StoreDamaged: the split cannot be read.
-    """
-    return begin_in(store, read_split(find_split(tip)), number)
-
-
-def begin_in(store: Store, found: ReadSplit, number: int) -> ThreadId:
-    """Begin branch *number* of the split *found*, unless it has begun.
-
-    Raises:
-        StoreDamaged: the split cannot be read.
-    """
-    derived = found.draft_start(number)
-    thread = derived.new.record.thread
-    share_workdir(store, found.split.record.thread, thread)
-    try:
-        create_head(store, thread, derived.write(store))
-    except ThreadExists:
-        debug("M8V5T2QZ", "branch had begun", thread=thread)
-    return thread
-
-
-def share_workdir(store: Store, trunk: ThreadId, branch: ThreadId) -> None:
-    """Let the agents of *branch* run where those of *trunk* do, unless it has its own place."""
-    workdir = find_workdir(store, trunk)
-    if workdir is not None and find_workdir(store, branch) is None:
-        set_workdir(store, branch, workdir)
 
 
 def settle_branches(store: Store, caller: Caller, thread: ThreadId) -> bool:
@@ -240,15 +175,7 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
         # What was killed between the end of a branch and that of the branches below it.
         if each.record.status == "killed":
             sweep_branches(store, caller, each, reason=each.body)
-    ending = plan_ending(tip, tips)
-    problem = find_state_problem(ending.state)
-    if problem is not None:
-        raise StateTooLarge(thread, ending.label, problem)
-    unfit = find_role_problem(tip, ending.meta)
-    if unfit is not None:
-        hint = "`uwf thread fork {parent}` begins a thread in which the role is played anew"
-        raise MetaUnfit(tips[0].record.thread, thread, unfit, hint)
-    derived = draft_join(tip, tips, ending)
+    derived = draft_join(tip, tips, plan_join(tip, tips))
     commit = derived.write(store)
     advance_head(store, head, commit)
     return build_thread_result(derived.new.record, said=derived.new.said, commit=commit)
@@ -279,8 +206,6 @@ def check_result(store: Store, snapshot: Snapshot) -> None:
     head = None if parent is None else find_head(store, parent)
     if parent is None or head is None:
         return
-    meta = snapshot.get_head_node().payload.get("meta") if snapshot.record.depth else None
-    problem = find_role_problem(read_snapshot(store, head.commit), meta)
-    if problem is not None:
-        hint = "`uwf thread poke {thread} -m '…'` has the last step taken again"
-        raise MetaUnfit(snapshot.record.thread, parent, problem, hint)
+    unfit = find_unfit(read_snapshot(store, head.commit), snapshot, read_result(snapshot))
+    if unfit is not None:
+        raise unfit

@@ -29,6 +29,8 @@ from uwf_git.store.threads.snapshot import read_snapshot
 
 _NEXT = {
     "ready": "`uwf thread step {thread}` tries again; `uwf thread show {thread}` has its output",
+    "given up": "its place in the flow was given up (onError: continue): `uwf thread step {thread}` "
+    "goes on without it; `uwf thread show {thread}` has its output",
     "failed": "`uwf thread step {thread}` tries again, and `uwf thread retry {thread}` lets a run "
     "go on; `uwf thread show {thread}` has its output",
     "waiting": "it can be tried again when the limit ends: `uwf thread run {thread} --wait` sleeps "
@@ -46,7 +48,9 @@ class TurnFailed(AgentFailed):
     stepped: ThreadResult | None = None
     """The step that was recorded, if the agent itself did its part."""
 
-    def __init__(self, turn: Turn, played: Played, status: Status) -> None:
+    def __init__(
+        self, turn: Turn, played: Played, status: Status, *, is_given_up: bool = False
+    ) -> None:
         from uwf_git.commands.turn.known_agents import (  # noqa: PLC0415 (start-up time; only a failure needs it)
             tell_adapter,
         )
@@ -54,6 +58,8 @@ class TurnFailed(AgentFailed):
         error = dict(played.error or {})
         command = turn.agent.payload["command"]
         self.reason = str(error.get("message"))
+        # The thread goes on after the place of the flow that was given up.
+        self.is_given_up = is_given_up
         cause = None if played.is_stopped else tell_adapter(command) or played.hint
         if error.get("kind") == ProgramMissing.code:
             change = shlex.quote(f"{turn.role}=CMD")
@@ -61,7 +67,8 @@ class TurnFailed(AgentFailed):
                 f"{cause}; `uwf thread amend {turn.thread} --agent {change}` names another agent"
             )
         is_ending = played.is_stopped and _is_ending(turn.store, turn.thread)
-        told = _NEXT["ending" if is_ending else status].format(thread=turn.thread)
+        after = "given up" if is_given_up else status
+        told = _NEXT["ending" if is_ending else after].format(thread=turn.thread)
         lost = "nothing was lost: " if status in {"ready", "failed"} and not is_ending else ""
         super().__init__(
             f"{turn.role} failed ({agent_name(command)}): {self.reason}",
@@ -164,7 +171,8 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
     forget_run(turn.store, turn.thread, turn.started_after)
     if played.reply is None:
         is_interrupted = (played.error or {}).get("kind") == "interrupted"
-        raise (TurnInterrupted if is_interrupted else TurnFailed)(turn, played, new.record.status)
+        failed = TurnInterrupted if is_interrupted else TurnFailed
+        raise failed(turn, played, new.record.status, is_given_up=_is_given_up(turn, new))
     stepped = build_thread_result(new.record, said=new.said, commit=commit)
     if stepped.status == "failed":
         from uwf_git.engine.flow_tries import (  # noqa: PLC0415 (start-up time; flows only)
@@ -173,6 +181,12 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
 
         raise TriesUsedUp(turn, stepped, describe_rejection(turn.role, played.reply.meta))
     return stepped
+
+
+def _is_given_up(turn: Turn, new: NewCommit) -> bool:
+    """Check whether *new* leads past the place of a flow in which the turn failed."""
+    given_up = None if turn.place is None else turn.place.find_given_up()
+    return given_up is not None and new.present.at == given_up
 
 
 def _find_steered(turn: Turn, seen: Head) -> tuple[Head, Turn] | None:

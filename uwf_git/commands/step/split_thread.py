@@ -1,25 +1,25 @@
 """Split a thread into branches, and step these: the part of a step that plays no agent itself."""
 
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from uwf_git.agents.cancel import check_cancelled
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.split.derived import draft_split
 from uwf_git.commands.split.ending import find_split
 from uwf_git.commands.split.family import list_branches
 from uwf_git.commands.split.plan import find_container, plan_split
 from uwf_git.commands.split.remake import read_split
-from uwf_git.commands.step.branches import (
-    begin_in,
-    join_branches,
-    settle_branches,
-    share_workdir,
-)
+from uwf_git.commands.step.branches import join_branches, settle_branches
+from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.ancestors import BranchHeld
+from uwf_git.commands.turn.begin_branch import begin_in, share_workdir
 from uwf_git.commands.turn.decide import NextTurn
 from uwf_git.commands.turn.isolated import AskedPlace, choose_place
+from uwf_git.commands.turn.spending import find_steps_left
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.errors import AgentFailed, Conflict, Refused, UwfError
 from uwf_git.model.thread_id import ThreadId
@@ -29,6 +29,7 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, advance_head, get_head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
+_TICK_S = 0.05
 _AT_REST = (BranchHeld, ThreadNotActive, ThreadNotReady)
 
 
@@ -107,19 +108,10 @@ def step_branches(
         The thread, and in ``branches`` what each of them did, and what kept threads from joining.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C; the agents were stopped.
+        TurnInterrupted: Ctrl-C; the agents were stopped, and each attempt recorded.
+        KeyboardInterrupt: Ctrl-C before an agent began.
     """
-    from uwf_git.commands.step.at_once import run_at_once  # noqa: PLC0415 (most steps have no branches)
-
-    def take(thread: ThreadId) -> BranchStep:
-        try:
-            return BranchStep(thread, step(thread))
-        except UwfError as error:
-            return BranchStep(thread, None, error)
-        finally:
-            _unite(store)
-
-    told = run_at_once(take, list(list_leaves(store, tip)), jobs=jobs)
+    told = _step_all(store, tip, step, jobs=jobs)
     thread = tip.record.thread
     joined: ThreadResult | None = None
     now = read_snapshot(store, get_head(store, thread).commit)
@@ -135,6 +127,63 @@ def step_branches(
         said = now.subject.partition(": ")[2]
         joined = build_thread_result(now.record, said=said, commit=now.commit.oid)
     return joined._replace(branches=tuple(told))
+
+
+def _step_all(store: Store, tip: Snapshot, step: StepBranch, *, jobs: int) -> list[BranchStep]:
+    """Step each branch below *tip* once, at most *jobs* at a time; raise as ``step_branches``."""
+    from uwf_git.commands.step.at_once import run_at_once  # noqa: PLC0415 (most steps have no branches)
+
+    room = _Room(store, tip.record.thread)
+    interrupted: list[TurnInterrupted] = []
+
+    def take(thread: ThreadId) -> BranchStep:
+        try:
+            with room.enter():
+                return BranchStep(thread, step(thread))
+        except UwfError as error:
+            if isinstance(error, TurnInterrupted):
+                interrupted.append(error)
+            return BranchStep(thread, None, error)
+        finally:
+            _unite(store)
+
+    try:
+        return run_at_once(take, list(list_leaves(store, tip)), jobs=jobs)
+    except KeyboardInterrupt:
+        if not interrupted:
+            raise
+        # It says more, and what to type is said of the thread that was named.
+        again = f"`uwf thread step {tip.record.thread}` tries again"
+        interrupted[0].hint = f"nothing was lost: {again}"
+        raise interrupted[0] from None
+
+
+class _Room:
+    """Lets no more branches of a thread take steps at once than it may still take."""
+
+    def __init__(self, store: Store, thread: ThreadId) -> None:
+        self._store, self._thread = store, thread
+        self._changed = threading.Condition()
+        self._under_way = 0
+
+    @contextmanager
+    def enter(self) -> Iterator[None]:
+        """Hold a place; wait for one while others that are under way may take all of them."""
+        with self._changed:
+            while self._under_way and not self._has_place():
+                self._changed.wait(_TICK_S)
+                check_cancelled()
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._under_way -= 1
+                self._changed.notify_all()
+
+    def _has_place(self) -> bool:
+        left = find_steps_left(self._store, self._thread)
+        return left is None or self._under_way < left
 
 
 def check_branches(stepped: ThreadResult) -> None:

@@ -1,6 +1,6 @@
 """Build the commits of a turn: a step, a failed attempt, a person's answer, a wait for a person.
 
-Source: seed 000 section 2.3 (StepNode); DESIGN 3 (Attempt).
+Source: seed 000 section 2.3 (StepNode).
 """
 
 import base64

@@ -1,12 +1,13 @@
 """Read an active thread, and the errors for one that cannot be stepped or steered."""
 
+from uwf_git.commands.turn.begin_branch import resolve_or_begin
 from uwf_git.commands.turn.next_move import NextMove, advise, find_steered
 from uwf_git.engine.subject import first_line
 from uwf_git.errors import Refused
 from uwf_git.model.thread import Status, ThreadState
 from uwf_git.model.time_text import render_time
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import Head, resolve_head
+from uwf_git.store.threads.heads import Head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
@@ -93,11 +94,13 @@ def is_steppable(snapshot: Snapshot, present: ThreadState, *, now_ms: int, is_dr
 def read_active(store: Store, text: str) -> tuple[Head, Snapshot]:
     """Return head and snapshot of the active thread that *text* names.
 
+    A branch that has not begun here begins.
+
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches, or several do.
         ThreadNotActive: the thread has ended.
     """
-    head = resolve_head(store, text)
+    head = resolve_or_begin(store, text)
     snapshot = read_snapshot(store, head.commit)
     if head.archived:
         raise ThreadNotActive(snapshot)

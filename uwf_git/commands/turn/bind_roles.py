@@ -1,7 +1,4 @@
-"""Bind roles to agents: `--agent`, the workflow's overrides, its default, the configured default.
-
-Source: DESIGN 4.
-"""
+"""Bind roles to agents: `--agent`, the workflow's overrides, its default, the configured one."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple

@@ -24,7 +24,10 @@ from uwf_git.store.threads.snapshot import Snapshot
 
 _JSONATA = "jsonata"
 _OF_EXPRESSIONS = frozenset(
-    {"condition-failed", "expression-failed", "fence-hit", "flow-value", "loop-exhausted"}
+    {
+        *("condition-failed", "expression-failed", "fence-hit", "flow-value"),
+        *("loop-exhausted", "flow-goes-round"),
+    }
 )
 
 

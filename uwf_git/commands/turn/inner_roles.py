@@ -1,13 +1,43 @@
 """The roles that a thread and its branches may come to: its workflow's, and of those in it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from uwf_git.commands.turn.bind_roles import find_played
 from uwf_git.commands.turn.typed_agents import NoSuchRole, read_typed
+from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
-from uwf_git.model.workflow import Workflow
+from uwf_git.model.workflow import Workflow, parse_flow_node, parse_role, parse_workflow
 from uwf_git.store.threads.definitions import get_flow, get_role, get_workflow
 from uwf_git.store.threads.snapshot import Snapshot
+
+
+def read_played(snapshot: Snapshot, workflow: Workflow, new: Iterable[Node] = ()) -> Workflow:
+    """Return *workflow* with the roles that need agents: its own, and those of workflows in it.
+
+    Its nodes are among the *new* ones, or the thread at *snapshot* has them.
+
+    Raises:
+        MissingNode, DamagedNode: one of them cannot be read.
+    """
+    made = {node.hash: node for node in new}
+    found: dict[NodeHash, Node] = {}
+
+    def read(name: NodeHash) -> Node:
+        found[name] = made.get(name) or snapshot.get_node(name)
+        return found[name]
+
+    waiting = [workflow]
+    while waiting:
+        each = waiting.pop()
+        nodes = [parse_role(read(role)).workflow for role in each.roles.values()]
+        if each.flow is not None:
+            places = parse_flow_node(read(each.flow)).nodes.values()
+            nodes += [find_reference(node.fields.get("workflow")) for node in places]
+        waiting += [
+            parse_workflow(read(name)) for name in nodes if name is not None and name not in found
+        ]
+    return find_played(workflow, found.values())
 
 
 def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) -> frozenset[str]:

@@ -2,14 +2,14 @@
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
+from uwf_git.commands.turn.ancestors import BranchHeld, check_ancestors
 from uwf_git.commands.turn.decide import decide_next
-from uwf_git.commands.turn.limits import LimitReached
-from uwf_git.commands.turn.spending import read_spending
-from uwf_git.engine.limits import find_spent
-from uwf_git.errors import UwfError
+from uwf_git.commands.turn.spending import find_limit
+from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.thread import ENDED, ThreadState, Waiting
 from uwf_git.model.thread_id import ThreadId
@@ -118,10 +118,16 @@ def advise(
         MissingNode, DamagedNode: the agent of the next role cannot be read.
     """
     thread, status = snapshot.record.thread, snapshot.record.status
-    if status == "completed":
-        return Advice(f"`uwf thread read {thread}` shows all of it", is_usual=True)
-    if status == "killed":
-        return Advice(f"`uwf thread fork {thread}` continues it in a new thread", is_usual=True)
+    if status in ENDED:
+        told = {
+            "completed": f"`uwf thread read {thread}` shows all of it",
+            "killed": f"`uwf thread fork {thread}` continues it in a new thread",
+        }
+        return Advice(told[status], is_usual=True)
+    try:
+        check_ancestors(store, snapshot)
+    except BranchHeld as held:
+        return _tell_problem(held)
     present = snapshot.get_present()
     if status == "paused":
         return Advice(_after_pause(thread, present))
@@ -131,18 +137,25 @@ def advise(
         return Advice(_wait(thread, present.waiting))
     if status == "split":
         return _when_split(store, snapshot)
-    spending = read_spending(store, snapshot, present)
-    spent = find_spent(spending.present)
-    if spent is not None and move.problem is None and move.turn_of is not None:
-        error = LimitReached(spending.thread, spent)
-        return Advice(f"{error.message}; {error.hint}")
-    return _when_ready(snapshot, present, move, default or store.config.get(CONFIG_NAME))
+    limit = _find_limit(store, snapshot)
+    if limit is not None and move.problem is None and move.turn_of is not None:
+        return _tell_problem(limit)
+    advice = _when_ready(snapshot, present, move, default or store.config.get(CONFIG_NAME))
+    root = _find_root(store, snapshot) if advice.is_usual else thread
+    return advice if root == thread else _advise_branch(thread, root, move)
 
 
 def _when_split(store: Store, snapshot: Snapshot) -> Advice:
+    try:
+        return _choose_for_split(store, snapshot)
+    except StoreDamaged as damage:
+        # What is known of the others helps little: no step or join passes it.
+        return _tell_problem(damage)
+
+
+def _choose_for_split(store: Store, snapshot: Snapshot) -> Advice:
     thread = snapshot.record.thread
     from uwf_git.commands.split.family import (  # noqa: PLC0415 (few threads split)
-        find_join_problem,
         list_branches,
         walk_descendants,
     )
@@ -155,16 +168,15 @@ def _when_split(store: Store, snapshot: Snapshot) -> Advice:
             f"{told}: `uwf thread retry {thread}` lets a run go on, then `uwf thread run {thread}`"
         )
     trunks = [each for each in below if each.record.status == "split"]
-    for trunk in (snapshot, *trunks):
-        problem = find_join_problem(store, trunk)
-        if problem is not None and problem.hint is not None:
-            return Advice(f"{problem.message}; {problem.hint}")
     has_new = any(
         branch.head is None
         for trunk in [snapshot, *trunks]
         for branch in list_branches(store, trunk)
     )
     leaves = [each for each in below if each.record.status != "split"]
+    problem = _find_problem(store, [snapshot, *trunks], is_at_end=not (leaves or has_new))
+    if problem is not None:
+        return _tell_problem(problem)
     held = [each for each in leaves if each.record.status in {"waiting", "paused"}]
     if held and len(held) == len(leaves) and not has_new:
         return Advice(_when_held(thread, held))
@@ -173,6 +185,29 @@ def _when_split(store: Store, snapshot: Snapshot) -> Advice:
         f"`uwf thread step {thread}` steps each once",
         is_usual=True,
     )
+
+
+def _find_problem(store: Store, split: Sequence[Snapshot], *, is_at_end: bool) -> UwfError | None:
+    """Return what holds up threads that have *split*, the outermost first: a join, or a limit."""
+    from uwf_git.commands.turn.joining import find_join_problem  # noqa: PLC0415 (few threads split)
+
+    problems = (find_join_problem(store, each) for each in split)
+    problem = next((each for each in problems if each is not None), None)
+    if problem is not None or is_at_end:
+        return problem
+    return _find_limit(store, split[0])
+
+
+def _find_limit(store: Store, snapshot: Snapshot) -> UwfError | None:
+    """Return the limit that lets a thread begin no step, or why what was spent is not known."""
+    try:
+        return find_limit(store, snapshot, snapshot.get_present())
+    except StoreDamaged as damage:
+        return damage
+
+
+def _tell_problem(problem: UwfError) -> Advice:
+    return Advice("; ".join(each for each in (problem.message, problem.hint) if each))
 
 
 def _when_held(thread: ThreadId, held: Sequence[Snapshot]) -> str:
@@ -248,6 +283,31 @@ def _when_ready(
     return Advice(
         f"it is the turn of {role}: `uwf thread run {thread}` continues, "
         f"`uwf thread step {thread}` takes one step",
+        is_usual=True,
+    )
+
+
+def _find_root(store: Store, snapshot: Snapshot) -> ThreadId:
+    """Return the outermost thread here of which this one is a branch; itself if it is none."""
+    if snapshot.record.parent_thread is not None:
+        from uwf_git.commands.split.trunk import read_trunk  # noqa: PLC0415 (few threads split)
+
+        with suppress(StoreDamaged):
+            while (trunk := read_trunk(store, snapshot)) is not None:
+                snapshot = trunk
+    return snapshot.record.thread
+
+
+def _advise_branch(thread: ThreadId, root: ThreadId, move: NextMove) -> Advice:
+    """Return which command fits a branch of *root* that just goes on."""
+    told, then = f"it is the turn of {move.role}", "takes one step"
+    if move.turn_of is None:
+        told, then = "no role is left", "ends it"
+    elif move.splits:
+        told, then = f"{move.role} comes next, in branches", "begins them"
+    return Advice(
+        f"{told}: `uwf thread run {root}` drives this branch and all others of its thread, "
+        f"`uwf thread step {thread}` {then}",
         is_usual=True,
     )
 

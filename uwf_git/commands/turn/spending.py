@@ -2,11 +2,13 @@
 
 from typing import Any, NamedTuple
 
+from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.engine.limits import find_spent
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.usage import add_usage
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.heads import find_head, get_head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
@@ -38,6 +40,24 @@ def read_spending(store: Store, snapshot: Snapshot, present: ThreadState) -> Spe
     if at_root.limits and at_root.split is not None:
         spent = _add_branches(store, root, spent)
     return Spending(root.record.thread, spent)
+
+
+def find_limit(store: Store, snapshot: Snapshot, present: ThreadState) -> LimitReached | None:
+    """Return the limit that lets the thread at *snapshot* begin no step; None if there is none."""
+    spending = read_spending(store, snapshot, present)
+    spent = find_spent(spending.present)
+    return None if spent is None else LimitReached(spending.thread, spent)
+
+
+def find_steps_left(store: Store, thread: ThreadId) -> int | None:
+    """Return how many steps *thread* and its branches may still take; None if as many as they like.
+
+    Steps under way are not counted.
+    """
+    snapshot = read_snapshot(store, get_head(store, thread).commit)
+    present = read_spending(store, snapshot, snapshot.get_present()).present
+    most = present.limits.get("maxSteps")
+    return None if most is None else most - present.depth
 
 
 def _add_branches(store: Store, at: Snapshot, spent: ThreadState) -> ThreadState:

@@ -1,6 +1,6 @@
 """Agents that are typed: ``[ROLE=]CMD``, or ``[ROLE=]{…}`` with the settings of an agent.
 
-Source: DESIGN 4; seed 001 (``env``, ``timeout``).
+Source: seed 001 (``env``, ``timeout``).
 """
 
 import re

@@ -55,6 +55,9 @@ _TOP: Mapping[str, bytes] = {
     NOW_FILE: RAW_FILE_MODE,
     START_FILE: RAW_FILE_MODE,
 }
+# Fields of a StartNode: where a branch begins, which is a derived commit.
+_OF_BRANCHES = frozenset({"entry", "parent"})
+
 _REWRITE = (
     "no version of uwf writes such a commit: it was made by hand; another copy of this store "
     "may have the original history: `git fetch`"
@@ -324,6 +327,9 @@ class CommitChecks:
         if bool(depth) != (record.parent_thread is not None):
             parent = record.parent_thread or "absent"
             message = f"Uwf-Parent-Thread is {parent}, and start.json has depth {depth}"
+            yield site.finding(message, node=start.hash)
+        for field in sorted(_OF_BRANCHES & start.payload.keys()):
+            message = f"start.json has {field}, and the thread began as no branch"
             yield site.finding(message, node=start.hash)
         name = workflow.payload["name"]
         if record.workflow_name != name:

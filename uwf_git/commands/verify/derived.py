@@ -9,6 +9,7 @@ from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.flow import find_way_problem
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.position import NotAPosition, parse_position
+from uwf_git.store.threads.definitions import get_graph
 from uwf_git.store.threads.snapshot import Snapshot
 
 _FORGED = (
@@ -20,17 +21,22 @@ _FORGED = (
 def _check_way(site: Location, made: Snapshot) -> Iterator[Finding]:
     """Check that the thread may come to the place at which it splits."""
     try:
-        before = read_at(made.objects, made.commit.parents[0])
-        container = find_container(before, made.record.at or "")
-        entry = read_entry(before)
+        problem = _find_way_problem(read_at(made.objects, made.commit.parents[0]), made.record.at)
     except (Refused, StoreDamaged, NotAPosition, IndexError):
         return  # reported below
-    if container.flow is None:
-        return
-    at = parse_position(container.at)
-    problem = find_way_problem(container.flow, entry, before.get_present(), at)
     if problem is not None:
-        yield site.finding(f"Uwf-At is {container.at}, {problem}", hint=_FORGED)
+        yield site.finding(f"Uwf-At is {made.record.at}, {problem}", hint=_FORGED)
+
+
+def _find_way_problem(before: Snapshot, at: str | None) -> str | None:
+    container, present = find_container(before, at or ""), before.get_present()
+    if container.flow is not None:
+        entry, position = read_entry(before), parse_position(container.at)
+        return find_way_problem(container.flow, entry, present, position)
+    ways = get_graph(before, container.workflow.get_moderator()).get(present.role, ())
+    if any(way.to == container.at for way in ways):
+        return None
+    return f"where no transition leads from {present.role}"
 
 
 def check_derived(site: Location, made: Snapshot, remaking: Remaking) -> Iterator[Finding]:

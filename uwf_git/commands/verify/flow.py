@@ -22,7 +22,7 @@ from uwf_git.model.position import NotAPosition, Position, parse_position
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.transition_record import TransitionRecord
-from uwf_git.model.workflow import parse_workflow
+from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.snapshot import Snapshot
 
 
@@ -36,7 +36,7 @@ def check_place(
     """
     record = made.record
     try:
-        flow = read_flow(made, parse_workflow(made.get_node(record.workflow)))
+        flow = read_flow(made, get_workflow(made, record.workflow))
         entry = read_entry(made)
     except (StoreDamaged, NotAPosition):
         return None  # reported for the nodes
@@ -64,20 +64,17 @@ def check_place(
 
 
 def check_end(site: Location, before: Standing, made: Snapshot) -> Iterator[Finding]:
-    """Check that a thread that ends at *made* has no try that is not over."""
-    tried = before.state.tried
-    if tried is None:
-        return
+    """Check that a thread that ends at *made* may have come to the end of its flow."""
     try:
-        flow = read_flow(made, parse_workflow(made.get_node(made.record.workflow)))
+        flow = read_flow(made, get_workflow(made, made.record.workflow))
         entry = read_entry(made)
     except (StoreDamaged, NotAPosition):
         return  # reported for the nodes
     if flow is None:
         return
-    at = find_open_try(flow, tried, before.state.at, entry=entry)[1]
-    if at is not None:
-        yield site.finding(f"the thread ends, and the try at {at} was not over")
+    problem = find_way_problem(flow, entry, before.state, None)
+    if problem is not None:
+        yield site.finding(f"the thread ends, {problem}")
 
 
 def _add_result(
@@ -120,9 +117,12 @@ def _find_problem(
 
 
 def find_way_problem(
-    flow: Flow, entry: Position | None, before: ThreadState, at: Position
+    flow: Flow, entry: Position | None, before: ThreadState, at: Position | None
 ) -> str | None:
-    """Return why no condition leads from where the thread stood to *at*; None if one may."""
+    """Return why no condition leads from where the thread stood to *at*; None if one may.
+
+    None as *at* is the end of the thread.
+    """
     last, tried = find_open_try(flow, before.tried, before.at, entry=entry)
     if tried is not None:
         return None if tried == at else f"and the try at {tried} was not over"

@@ -50,6 +50,9 @@ class Claim(NamedTuple):
     split: Oid | None = None
     """Of a branch that another thread joins: where it must have begun."""
 
+    is_own: bool = True
+    """Of a branch: the thread of the ref joins it, and not one that it was forked from."""
+
 
 def check_thread(
     store: Store, thread: ThreadId, tip: Oid, *, archived: bool, known: Oid | None = None
@@ -73,19 +76,23 @@ class JoinedBranch(NamedTuple):
     split: Oid
     """Where the thread had split."""
 
+    is_own: bool
+    """The thread of the ref joins it, and not one that it was forked from."""
+
 
 class ThreadChecks:
     """The threads of one run; what two of them share is checked once.
 
     With *heads*, what threads share with those refs is trusted: it was checked when it came.
-    *judge* says what else is wrong with a branch that a thread joins.
+    *judge* says what else is wrong with a branch that a thread joins; it is not asked of what a
+    fork shares with the thread that it was forked from.
     """
 
     def __init__(
         self,
         trees: TreeChecks,
         heads: KnownHeads | None = None,
-        judge: Callable[[JoinedBranch], str | None] = lambda _branch: None,
+        judge: Callable[[JoinedBranch], str | None] | None = None,
     ) -> None:
         self._objects, self._trees = trees.recent, trees
         self._heads, self._judge = heads, judge
@@ -104,7 +111,8 @@ class ThreadChecks:
                 if isinstance(joined, Finding):
                     yield joined
                 else:
-                    branch = Claim(claim.ref, joined.thread, joined.tip, "kept", joined.split)
+                    thread, tip, split, is_own = joined
+                    branch = Claim(claim.ref, thread, tip, "kept", split, is_own)
                     waiting.append((branch, None))
 
     def _check_one(self, claim: Claim, known: Oid | None) -> Iterator[Finding | JoinedBranch]:
@@ -114,7 +122,8 @@ class ThreadChecks:
         history = walk_back(
             self._objects,
             claim.tip,
-            Either({known, here}, self._seen),
+            # The split comes before the join, so it was checked, or is trusted.
+            Either({known, here, claim.split}, self._seen),
             (lambda _oid: False) if heads is None else heads.has,
         )
         yield from _check_end(self._objects, claim, history, known)
@@ -133,14 +142,20 @@ class ThreadChecks:
             message = f"commit {oldest} goes on from one of thread {behind}, and is no fork"
             yield _trouble(claim, message, _FOREIGN, commit=oldest)
         has_beginning = history.behind is None and history.damage is None
+        is_judged = True
         for oid in reversed(history.commits):
             if oid in history.forks and oid != oldest:
                 owners.pop()
             is_first = has_beginning and oid == oldest
             yield from commits.check(oid, owners[-1], is_first=is_first)
-            self._seen.add(oid)
+            is_own = claim.is_own and owners[-1] == claim.thread
             if commits.is_sound and commits.before is not None:
-                yield from self._find_joined(claim, commits.before)
+                for found in self._find_joined(claim, commits.before, is_own=is_own):
+                    is_judged &= is_own or self._judge is None
+                    yield found
+            if is_judged or is_own:
+                # Else the thread itself may come in the same push, and is judged then.
+                self._seen.add(oid)
         yield from _check_status(claim, commits.before)
 
     def _believe(self, commits: CommitChecks, oid: Oid) -> None:
@@ -150,7 +165,9 @@ class ThreadChecks:
             self._believed = (oid, commits.before)
         commits.before = self._believed[1]
 
-    def _find_joined(self, claim: Claim, point: Point) -> Iterator[Finding | JoinedBranch]:
+    def _find_joined(
+        self, claim: Claim, point: Point, *, is_own: bool
+    ) -> Iterator[Finding | JoinedBranch]:
         """Yield the branches that the sound commit at *point* joins, if any, and their troubles."""
         if point.record is None or point.record.event != "join":
             return
@@ -159,11 +176,10 @@ class ThreadChecks:
         except (SplitRefused, StoreDamaged) as error:
             yield _trouble(claim, error.message, _FOREIGN, commit=point.view.oid)
             return
-        # It comes before the join, so it was checked, or is trusted.
-        self._seen.add(split)
         for oid in point.view.parents[1:]:
-            joined = JoinedBranch(read_at(self._objects, oid).record.thread, oid, split)
-            problem = self._judge(joined)
+            thread = read_at(self._objects, oid).record.thread
+            joined = JoinedBranch(thread, oid, split, is_own)
+            problem = self._judge(joined) if is_own and self._judge is not None else None
             if problem is not None:
                 yield _bad_join(claim, joined.thread, oid, problem)
             yield joined

@@ -8,14 +8,14 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from uwf_git.commands.workflow.checked_parts import read_with_checks
+from uwf_git.commands.workflow.checked_parts import CheckText, read_with_checks
 from uwf_git.commands.workflow.files import includes_beside
 from uwf_git.model.canonical import NotCanonical
 from uwf_git.model.definition.append import Addition, read_addition
 from uwf_git.model.definition.append_flow import FlowAddition, Target, read_flow_addition
 from uwf_git.model.definition.definition import Definition
 from uwf_git.model.definition.findings import InvalidWorkflow
-from uwf_git.model.definition.roles import RolesFile
+from uwf_git.model.definition.roles import CheckSchema, RolesFile
 from uwf_git.model.definition.source import read_definition
 from uwf_git.model.definition.surroundings import FindUsed, Surroundings
 from uwf_git.model.node import Node
@@ -48,11 +48,16 @@ class BuiltWorkflow(NamedTuple):
 
 
 def read_workflow_source(
-    source: bytes, includes: Includes, outside: Surroundings | None = None
+    source: bytes,
+    includes: Includes,
+    outside: Surroundings | None = None,
+    *,
+    is_checked: bool = False,
 ) -> Definition:
     """Read the workflow in the YAML file *source*, with the files it includes.
 
-    *outside* are its name and the workflows that it may use; without it there are none.
+    *outside* are its name and the workflows that it may use; without it there are none. With
+    *is_checked* its conditions and schemas are known to be right.
 
     Raises:
         BadYaml: it is not YAML.
@@ -61,14 +66,18 @@ def read_workflow_source(
     """
     document = parse_yaml(source, includes=includes)
     found = outside or Surroundings()
-    return read_with_checks(
-        lambda check_text, check_schema: read_definition(
+
+    def read(check_text: CheckText, check_schema: CheckSchema) -> Definition:
+        return read_definition(
             document,
             check_condition=check_text,
             check_schema=check_schema,
             surroundings=found._replace(check_text=check_text),
         )
-    )
+
+    if is_checked:
+        return read(lambda _text: None, lambda _schema: [])
+    return read_with_checks(read)
 
 
 def read_appended(
@@ -111,7 +120,12 @@ def read_appended_nodes(
 
 
 def build_source(
-    source: bytes, includes: Includes, outside: Surroundings | None = None, *, timestamp: int
+    source: bytes,
+    includes: Includes,
+    outside: Surroundings | None = None,
+    *,
+    timestamp: int,
+    is_checked: bool = False,
 ) -> BuiltWorkflow:
     """Build the nodes of the workflow in the YAML file *source*.
 
@@ -120,7 +134,7 @@ def build_source(
     Raises:
         NotCanonical: it has a text or a number that no node can hold.
     """
-    definition = read_workflow_source(source, includes, outside)
+    definition = read_workflow_source(source, includes, outside, is_checked=is_checked)
     node, closure = build_workflow(definition, timestamp=timestamp)
     return BuiltWorkflow(definition.name, node, closure, includes.files, definition.warnings)
 

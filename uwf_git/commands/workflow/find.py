@@ -94,7 +94,7 @@ def find_workflow(
         return _of_version(store, version)
     shipped = None if cwd is None else find_shipped(name)
     if shipped is not None:
-        return _of_local(store, LocalFile(*shipped), cwd, users)
+        return _of_local(store, LocalFile(*shipped, is_shipped=True), cwd, users)
     try:
         prefix = parse_node_prefix(text)
     except NotANodeHash:
@@ -117,7 +117,7 @@ def find_shipped_workflow(store: Store, name: str) -> FoundWorkflow:
     shipped = find_shipped(name)
     if shipped is None:
         raise _no_such(store, name, None)
-    return _of_local(store, LocalFile(*shipped), None)
+    return _of_local(store, LocalFile(*shipped, is_shipped=True), None)
 
 
 def find_shadowed(store: Store, name: str) -> NodeHash | None:

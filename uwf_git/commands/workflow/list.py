@@ -36,7 +36,9 @@ def list_all_workflows(store: Store, *, cwd: str, limit: int | None = None) -> l
     """
     rows = list_workflows(store, cwd=cwd)
     taken = {*(row["name"] for row in rows), *list_names(store)}
-    shipped = [LocalFile(*file) for file in list_shipped() if file.name not in taken]
+    shipped = [
+        LocalFile(*file, is_shipped=True) for file in list_shipped() if file.name not in taken
+    ]
     return [*rows, *(_local_row(store, cwd, file) for file in shipped)][:limit]
 
 

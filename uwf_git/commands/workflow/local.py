@@ -38,6 +38,9 @@ class LocalFile(NamedTuple):
     root: str
     """The project's root: no link of the file may lead out of it."""
 
+    is_shipped: bool = False
+    """It comes with uwf, whose tests have checked its conditions and schemas."""
+
 
 class BadLocalWorkflow(Refused):
     """A file of the project is no valid workflow."""
@@ -104,7 +107,9 @@ def build_local(file: LocalFile, find_used: "FindUsed | None" = None) -> "BuiltW
         source = read_below(file.root, os.path.relpath(file.path, file.root))
         written_ms = max(os.stat(file.path).st_mtime_ns // 1_000_000, 0)
         includes, outside = includes_beside(file.path), outside_of(file.path, find_used)
-        built = build_source(source, includes, outside, timestamp=written_ms)
+        built = build_source(
+            source, includes, outside, timestamp=written_ms, is_checked=file.is_shipped
+        )
     except CannotInclude as error:
         raise BadLocalWorkflow(file, error.problem, hint=_RENAME) from None
     except NotBuilt as error:

@@ -33,6 +33,13 @@ class Budget:
         self._elements = _ELEMENTS // share
         self._characters = _CHARACTERS // share
 
+    @property
+    def spent(self) -> float:
+        """Which part of the limits is used up; 1 for each of them, if it began with all."""
+        left = self._evaluations / EVALUATIONS
+        left += self._elements / _ELEMENTS + self._characters / _CHARACTERS
+        return 3 - left
+
     def evaluate(self) -> None:
         """Count one node."""
         self._evaluations -= 1

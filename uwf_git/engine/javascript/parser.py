@@ -316,14 +316,14 @@ class _Parser:
             parts.append(Constant(token.position, token.value))
         return Joined(parts[0].position, tuple(parts))
 
-    def _unexpected(self, expected: str = "unexpected ") -> NoReturn:
+    def _unexpected(self, expected: str = "") -> NoReturn:
         token = self._token
-        found = "the end"
-        if token.kind != "end":
-            following = self._tokens[self._next + 1].position
-            found = f"`{self._source[token.position : following].strip()}`"
+        if token.kind == "end":
+            self._refuse(f"{expected}the end" if expected else "it ends too early", token.position)
+        following = self._tokens[self._next + 1].position
+        found = f"`{self._source[token.position : following].strip()}`"
         instead = _INSTEAD.get(found.strip("`"))
-        self._refuse(instead or f"{expected}{found}", token.position)
+        self._refuse(instead or f"{expected or 'unexpected '}{found}", token.position)
 
     def _refuse(self, problem: str, at: int) -> NoReturn:
         raise ExpressionFailed(self._source, problem, at)

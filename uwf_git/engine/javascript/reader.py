@@ -64,9 +64,8 @@ class Reader:
             Unanswerable: *target* is null or undefined, or has the name from its prototype.
         """
         if target is None or target is UNDEFINED:
-            raise Unanswerable(
-                f"{to_text(target)} has no member {described(key)}; `?.` allows that"
-            )
+            told = described(key).removeprefix("the text ")
+            raise Unanswerable(f"{to_text(target)} has no member {told}; `?.` allows that")
         name = to_text(key)
         if name in prototypes.OBJECT:
             raise Unanswerable(f"`{name}` belongs to every object, and cannot be read")

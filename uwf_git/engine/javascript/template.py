@@ -55,7 +55,9 @@ def parse_template(source: str, names: Collection[str] | None = None) -> Templat
     return Template(source, tuple(filter(None, parts)), frozenset().union(*read))
 
 
-def fill_template(template: Template, names: Mapping[str, Any]) -> Any:
+def fill_template(
+    template: Template, names: Mapping[str, Any], budget: Budget | None = None
+) -> Any:
     """Return the template's text; of a single `${expression}` its value, as JSON data.
 
     Within text, a text goes as it is, null, booleans and numbers as JavaScript prints them, arrays
@@ -65,7 +67,7 @@ def fill_template(template: Template, names: Mapping[str, Any]) -> Any:
         ExpressionFailed: as `evaluate`; a value is undefined, alone or in an array; NaN or Infinity
             where only JSON will do; half of a surrogate pair; the text is too long.
     """
-    budget = Budget()
+    budget = budget or Budget()
     if len(template.parts) == 1 and isinstance(template.parts[0], Expression):
         return _told(template.parts[0], names, budget, _plain)
     texts = [

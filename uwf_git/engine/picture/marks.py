@@ -1,6 +1,8 @@
 """The marks of a thread: where it is, how often each role ran, what failed, who waits."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from uwf_git.engine.picture.plan import Mark, MarkState
@@ -45,6 +47,9 @@ class Progress(NamedTuple):
     tried: str = ""
     """Of a node that is verified: which try it is, and whose turn, after the first work."""
 
+    steps_at: Mapping[str, int] = MappingProxyType({})
+    """Place → number of its steps, for the roles of ``list_shared_roles``."""
+
 
 def mark_roles(progress: Progress) -> dict[str, Mark]:
     """Return the marks of a graph's roles, and of its end."""
@@ -67,23 +72,18 @@ def mark_places(
 ) -> dict[str, Mark]:
     """Return the marks of a flow's places; *position* is where the thread stands.
 
-    A branch marks no place but those *within* the one where it begins. The steps of a role that
-    plays at several places are counted at none of them. The loops around the position tell their
-    pass.
+    A branch marks no place but those *within* the one where it begins. The loops around the
+    position tell their pass.
     """
-    by_role: dict[str, list[str]] = {}
+    shared = list_shared_roles(flow)
+    marks = {}
     for place, node in flow.nodes.items():
-        if node.kind == "agent" and _is_within(place, within):
-            for role in node.roles:
-                by_role.setdefault(role, []).append(place)
-    marks = {
-        places[0]: Mark("done", f"✓ {number}", f"ran {_times(number)}")
-        for role, number in progress.visits.items()
-        if number
-        and len(places := by_role.get(role, [])) == 1
-        # The steps of a verifier are no steps of the work.
-        and flow.nodes[places[0]].agent == role
-    }
+        if node.kind == "agent":
+            # The steps of a verifier are no steps of the work.
+            role = node.agent
+            number = progress.steps_at.get(place) if role in shared else progress.visits.get(role)
+            if number:
+                marks[place] = Mark("done", f"✓ {number}", f"ran {_times(number)}")
     if progress.status == "completed":
         marks[END] = Mark("done", "✓ completed", "the thread is completed")
     elif progress.turn == END:
@@ -92,6 +92,14 @@ def mark_places(
         marks |= _mark_passes(flow, position)
         marks[position.place] = _mark_here(progress, marks.get(position.place))
     return {place: mark for place, mark in marks.items() if _is_within(place, within)}
+
+
+def list_shared_roles(flow: Flow) -> set[str]:
+    """Return the roles that play at several places, whose visits do not tell where they ran."""
+    counts = Counter(
+        role for node in flow.nodes.values() if node.kind == "agent" for role in node.roles
+    )
+    return {role for role, count in counts.items() if count > 1}
 
 
 def mark_split(place: str, ended: int, branches: Sequence[Mapping[str, Mark]]) -> dict[str, Mark]:

@@ -18,6 +18,7 @@ from uwf_git.model.definition.surroundings import Surroundings
 from uwf_git.model.flow import HOLDING, Flow
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.problem import Problem
 from uwf_git.model.references import reference
 from uwf_git.model.workflow import build_flow, build_role, write_agent
 from uwf_git.model.yaml.reader import YamlDocument
@@ -51,6 +52,8 @@ class FlowAddition(NamedTuple):
     """The labels of what was added to the list."""
 
     agent_overrides: Mapping[str, AgentSpec]
+    warnings: tuple[Problem, ...] = ()
+    """What may be a mistake in the file."""
 
 
 class Target(NamedTuple):
@@ -106,7 +109,7 @@ def read_flow_addition(
         roles = read_roles(findings, named, check_schema=check_schema, file=around)
     known = dict.fromkeys([*to.roles, *(named if isinstance(named, dict) else ())])
     blank = {name: RoleDefinition(name, "", "", None, output_schema=True) for name in known}
-    file = FlowFile(to.name, to.flow.language, blank | roles, surroundings)
+    file = FlowFile(to.name, to.flow.language, blank | roles, surroundings, bool(roles))
     added = read_added_nodes(findings, path, value, file=file, to=(to.flow, to.container))
     overrides = read_overrides(findings, fields.get("agentOverrides"), roles=[*known, *added.roles])
     findings.raise_if_any()
@@ -118,7 +121,8 @@ def read_flow_addition(
     ]
     language = None if to.flow.language == "javascript" else to.flow.language
     flow = FlowDefinition(added.nodes, language, added.used)
-    return FlowAddition({**roles, **added.roles}, flow, tuple(labels), overrides)
+    every = {**roles, **added.roles}
+    return FlowAddition(every, flow, tuple(labels), overrides, findings.warnings)
 
 
 def append_flow_addition(

@@ -15,7 +15,7 @@ from uwf_git.model.definition.findings import (
     yaml_kind,
 )
 from uwf_git.model.definition.flow_fields import KEYS, FieldReader, kinds_with
-from uwf_git.model.definition.flow_warnings import warn_of_flow
+from uwf_git.model.definition.flow_warnings import warn_of_branches, warn_of_flow
 from uwf_git.model.definition.shared_files import check_shared_files
 from uwf_git.model.definition.surroundings import BadFlow, Surroundings, UsedWorkflow
 from uwf_git.model.flow import (
@@ -45,6 +45,8 @@ class FlowFile(NamedTuple):
     language: str | None
     roles: Mapping[str, RoleDefinition]
     surroundings: Surroundings
+    has_words: bool = True
+    """Whether it describes roles, so that each agent should be one of them."""
 
 
 class _Around(NamedTuple):
@@ -69,11 +71,7 @@ def read_flow(
     roles, language = file.roles, file.language
     reader = _FlowReader(findings, file.name, language or LANGUAGES[0], file.surroundings)
     reader.read(path, value, ROOT, _Around())
-    nodes = {
-        place: FlowNode(place, fields["type"], {k: v for k, v in fields.items() if k != "type"})
-        for place, fields in reader.nodes.items()
-    }
-    flow = Flow(nodes, language or LANGUAGES[0])
+    flow = reader.build(language or LANGUAGES[0])
     agents = [agent for fields in reader.nodes.values() for agent in _list_agents(fields)]
     added = {
         agent: RoleDefinition(agent, "", "", None, output_schema=True)
@@ -130,8 +128,20 @@ def read_added_nodes(
         for agent in agents
         if agent not in file.roles
     }
+    described = file.roles if file.has_words else {}
+    whole = reader.build(flow.language)
+    warn_of_flow(findings, whole, paths=reader.paths, roles=described)
+    if container and whole.nodes[container].kind == "parallel":
+        warn_of_branches(findings, path, whole, whole.nodes[container], described)
     closure = {node.hash: node for used in reader.used.values() for node in used.nodes}
     return AddedNodes(reader.nodes, list(closure.values()), added)
+
+
+def _as_nodes(table: Mapping[str, Mapping[str, Any]]) -> dict[str, FlowNode]:
+    return {
+        place: FlowNode(place, fields["type"], {k: v for k, v in fields.items() if k != "type"})
+        for place, fields in table.items()
+    }
 
 
 class _FlowReader:
@@ -155,6 +165,14 @@ class _FlowReader:
             self.nodes[place] = {"type": node.kind, **node.fields}
             if "id" in node.fields:
                 self._ids[str(node.fields["id"])] = place
+
+    def build(self, language: str) -> Flow:
+        """Return the flow of all nodes."""
+        nodes = {
+            place: FlowNode(place, fields["type"], {k: v for k, v in fields.items() if k != "type"})
+            for place, fields in self.nodes.items()
+        }
+        return Flow(nodes, language)
 
     def find_around(self, place: str) -> _Around:
         """Return what the known container at *place* and those around it mean for a node in it."""

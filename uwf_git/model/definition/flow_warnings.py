@@ -6,7 +6,7 @@ from typing import Any
 from uwf_git.errors import name_some
 from uwf_git.model.definition.definition import RoleDefinition
 from uwf_git.model.definition.findings import DocumentPath, Findings, shown, suggestion
-from uwf_git.model.flow import DEFAULT_BOUND, Flow, FlowNode
+from uwf_git.model.flow import DEFAULT_BOUND, SPLITTING, Flow, FlowNode, parent
 
 _MERGED_ALWAYS = frozenset({"error", "errors", "outputs", "iteration"})
 
@@ -18,19 +18,51 @@ def warn_of_flow(
     paths: Mapping[str, DocumentPath],
     roles: Mapping[str, RoleDefinition],
 ) -> None:
-    """Warn of loops without a bound, branches that set the same key, and agents without a role."""
-    for place, node in flow.nodes.items():
-        path = paths[place]
+    """Warn of what does not do what it seems to.
+
+    Loops without a bound, branches that set the same key, agents without a role, and policies that
+    give up no branch, of the nodes at *paths*.
+    """
+    for place, path in paths.items():
+        node = flow.nodes[place]
+        if node.kind in SPLITTING:
+            _warn_of_failures(findings, path, flow, node)
         if node.kind == "loop" and not {"maxIterations", "over"} & node.fields.keys():
             findings.warn(
                 path,
                 f"no maxIterations is set, so the loop ends after {DEFAULT_BOUND} passes",
             )
         elif node.kind == "parallel":
-            _warn_of_branches(findings, path, flow, node, roles)
+            warn_of_branches(findings, path, flow, node, roles)
         elif node.kind == "agent" and roles:
             _warn_of_role(findings, (*path, "agentId"), node.fields.get("agentId"), roles)
             _warn_of_role(findings, (*path, "verifiedBy", "agentId"), node.verifier, roles)
+
+
+def _warn_of_failures(findings: Findings, path: DocumentPath, flow: Flow, node: FlowNode) -> None:
+    """Warn if failed branches of *node* stop the thread where the file seems to say otherwise."""
+    policy = node.fields.get("onError")
+    if "tolerate" in node.fields and policy != "continue":
+        findings.warn(
+            (*path, "tolerate"), "has no effect without onError: continue, which gives branches up"
+        )
+    elif policy in {None, "retry"} and _has_continue_around(flow, node.place):
+        findings.warn(
+            path,
+            "onError: continue of what is around it does not give its branches up, which are "
+            "threads of their own; write onError: continue here too, or stop if they are to be "
+            "retried",
+        )
+
+
+def _has_continue_around(flow: Flow, place: str) -> bool:
+    """Check if a container around *place*, in the same thread, goes on after a failure."""
+    around = parent(place)
+    while around is not None and flow.nodes[around].kind not in SPLITTING:
+        if flow.nodes[around].fields.get("onError") == "continue":
+            return True
+        around = parent(around)
+    return False
 
 
 def _warn_of_role(
@@ -44,15 +76,16 @@ def _warn_of_role(
         )
 
 
-def _warn_of_branches(
+def warn_of_branches(
     findings: Findings,
     path: DocumentPath,
     flow: Flow,
     node: FlowNode,
     roles: Mapping[str, RoleDefinition],
 ) -> None:
+    """Warn of the keys that several branches of the parallel *node* set."""
     merge = node.fields.get("merge", {})
-    if isinstance(merge, str) or "*" in merge:
+    if _merges_all(merge) or node.fields.get("join") == "any":
         return
     setters: dict[str, list[int]] = {}
     for number, branch in enumerate(flow.children(node.place)):
@@ -84,12 +117,19 @@ def _keys_of(flow: Flow, place: str, roles: Mapping[str, RoleDefinition]) -> dic
         elif node.kind == "workflow":
             found[node.output] = None
         elif node.kind == "map":
-            # Of what its items set, only the named keys come out.
+            found[node.output] = None
             merge = node.fields.get("merge", {})
-            found |= dict.fromkeys([*(merge if isinstance(merge, dict) else ()), node.output])
-            continue
+            if not _merges_all(merge):
+                # Of what its items set, only the named keys come out.
+                found |= dict.fromkeys(merge)
+                continue
         waiting += [*flow.children(node.place), *flow.children(node.place, of_else=True)]
     return found
+
+
+def _merges_all(merge: str | Mapping[str, str]) -> bool:
+    """Check whether a policy is for every key."""
+    return isinstance(merge, str) or "*" in merge
 
 
 def _members(role: RoleDefinition | None) -> list[str]:

@@ -65,7 +65,10 @@ def read_graph(
 
 def _no_list(value: Any) -> str:
     if value is None or value == []:
-        return "a workflow needs a moderator: a list of transitions, the first from $START"
+        return (
+            "a workflow needs a moderator: a list of transitions, the first from $START; or a "
+            "root: a container"
+        )
     return f"must be a list of transitions, not {yaml_kind(value)}"
 
 

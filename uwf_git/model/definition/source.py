@@ -110,7 +110,9 @@ def _read_top(findings: Findings, value: Any) -> tuple[dict[str, Any], DocumentP
     """
     if not isinstance(value, dict):
         findings.add(
-            (), f"a workflow is a mapping with name, roles and moderator, not {yaml_kind(value)}"
+            (),
+            "a workflow is a mapping with a name, and a root or a moderator, not "
+            f"{yaml_kind(value)}",
         )
         findings.raise_if_any()
     if "root" not in value and "type" in value and "moderator" not in value:

@@ -49,19 +49,23 @@ def parse_entry(entry: bytes) -> tuple[bytes, int, ObjectID]:
 
 def put_entry(entries: list[bytes], mode: int, name: bytes, oid: ObjectID) -> None:
     """Add an entry, or replace the one of this name."""
-    old = _find(entries, name)
-    if old is not None:
-        del entries[old]
     entry = b"%o %s\0%s" % (mode, name, bytes.fromhex(oid.decode()))
-    entries.insert(bisect_left(entries, _order(entry), key=_order), entry)
+    order = _order(entry)
+    place = bisect_left(entries, order, key=_order)
+    if _is_at(entries, place, order):
+        entries[place] = entry
+        return
+    # A file and a folder of one name have different places.
+    other = name + b"/" if order == name else name
+    old = bisect_left(entries, other, key=_order)
+    if _is_at(entries, old, other):
+        del entries[old]
+        place -= old < place
+    entries.insert(place, entry)
 
 
-def _find(entries: list[bytes], name: bytes) -> int | None:
-    for order in (name, name + b"/"):
-        place = bisect_left(entries, order, key=_order)
-        if place < len(entries) and parse_entry(entries[place])[0] == name:
-            return place
-    return None
+def _is_at(entries: list[bytes], place: int, order: bytes) -> bool:
+    return place < len(entries) and _order(entries[place]) == order
 
 
 def _order(entry: bytes) -> bytes:

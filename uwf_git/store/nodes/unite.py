@@ -4,8 +4,7 @@ What is the same in all is not read. Format: FORMAT.md, "Branches".
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from dulwich.objects import ObjectID, ShaFile, Tree
 
@@ -14,6 +13,9 @@ from uwf_git.store.nodes.blob import identify_node
 from uwf_git.store.nodes.raw_tree import RawTree, build_tree, parse_entry, put_entry, read_entries
 from uwf_git.store.nodes.tree import TREE_MODE, NodeCollision
 from uwf_git.store.objects.objects import DamagedObject, ObjectStore, get_blob
+
+_Entry: TypeAlias = tuple[int, ObjectID]
+"""Mode and object of a name."""
 
 
 class United(NamedTuple):
@@ -61,11 +63,14 @@ class _WithNew:
         raise NotImplementedError  # nothing is written here
 
 
-def unite_nodes(objects: ObjectStore, folders: Sequence[ObjectID]) -> United:
+def unite_nodes(
+    objects: ObjectStore, folders: Sequence[ObjectID], base: ObjectID | None = None
+) -> United:
     """Build the folder with every node of *folders*; nothing is written.
 
     Of two files for one node the one with the earlier timestamp stays, then the one with the lower
-    id: any two who unite the same folders get the same one.
+    id: any two who unite the same folders get the same one. With *base*, from which each of them
+    has grown, an entry that one of them alone changed is taken from it, and not read.
 
     Raises:
         NodeCollision: the two have different payloads.
@@ -75,21 +80,28 @@ def unite_nodes(objects: ObjectStore, folders: Sequence[ObjectID]) -> United:
     if len(different) <= 1:
         return United(different[0] if different else None, objects, [])
     more = _WithNew(objects)
-    nodes = _unite(more, different)
+    nodes = _unite(more, different, base)
     return United(nodes, more, list(more.new.values()))
 
 
-def _unite(objects: _WithNew, trees: Sequence[ObjectID]) -> ObjectID:
+def _unite(objects: _WithNew, trees: Sequence[ObjectID], base: ObjectID | None) -> ObjectID:
     lists = [read_entries(objects, oid) for oid in trees]
-    common = set(lists[0]).intersection(*lists[1:])
-    different: dict[bytes, list[tuple[int, ObjectID]]] = {}
-    for entry in dict.fromkeys(chain.from_iterable(lists)):
-        if entry not in common:
-            name, mode, oid = parse_entry(entry)
-            different.setdefault(name, []).append((mode, oid))
-    entries = [entry for entry in lists[0] if entry in common]
-    for name, found in different.items():
-        mode, oid = found[0] if len(found) == 1 else _unite_entry(objects, found)
+    every = set().union(*lists)
+    for oid, entries in zip(trees, lists, strict=True):
+        if len(entries) == len(every):
+            return oid
+    entries, common = lists[0], every.intersection(*lists)
+    in_base = set() if base is None else set(read_entries(objects, base))
+    before: dict[bytes, _Entry] = {}
+    changed: dict[bytes, list[_Entry]] = {}
+    for entry in sorted(every.difference(common)):
+        name, mode, oid = parse_entry(entry)
+        if entry in in_base:
+            before[name] = mode, oid
+        else:
+            changed.setdefault(name, []).append((mode, oid))
+    for name, found in changed.items():
+        mode, oid = found[0] if len(found) == 1 else _unite_entry(objects, found, before.get(name))
         put_entry(entries, mode, name, oid)
     united = build_tree(entries)
     if united.id not in trees:
@@ -97,9 +109,10 @@ def _unite(objects: _WithNew, trees: Sequence[ObjectID]) -> ObjectID:
     return united.id
 
 
-def _unite_entry(objects: _WithNew, found: Sequence[tuple[int, ObjectID]]) -> tuple[int, ObjectID]:
+def _unite_entry(objects: _WithNew, found: Sequence[_Entry], before: _Entry | None) -> _Entry:
     if all(mode == TREE_MODE for mode, _oid in found):
-        return TREE_MODE, _unite(objects, [oid for _mode, oid in found])
+        base = before[1] if before is not None and before[0] == TREE_MODE else None
+        return TREE_MODE, _unite(objects, [oid for _mode, oid in found], base)
     nodes = [(_read(objects, oid), mode, oid) for mode, oid in found]
     first = nodes[0][0]
     for node, _mode, _oid in nodes:

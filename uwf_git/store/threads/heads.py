@@ -42,6 +42,21 @@ class NoSuchThread(Refused):
         )
 
 
+class BranchNotBegun(Refused):
+    """A thread has split into this branch, and nobody has begun it here."""
+
+    code = "branch-not-begun"
+
+    def __init__(self, thread: ThreadId, parent: ThreadId) -> None:
+        super().__init__(
+            f"branch {thread} of thread {parent} has not begun here",
+            hint=f"`uwf thread step {thread}` takes its first step",
+            thread=thread,
+            parent=parent,
+        )
+        self.thread, self.parent = thread, parent
+
+
 class AmbiguousThread(Refused):
     """Several threads have this prefix."""
 
@@ -108,6 +123,7 @@ def resolve_thread(store: Store, text: str) -> ThreadId:
     Raises:
         NotAThreadId: no id can begin so.
         NoSuchThread, AmbiguousThread: no thread or several threads begin so.
+        BranchNotBegun: it is a branch of a thread, and has no commit here.
     """
     return resolve_head(store, text).thread
 
@@ -115,7 +131,11 @@ def resolve_thread(store: Store, text: str) -> ThreadId:
 def resolve_head(store: Store, text: str) -> Head:
     """Return the head of the thread whose id is *text* or begins with it; raise as above."""
     thread = parse_thread_id(text)
-    return get_head(store, _resolve_prefix(store, text) if thread is None else thread)
+    try:
+        return get_head(store, _resolve_prefix(store, text) if thread is None else thread)
+    except NoSuchThread:
+        _refuse_not_begun(store, text)
+        raise
 
 
 def parse_thread_id(text: str) -> ThreadId | None:
@@ -150,6 +170,18 @@ def _resolve_prefix(store: Store, text: str) -> ThreadId:
     if len(matches) > 1:
         raise AmbiguousThread(text, matches, describe_threads(store, matches))
     return matches[0]
+
+
+def _refuse_not_begun(store: Store, text: str) -> None:
+    """Raise an error if *text* names branches that nobody has begun here."""
+    from uwf_git.store.threads.naming import list_not_begun  # noqa: PLC0415 (it reads threads)
+
+    found = list_not_begun(store, text)
+    if len(found) > 1:
+        described = [f"{branch}  branch of {parent}" for branch, parent in found.items()]
+        raise AmbiguousThread(text, list(found), described)
+    for branch, parent in found.items():
+        raise BranchNotBegun(branch, parent)
 
 
 def list_threads(store: Store, *, archived: bool) -> list[ThreadId]:
@@ -219,6 +251,18 @@ def archive_head(store: Store, head: Head, to: Oid) -> Head:
     debug("6FDAN8P0", "thread archived", thread=head.thread, seen=head.commit, to=to)
     _note_moved(store, to)
     return Head(head.thread, to, archived=True)
+
+
+def replace_archive(store: Store, head: Head, to: Oid) -> None:
+    """Let an ended thread have the end *to*; the caller has another ref that keeps the old one.
+
+    Raises:
+        HeadMoved: its archive ref is elsewhere; nothing has changed.
+    """
+    if not store.refs.advance(ARCHIVE + head.thread, seen=head.commit, to=to):
+        raise HeadMoved(head.thread)
+    debug("4WQ7T0KD", "archive replaced", thread=head.thread, seen=head.commit, to=to)
+    _note_moved(store, to)
 
 
 def _note_moved(store: Store, commit: Oid) -> None:

@@ -3,9 +3,10 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import TIME_SYMBOLS, ThreadId
+from uwf_git.model.thread_id import TIME_SYMBOLS, ThreadId, parse_thread_prefix
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, list_threads
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
@@ -55,6 +56,26 @@ def find_newest(store: Store, text: str) -> ThreadId | None:
         if not left:
             return thread
     return None
+
+
+def list_not_begun(store: Store, text: str) -> dict[ThreadId, ThreadId]:
+    """Return the branches whose ids begin with *text* and that nobody has begun here.
+
+    Each with the thread that has split into it.
+    """
+    prefix = "" if text.startswith("@") else parse_thread_prefix(text)
+    found: dict[ThreadId, ThreadId] = {}
+    for thread in list_threads(store, archived=False) if prefix else ():
+        snapshot = _read(store, thread)
+        # A pause keeps the branches.
+        if snapshot is None or snapshot.record.status not in {"split", "paused"}:
+            continue
+        with suppress(StoreDamaged):
+            split = snapshot.get_present().split
+            for child in () if split is None else split.children:
+                if child.thread.startswith(prefix) and find_head(store, child.thread) is None:
+                    found[child.thread] = thread
+    return found
 
 
 def describe_threads(store: Store, threads: Sequence[ThreadId]) -> list[str]:

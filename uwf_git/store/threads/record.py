@@ -74,19 +74,26 @@ def record_next(store: Store, parent: Snapshot, new: NewCommit, signing: Signing
 
 
 def draft_next(
-    objects: ObjectStore, parents: Sequence[Snapshot], new: NewCommit, *, is_own_start: bool = False
+    objects: ObjectStore,
+    parents: Sequence[Snapshot],
+    new: NewCommit,
+    *,
+    is_own_start: bool = False,
+    grown_from: Snapshot | None = None,
 ) -> CommitDraft:
     """Draft the commit that follows *parents*; nothing is written.
 
     The first of the parents is the thread's own; all their nodes are in its tree. With
-    *is_own_start* the record's node is the StartNode as well: a thread begins here.
+    *is_own_start* the record's node is the StartNode as well: a thread begins here. *grown_from*
+    is a commit that all the parents follow: what it has is not read again in each.
 
     Raises:
         What ``record_next`` raises, but for OSError.
     """
     # A node that does not fit its schema cannot be read again: refuse it before the commit.
     added = [check_node(node) for node in new.nodes]
-    united = unite_nodes(objects, [parent.nodes for parent in parents])
+    base = None if grown_from is None else grown_from.nodes
+    united = unite_nodes(objects, [parent.nodes for parent in parents], base)
     growth = add_nodes(united.objects, united.nodes, added)
     now = Blob.from_string(encode_json(new.present.as_document()))
     head = growth.blobs.get(new.record.node)

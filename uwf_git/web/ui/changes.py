@@ -93,6 +93,8 @@ class Changes:
         me = object()
         self._open.append(me)
         del self._open[:-MOST_STREAMS]
+        async with self._changed:
+            self._changed.notify_all()
         try:
             await self._look()
             known = self._find_number(since)

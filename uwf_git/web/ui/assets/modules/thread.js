@@ -222,14 +222,17 @@ export class Thread {
       ]);
     if (thread.hint) notices.push(["", h("p", null, "Hint to the agent: ", clip(thread.hint))]);
     for (const each of held) {
+      const who = h("a", { href: link(["t", each.thread]) }, each.label || short(each.thread));
       notices.push([
         "wait",
         h(
           "p",
           null,
-          "Held up by branch ",
-          h("a", { href: link(["t", each.thread]) }, each.label || short(each.thread)),
-          `: ${each.status}${each.error ? `, ${each.error}` : ""}`,
+          each.thread === this.id
+            ? ["Held up: ", each.error]
+            : [each.label ? "Held up by branch " : "Held up by ", who, `: ${each.status}`],
+          each.thread !== this.id && each.error ? `, ${each.error}` : "",
+          each.hint && [" ", withCode(each.hint)],
         ),
       ]);
     }

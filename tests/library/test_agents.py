@@ -1,0 +1,105 @@
+"""Agents of tasks: written as they are typed, and functions as agents."""
+
+import pytest
+
+from uwf_git import AgentContext, TaskRuntime
+from uwf_git.library.agents import BadSettings, to_agent_words
+from uwf_git.library.players import PlayerFunction
+
+INNER = """\
+name: inner
+root: {type: agent, agentId: digger}
+"""
+
+GRAPH = """\
+name: graph
+roles:
+  asker: {description: Asks.}
+  builder: {description: Builds., workflow: inner}
+moderator:
+  - {from: $START, to: asker}
+  - {from: asker, to: builder}
+  - {from: builder, to: $END}
+"""
+
+FLOW = """\
+name: flow
+root: {type: agent, agentId: asker, output: asked}
+"""
+
+
+@pytest.fixture
+def seen() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def runtime(store: str, seen: list[str]) -> TaskRuntime:
+    """Return a runtime with a function for each role, which notes its turns."""
+
+    def player(role: str) -> PlayerFunction:
+        def play(_context: AgentContext) -> dict[str, str]:
+            seen.append(role)
+            return {}
+
+        return play
+
+    roles = ("asker", "builder", "digger", "doc-writer")
+    return TaskRuntime(store, players={role: player(role) for role in roles})
+
+
+def test_agents_are_written_as_they_are_typed() -> None:
+    assert to_agent_words(None) == ()
+    assert to_agent_words("uwf-claude --fast") == ("uwf-claude --fast",)
+    assert to_agent_words({"a": "one", "b": "two=2"}) == ("a=one", "b=two=2")
+    assert to_agent_words({"a": {"command": "ü", "timeout": 1}}) == (
+        'a={"command": "ü", "timeout": 1}',
+    )
+    with pytest.raises(BadSettings, match="the agent of a cannot be written as JSON"):
+        to_agent_words({"a": {"command": object()}})
+
+
+def test_functions_play_roles_of_workflows_inside(runtime: TaskRuntime, seen: list[str]) -> None:
+    runtime.put(INNER)
+
+    run = runtime.start(GRAPH, "Do it.").run()
+
+    # A whole workflow plays the builder, so no function does.
+    assert (run.stopped, seen) == ("end", ["asker", "digger"])
+
+
+def test_functions_play_roles_that_are_appended(runtime: TaskRuntime, seen: list[str]) -> None:
+    runtime.put(INNER)
+    task = runtime.start(FLOW)
+
+    task.append_nodes([{"type": "agent", "agentId": "doc-writer", "input": "${state.asked}"}])
+    runtime.append(task.task_id, [{"type": "workflow", "use": "inner"}])
+
+    assert task.run().stopped == "end"
+    assert seen == ["asker", "doc-writer", "digger"]
+
+
+def test_an_addition_may_name_who_plays_its_roles(runtime: TaskRuntime) -> None:
+    task = runtime.start(FLOW)
+
+    task.append_nodes(
+        {
+            "nodes": [{"type": "agent", "agentId": "doc-writer"}],
+            "agentOverrides": {"doc-writer": "uwf-docs"},
+        }
+    )
+
+    assert task.query().document["agents"]["doc-writer"] == "uwf-docs"
+
+
+def test_functions_play_roles_of_another_workflow(runtime: TaskRuntime, seen: list[str]) -> None:
+    runtime.put(INNER)
+    task = runtime.start("name: small\nroot: {type: agent, agentId: asker}\n", agents="nobody")
+
+    task.amend(workflow=GRAPH)
+
+    agents = task.query().document["agents"]
+    # What the task has bound stays.
+    assert agents == {"asker": "python:asker", "digger": "python:digger"}
+    assert task.run().stopped == "end"
+    assert seen == ["asker", "digger"]

@@ -1,0 +1,159 @@
+"""What a program may change in a task of containers while it runs; the rules are in commands."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from uwf_git import AgentContext, Refused, TaskHandle, TaskRuntime
+from uwf_git.library.players import PlayerFunction
+
+FLOW = """\
+name: flow
+description: Codes, and checks at once.
+initialState: {version: 1, kept: true}
+root:
+  type: sequential
+  id: all
+  nodes:
+    - {type: agent, agentId: coder, output: code}
+    - type: parallel
+      id: checks
+      nodes: [{type: agent, agentId: reviewer}, {type: agent, agentId: tester}]
+    - {type: agent, agentId: closer}
+"""
+
+ROLES = ("coder", "reviewer", "tester", "closer", "doc-writer")
+
+
+@pytest.fixture
+def failing() -> set[str]:
+    """Return the roles that fail, which a test fills."""
+    return set()
+
+
+@pytest.fixture
+def seen() -> list[str]:
+    """Return the turns that were played."""
+    return []
+
+
+@pytest.fixture
+def runtime(store: str, failing: set[str], seen: list[str]) -> TaskRuntime:
+    def player(role: str) -> PlayerFunction:
+        def play(context: AgentContext) -> Mapping[str, Any]:
+            seen.append(role)
+            if role in failing:
+                raise ValueError("no luck")
+            return {role: context.state["version"]}
+
+        return play
+
+    return TaskRuntime(store, players={role: player(role) for role in ROLES})
+
+
+@pytest.fixture
+def task(runtime: TaskRuntime) -> TaskHandle:
+    return runtime.start(FLOW, state={"version": 2})
+
+
+def test_flow_begins_without_a_prompt_and_with_more_in_its_state(task: TaskHandle) -> None:
+    status = task.query()
+
+    assert (status.prompt, status.state) == (
+        "Codes, and checks at once.",
+        {"version": 2, "kept": True},
+    )
+
+
+def test_nodes_go_after_the_root_or_into_a_container(
+    runtime: TaskRuntime, task: TaskHandle, seen: list[str]
+) -> None:
+    writer = {"type": "agent", "agentId": "doc-writer", "input": "${state.code}", "output": "docs"}
+    task.append_nodes([writer], "the API changed")
+    task.append_nodes({"nodes": [{**writer, "output": "more"}]}, to="checks")
+    runtime.append(task.task_id, [{**writer, "output": "last"}], to="all")
+
+    assert task.run(jobs=1).stopped == "end"
+    assert sorted(seen[1:4]) == ["doc-writer", "reviewer", "tester"]
+    assert [seen[0], *seen[4:]] == ["coder", "closer", "doc-writer", "doc-writer"]
+    assert task.state["docs"] == {"doc-writer": 2}
+    with pytest.raises(Refused, match="is not active"):
+        task.append_nodes([writer])
+
+
+def test_problems_of_nodes_are_all_told(task: TaskHandle) -> None:
+    with pytest.raises(Refused, match="2 problems"):
+        task.append_nodes([{"type": "agent"}, {"type": "lopp"}])
+    with pytest.raises(Refused, match="is no id or name of a container"):
+        task.append_nodes([{"type": "agent", "agentId": "tester"}], to="nowhere")
+
+
+def test_failed_branches_are_retried_by_their_task(
+    task: TaskHandle, failing: set[str], seen: list[str]
+) -> None:
+    failing.add("tester")
+    assert task.run(jobs=1).stopped == "failed"
+    failing.clear()
+
+    task.retry("it was the network")
+
+    assert task.run().stopped == "end"
+    assert sorted(seen) == ["closer", "coder", "reviewer", "tester", "tester"]
+
+
+def test_branch_is_a_task_before_anybody_has_begun_it(
+    runtime: TaskRuntime, task: TaskHandle
+) -> None:
+    task.step()
+    task.step()
+    first, second = (runtime.task(each.task_id) for each in task.query().branches)
+
+    assert (second.run().stopped, first.query().depth) == ("end", 0)
+    first.update_state({"version": 5})
+    first.run()
+
+    assert task.run().stopped == "end"
+    assert (task.state["reviewer"], task.state["tester"]) == (5, 2)
+
+
+def test_newest_step_is_taken_again_and_that_of_branches_is_not(
+    task: TaskHandle, seen: list[str]
+) -> None:
+    task.step()
+    task.update_state({"version": 9})
+    task.poke("shorter")
+    assert task.state == {"version": 2, "kept": True}
+    task.step()
+    while task.current_node != "closer":
+        task.step()
+
+    with pytest.raises(Refused, match="has joined its branches"):
+        task.poke()
+
+    assert seen[:2] == ["coder", "coder"]
+
+
+def test_fork_has_the_state_and_the_place_of_its_step(task: TaskHandle) -> None:
+    task.run()
+    fork = task.fork(at="1")
+
+    assert (fork.current_node, fork.query().depth) == ("checks", 1)
+    assert fork.state == {"version": 2, "kept": True, "coder": 2, "code": {"coder": 2}}
+    assert fork.run().status == "completed"
+    assert fork.state == task.state
+
+
+def test_workflow_changes_where_what_was_done_stays(task: TaskHandle, seen: list[str]) -> None:
+    task.step()
+    other = FLOW.replace("{type: agent, agentId: coder", "{type: agent, agentId: tester", 1)
+    with pytest.raises(Refused, match="has something else on the way there"):
+        task.amend(workflow=other)
+    task.amend(workflow=FLOW.replace("agentId: closer", "agentId: doc-writer"))
+    task.step()
+
+    with pytest.raises(Refused, match="has split"):
+        task.amend(workflow=FLOW)
+
+    assert task.run().stopped == "end"
+    assert seen[-1] == "doc-writer"
