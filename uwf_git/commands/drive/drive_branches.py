@@ -175,18 +175,25 @@ class BranchDriver:
             trunk = self._read(trunk).get_trunk()
         if trunk is None:
             return
-        self._settle(pool, root, trunk)
+        self._settle(pool, root, trunk, may_have_failed=stopped != "end")
         if stopped not in {"end", "killed"}:
             self._stops.append(BranchStop(thread, stopped))
 
-    def _settle(self, pool: ThreadPoolExecutor, root: ThreadId, trunk: ThreadId) -> None:
+    def _settle(
+        self,
+        pool: ThreadPoolExecutor,
+        root: ThreadId,
+        trunk: ThreadId,
+        *,
+        may_have_failed: bool = True,
+    ) -> None:
         """End the branches of *trunk* that are given up, and join them if all have ended.
 
         Why it cannot be joined is kept for the end: the work of other branches goes on.
         """
         try:
             with self._settling:
-                settle_branches(self._store, self._caller, trunk)
+                settle_branches(self._store, self._caller, trunk, may_have_failed=may_have_failed)
             joined = join_branches(self._store, self._caller, trunk)
         except ThreadBusy:
             # Another process joins them.

@@ -65,12 +65,14 @@ def sweep_held(store: Store, caller: Caller, held: BranchHeld) -> None:
         sweep_branches(store, caller, tip, reason=tip.body)
 
 
-def settle_branches(store: Store, caller: Caller, thread: ThreadId) -> bool:
+def settle_branches(
+    store: Store, caller: Caller, thread: ThreadId, *, may_have_failed: bool = True
+) -> bool:
     """End the branches of *thread* that its policies give up; return whether any was ended.
 
     With ``onError: continue`` those that have failed, as many as it tolerates; with ``join: any``
     all others when one has completed. A branch that has split has failed if one of its own has,
-    which its own policies do not give up.
+    which its own policies do not give up. Without *may_have_failed* none is looked at for that.
 
     Raises:
         What ``end_by_kill`` raises.
@@ -80,7 +82,8 @@ def settle_branches(store: Store, caller: Caller, thread: ThreadId) -> bool:
     if tip.record.status != "split" or found is None:
         return False
     policy = find_container(tip, found.at).policy
-    if policy.get("join") != "any" and policy.get("onError") != "continue":
+    gives_up = policy.get("onError") == "continue" and may_have_failed
+    if policy.get("join") != "any" and not gives_up:
         return False
     branches = list_branches(store, tip)
     statuses = {each.number: _read_status(store, each) for each in branches}
@@ -89,7 +92,7 @@ def settle_branches(store: Store, caller: Caller, thread: ThreadId) -> bool:
             each.number: "another branch was first" for each in branches if not each.has_ended
         }
         return _end_all(store, caller, tip, losers)
-    if policy.get("onError") != "continue":
+    if not gives_up:
         return False
     killed = list(statuses.values()).count("killed")
     most = int(policy.get("tolerate", len(branches))) - killed
