@@ -14,7 +14,6 @@ from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.ending import label_branch
 from uwf_git.commands.split.family import Branch, list_branches
 from uwf_git.commands.split.plan import Container, find_container
-from uwf_git.commands.turn.joining import find_join_problem
 from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.commands.turn.spending import find_limit
 from uwf_git.errors import StoreDamaged, UwfError
@@ -139,6 +138,12 @@ def _find_conflicts(
     store: Store, tip: Snapshot, branches: list[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """Yield why branches that have all ended cannot be joined, of the thread and of those below."""
+    if tip.get_present().split is None:
+        return
+    from uwf_git.commands.turn.joining import (  # noqa: PLC0415 (few threads split)
+        find_join_problem,
+    )
+
     split = [row["thread"] for row in _walk_all(branches) if "branches" in row]
     below = (read_snapshot(store, get_head(store, each).commit) for each in split)
     for each in (tip, *below):

@@ -6,7 +6,6 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
-from uwf_git.commands.turn.ancestors import BranchHeld, check_ancestors
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.spending import find_limit
 from uwf_git.errors import StoreDamaged, UwfError
@@ -124,9 +123,8 @@ def advise(
             "killed": f"`uwf thread fork {thread}` continues it in a new thread",
         }
         return Advice(told[status], is_usual=True)
-    try:
-        check_ancestors(store, snapshot)
-    except BranchHeld as held:
+    held = _find_held(store, snapshot)
+    if held is not None:
         return _tell_problem(held)
     present = snapshot.get_present()
     if status == "paused":
@@ -143,6 +141,22 @@ def advise(
     advice = _when_ready(snapshot, present, move, default or store.config.get(CONFIG_NAME))
     root = _find_root(store, snapshot) if advice.is_usual else thread
     return advice if root == thread else _advise_branch(thread, root, move)
+
+
+def _find_held(store: Store, snapshot: Snapshot) -> UwfError | None:
+    """Return why the threads around a branch do not let it go on; None if they do."""
+    if snapshot.record.parent_thread is None:
+        return None
+    from uwf_git.commands.turn.ancestors import (  # noqa: PLC0415 (few threads are branches)
+        BranchHeld,
+        check_ancestors,
+    )
+
+    try:
+        check_ancestors(store, snapshot)
+    except BranchHeld as held:
+        return held
+    return None
 
 
 def _when_split(store: Store, snapshot: Snapshot) -> Advice:
