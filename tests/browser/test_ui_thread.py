@@ -4,8 +4,9 @@ import re
 
 from browser.ui import Tab, expect
 from commands.flow_runs import script
+from commands.flows import finish, split_checks
 from commands.step.test_flows import CHECKS
-from commands.world import World
+from commands.world import World, replied
 from web.stories import tell_work
 
 
@@ -59,4 +60,20 @@ def test_branches_lead_to_their_threads_and_back(world: World, tab: Tab) -> None
     expect(tab.find("link", re.compile("^branch of"))).to_be_visible()
     tab.find("link", re.compile("^branch of")).click()
     expect(tab.page).to_have_url(re.compile(f"#/t/{thread}$"))
+    assert tab.heard == []
+
+
+def test_branches_that_cannot_be_joined_are_told_with_what_to_type(world: World, tab: Tab) -> None:
+    at = split_checks(world)
+    for number, child in enumerate(at.children):
+        world.step(child, lambda _turn: replied({"same": number}))  # noqa: B023 - called at once
+        finish(world, child)
+
+    tab.open(f"/t/{at.thread}")
+
+    notice = tab.page.locator(".notice").filter(has_text="Held up: ")
+    expect(notice).to_contain_text("disagree about same")
+    expect(notice.locator("code").first).to_have_text(
+        f"uwf thread patch {at.thread} '{{\"same\": 0}}'"
+    )
     assert tab.heard == []

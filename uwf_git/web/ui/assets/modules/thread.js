@@ -232,7 +232,7 @@ export class Thread {
             ? ["Held up: ", each.error]
             : [each.label ? "Held up by branch " : "Held up by ", who, `: ${each.status}`],
           each.thread !== this.id && each.error ? `, ${each.error}` : "",
-          each.hint && [" ", withCode(each.hint)],
+          each.hint && ["; ", withCode(each.hint)],
         ),
       ]);
     }
