@@ -266,7 +266,7 @@ def test_limits_count_what_all_branches_spent(world: World) -> None:
         world.step(leaves[2], script())
 
     assert caught.value.facts["thread"] == thread
-    assert show_thread(world.store, thread)["spent"] == {"maxSteps": 3}
+    assert show_thread(world.store, thread)["limitsUsed"] == {"maxSteps": 3}
     driven, done = drive(world, thread, script())
     assert (driven.stopped, done) == ("limit", [])
     amend_thread(world.store, world.caller, AmendRequest(thread, limits={"maxSteps": 6}))
