@@ -27,7 +27,8 @@ from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 
 REF = ACTIVE + THREAD
 # Threads of 16 kinds of events, 11 commits signed, written by commit bc62f3a.
-OLD_THREADS = Path(__file__).parent / "recorded" / "bc62f3a.bundle"
+RECORDED = Path(__file__).parent / "recorded"
+OLD_THREADS, OLD_FLOWS = RECORDED / "bc62f3a.bundle", RECORDED / "321c7c8.bundle"
 OLD_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIbB+4HXy7X5YM06aKeBPI+7St8X9lNBU9o+fVQIu5OH"
 MALLORY = b"Mallory <m@example.com>"
 
@@ -209,12 +210,18 @@ def test_role_with_any_name_is_the_author(world: World) -> None:
     assert messages(world) == []
 
 
+def fetch(bundle: Path, place: Path, git: Callable[..., str]) -> str:
+    """Return the path of a new store with what is in *bundle*."""
+    path = str(place / "old.git")
+    git("init", "-q", "--bare", path, cwd=place)
+    git("fetch", "-q", str(bundle), "refs/*:refs/*", cwd=path)
+    return path
+
+
 @pytest.fixture
 def old(tmp_path: Path, git: Callable[..., str]) -> Store:
     """Return a store with the recorded threads."""
-    path = str(tmp_path / "old.git")
-    git("init", "-q", "--bare", path, cwd=tmp_path)
-    git("fetch", "-q", str(OLD_THREADS), "refs/*:refs/*", cwd=path)
+    path = fetch(OLD_THREADS, tmp_path, git)
     signers = tmp_path / "signers"
     signers.write_text(f"ada@example.com {OLD_KEY}\n")
     set_config(os.path.join(path, "config"), "gpg.ssh.allowedSignersFile", str(signers))
@@ -235,6 +242,17 @@ def test_threads_of_an_old_version_are_whole(old: Store) -> None:
         "poke", "fork", "end", "kill", "put", "rollback", "remove",
     }  # fmt: skip
     assert [each.verdict.status for each in signed].count("good") == 11
+
+
+def test_flows_of_an_old_version_are_whole(tmp_path: Path, git: Callable[..., str]) -> None:
+    store = open_store(fetch(OLD_FLOWS, tmp_path, git), environ=os.environ)
+
+    verified = verify(store, [])
+
+    assert verified.troubles == ()
+    assert verified.checked._asdict() == {
+        "threads": 42, "workflows": 5, "commits": 177, "nodes": 146,
+    }  # fmt: skip
 
 
 def test_each_commit_of_an_old_thread_has_the_author_of_its_nodes(old: Store) -> None:
