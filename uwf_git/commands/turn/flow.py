@@ -25,8 +25,12 @@ from uwf_git.store.threads.snapshot import Snapshot
 _JSONATA = "jsonata"
 _OF_EXPRESSIONS = frozenset(
     {
-        *("condition-failed", "expression-failed", "fence-hit", "flow-value"),
-        *("loop-exhausted", "flow-goes-round"),
+        "condition-failed",
+        "expression-failed",
+        "fence-hit",
+        "flow-goes-round",
+        "flow-value",
+        "loop-exhausted",
     }
 )
 

@@ -57,11 +57,11 @@ def find_join_problem(store: Store, tip: Snapshot) -> UwfError | None:
     Raises:
         StoreDamaged: what they did cannot be read.
     """
+    if tip.record.status != "split":
+        return None
     from uwf_git.commands.split.family import list_branches  # noqa: PLC0415 (few threads split)
 
     branches = list_branches(store, tip)
-    if tip.record.status != "split":
-        return None
     if not all(branch.has_ended for branch in branches):
         return find_unfit_end(store, tip)
     heads = [branch.head for branch in branches if branch.head is not None]

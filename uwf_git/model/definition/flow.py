@@ -137,13 +137,6 @@ def read_added_nodes(
     return AddedNodes(reader.nodes, list(closure.values()), added)
 
 
-def _as_nodes(table: Mapping[str, Mapping[str, Any]]) -> dict[str, FlowNode]:
-    return {
-        place: FlowNode(place, fields["type"], {k: v for k, v in fields.items() if k != "type"})
-        for place, fields in table.items()
-    }
-
-
 class _FlowReader:
     """Reads the nodes of one file into a table."""
 
