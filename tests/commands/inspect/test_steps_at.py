@@ -5,7 +5,7 @@ from commands.world import World, says
 
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.inspect.graph import picture_thread
-from uwf_git.commands.inspect.steps_at import count_steps_at
+from uwf_git.commands.inspect.steps_at import find_steps_at
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.thread_id import ThreadId
 
@@ -37,7 +37,7 @@ root:
 
 
 def counts(world: World, thread: ThreadId) -> dict[str, int]:
-    return dict(count_steps_at(world.store, world.snapshot(thread).commit.oid, most=200))
+    return dict(find_steps_at(world.store, world.snapshot(thread).commit.oid, most=200).by_place)
 
 
 def finish(world: World, thread: ThreadId) -> None:
@@ -93,9 +93,9 @@ def test_a_fork_has_the_steps_before_it(world: World, thread: ThreadId) -> None:
 def test_nothing_is_counted_of_a_long_thread(world: World, thread: ThreadId) -> None:
     finish(world, thread)
     tip = world.snapshot(thread).commit.oid
-    commits = next(n for n in range(200) if count_steps_at(world.store, tip, most=n))
+    commits = next(n for n in range(200) if find_steps_at(world.store, tip, most=n).by_place)
 
-    assert count_steps_at(world.store, tip, most=commits - 1) == {}
+    assert find_steps_at(world.store, tip, most=commits - 1).by_place == {}
 
 
 def test_the_picture_counts_a_role_at_each_of_its_places(world: World, thread: ThreadId) -> None:

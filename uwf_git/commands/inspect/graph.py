@@ -1,7 +1,7 @@
 """`uwf thread graph`: what the picture of a thread shows."""
 
 from uwf_git.commands.inspect.show import ShownThread, view_thread
-from uwf_git.commands.inspect.steps_at import count_steps_at
+from uwf_git.commands.inspect.steps_at import StepsAt, find_steps_at
 from uwf_git.commands.split.plan import read_entry
 from uwf_git.commands.workflow.graph import view_moves
 from uwf_git.engine.picture.marks import (
@@ -23,6 +23,7 @@ from uwf_git.store.store import Store
 
 # Of longer threads a role's steps are not counted by place.
 _MOST_COMMITS = 1_000
+_NO_STEPS = StepsAt()
 
 
 def picture_thread(store: Store, text: str) -> Subject:
@@ -68,18 +69,23 @@ def _tell_try(shown: ShownThread) -> str:
     return f"try {view['number']}{of}, {view['turn']}"
 
 
-def _mark(store: Store, shown: ShownThread, moves: Graph | Flow) -> dict[str, Mark]:
+def _mark(
+    store: Store, shown: ShownThread, moves: Graph | Flow, before: StepsAt = _NO_STEPS
+) -> dict[str, Mark]:
+    """Return the marks of a thread; of a branch *before* has the steps of its thread."""
     progress, split = read_progress(shown), shown.snapshot.get_present().split
     if not isinstance(moves, Flow):
         marks = mark_roles(progress)
         return marks if split is None else marks | _mark_branches(store, shown, split, None)
+    steps = before
     if list_shared_roles(moves):
-        steps_at = count_steps_at(store, shown.snapshot.commit.oid, most=_MOST_COMMITS)
-        progress = progress._replace(steps_at=steps_at)
+        tip = shown.snapshot.commit.oid
+        steps = find_steps_at(store, tip, most=_MOST_COMMITS, before=before)
+        progress = progress._replace(steps_at=steps.by_place)
     entry = read_entry(shown.snapshot)
     within = None if entry is None else entry.place
     marks = mark_places(moves, progress, _find_position(shown, progress), within=within)
-    return marks if split is None else marks | _mark_branches(store, shown, split, moves)
+    return marks if split is None else marks | _mark_branches(store, shown, split, moves, steps)
 
 
 def _find_position(shown: ShownThread, progress: Progress) -> Position | None:
@@ -95,7 +101,11 @@ def _find_position(shown: ShownThread, progress: Progress) -> Position | None:
 
 
 def _mark_branches(
-    store: Store, shown: ShownThread, split: Split, flow: Flow | None
+    store: Store,
+    shown: ShownThread,
+    split: Split,
+    flow: Flow | None,
+    steps: StepsAt = _NO_STEPS,
 ) -> dict[str, Mark]:
     """Return the marks of the branches of a thread; of those with a workflow of their own, none."""
     own = shown.snapshot.record.workflow
@@ -109,6 +119,6 @@ def _mark_branches(
             continue
         ended += branch.snapshot.record.status in ENDED
         is_own = flow is not None and branch.snapshot.record.workflow == own
-        branches.append(_mark(store, branch, flow) if flow is not None and is_own else {})
+        branches.append(_mark(store, branch, flow, steps) if flow is not None and is_own else {})
     place = split.at if flow is None else parse_position(split.at).place
     return mark_split(place, ended, branches)

@@ -1,8 +1,10 @@
 """How many steps each place of a flow took, from the commits of its thread."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from types import MappingProxyType
+from typing import NamedTuple
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.event_rules import STEPS
@@ -12,33 +14,52 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
-def count_steps_at(store: Store, tip: Oid, *, most: int) -> Counter[str]:
-    """Return how many steps of a flow the agent at each place took, in joined branches too.
+class StepsAt(NamedTuple):
+    """The steps that a thread and the branches that it joined took."""
 
-    That costs a look at each commit: nothing is returned of a thread with more than *most*. Those
-    before damage are not counted, nor steps that were redone, nor those of other workflows.
+    commits: frozenset[Oid] = frozenset()
+    """Those that were looked at."""
+
+    positions: frozenset[str] = frozenset()
+    """Where in the flow the steps were taken; each has a position of its own."""
+
+    by_place: Mapping[str, int] = MappingProxyType({})
+    """How many steps each place of the flow took."""
+
+
+_NOTHING = StepsAt()
+
+
+def find_steps_at(store: Store, tip: Oid, *, most: int, before: StepsAt = _NOTHING) -> StepsAt:
+    """Find the steps of the thread at *tip*, with those of joined branches.
+
+    That costs a look at each commit, but for those *before*: of a branch those of its thread. Of
+    more than *most* no step is told. Those before damage are left out, and so are steps that were
+    redone, and those of other workflows.
     """
-    positions: set[str] = set()
-    seen: set[Oid] = set()
+    seen, positions, by_place = set(before.commits), set(before.positions), Counter(before.by_place)
     pending = [tip]
     while pending:
         with suppress(StoreDamaged):
-            for snapshot in _walk(store, pending.pop(), seen):
-                if len(seen) > most:
-                    return Counter()
+            for snapshot in _walk(store, pending.pop(), seen, most):
                 if snapshot.record.event == "join":
                     joined = (read_snapshot(store, oid) for oid in snapshot.commit.parents[1:])
                     pending += [each.commit.oid for each in joined if _is_within_flow(each)]
-                elif snapshot.record.at is not None:
-                    positions.add(snapshot.record.at)
-    return Counter(place for place in map(_find_place, positions) if place is not None)
+                elif (at := snapshot.record.at) is not None and at not in positions:
+                    positions.add(at)
+                    by_place.update(_list_places(at))
+    told = by_place if len(seen) <= most else Counter[str]()
+    return StepsAt(frozenset(seen), frozenset(positions), told)
 
 
-def _walk(store: Store, tip: Oid, seen: set[Oid]) -> Iterator[Snapshot]:
-    """Yield joins, and steps that count, from *tip* back to where its flow began; add to *seen*."""
+def _walk(store: Store, tip: Oid, seen: set[Oid], most: int) -> Iterator[Snapshot]:
+    """Yield joins, and steps that count, from *tip* back to where its flow began.
+
+    Each commit is added to *seen*, until these are more than *most*.
+    """
     redone = 0
     oid: Oid | None = tip
-    while oid is not None and oid not in seen:
+    while oid is not None and oid not in seen and len(seen) <= most:
         seen.add(oid)
         snapshot = read_snapshot(store, oid)
         event = snapshot.record.event
@@ -57,8 +78,9 @@ def _is_within_flow(snapshot: Snapshot) -> bool:
     return "entry" in snapshot.get_start().payload
 
 
-def _find_place(at: str) -> str | None:
+def _list_places(at: str) -> list[str]:
+    """Return the place of a position; none if it is no position."""
     try:
-        return parse_position(at).place
+        return [parse_position(at).place]
     except NotAPosition:
-        return None
+        return []
