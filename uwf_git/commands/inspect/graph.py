@@ -32,7 +32,7 @@ def picture_thread(store: Store, text: str) -> Subject:
     Branches that are not joined yet are shown in it; one that cannot be read is left out. The
     errors are those of ``view_thread``.
     """
-    shown = view_thread(store, text)
+    shown = view_thread(store, text, with_family=False)
     document, snapshot = shown.document, shown.snapshot
     steps = count_steps(document["depth"])
     headline = f"thread {document['thread']}, {document['status']}, {steps}"
@@ -113,7 +113,7 @@ def _mark_branches(
     ended = 0
     for child in split.children:
         try:
-            branch = view_thread(store, child.thread)
+            branch = view_thread(store, child.thread, with_family=False)
         except UwfError:
             branches.append({})
             continue

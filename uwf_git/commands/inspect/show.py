@@ -58,18 +58,21 @@ def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any
     return view_thread(store, text, full=full).document
 
 
-def view_thread(store: Store, text: str, *, full: bool = False) -> ShownThread:
+def view_thread(
+    store: Store, text: str, *, full: bool = False, with_family: bool = True
+) -> ShownThread:
     """Return the thread *text*: its document has the newest step.
 
     It has the newest attempt with its output if attempts have failed since that step, and the
-    question if it waits for a person. *full* adds every step, oldest first.
+    question if it waits for a person. *full* adds every step, oldest first; without *with_family*
+    nothing is said of its branches and of what holds it up.
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
         StoreDamaged: the thread cannot be read.
     """
     moment = _read_at(store, resolve_head(store, text))
-    document, move = _view_moment(store, moment, full=full)
+    document, move = _view_moment(store, moment, full=full, with_family=with_family)
     return ShownThread(document, moment.snapshot, move)
 
 
@@ -99,7 +102,7 @@ def view_moment(store: Store, moment: Moment, *, full: bool = False) -> dict[str
 
 
 def _view_moment(
-    store: Store, moment: Moment, *, full: bool = False
+    store: Store, moment: Moment, *, full: bool = False, with_family: bool = True
 ) -> tuple[dict[str, Any], NextMove]:
     """Return the document of a thread, and whose turn it is."""
     thread, snapshot, status, running = moment
@@ -139,7 +142,8 @@ def _view_moment(
     if store.has_remotes:
         document |= _view_divergence(store, thread, snapshot)
     document |= _view_now(store, snapshot, present, running)
-    document |= _view_family(store, snapshot, present)
+    if with_family:
+        document |= _view_family(store, snapshot, present)
     document |= _view_steps(store, snapshot, newest, full=full)
     if full and "branches" in document:
         _add_branches_steps(store, document["branches"])
