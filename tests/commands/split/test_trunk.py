@@ -1,10 +1,10 @@
-"""Of which thread one is a branch, and which of them works in a worktree of its own."""
+"""Which branches work in a worktree of their own, and in whose."""
 
 from commands.worktree.project import ITEMS, Git, begin_project, children, writer
 from commands.world import World
 
 from uwf_git.commands.split.ending import name_work
-from uwf_git.commands.split.trunk import find_isolation, find_owner, read_trunk
+from uwf_git.commands.split.trunk import find_isolation, find_owner
 from uwf_git.model.thread_id import ThreadId
 
 
@@ -23,9 +23,6 @@ def test_branches_and_those_around_them(world: World, git: Git) -> None:
     assert [find_isolation(each) for each in (root, outer, inner)] == [None, "0", None]
     owners = [find_owner(world.store, each) for each in (root, outer, inner)]
     assert [each and each.record.thread for each in owners] == [None, *[outer.record.thread] * 2]
-    trunk = read_trunk(world.store, outer)
-    assert trunk is not None
-    assert trunk.record.thread == thread
 
 
 def test_the_ref_of_work_has_the_name_of_the_branch() -> None:

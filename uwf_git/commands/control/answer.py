@@ -180,7 +180,7 @@ def _find_question(store: Store, snapshot: Snapshot, default: str | None) -> Per
     present = snapshot.get_present()
     waiting = present.waiting
     status = snapshot.record.status
-    is_put = status == "waiting" and waiting is not None and waiting.until is None
+    is_put = _is_asked(snapshot)
     if not is_put and status != "ready":
         raise _wrong_status(store, snapshot, present)
     workflow = parse_workflow(snapshot.get_node(present.workflow))
@@ -265,12 +265,14 @@ def _wrong_status(store: Store, snapshot: Snapshot, present: ThreadState) -> Wro
 
 def _list_asking(store: Store, snapshot: Snapshot) -> list[ThreadId]:
     """List the branches below that wait for a person."""
-    found = []
-    for head, branch in walk_descendants(store, snapshot):
-        waiting = branch.get_present().waiting
-        if branch.record.status == "waiting" and waiting is not None and waiting.until is None:
-            found.append(head.thread)
-    return found
+    branches = walk_descendants(store, snapshot)
+    return [head.thread for head, branch in branches if _is_asked(branch)]
+
+
+def _is_asked(snapshot: Snapshot) -> bool:
+    """Check whether a thread waits for a person."""
+    waiting = snapshot.get_present().waiting
+    return snapshot.record.status == "waiting" and waiting is not None and waiting.until is None
 
 
 def _record(

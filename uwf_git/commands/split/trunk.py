@@ -3,15 +3,8 @@
 from uwf_git.commands.split.plan import read_entry, read_flow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
-from uwf_git.store.threads.heads import find_head
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
-
-
-def read_trunk(store: Store, snapshot: Snapshot) -> Snapshot | None:
-    """Read the thread of which this one is a branch; None if it is none, or not in this store."""
-    trunk = snapshot.get_trunk()
-    head = None if trunk is None else find_head(store, trunk)
-    return None if head is None else read_snapshot(store, head.commit)
+from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.trunk import read_trunk
 
 
 def find_isolation(snapshot: Snapshot) -> str | None:

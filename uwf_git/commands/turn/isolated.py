@@ -4,11 +4,12 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from uwf_git.commands.split.trunk import find_owner, read_trunk
+from uwf_git.commands.split.trunk import find_owner
 from uwf_git.commands.turn.workdir import WorkdirUnknown, choose_workdir, existing_directory
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.trunk import read_trunk
 
 
 class AskedPlace(NamedTuple):

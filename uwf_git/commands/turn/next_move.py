@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
@@ -17,6 +16,9 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import Snapshot, get_typed
+from uwf_git.store.threads.trunk import read_root
+
+_ENDS = "ends it"
 
 
 class NextMove(NamedTuple):
@@ -138,9 +140,7 @@ def advise(
     limit = _find_limit(store, snapshot)
     if limit is not None and move.problem is None and move.turn_of is not None:
         return _tell_problem(limit)
-    advice = _when_ready(snapshot, present, move, default or store.config.get(CONFIG_NAME))
-    root = _find_root(store, snapshot) if advice.is_usual else thread
-    return advice if root == thread else _advise_branch(thread, root, move)
+    return _when_ready(store, snapshot, move, default or store.config.get(CONFIG_NAME))
 
 
 def _find_held(store: Store, snapshot: Snapshot) -> UwfError | None:
@@ -270,22 +270,16 @@ def _after_pause(thread: ThreadId, present: ThreadState) -> str:
     return f"`uwf thread resume {thread}` lets it go on, then {then}"
 
 
-def _when_ready(
-    snapshot: Snapshot, present: ThreadState, move: NextMove, default: str | None
-) -> Advice:
+def _when_ready(store: Store, snapshot: Snapshot, move: NextMove, default: str | None) -> Advice:
     thread = snapshot.record.thread
     if move.problem is not None:
         return Advice(move.problem.hint or f"`uwf thread read {thread}` shows where it stands")
     role = move.turn_of
     if role is None:
-        return Advice(f"no role is left: `uwf thread step {thread}` ends it", is_usual=True)
+        return _go_on(store, snapshot, "no role is left", _ENDS)
     if move.splits:
-        return Advice(
-            f"{role} comes next, in branches: `uwf thread run {thread}` continues, "
-            f"`uwf thread step {thread}` begins them",
-            is_usual=True,
-        )
-    command = _find_command(snapshot, present, role) or default
+        return _go_on(store, snapshot, f"{role} comes next, in branches", "begins them")
+    command = _find_command(snapshot, role) or default
     if not command:
         return Advice(
             f"no agent is bound to {role}: "
@@ -294,39 +288,24 @@ def _when_ready(
         )
     if command.strip() == PERSON:
         return Advice(_wait(thread, Waiting(role)))
-    return Advice(
-        f"it is the turn of {role}: `uwf thread run {thread}` continues, "
-        f"`uwf thread step {thread}` takes one step",
-        is_usual=True,
-    )
+    return _go_on(store, snapshot, f"it is the turn of {role}", "takes one step")
 
 
-def _find_root(store: Store, snapshot: Snapshot) -> ThreadId:
-    """Return the outermost thread here of which this one is a branch; itself if it is none."""
-    if snapshot.record.parent_thread is not None:
-        from uwf_git.commands.split.trunk import read_trunk  # noqa: PLC0415 (few threads split)
+def _go_on(store: Store, snapshot: Snapshot, told: str, then: str) -> Advice:
+    """Return how a thread that stands so just goes on; a branch is driven with all of its thread.
 
-        with suppress(StoreDamaged):
-            while (trunk := read_trunk(store, snapshot)) is not None:
-                snapshot = trunk
-    return snapshot.record.thread
-
-
-def _advise_branch(thread: ThreadId, root: ThreadId, move: NextMove) -> Advice:
-    """Return which command fits a branch of *root* that just goes on."""
-    told, then = f"it is the turn of {move.role}", "takes one step"
-    if move.turn_of is None:
-        told, then = "no role is left", "ends it"
-    elif move.splits:
-        told, then = f"{move.role} comes next, in branches", "begins them"
-    return Advice(
-        f"{told}: `uwf thread run {root}` drives this branch and all others of its thread, "
-        f"`uwf thread step {thread}` {then}",
-        is_usual=True,
-    )
+    *then* is what a step of it does; at the end there is nothing to drive but branches.
+    """
+    thread, root = snapshot.record.thread, read_root(store, snapshot)
+    run = "" if then == _ENDS else f"`uwf thread run {thread}` continues, "
+    if root is not snapshot:
+        outermost = root.record.thread
+        run = f"`uwf thread run {outermost}` drives this branch and all others of its thread, "
+    return Advice(f"{told}: {run}`uwf thread step {thread}` {then}", is_usual=True)
 
 
-def _find_command(snapshot: Snapshot, present: ThreadState, role: str) -> str | None:
+def _find_command(snapshot: Snapshot, role: str) -> str | None:
+    present = snapshot.get_present()
     if role not in present.binding:
         return None
     return str(get_typed(snapshot, present.binding[role], AGENT_CONFIG).payload["command"])

@@ -8,8 +8,9 @@ from uwf_git.model.thread import ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.usage import add_usage
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import find_head, get_head
+from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.trunk import read_root
 
 
 class Spending(NamedTuple):
@@ -27,14 +28,8 @@ def read_spending(store: Store, snapshot: Snapshot, present: ThreadState) -> Spe
 
     Branches that were joined count in the thread itself; those that only another clone has do not.
     """
-    root, at_root = snapshot, present
-    while (parent := root.get_trunk()) is not None:
-        head = find_head(store, parent)
-        if head is None:
-            # The branch alone was fetched.
-            break
-        root = read_snapshot(store, head.commit)
-        at_root = root.get_present()
+    root = read_root(store, snapshot)
+    at_root = present if root is snapshot else root.get_present()
     steps = sum(at_root.visits.values())
     spent = at_root._replace(depth=steps or at_root.depth)
     if at_root.limits and at_root.split is not None:

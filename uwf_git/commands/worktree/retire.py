@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from uwf_git.commands.split.ending import name_work
-from uwf_git.commands.split.trunk import find_isolation, read_trunk
+from uwf_git.commands.split.trunk import find_isolation
 from uwf_git.commands.worktree.make import find_head_of, find_own_worktree, lock_worktrees
 from uwf_git.commands.worktree.record import (
     Worktree,
@@ -35,6 +35,7 @@ from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.local_files import find_workdir, workdirs_folder
 from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.trunk import read_trunk
 
 
 class ProjectGone(StoreFailed):

@@ -1,0 +1,19 @@
+"""The threads of which a branch is one, as far as they are in this store."""
+
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+
+def read_trunk(store: Store, snapshot: Snapshot) -> Snapshot | None:
+    """Read the thread of which this one is a branch; None if it is none, or not in this store."""
+    trunk = snapshot.get_trunk()
+    head = None if trunk is None else find_head(store, trunk)
+    return None if head is None else read_snapshot(store, head.commit)
+
+
+def read_root(store: Store, snapshot: Snapshot) -> Snapshot:
+    """Read the outermost thread here of which this one is a branch; *snapshot* if it is none."""
+    while (trunk := read_trunk(store, snapshot)) is not None:
+        snapshot = trunk
+    return snapshot
