@@ -54,7 +54,6 @@ FILES = {
         "commands/test_lessons_of_driving.py",
         "commands/verify/test_derived.py",
         "commands/verify/test_verify.py",
-        "commands/verify/test_wording.py",
         "interop/test_sharing_hub.py",
         "interop/test_sharing_plain_git.py",
         "interop/test_sharing_transports.py",

@@ -10,7 +10,7 @@ from dulwich.objects import ObjectID
 from workflow_file import SOUND, read
 
 from uwf_git.engine.subject import describe_step
-from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, START, STEP, TEXT
+from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, START, STEP, STEP_2, TEXT
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import reference
@@ -83,11 +83,16 @@ class Story:
         self.head = advance_head(self.store, self.head, self.write_step(role, text, **fields))
         return self.head
 
-    def write_step(self, role: str, text: str, *, body: str = "", **fields: Any) -> Oid:
-        """Write the commit of a step, and move nothing."""
+    def write_step(
+        self, role: str, text: str, *, body: str = "", log: str = "", **fields: Any
+    ) -> Oid:
+        """Write the commit of a step whose agent logged *log*, and move nothing."""
         now = self.clock()
         before = self.snapshot
         content = build_node(TEXT, text, timestamp=now)
+        stderr = build_node(TEXT, log, timestamp=now)
+        if log:
+            fields = {**fields, "stderr": reference(stderr.hash)}
         payload = {
             "role": role,
             "meta": {"ok": True},
@@ -96,14 +101,14 @@ class Story:
             "prev": reference(before.record.node),
             **fields,
         }
-        step = build_node(STEP, payload, timestamp=now)
+        step = build_node(STEP_2 if log else STEP, payload, timestamp=now)
         cause = Cause(step, role, "uwf-mock")
         transition = build_next(
             read_standing(before),
             "step",
             cause,
             said=describe_step(step.payload["meta"], text),
-            nodes=(step, content),
+            nodes=(step, content, *([stderr] if log else [])),
         )._replace(body=body)
         signing = signed(now, author=agent_identity(role, "uwf-mock"))
         return record_next(self.store, before, transition, signing)

@@ -51,11 +51,11 @@ def dated(time_s: int) -> Change:
     return change
 
 
-@pytest.fixture
-def story(store: Store, clock: Callable[[], int]) -> Story:
-    """Return a thread: a start, a step, a failed try with a log."""
+@pytest.fixture(params=["", "thinking\n"], ids=["no log", "a log"])
+def story(request: pytest.FixtureRequest, store: Store, clock: Callable[[], int]) -> Story:
+    """Return a thread: a start, a step whose agent logged something or not, a failed try."""
     story = Story(store, clock)
-    story.step()
+    story.step(log=request.param)
     story.attempt("no luck: none", body="KeyError\n")
     return story
 

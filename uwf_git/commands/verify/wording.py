@@ -66,7 +66,7 @@ class Wording(NamedTuple):
     @property
     def who(self) -> str:
         """The beginning of its subject: the role, else the event."""
-        if self.node is not None and self.node.type in {STEP, ATTEMPT}:
+        if self.node is not None and _is_one_of(self.node, STEP, ATTEMPT):
             return str(self.node.payload["role"])
         return self.record.role or self.record.event
 
@@ -166,13 +166,13 @@ def _find_node(
     elif record.event == "attempt":
         name, kind = last_attempt, ATTEMPT
     node = None if name is None else nodes.get(site, name)
-    return node if node is not None and node.type == kind else None
+    return node if node is not None and is_kind(node.type, kind) else None
 
 
 def _quotes(nodes: NodeChecks, wording: Wording, node: Node) -> bool:
     """Check whether the subject quotes *node*."""
     payload = node.payload
-    if node.type == STEP:
+    if is_kind(node.type, STEP):
         return _quotes_step(nodes, wording, payload)
     if node.type == ATTEMPT:
         failed = wording.said.partition(":")[0]
@@ -237,7 +237,11 @@ def _find_body(nodes: NodeChecks, wording: Wording) -> str | None:
     if node.type == ATTEMPT:
         stderr = find_reference(node.payload.get("stderr"))
         return "" if stderr is None else nodes.get_text(site, stderr)[-LONGEST_QUOTE:]
-    return "" if node.type in {START, STEP} else str(node.payload.get("reason", ""))
+    return "" if _is_one_of(node, START, STEP) else str(node.payload.get("reason", ""))
+
+
+def _is_one_of(node: Node, *kinds: NodeHash) -> bool:
+    return any(is_kind(node.type, kind) for kind in kinds)
 
 
 def _shown(text: str) -> str:
