@@ -6,7 +6,13 @@ from contextlib import suppress
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.derived import draft_join
-from uwf_git.commands.split.family import Branch, list_branches, walk_descendants
+from uwf_git.commands.split.family import (
+    Branch,
+    StrangeBranch,
+    Strangers,
+    list_branches,
+    walk_descendants,
+)
 from uwf_git.commands.split.plan import find_container
 from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.active_thread import ThreadNotActive
@@ -149,6 +155,7 @@ def join_branches(store: Store, caller: Caller, thread: ThreadId) -> ThreadResul
     Raises:
         MergeConflict: they changed the same part of the state.
         StateTooLarge: the state would have more than 1 MiB.
+        StrangeBranch: one began elsewhere.
         ThreadBusy: another process joins them.
         HeadMoved: the thread was steered meanwhile.
     """
@@ -168,6 +175,10 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
     heads = _find_ends(store, tip)
     if heads is None:
         return None
+    ends = {each.thread: [each.commit] for each in heads}
+    stranger = Strangers(store.objects, ends.__getitem__).find_below(head.commit)
+    if stranger is not None:
+        raise StrangeBranch(stranger)
     if list_worktrees(store, thread):
         from uwf_git.commands.worktree.retire import sweep_worktrees  # noqa: PLC0415 (few branches work apart)
 
