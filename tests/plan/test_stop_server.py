@@ -17,7 +17,7 @@ from uwf_git.plan.stop_server import (
 
 STOP = b'{"type":"stop","phase":"executing","timestamp":"2026-01-02T03:04:05Z"}'
 OK = {"status": "ok"}
-SHORT = ServerLimits(read_s=0.1, drain_s=0.1, connections=2)
+SHORT = ServerLimits(read_s=0.1, drain_s=0.1)
 
 Taken = queue.SimpleQueue[Notice]
 
@@ -107,14 +107,20 @@ def test_slow_sender_is_told_and_hung_up_on(taken: Taken) -> None:
     assert taken.empty()
 
 
-def test_others_wait_while_as_many_as_allowed_are_served(taken: Taken) -> None:
-    with StopServer(taken.put, port=0, limits=SHORT) as server, ExitStack() as stack:
-        slow = [stack.enter_context(connect(server)) for _ in range(4)]
-        last = stack.enter_context(connect(server))
-        last.sendall(STOP)
+def test_notices_get_past_those_who_never_send_theirs(taken: Taken) -> None:
+    """A time limit that somebody waited for would outlast this test."""
+    patient = ServerLimits(read_s=3600, drain_s=3600)
+    with StopServer(taken.put, port=0, limits=patient) as server, ExitStack() as stack:
+        idle = [stack.enter_context(connect(server)) for _ in range(200)]
+        for each in idle[::2]:
+            each.sendall(STOP[:5])
 
-        assert read_answer(last) == OK
-        assert [read_answer(each)["status"] for each in slow] == ["error"] * 4
+        assert send(server, STOP) == OK
+        assert taken.get(timeout=20).phase == "executing"
+        # 100 are served at once, this one among them.
+        assert [read_answer(each)["status"] for each in idle[:101]] == ["error"] * 101
+        idle[-2].sendall(STOP[5:])
+        assert read_answer(idle[-2]) == OK
 
 
 def test_receiver_that_fails_ends_nothing(taken: Taken) -> None:

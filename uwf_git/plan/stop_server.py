@@ -51,8 +51,8 @@ class ServerLimits(NamedTuple):
     drain_s: float = 1.0
     """How long the sender may take to hang up after the answer."""
 
-    connections: int = 16
-    """How many are served at once; others wait in the system's queue."""
+    connections: int = 100
+    """How many are served at once; one more, and the oldest is hung up on."""
 
 
 DEFAULT_LIMITS = ServerLimits()
@@ -119,21 +119,20 @@ class StopServer:
 
     def _serve(self) -> None:
         while True:
-            self._listen_if_free()
+            self._listen_if_rested()
             for key, _ in self._selector.select(self._find_wait()):
                 if key.fileobj is self._woken:
                     return
                 if key.fileobj is self._listening:
                     self._accept()
-                else:
+                elif key.fileobj in self._open:
                     self._receive(key.data)
             for connection in list(self._open.values()):
                 if connection.deadline <= time.monotonic():
                     self._expire(connection)
 
-    def _listen_if_free(self) -> None:
-        is_free = len(self._open) < self._limits.connections
-        wants = is_free and self._rests_until <= time.monotonic()
+    def _listen_if_rested(self) -> None:
+        wants = self._rests_until <= time.monotonic()
         if wants and self._listening not in self._selector.get_map():
             self._selector.register(self._listening, selectors.EVENT_READ)
         elif not wants and self._listening in self._selector.get_map():
@@ -157,6 +156,9 @@ class StopServer:
             debug("9TQ4M2XK", "a connection was not accepted", problem=str(error))
             self._rests_until = time.monotonic() + self._limits.drain_s
             return
+        if len(self._open) >= self._limits.connections:
+            # Whoever has a notice sends it at once, so the oldest has had the most time.
+            self._make_room(next(iter(self._open.values())))
         accepted.setblocking(False)  # noqa: FBT003 (its only argument, by position only)
         connection = _Connection(accepted, time.monotonic() + self._limits.read_s)
         self._open[accepted] = connection
@@ -204,6 +206,13 @@ class StopServer:
             self._hang_up(connection)
         else:
             self._answer(connection, f"not whole after {self._limits.read_s:g} s")
+
+    def _make_room(self, connection: _Connection) -> None:
+        self._receive(connection)
+        if not connection.is_answered:
+            self._answer(connection, "not whole before too many others came")
+        if connection.socket in self._open:
+            self._hang_up(connection)
 
     def _hang_up(self, connection: _Connection) -> None:
         self._selector.unregister(connection.socket)

@@ -1,7 +1,7 @@
 """The rules as a whole, on a store and its objects; hostile clients are in interop/."""
 
 import pytest
-from commands.forging import forge, says, tip_of
+from commands.forging import forge, put_raw_commit, says, tip_of, troubles
 from commands.world import World, fails
 from fresh_store import fresh_store
 
@@ -11,6 +11,7 @@ from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.receive.rules import RefUpdate, Refusal, check_received
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.builtin import TEXT
+from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.limits import BadReceiveLimit
 from uwf_git.store.store import Store
@@ -121,6 +122,20 @@ def test_blob_above_the_limit_is_a_refusal(world: World) -> None:
 
     assert "at most 100 bytes may be pushed here" in told[0].message
     assert len(told) <= 11
+
+
+@pytest.mark.parametrize("more", [b"gpgsig junk\n", b"gpgsig-sha256 junk\n"])
+def test_second_signature_is_a_refusal_and_damage(world: World, more: bytes) -> None:
+    thread = world.begun()
+    ref, tip = f"refs/threads/{thread}", world.snapshot(thread).commit.oid
+    raw = read_raw_commit(world.store.objects, tip)
+    made = put_raw_commit(world.store, raw.replace(b"\n\n", b"\ngpgsig one\n" + more + b"\n", 1))
+    world.store.refs.advance(ref, seen=tip, to=made)
+
+    (told,) = check_received(empty(world.store), [RefUpdate(ref, None, made)])
+
+    assert told.name == ref
+    assert [each.commit for each in troubles(world)] == [made]
 
 
 def test_invalid_limit_is_an_error(world: World) -> None:

@@ -1,20 +1,34 @@
 """Branches and the threads that they belong to."""
 
+from typing import NamedTuple
+
+import pytest
+from commands.flows import FILES, Split, lists, plays
+from commands.forging import troubles
 from commands.inspect.test_branches import split_of
 from commands.inspect.test_context_of_flows import NESTED, branch_of
 from commands.step.test_flows import CHECKS, LOOP, drive, script
-from commands.world import World
+from commands.world import World, replied
+from fresh_store import fresh_store
 
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.receive.rules import RefUpdate, check_received
+from uwf_git.commands.split.derived import draft_split
 from uwf_git.commands.split.family import (
     Family,
+    StrangeBranch,
     count_steps_before,
     list_branches,
     list_present_descendants,
     name_branch,
 )
+from uwf_git.commands.split.plan import Asked, find_container, plan_split
+from uwf_git.commands.split.remake import read_split
+from uwf_git.commands.verify.arrivals import Arrival, pass_arrivals
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.threads.snapshot import read_snapshot
 
 
 def nested(world: World) -> ThreadId:
@@ -119,3 +133,82 @@ def test_fork_of_a_branch_has_the_steps_before_it_and_no_parent(world: World) ->
 
     assert world.snapshot(fork).get_trunk() is None
     assert count_steps_before(world.store, world.snapshot(fork)) == (1,)
+
+
+class Twice(NamedTuple):
+    """A thread that was split twice after the same commit: a branch of either has the same id."""
+
+    world: World
+    thread: ThreadId
+    branch: ThreadId
+    at: dict[str, Oid]
+    """Before the splits; both splits; how the branch begins after each."""
+
+    def push(self, stored: str, *asked: str) -> list[str]:
+        """Return which of the refs is refused to a shared store that has *stored*."""
+        store = self.world.store._replace(refs=fresh_store().refs)
+        for each in stored.split():
+            store.refs.create(self.ref(each), self.at[each])
+        told = check_received(
+            store, [RefUpdate(self.ref(each), None, self.at[each]) for each in asked]
+        )
+        names = {f"refs/threads/{self.thread}": "thread", f"refs/threads/{self.branch}": "branch"}
+        return [names[each.name] for each in told]
+
+    def ref(self, name: str) -> str:
+        return f"refs/threads/{self.branch if name.startswith('begun') else self.thread}"
+
+
+@pytest.fixture
+def twice(world: World) -> Twice:
+    """What the items of a map were, its split tells; all else of the other one follows."""
+    thread = world.begun(FILES)
+    world.step(thread, lambda _turn: replied(lists(2)))
+    before = world.snapshot(thread)
+    plan = plan_split(before, find_container(before, "0/1"), Asked(items=["other", "more"]))
+    other = draft_split(before, plan).write(world.store)
+    world.step(thread, plays)
+    assert world.snapshot(thread).record.status == "split"
+    at = {"before": before.commit.oid, "split": world.snapshot(thread).commit.oid, "other": other}
+    for name in ("split", "other"):
+        split = read_split(read_snapshot(world.store, at[name]))
+        at[f"begun-{name}"] = split.draft_start(0).write(world.store)
+    branch = Split(world, thread).children[0]
+    assert read_snapshot(world.store, at["begun-other"]).record.thread == branch
+    return Twice(world, thread, branch, at)
+
+
+@pytest.mark.parametrize("stored", ["", "before", "split", "other"])
+def test_a_branch_may_be_pushed_before_its_split(twice: Twice, stored: str) -> None:
+    for name in ("split", "other"):
+        if stored in {"", "before", name}:
+            assert twice.push(stored, f"begun-{name}") == []
+            assert twice.push(f"{stored} begun-{name}", name) == []
+
+
+def test_a_branch_that_began_at_another_split_is_refused(twice: Twice) -> None:
+    for mine, other in (("split", "other"), ("other", "split")):
+        assert twice.push(f"before begun-{other}", mine) == ["thread"]
+        assert twice.push(mine, f"begun-{other}") == ["branch"]
+        assert twice.push("before", mine, f"begun-{other}") == ["thread", "branch"]
+
+
+def test_a_branch_that_began_at_another_split_is_told_and_never_joined(twice: Twice) -> None:
+    world, branch = twice.world, twice.branch
+    stranger = twice.at["begun-other"]
+    arrivals = [
+        Arrival(branch, None, stranger, archived=False),
+        Arrival(twice.thread, None, twice.at["split"], archived=False),
+    ]
+    elsewhere = world.store._replace(refs=fresh_store().refs)
+    assert pass_arrivals(world.store, arrivals[:1]) == set()
+    assert pass_arrivals(elsewhere, arrivals[:1]) == set(arrivals[:1])
+    assert pass_arrivals(elsewhere, arrivals) == set()
+    assert world.store.refs.create(f"refs/threads/{branch}", stranger)
+
+    assert [each.ref for each in troubles(world)] == [twice.ref("split")]
+    for _ in range(3):
+        done = world.step(twice.thread, plays)
+    assert isinstance(done.branches[-1].error, StrangeBranch)
+    assert world.snapshot(twice.thread).record.status == "split"
+    assert [each.ref for each in troubles(world)] == [twice.ref("split")]

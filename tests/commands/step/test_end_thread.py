@@ -1,12 +1,23 @@
 import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
+from commands.worktree.project import PAIR, Git, begin_project, children, run, writer
 from commands.world import World, fails
 
+from uwf_git.commands.admin.gc import gc_store
+from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.step.end_thread import end_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.active_thread import read_active
+from uwf_git.commands.turn.active_thread import ThreadNotActive, read_active
+from uwf_git.commands.worktree import retire
+from uwf_git.commands.worktree.record import Worktree, list_worktrees, write_worktree
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, get_head, list_threads
+from uwf_git.store.threads.lock import lock_thread
 
 
 def left_behind(world: World, thread: str) -> list[str]:
@@ -67,3 +78,98 @@ def test_end_of_what_has_moved_on_changes_nothing(world: World) -> None:
         end_thread(world.store, world.caller, seen, event="end")
 
     assert world.snapshot(thread).record.depth == 1
+
+
+# Worktrees of branches.
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+def dies(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object], *, in_record: bool) -> None:
+    """Let *action* die when a worktree is gone, before that is recorded, or when half of it is."""
+
+    def write(store: Store, worktree: Worktree) -> None:
+        if worktree.is_removed:
+            raise Killed
+        write_worktree(store, worktree)
+
+    def remove(_environ: object, worktree: Worktree) -> None:
+        Path(worktree.path, "notes").unlink()
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        if in_record:
+            patched.setattr(retire, "write_worktree", write)
+        else:
+            patched.setattr(retire, "_remove", remove)
+        with pytest.raises(Killed):
+            action()
+
+
+def split(world: World) -> tuple[ThreadId, list[ThreadId]]:
+    """Return a thread whose branches work apart."""
+    thread = world.begun(PAIR)
+    world.step(thread)
+    return thread, children(world.snapshot(thread))
+
+
+def left(world: World, thread: ThreadId) -> list[str]:
+    return [each.path for each in list_worktrees(world.store, thread) if not each.is_removed]
+
+
+def test_half_of_a_worktree_never_replaces_the_work(
+    world: World, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_project(world, git)
+    thread, (one, _) = split(world)
+    world.step(thread, writer())
+
+    def kill() -> None:
+        kill_thread(world.store, world.caller, one, reason="enough")
+
+    dies(monkeypatch, kill, in_record=False)
+    gc_store(world.store, world.caller.environ)
+
+    assert git("show", f"refs/uwf/work/{one}:notes", cwd=world.place) == "begun\none\n"
+    assert [each.thread for each in list_worktrees(world.store, thread) if each.is_removed] == [one]
+
+
+@pytest.mark.parametrize("is_of_thread", [True, False])
+def test_a_record_that_a_kill_left_is_mended_by_a_kill_of_the_thread(
+    world: World, git: Git, monkeypatch: pytest.MonkeyPatch, *, is_of_thread: bool
+) -> None:
+    begin_project(world, git)
+    thread, (one, two) = split(world)
+    world.step(thread, writer())
+    kill_thread(world.store, world.caller, two, reason="enough")
+
+    def kill(thread: ThreadId) -> None:
+        kill_thread(world.store, world.caller, thread, reason="enough")
+
+    dies(monkeypatch, lambda: kill(thread if is_of_thread else one), in_record=True)
+    assert len(left(world, thread)) == 1
+    with suppress(ThreadNotActive):
+        kill(thread)
+
+    assert left(world, thread) == []
+
+
+def test_a_record_that_the_join_could_not_mend_is_mended_by_the_end(
+    world: World, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine of the branch still held it when another one joined it, and was killed then."""
+    begin_project(world, git)
+    thread, (one, two) = split(world)
+    world.step(thread, writer())
+    kill_thread(world.store, world.caller, two, reason="enough")
+    dies(monkeypatch, lambda: world.step(one, writer()), in_record=True)
+    with lock_thread(world.store, one, since_ms=0):
+        world.step(thread, writer())
+    assert world.snapshot(thread).record.event == "join"
+    assert len(left(world, thread)) == 1
+
+    run(world, thread, writer())
+
+    assert left(world, thread) == []

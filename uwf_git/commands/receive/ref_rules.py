@@ -31,6 +31,11 @@ class Push(NamedTuple):
         update = self.updates.get(name)
         return self.store.refs.find(name) if update is None else update.new
 
+    def list_tips(self, thread: ThreadId) -> list[Oid | None]:
+        """Return the commits that *thread* has before and after the push."""
+        names = (ARCHIVE + thread, ACTIVE + thread)
+        return [find(name) for name in names for find in (self.store.refs.find, self.find_coming)]
+
 
 def find_bad_move(push: Push, update: RefUpdate) -> Refusal | None:
     """Return why *update* may not move its ref so; None if it may.

@@ -11,6 +11,7 @@ from itertools import islice
 
 from uwf_git.commands.receive.ref_rules import Push, find_bad_join, find_bad_move, find_bad_name
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal, ours_among
+from uwf_git.commands.split.family import STRANGER_HINT, Strangers
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.known_heads import heads_of_store
 from uwf_git.commands.verify.puts import check_put_nodes
@@ -18,7 +19,7 @@ from uwf_git.commands.verify.thread import Claim, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.commands.verify.workflow import check_workflow
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.store.objects.limited import LimitedObjects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.limits import read_receive_limits
@@ -50,11 +51,13 @@ class _Judging:
 
     def __init__(self, push: Push) -> None:
         self._push = push
+        trees = TreeChecks(push.store)
         self._threads = ThreadChecks(
-            TreeChecks(push.store),
+            trees,
             heads_of_store(push.store),
             lambda joined: find_bad_join(push, joined.thread, joined.tip),
         )
+        self._strangers = Strangers(trees.recent, push.list_tips)
 
     def judge(self) -> Iterator[Refusal]:
         """Yield why the push is refused."""
@@ -82,6 +85,20 @@ class _Judging:
         if next(findings, None) is not None:
             hint = f"`uwf verify {update.name}`, in the store that pushed it, lists them all"
             yield Refusal(update.name, "there are more problems with it", hint)
+        stranger = self._find_stranger(update.name, tip)
+        if stranger is not None:
+            yield Refusal(update.name, stranger, STRANGER_HINT)
+
+    def _find_stranger(self, name: str, tip: Oid) -> str | None:
+        thread = ThreadId(name.removeprefix(ACTIVE).removeprefix(ARCHIVE))
+        if not is_thread_id(thread):
+            return None
+        refs = self._push.store.refs
+        below = self._strangers.find_below(tip)
+        if below is not None or refs.find(ACTIVE + thread) or refs.find(ARCHIVE + thread):
+            # A branch that is here was judged when it came, and whenever its thread splits.
+            return below
+        return self._strangers.find_above(thread, tip)
 
     def _findings(self, name: str, tip: Oid) -> Iterator[Finding]:
         """Check the commits of *tip* that are not stored yet."""

@@ -1,18 +1,36 @@
 """Branches and the threads that they belong to, as they are in this store."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
-from uwf_git.commands.split.ending import label_branch, read_at
-from uwf_git.commands.split.plan import find_container
-from uwf_git.errors import StoreDamaged
+from uwf_git.commands.split.ending import find_split, label_branch, read_at
+from uwf_git.commands.split.plan import SplitRefused, find_container
+from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.thread import Child
 from uwf_git.model.thread_id import ThreadId, read_time_ms
+from uwf_git.store.objects.ancestry import is_descendant
+from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, find_head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
+STRANGER_HINT = (
+    "`uwf thread fork` of the thread, at a commit before the split, splits into branches of other "
+    "ids, and `uwf thread fork` of the branch keeps what it did"
+)
+
 _DAY_MS = 24 * 60 * 60 * 1000
+
+
+class StrangeBranch(Conflict):
+    """A branch began at another split than that at which its thread stands."""
+
+    code = "strange-branch"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem, hint=STRANGER_HINT)
 
 
 class Branch(NamedTuple):
@@ -88,6 +106,55 @@ def list_present_descendants(store: Store, thread: ThreadId) -> Iterator[ThreadI
         if branch.head is not None:
             yield branch.child.thread
             yield from list_present_descendants(store, branch.child.thread)
+
+
+class Strangers:
+    """Finds branches that began at another split than that at which their thread stands.
+
+    A branch has one id wherever its thread splits after the same commit. *find* gives the commits
+    of a thread, of which some may be None. Each thread is read once.
+    """
+
+    def __init__(
+        self, objects: ObjectStore, find: Callable[[ThreadId], Iterable[Oid | None]]
+    ) -> None:
+        self._objects, self._find = objects, find
+        self._known: dict[Oid, tuple[Oid, frozenset[ThreadId]] | None] = {}
+
+    def find_below(self, tip: Oid) -> str | None:
+        """Return which branch of the thread at *tip* is one; None if none is."""
+        branches = (self._read_split(tip) or ("", ()))[1]
+        pairs = ((each, commit) for each in sorted(branches) for commit in self._find(each))
+        return next(filter(None, (self._judge(tip, *pair) for pair in pairs)), None)
+
+    def find_above(self, branch: ThreadId, commit: Oid) -> str | None:
+        """Return why *branch* at *commit* is one; None if it is not."""
+        with suppress(StoreDamaged):
+            trunk = read_at(self._objects, commit).get_trunk()
+            tips = () if trunk is None else filter(None, self._find(trunk))
+            return next(filter(None, (self._judge(tip, branch, commit) for tip in tips)), None)
+        return None  # the content of the commit is checked by others
+
+    def _judge(self, tip: Oid, branch: ThreadId, commit: Oid | None) -> str | None:
+        split, branches = self._read_split(tip) or ("", ())
+        if commit is None or branch not in branches:
+            return None
+        if is_descendant(self._objects, commit, Oid(split)):
+            return None
+        return f"branch {branch} at {commit} did not begin at {split}, where its thread has split"
+
+    def _read_split(self, tip: Oid) -> tuple[Oid, frozenset[ThreadId]] | None:
+        """Return where the thread at *tip* has split, and into what; None if it has joined."""
+        if tip not in self._known:
+            self._known[tip] = None
+            # Others report what cannot be read.
+            with suppress(SplitRefused, StoreDamaged):
+                snapshot = read_at(self._objects, tip)
+                split = snapshot.get_present().split
+                if split is not None:
+                    branches = frozenset(child.thread for child in split.children)
+                    self._known[tip] = find_split(snapshot).commit.oid, branches
+        return self._known[tip]
 
 
 class Family:

@@ -6,16 +6,22 @@ from contextlib import suppress
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.derived import draft_join
-from uwf_git.commands.split.family import Branch, list_branches, walk_descendants
+from uwf_git.commands.split.family import (
+    Branch,
+    StrangeBranch,
+    Strangers,
+    list_branches,
+    walk_descendants,
+)
 from uwf_git.commands.split.plan import find_container
 from uwf_git.commands.step.end_by_kill import end_by_kill
+from uwf_git.commands.step.end_thread import sweep_worktrees_of
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.ancestors import BranchHeld
 from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.turn.joining import plan_join
 from uwf_git.commands.turn.role_result import find_unfit, read_result
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
-from uwf_git.commands.worktree.record import list_worktrees
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
@@ -37,7 +43,8 @@ def sweep_branches(store: Store, caller: Caller, tip: Snapshot, *, reason: str) 
     Raises:
         What ``end_by_kill`` raises.
     """
-    found = [head.thread for head, _ in walk_descendants(store, tip) if not head.archived]
+    below = [head for head, _ in walk_descendants(store, tip)]
+    found = [head.thread for head in below if not head.archived]
     for thread in found:
         try:
             end_by_kill(store, caller, thread, reason=reason)
@@ -45,6 +52,7 @@ def sweep_branches(store: Store, caller: Caller, tip: Snapshot, *, reason: str) 
             # It has ended by itself, or another process ends it.
             if not get_head(store, thread).archived and not is_being_stopped(store, thread):
                 raise
+    sweep_worktrees_of(store, caller, tip.record.thread, *(head.thread for head in below))
     return bool(found)
 
 
@@ -149,6 +157,7 @@ def join_branches(store: Store, caller: Caller, thread: ThreadId) -> ThreadResul
     Raises:
         MergeConflict: they changed the same part of the state.
         StateTooLarge: the state would have more than 1 MiB.
+        StrangeBranch: one began elsewhere.
         ThreadBusy: another process joins them.
         HeadMoved: the thread was steered meanwhile.
     """
@@ -168,11 +177,11 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
     heads = _find_ends(store, tip)
     if heads is None:
         return None
-    if list_worktrees(store, thread):
-        from uwf_git.commands.worktree.retire import sweep_worktrees  # noqa: PLC0415 (few branches work apart)
-
-        # What was killed between the end of a branch and that of its worktree.
-        sweep_worktrees(store, caller.environ, [thread])
+    ends = {each.thread: [each.commit] for each in heads}
+    stranger = Strangers(store.objects, ends.__getitem__).find_below(head.commit)
+    if stranger is not None:
+        raise StrangeBranch(stranger)
+    sweep_worktrees_of(store, caller, thread)
     tips = [read_snapshot(store, each.commit) for each in heads]
     for each in tips:
         # What was killed between the end of a branch and that of the branches below it.

@@ -10,9 +10,11 @@ from uwf_git.commands.agent_run.runs import forget_recorded_runs
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.split.trunk import find_isolation, find_owner
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
+from uwf_git.commands.worktree.record import list_worktrees
 from uwf_git.engine.subject import count_steps
 from uwf_git.errors import UwfError
 from uwf_git.model.event_folds import Cause
+from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, archive_head
 from uwf_git.store.threads.local_files import forget_workdir
@@ -46,8 +48,22 @@ def end_thread(
     forget_recorded_runs(store, head.thread)
     forget_workdir(store, head.thread)
     _remove_worktrees(store, caller, snapshot, is_kept=work is not None)
+    sweep_worktrees_of(store, caller, head.thread)
     forget_lock(store, head.thread)
     return build_thread_result(new.record, said=said, commit=commit)._replace(work=work)
+
+
+def sweep_worktrees_of(store: Store, caller: Caller, *threads: ThreadId) -> None:
+    """Remove what is left of branches of *threads* that have ended: their worktrees.
+
+    Of a process that was killed between the two, or that another one kept from it.
+    """
+    if any(list_worktrees(store, thread) for thread in threads):
+        from uwf_git.commands.worktree.retire import sweep_worktrees  # noqa: PLC0415 (few branches work apart)
+
+        # The next sweep removes what cannot be removed now.
+        with suppress(UwfError, OSError):
+            sweep_worktrees(store, caller.environ, threads)
 
 
 def _keep_work(store: Store, caller: Caller, snapshot: Snapshot, *, is_killed: bool) -> str | None:

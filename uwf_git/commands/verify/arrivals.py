@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from uwf_git.commands.split.family import STRANGER_HINT, Strangers
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.known_heads import heads_of_store
 from uwf_git.commands.verify.limited import first_finding
@@ -57,9 +58,16 @@ def check_arrivals(
     """
     heads = heads_of_store(store, {each.thread: each.tip for each in passed})
     checks = ThreadChecks(TreeChecks(store), heads)
+    tips = {each.thread: each.tip for each in batch}
+    strangers = Strangers(store.objects, lambda thread: [heads.find(thread), tips.get(thread)])
     for each in batch:
         place: RefKind = "archive" if each.archived else "active"
         yield from checks.check(Claim(each.ref, each.thread, each.tip, place), known=each.known)
+        stranger = strangers.find_below(each.tip)
+        if stranger is None and each.known is None:
+            stranger = strangers.find_above(each.thread, each.tip)
+        if stranger is not None:
+            yield Finding(stranger, STRANGER_HINT, each.ref, each.tip)
     yield from checks.finish()
 
 

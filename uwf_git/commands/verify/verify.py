@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
+from uwf_git.commands.split.family import STRANGER_HINT, Strangers
 from uwf_git.commands.verify.files import check_files
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.hub import find_hub_gap
@@ -23,7 +24,7 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ARCHIVE
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 
 MOST_TOLD = 10_000
 """The most findings that are reported."""
@@ -78,6 +79,10 @@ class _Run:
         self._store, self._targets = store, targets
         self._trees = TreeChecks(store)
         self._threads = ThreadChecks(self._trees)
+        refs = (ARCHIVE, ACTIVE)
+        self._strangers = Strangers(
+            self._trees.recent, lambda thread: (self._find(each + thread) for each in refs)
+        )
         self.notes: list[Finding] = []
 
     def checked(self) -> Counts:
@@ -118,6 +123,9 @@ class _Run:
             # The status is checked on the archived ref.
             place = "kept"
         yield from self._threads.check(Claim(target.ref, ThreadId(target.name), tip, place))
+        stranger = None if place == "kept" else self._strangers.find_below(tip)
+        if stranger is not None:
+            yield Finding(stranger, STRANGER_HINT, target.ref, tip)
 
     def _compare_with_archive(self, target: Target, tip: Oid, archived: Oid) -> Iterator[Finding]:
         if not is_descendant(self._store.objects, archived, tip):

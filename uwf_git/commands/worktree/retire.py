@@ -150,6 +150,9 @@ def _retire(
     try:
         if found.git_dir and not is_kept:
             found = _commit(store, environ, found)
+        # Half of it must not be committed over the whole, if this is cut short.
+        found = found._replace(git_dir="")
+        write_worktree(store, found)
         _remove(environ, found)
     except (UwfError, OSError) as error:
         debug("K3RW9DTF", "work cannot be kept", thread=worktree.thread, error=str(error))

@@ -20,9 +20,9 @@ from uwf_git.store.oid import Oid
 
 # A longer date overflows in git when it adds the time zone. An empty name with a space passes.
 _IDENTITY = rb"(?!<)[^<>\n\0]* <[^<>\n\0]*> (?:0|[1-9][0-9]{0,17}) [+-][0-9]{4}"
-# What may follow the committer: signatures, as `git commit -S` writes them. Readers differ in what
-# they make of other headers there; of a second "parent", for one.
-_SIGNATURES = re.compile(rb"(?:gpgsig(?:-sha256)? [^\n]*\n(?: [^\n]*\n)*)*")
+# What may follow the committer: one signature, as `git commit -S` writes it. Readers differ in what
+# they make of other headers there; of a second "parent" or a second signature, for two.
+_SIGNATURE = re.compile(rb"(?:gpgsig [^\n]*\n(?: [^\n]*\n)*)?")
 _STRICT = re.compile(
     rb"tree ([0-9a-f]{40})\n"
     rb"((?:parent [0-9a-f]{40}\n)*)"
@@ -96,7 +96,7 @@ def _find_odd_header(header: bytes) -> str | None:
     if _ENCODING.search(header):
         return "declares another encoding than UTF-8"
     more = header.partition(b"\ncommitter ")[2].partition(b"\n")[2][:-1]
-    odd = _SIGNATURES.sub(b"", more, count=1)
+    odd = _SIGNATURE.sub(b"", more, count=1)
     if odd:
         name = odd.partition(b"\n")[0][:40].decode(errors="replace")
         return f"has a header that uwf never writes: {name!r}"
