@@ -2,6 +2,7 @@ import base64
 import html
 import json
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -109,11 +110,11 @@ def test_what_was_read_stands_at_its_place() -> None:
 
     assert read_all(text)[-1] == "aA B éAz".encode()
     for place, letter in {1: b"A", 5: b"B", 20: b"A", 30: b"z"}.items():
-        spans = find_spans(text, lambda each, letter=letter: find(each, letter))
+        spans = find_spans(text, partial(find, letter))
         assert place in {start for start, _ in spans}
 
 
-def find(text: bytes, part: bytes) -> list[tuple[int, int]]:
+def find(part: bytes, text: bytes) -> list[tuple[int, int]]:
     return [(at, at + 1) for at in range(len(text)) if text[at : at + 1] == part]
 
 
