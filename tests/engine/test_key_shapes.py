@@ -1,8 +1,10 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.key_shapes import _AFTER, _HINT, _KEY, mask_keys, mask_keys_in
+from uwf_git.engine.key_shapes import _AFTER, _KEY, _may_have, mask_keys, mask_keys_in
 
 KEYS = [
     "sk-" + "a1" * 12,
@@ -26,6 +28,22 @@ KEYS = [
 def test_key_is_masked_anywhere(key: str) -> None:
     assert mask_keys(f"it said {key}, and went on") == "it said [masked], and went on"
     assert mask_keys_in({key: [key, 1, None]}) == {"[masked]": ["[masked]", 1, None]}
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key[:12])
+def test_key_that_is_spelled_otherwise_is_masked(key: str) -> None:
+    for spelled in (
+        f"&#x{ord(key[0]):x};{key[1:]}",
+        f"{key[:3]}**{key[3:7]}**{key[7:]}",
+        "".join(f"%{ord(each):02x}" for each in key),
+        json.dumps({key: "".join(f"\\u{ord(each):04x}" for each in key)}),
+    ):
+        masked = mask_keys(f"it said {spelled} and went on")
+
+        assert masked.startswith("it said ")
+        assert masked.endswith(" and went on")
+        assert "[masked]" in masked
+        assert len(masked) < 55
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key[:12])
@@ -83,5 +101,5 @@ def test_key_never_passes_and_masking_again_changes_nothing(text: str, key: str)
     .flatmap(lambda text: st.integers(0, len(text)).map(lambda start: text[start:]))
 )
 def test_text_without_a_hint_has_no_key(text: str) -> None:
-    if _HINT.search(text) is None:
+    if not _may_have(text):
         assert _KEY.search(text) is _AFTER.search(text) is None

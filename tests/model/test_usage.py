@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.usage import add_usage
+from uwf_git.model.usage import add_usage, drop_unfit, find_unfit
 
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 reports = st.dictionaries(
@@ -45,3 +45,22 @@ def test_the_total_is_json_and_the_parts_stay_as_they_were(total: Any, report: A
     before = json.dumps([total, report])
     json.dumps(add_usage(total, report), allow_nan=False)
     assert json.dumps([total, report]) == before
+
+
+@pytest.mark.parametrize("amount", [-1, -0.01, -(10**400), True, "5", [1], {"a": 1}])
+@pytest.mark.parametrize("name", ["inputTokens", "outputTokens", "costUsd"])
+def test_amount_that_would_lower_a_sum_is_unfit(name: str, amount: Any) -> None:
+    assert name in str(find_unfit({"inputTokens": 1, name: amount}))
+    assert drop_unfit({"inputTokens": 1, name: amount}) == {}
+
+
+def test_null_is_left_out_and_what_no_limit_counts_is_free() -> None:
+    spent = {
+        "costUsd": 0,
+        "inputTokens": 1e308,
+        "saved": -1,
+        "model": "m",
+        "inner": {"costUsd": -1},
+    }
+
+    assert drop_unfit({**spent, "outputTokens": None}) == spent

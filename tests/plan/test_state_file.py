@@ -74,3 +74,17 @@ def test_state_outside_is_left_alone(tmp_path: Path) -> None:
     assert not write_state(str(project), IDLE, WHERE)
     assert not write_state(str(project), IDLE, WHERE, state_file="../x.json")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["project"]
+
+
+@pytest.mark.parametrize("target", [None, "/dev/zero"])
+def test_file_without_end_is_not_read_to_it(tmp_path: Path, target: str | None) -> None:
+    (tmp_path / ".state").mkdir()
+    if target is None:
+        with open(tmp_path / STATE_FILE, "wb") as file:
+            file.write(b'{"thread": "T"}')
+            file.seek(15 * 1024**4)
+            file.truncate()
+    else:
+        (tmp_path / STATE_FILE).symlink_to(target)
+
+    assert read_state(str(tmp_path)) == {}

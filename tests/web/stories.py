@@ -174,7 +174,7 @@ def tell_hostile(world: World) -> ThreadId:
     world.step(thread, played(meta, MARKDOWN_ATTACK, ms=10**12, tokens=10**9, prompt=ATTACK * 200))
     fail(world, thread, f"{ATTACK} {BIDI} {KEY}", f"{ATTACK}\r\x1b[31m{KEY}", stdout=ATTACK)
     world.retry(thread, hint=f"{ATTACK} {KEY}")
-    usage = {"inputTokens": "<b>", "costUsd": ATTACK, "<script>": {"x": BIDI}, "deep": _deep(494)}
+    usage = {"tokens": "<b>", "cost": ATTACK, "<script>": {"x": BIDI}, "deep": _deep(494)}
     reply = AgentReply(
         {"summary": ATTACK}, "`" * 50_000, "object",
         usage=usage, session=ATTACK, rung=ATTACK, state={ATTACK: BIDI},

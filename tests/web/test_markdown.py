@@ -1,5 +1,6 @@
 """Markdown of agents: what it becomes, what it cannot do, and that nothing of it vanishes."""
 
+import re
 import time
 
 import pytest
@@ -95,3 +96,19 @@ def test_no_text_takes_long(piece: str) -> None:
     began = time.process_time()
     render_markdown((piece * 65_536)[:65_536])
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "sk-_ant_-01234567890123456789",
+        "sk-[ant](https://example.com)-01234567890123456789",
+        "&#115;k-**a**nt-01234567890123456789",
+        "| a |\n|---|\n| sk-_ant_-01234567890123456789 |",
+    ],
+)
+def test_key_is_not_shown_that_marks_hide_in_the_text(typed: str) -> None:
+    shown = re.sub("<[^>]*>", "", render_markdown(f"Use {typed}\nnow."))
+
+    assert "[masked]" in shown
+    assert "6789" not in shown

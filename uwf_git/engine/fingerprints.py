@@ -14,9 +14,8 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b, shake_256
 from typing import NamedTuple
-from urllib.parse import unquote_to_bytes
 
-from uwf_git.engine.masking import unwrap
+from uwf_git.engine.secret_forms import as_form, read_all
 
 SALT_BYTES = 16
 
@@ -24,9 +23,6 @@ _HASH_BYTES = 16
 
 # No secret is shorter (masking.py).
 _BEGINNING = 8
-
-_JSON_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([^u]))", re.DOTALL)
-_ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 # In base64, eight bytes have ten characters that they share with no other byte.
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{10,}")
@@ -60,10 +56,11 @@ class Fingerprints(NamedTuple):
 
 def take_fingerprints(secrets: Sequence[str], salt: bytes) -> Fingerprints:
     """Return the fingerprints of *secrets*; one that is too short has none."""
-    values = {secret.encode(errors="surrogateescape") for secret in secrets}
+    values = (secret.encode(errors="surrogateescape") for secret in secrets)
+    readings = {each for value in values for each in (value, read_all(value)[-1])}
     prints = (
         Fingerprint(_hash_beginnings(value[:_BEGINNING], salt)[0], len(value), _hash(value, salt))
-        for value in values
+        for value in readings
         if len(value) >= _BEGINNING
     )
     return Fingerprints(salt, frozenset(prints))
@@ -84,26 +81,11 @@ def find_secrets_in(data: bytes, fingerprints: Fingerprints) -> tuple[str, ...]:
 
 
 def _decode(data: bytes) -> Iterator[bytes]:
-    """Yield *data*, and what it says where it is JSON, or a URL, or has lines."""
-    texts = {data}
-    if b"\\" in data:
-        texts.add(_decode_json(data))
-    if b"%" in data or b"+" in data:
-        texts |= {unquote_to_bytes(data), unquote_to_bytes(data.replace(b"+", b" "))}
-    for text in texts:
-        yield text
-        joined = unwrap(text.decode(errors="surrogateescape"))
-        if joined.breaks:
-            yield joined.text.encode(errors="surrogateescape")
-
-
-def _decode_json(data: bytes) -> bytes:
-    def decode(found: re.Match[str]) -> str:
-        return chr(int(found[1], 16)) if found[1] else _ESCAPED.get(found[2], found[2])
-
-    text = _JSON_ESCAPE.sub(decode, data.decode(errors="replace"))
-    # Pairs of surrogates become characters.
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+    """Yield *data* and its readings; as forms write them, a plus in them is a space."""
+    for reading in read_all(data):
+        yield reading
+        if b"+" in reading:
+            yield as_form(reading)
 
 
 def _decode_base64(text: bytes) -> bytes:

@@ -1,15 +1,14 @@
 """Mask the secrets of the environment in texts that are stored.
 
-Every occurrence is replaced whole, also where two secrets overlap, in each spelling of
-secret_forms.py, and where a line break cuts it; all else is unchanged, byte for byte.
+Every occurrence is replaced whole, also where two secrets overlap, in whatever spelling
+secret_forms.py reads, and where a line break cuts it; all else is unchanged, byte for byte.
 """
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, AnyStr, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
 
-from uwf_git.engine.secret_forms import find_forms
+from uwf_git.engine.secret_forms import Span, as_form, cut_half, find_forms, find_spans
 
 MASK = "[masked]"
 
@@ -31,9 +30,6 @@ _SHORTEST_LINE = 16
 _WORD = re.compile(r"(?:[a-z]{1,15}|[A-Z]{1,15}|[A-Z][a-z]{1,14}|[0-9]{1,11})")
 _PLACE = re.compile(r"(?:~|\.{0,2}/|[A-Za-z]:\\|file:)")
 _ARMOUR = "-----"
-
-# As it is, indented, or within a JSON text.
-_LINE_BREAK = re.compile(r"\r?\n[ \t]*|(?:\\r)?\\n")
 
 
 def find_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -65,19 +61,34 @@ def mask(text: str, secrets: Sequence[str]) -> str:
     """Return *text* with each of *secrets* replaced, in every spelling."""
     if not secrets:
         return text
-    forms = find_forms(tuple(secrets))
-    spans = [span for form in forms for span in _occurrences(text, form)]
-    joined = unwrap(text)
-    if joined.breaks:
-        spans += [joined.locate(span) for form in forms for span in _occurrences(joined.text, form)]
+    return in_bytes(text, lambda data: mask_bytes(data, secrets))
+
+
+def in_bytes(text: str, change: Callable[[bytes], bytes]) -> str:
+    """Return *text* with *change* made to its bytes; the same object if it changes nothing."""
+    try:
+        data, errors = text.encode(), "replace"
+    except UnicodeEncodeError:
+        data, errors = text.encode(errors="surrogatepass"), "surrogatepass"
+    changed = change(data)
+    return text if changed is data else changed.decode(errors=errors)
+
+
+def mask_bytes(output: bytes, secrets: Sequence[str]) -> bytes:
+    """Return *output* masked; bytes that are not UTF-8 are unchanged."""
+    return replace_spans(output, find_spans(output, _finder(secrets))) if secrets else output
+
+
+def replace_spans(data: bytes, spans: Sequence[Span]) -> bytes:
+    """Return *data* with *spans*, sorted, masked; the same object if there are none."""
     if not spans:
-        return text
+        return data
     parts = []
     position = 0
-    for start, end in _merge(sorted(spans)):
-        parts += [text[position:start], MASK]
+    for start, end in _merge(spans):
+        parts += [data[position:start], MASK.encode()]
         position = end
-    return "".join([*parts, text[position:]])
+    return b"".join([*parts, data[position:]])
 
 
 def mask_value(value: Any, secrets: Sequence[str]) -> Any:
@@ -107,84 +118,58 @@ def change_texts(value: Any, change: Callable[[str], str]) -> Any:
     return changed
 
 
-class Unwrapped(NamedTuple):
-    """A text without its line breaks."""
-
-    text: str
-
-    breaks: Sequence[int]
-    """Where in *text* the line breaks were."""
-
-    removed: Sequence[int]
-    """How many characters were removed up to each of them; 0 comes first."""
-
-    def locate(self, span: tuple[int, int]) -> tuple[int, int]:
-        """Return where in the whole text a span of *text* is."""
-        start, end = span
-        return (
-            start + self.removed[bisect_right(self.breaks, start)],
-            end + self.removed[bisect_left(self.breaks, end)],
-        )
-
-
-def unwrap(text: str) -> Unwrapped:
-    """Join the lines of *text*, as `base64` and terminals wrap them."""
-    parts: list[str] = []
-    breaks: list[int] = []
-    removed = [0]
-    position = 0
-    for found in _LINE_BREAK.finditer(text):
-        parts.append(text[position : found.start()])
-        breaks.append(found.start() - removed[-1])
-        removed.append(removed[-1] + found.end() - found.start())
-        position = found.end()
-    return Unwrapped("".join([*parts, text[position:]]), breaks, removed)
-
-
-def mask_bytes(output: bytes, secrets: Sequence[str]) -> bytes:
-    """Return *output* masked; bytes that are not UTF-8 are unchanged."""
-    text = output.decode(errors="surrogateescape")
-    masked = mask(text, secrets)
-    return output if masked is text else masked.encode(errors="surrogateescape")
-
-
 def find_unsettled(output: bytes, secrets: Sequence[str]) -> int:
     """Return where in *output* an unfinished secret may begin, which later output would complete.
 
     What is before that place can be masked and forwarded; it is the end if nothing has begun.
     """
-    forms = [form.encode(errors="surrogateescape") for form in find_forms(tuple(secrets))]
-    place = min((_find_beginning(output, form) for form in forms), default=len(output))
-    found = [span for form in forms for span in _occurrences(output, form)]
+    forms = find_forms(tuple(secrets))
+    # A line that has ended is not held back.
+    begun = find_spans(output, lambda reading: _find_begun(reading, forms), joined=False)
+    place = begun[0][0] if begun else len(output)
     # Cut in two, a secret in which another one may begin would be found in neither part.
-    for start, end in sorted(found, reverse=True):
+    for start, end in reversed(find_spans(output, _finder(secrets))):
         if start < place < end:
             place = start
     return place
 
 
-def _find_beginning(output: bytes, form: bytes) -> int:
-    """Return where *output* ends in the first characters of *form*; its end, if it does not."""
-    start = output.find(form[:1], max(0, len(output) - len(form) + 1))
-    while start >= 0:
-        if form.startswith(output[start:]):
-            return start
-        start = output.find(form[:1], start + 1)
-    return len(output)
+def _find_begun(reading: bytes, forms: Collection[bytes]) -> Iterator[Span]:
+    """Yield from where on *reading* may be the beginning of one of *forms*."""
+    whole = as_form(cut_half(reading))
+    if len(whole) < len(reading):
+        yield len(whole), len(reading)
+    for form in forms:
+        start = whole.find(form[:1], max(0, len(whole) - len(form) + 1))
+        while start >= 0:
+            if form.startswith(whole[start:]):
+                yield start, len(reading)
+                break
+            start = whole.find(form[:1], start + 1)
+
+
+def _finder(secrets: Sequence[str]) -> Callable[[bytes], Iterator[Span]]:
+    forms = find_forms(tuple(secrets))
+
+    def find(reading: bytes) -> Iterator[Span]:
+        text = as_form(reading)
+        return (span for form in forms for span in _occurrences(text, form))
+
+    return find
 
 
 def _is_secret(value: str) -> bool:
     return len(value) >= _SHORTEST and not _WORD.fullmatch(value) and not _PLACE.match(value)
 
 
-def _occurrences(text: AnyStr, form: AnyStr) -> Iterator[tuple[int, int]]:
+def _occurrences(text: bytes, form: bytes) -> Iterator[Span]:
     start = text.find(form)
     while start >= 0:
         yield start, start + len(form)
         start = text.find(form, start + 1)
 
 
-def _merge(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _merge(spans: Sequence[Span]) -> Iterator[Span]:
     """Join spans that touch or overlap; they are sorted by their beginning."""
     start, end = spans[0]
     for next_start, next_end in spans[1:]:

@@ -2,7 +2,11 @@
 
 import math
 import sys
+from collections.abc import Mapping
 from typing import Any, TypeGuard
+
+COUNTED = ("inputTokens", "outputTokens", "costUsd")
+"""What limits of tokens and cost count."""
 
 
 def add_usage(total: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
@@ -17,6 +21,25 @@ def add_usage(total: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
         else:
             result[key] = value
     return result
+
+
+def find_unfit(usage: Mapping[str, Any]) -> str | None:
+    """Return which amount that limits count is none in *usage*; null is as if it were not there.
+
+    A number below zero would lower the sum, and what is no number would take its place.
+    """
+    for name in COUNTED:
+        value = usage.get(name)
+        if value is not None and not (_is_number(value) and value >= 0):
+            return f"{name} is {value!r:.60}, not a number from 0 on"
+    return None
+
+
+def drop_unfit(usage: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return *usage* as it is recorded: {} if it is unfit, and without what is null."""
+    if usage is None or find_unfit(usage) is not None:
+        return {}
+    return {key: value for key, value in usage.items() if value is not None}
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

@@ -10,19 +10,31 @@ OUR_FOLDERS = (".state", ".plugins")
 """Folders that hold nothing of the project, whoever made them."""
 
 
+_MOST_BYTES = 16 * 1024 * 1024
+"""No file of ours, and no settings of a tool, come near it."""
+
+
 def read_whole(path: str) -> bytes | None:
     """Return the content of *path*; None if there is no such file.
 
     Raises:
-        OSError: it cannot be read, or is no regular file: a pipe would never end.
+        OSError: it cannot be read, is too large, or is no regular file: a pipe would never end.
     """
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file", path)
-        with open(path, "rb") as file:
-            return file.read()
+        with open(path, "rb", opener=_open_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "it is not a regular file", path)
+            content = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
         return None
+    if len(content) > _MOST_BYTES:
+        raise OSError(errno.EFBIG, f"it has more than {_MOST_BYTES:,} bytes", path)
+    return content
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open *path*; a pipe that nobody writes to is not waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def replace_whole(path: str, content: bytes) -> None:

@@ -1,7 +1,8 @@
 """Markdown of agents as HTML, safely: no HTML of theirs, no image, no address but a web link.
 
 All that they wrote is to be seen: link definitions, which Markdown hides, are shown as text, and
-what is too long, or nested deeper than the parser goes, as it was typed.
+what is too long, or nested deeper than the parser goes, as it was typed. Only keys are not: what is
+shown is searched for them once more, since an entity or a mark can hide one in what is typed.
 Source: CommonMark 0.31; tables and strikethrough as on GitHub.
 """
 
@@ -11,6 +12,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from uwf_git.engine.key_shapes import mask_keys
 from uwf_git.model.visible import visible_block
 from uwf_git.web.elements import WIDE, preformatted
 
@@ -97,4 +99,15 @@ def _clean(tokens: "Sequence[Token]") -> None:
         }
         if token.type == "link_open":
             token.attrs["rel"] = "noopener noreferrer nofollow"
-        _clean(token.children or ())
+        if token.children:
+            _clean(token.children)
+            token.children = _mask_shown(token.children)
+
+
+def _mask_shown(children: "list[Token]") -> "list[Token]":
+    """Return a paragraph without its marks if a key is seen only where they are gone."""
+    from markdown_it.token import Token  # noqa: PLC0415 (as above)
+
+    shown = "".join("\n" if each.type.endswith("break") else each.content for each in children)
+    masked = mask_keys(shown)
+    return children if masked == shown else [Token("text", "", 0, content=masked)]

@@ -2,10 +2,11 @@ import json
 from typing import Any
 
 import pytest
-from commands.world import World, replied, says
+from commands.world import World, fails, replied, says
 
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.check_meta import get_output_schema
+from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.workflow import parse_workflow
 
 SCHEMA = """\
@@ -101,3 +102,19 @@ def test_schema_is_the_role_s_own(world: World) -> None:
     workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
 
     assert get_output_schema(snapshot, workflow, "checker")["required"] == ["ok"]
+
+
+def test_usage_below_zero_is_refused_and_told_to_the_next_try(world: World) -> None:
+    failed = failure(world, {}, {}, usage={"costUsd": -5, "inputTokens": 1})
+
+    assert "usage: costUsd is -5" in failed.message
+
+
+def test_usage_of_a_failed_try_does_not_lower_what_was_spent(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "x"}, usage={"costUsd": 3}))
+
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails(left=StepFiles(usage={"costUsd": -3})))
+
+    assert world.snapshot(thread).get_present().usage == {"costUsd": 3}

@@ -144,3 +144,9 @@ def test_appending_is_an_amendment(story: Story) -> None:
 
     assert told_of_signal(story, event="amend") == []
     assert "asks for append" in told_of_signal(story)[0]
+
+
+def test_usage_that_would_lower_a_sum_is_reported(story: Story) -> None:
+    story.step(usage={"costUsd": -5})
+
+    assert any("costUsd is -5" in each for each in told_of_step(story))

@@ -15,7 +15,7 @@ from typing import Any
 from uwf_git.agents.left_file import LeftFile, open_left_file, read_left_file
 from uwf_git.agents.strict_json import BadJson, parse_strict_json
 from uwf_git.commands.turn.turn import StepFiles
-from uwf_git.model.usage import add_usage
+from uwf_git.model.usage import add_usage, drop_unfit
 
 PROMPT = "prompt.md"
 TRACE = "trace.jsonl"
@@ -80,7 +80,8 @@ class ReportedUsage:
             for line in new[:end].splitlines():
                 event = _parse_object(line) if b'"usage"' in line else None
                 usage = event.get("usage") if event and event.get("type") == "turn" else None
-                self._usage = add_usage(self._usage, usage if isinstance(usage, dict) else {})
+                spent = drop_unfit(usage if isinstance(usage, dict) else None)
+                self._usage = add_usage(self._usage, spent)
         return self._usage
 
 

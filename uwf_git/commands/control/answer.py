@@ -17,7 +17,11 @@ from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.step.transitions import build_answer, wait_for_person
 from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.agent_words import PERSON
-from uwf_git.commands.turn.check_meta import find_flow_problem, find_problem, get_output_schema
+from uwf_git.commands.turn.check_meta import (
+    find_flow_problem,
+    find_reply_problem,
+    get_output_schema,
+)
 from uwf_git.commands.turn.choose_agent import Choice, NoAgent, build_agent, choose_agent, is_person
 from uwf_git.commands.turn.decide import NextTurn, decide_next, find_turn_place
 from uwf_git.commands.turn.limits import check_limits
@@ -26,7 +30,6 @@ from uwf_git.commands.turn.turn import ThreadResult, Turn, build_thread_result
 from uwf_git.engine.form import list_questions
 from uwf_git.errors import Refused, name_some
 from uwf_git.model.builtin import AGENT_CONFIG
-from uwf_git.model.canonical import NotCanonical, canonical
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import ThreadState
@@ -166,11 +169,13 @@ def _find_same(store: Store, snapshot: Snapshot, question: PersonQuestion) -> Pe
 
 
 def _check_answer(question: PersonQuestion, answer: PersonAnswer) -> None:
-    try:
-        canonical([answer.meta, answer.content, dict(answer.state or {}), dict(answer.usage or {})])
-        problem = find_problem(question.schema, answer.meta)
-    except NotCanonical as error:
-        problem = error.message
+    fields = {
+        "meta": answer.meta,
+        "content": answer.content,
+        "state": dict(answer.state or {}),
+        "usage": dict(answer.usage or {}),
+    }
+    problem = find_reply_problem(question.schema, fields)
     if problem is not None:
         raise AnswerRefused(question, problem)
 

@@ -27,6 +27,7 @@ from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import reference
 from uwf_git.model.thread import Event
+from uwf_git.model.usage import drop_unfit
 from uwf_git.model.workflow import parse_role, parse_workflow
 from uwf_git.store.objects.message import LONGEST_QUOTE
 from uwf_git.store.store import Store
@@ -100,7 +101,7 @@ def _step_nodes(
         "rung": reply.rung,
         "session": reply.session,
         "state": reply.state,
-        "usage": reply.usage,
+        "usage": drop_unfit(reply.usage),
     }
     payload |= {name: value for name, value in optional.items() if value}
     is_second = not _SINCE_STEP_2.isdisjoint(payload)
@@ -132,8 +133,8 @@ def build_attempt(turn: Turn, played: Played) -> NewCommit:
         "attempt": turn.attempt,
         "error": error,
     }
-    if played.left.usage:
-        payload["usage"] = dict(played.left.usage)
+    if usage := drop_unfit(played.left.usage):
+        payload["usage"] = usage
     if played.left.reset_at is not None:
         payload["resetAt"] = played.left.reset_at
     if played.exit_code is not None:

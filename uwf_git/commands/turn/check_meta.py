@@ -14,6 +14,7 @@ from uwf_git.engine.subject import first_line
 from uwf_git.errors import UwfError
 from uwf_git.model.canonical import NotCanonical, canonical
 from uwf_git.model.plain_schema import is_plainly_valid
+from uwf_git.model.usage import find_unfit
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.threads.definitions import get_role, get_schema
 from uwf_git.store.threads.snapshot import Snapshot
@@ -108,7 +109,8 @@ def find_reply_problem(schema: Any, fields: Mapping[str, Any]) -> str | None:
         canonical(dict(fields))
     except NotCanonical as error:
         return error.message
-    return find_problem(schema, fields["meta"])
+    unfit = find_unfit(fields.get("usage") or {})
+    return find_problem(schema, fields["meta"]) if unfit is None else f"usage: {unfit}"
 
 
 def find_problem(schema: Any, meta: Any) -> str | None:

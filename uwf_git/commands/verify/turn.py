@@ -16,6 +16,7 @@ from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.usage import find_unfit
 
 
 def check_step(
@@ -126,6 +127,9 @@ def check_signal(
 def _check_actor(
     nodes: NodeChecks, site: Location, record: TransitionRecord, turn: Node
 ) -> Iterator[Finding]:
+    unfit = find_unfit(turn.payload.get("usage") or {})
+    if unfit is not None:
+        yield site.finding(f"in the usage of {turn.hash} {unfit}", node=turn.hash)
     role = turn.payload["role"]
     if record.role is not None and record.role != role:
         message = f"Uwf-Role is {record.role!r}, and {turn.hash} was played by {role!r}"
