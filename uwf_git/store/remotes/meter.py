@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import IO
 
+from uwf_git.store.git.config import GitConfig
 from uwf_git.store.objects.limited import render_size
 from uwf_git.store.objects.pack_limits import MAX_FETCH_REFS, TransferTooLarge
+from uwf_git.store.remotes.limits import read_fetch_limits
 
 _MOST_ERROR_BYTES = 64 * 1024
 
@@ -33,6 +35,15 @@ class Meter:
     def allow(self, objects: bytes) -> None:
         """Do not count *objects*, which were read: they have limits of their own."""
         self._left += len(objects)
+
+
+def open_meter(config: GitConfig) -> Meter:
+    """Return a meter for one connection of a store with this *config*.
+
+    Raises:
+        BadReceiveLimit: a limit is not a number as git config spells it.
+    """
+    return Meter(read_fetch_limits(config).most_talk_bytes)
 
 
 class ErrorOutput:
