@@ -19,15 +19,15 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 
-MOST_REFUSED = 100
-"""After so many refused refs, those of the same fetch that have not passed yet are not read."""
+MOST_FAILED = 300
+"""After so many checks that failed, refs of the same fetch that have not passed are not read."""
 
 _MOST_AT_ONCE = 100
 _PARENT = b"\nUwf-Parent-Thread: "
 
 _NOT_READ = Finding(
-    f"it was not read, for {MOST_REFUSED} others of the same fetch were refused",
-    "repair those at the remote, or delete them there; then fetch again",
+    f"it was not read, for {MOST_FAILED} checks of other refs of the same fetch had failed",
+    "repair the refs that were refused at the remote, or delete them there; then fetch again",
 )
 
 T = TypeVar("T")
@@ -63,8 +63,9 @@ def judge_arrivals(store: Store, arrivals: Iterable[Arrival]) -> Verdicts:
         tips[passed.thread] = passed.tip
         heads.trust(passed.tip)
 
-    # Branches after the threads that they share most of their history with.
-    ordered = sorted(arrivals, key=lambda each: _has_parent(store, each))
+    # What is here goes on whatever else is offered, and branches come after the threads that they
+    # share most of their history with.
+    ordered = sorted(arrivals, key=lambda each: (each.known is None, _has_parent(store, each)))
     refused = judge_together(store, ordered, partial(check_arrivals, store, heads=heads), trust)
     return Verdicts(set(ordered) - refused.keys(), refused)
 
@@ -77,16 +78,18 @@ def judge_together(
 ) -> dict[T, Finding]:
     """Return why items are refused; each of the others was accepted, before the next was checked.
 
-    Those that do not pass together are halved, until so many are refused that no more is read:
-    of refs without end that are all bad, few are looked at.
+    Those that do not pass together are halved, until so many checks have failed that no more is
+    read: of refs without end that are all bad, few are looked at.
     """
     refused: dict[T, Finding] = {}
+    failed = 0
     starts = range(0, len(items), _MOST_AT_ONCE)
     waiting = [items[start : start + _MOST_AT_ONCE] for start in reversed(starts)]
     while waiting:
         part = waiting.pop()
-        is_read = len(refused) < MOST_REFUSED
+        is_read = failed < MOST_FAILED
         finding = _first_finding(store, partial(check, part)) if is_read else _NOT_READ
+        failed += finding is not None
         if finding is None:
             for each in part:
                 accept(each)
