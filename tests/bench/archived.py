@@ -136,7 +136,7 @@ class _Writer:
 
     def _commit(self, tree: bytes, parent: bytes, record: TransitionRecord, time_s: int) -> bytes:
         who = b"%s %d +0000" % (_WHO, time_s)
-        message = build_thread_message(record, said="a task of many")
+        message = build_thread_message(record, said=f"Do task {time_s - _BEGIN_S}.")
         head = b"tree %s\n%sauthor %s\ncommitter %s\n\n" % (tree.hex().encode(), parent, who, who)
         return self._pack.add(b"commit", head + message)
 

@@ -2,11 +2,16 @@
 
 from pathlib import Path
 
-from commands.sharing import Site
+import pytest
+from commands.sharing import Site, refs_of
 from store.conftest import Git
 
 from uwf_git.commands.remote.fetch import RefsRefused
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git.config import set_config
+from uwf_git.store.objects.pack_limits import TransferTooLarge
+from uwf_git.store.refs import refs
+from uwf_git.store.refs.refs import Refs
 
 WRONG = "01J7K9M2XNPQR5VWBCDF8G3H4T"
 
@@ -78,3 +83,44 @@ def test_refused_refs_of_plain_git_are_dropped(
 
     assert site.find(f"uwf/remotes/origin/threads/{WRONG}") is None
     assert site.find(f"uwf/remotes/origin/threads/{thread}") == tip.strip()
+
+
+def test_many_threads_are_taken_over_by_two_writes_of_refs(
+    sites: tuple[Site, Site, ThreadId], hub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, other, _thread = sites
+    new = [other.world.start() for _number in range(3)]
+    other.push()
+    monkeypatch.setattr(refs, "_MANY", 2)
+    written: list[bytes] = []
+
+    def replace_and_count(_refs: Refs, content: bytes) -> None:
+        written.append(content)
+        (site.path / "packed-refs").write_bytes(content)
+
+    monkeypatch.setattr(Refs, "_replace_packed", replace_and_count)
+
+    assert {each.event for each in site.fetch().reconciled} == {"created"}
+    assert len(written) == 2
+    assert site.refs() == refs_of(hub)
+    assert not any((site.path / "refs/threads" / thread).exists() for thread in new)
+    assert not list((site.path / "uwf/locks").glob(f"{new[0]}*"))
+
+
+def test_more_new_refs_than_are_accepted_are_not_fetched(
+    sites: tuple[Site, Site, ThreadId],
+) -> None:
+    site, other, thread = sites
+    for _number in range(2):
+        other.world.start()
+    other.step(thread)
+    other.push()
+    before = site.refs("threads", "uwf/remotes/origin/threads")
+    set_config(f"{site.path}/config", "uwf.maxFetchRefs", "2")
+    with pytest.raises(TransferTooLarge) as refused:
+        site.fetch()
+    assert refused.value.facts["setting"] == "uwf.maxFetchRefs"
+    assert site.refs("threads", "uwf/remotes/origin/threads") == before
+    set_config(f"{site.path}/config", "uwf.maxFetchRefs", "3")
+    assert len(site.fetch().reconciled) == 3
+    assert site.fetch().unchanged == 4

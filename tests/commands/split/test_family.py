@@ -25,7 +25,7 @@ from uwf_git.commands.split.family import (
 )
 from uwf_git.commands.split.plan import Asked, find_container, plan_split
 from uwf_git.commands.split.remake import read_split
-from uwf_git.commands.verify.arrivals import Arrival, pass_arrivals
+from uwf_git.commands.verify.arrivals import Arrival, judge_arrivals
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.snapshot import read_snapshot
@@ -201,9 +201,9 @@ def test_a_branch_that_began_at_another_split_is_told_and_never_joined(twice: Tw
         Arrival(twice.thread, None, twice.at["split"], archived=False),
     ]
     elsewhere = world.store._replace(refs=fresh_store().refs)
-    assert pass_arrivals(world.store, arrivals[:1]) == set()
-    assert pass_arrivals(elsewhere, arrivals[:1]) == set(arrivals[:1])
-    assert pass_arrivals(elsewhere, arrivals) == set()
+    assert judge_arrivals(world.store, arrivals[:1]).passed == set()
+    assert judge_arrivals(elsewhere, arrivals[:1]).passed == set(arrivals[:1])
+    assert judge_arrivals(elsewhere, arrivals).passed == set(arrivals[1:])
     assert world.store.refs.create(f"refs/threads/{branch}", stranger)
 
     assert [each.ref for each in troubles(world)] == [twice.ref("split")]

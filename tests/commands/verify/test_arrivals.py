@@ -1,12 +1,20 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from commands.world import World
 
-from uwf_git.commands.verify.arrivals import Arrival, pass_arrivals
+from uwf_git.commands.verify import arrivals as arrivals_module
+from uwf_git.commands.verify.arrivals import (
+    MOST_FAILED,
+    Arrival,
+    judge_arrivals,
+    judge_together,
+)
+from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
 
 
 @pytest.fixture
@@ -24,18 +32,20 @@ def arrivals(world: World) -> list[Arrival]:
 
 
 def test_threads_that_are_right_pass_together(world: World, arrivals: list[Arrival]) -> None:
-    assert pass_arrivals(world.store, arrivals) == set(arrivals)
-    assert pass_arrivals(world.store, []) == set()
+    assert judge_arrivals(world.store, arrivals) == (set(arrivals), {})
+    assert judge_arrivals(world.store, []) == (set(), {})
 
 
-def test_nothing_passes_with_one_that_is_wrong(
+def test_one_that_is_wrong_is_found_among_the_others(
     world: World, arrivals: list[Arrival], thread_ids: Callable[[], ThreadId]
 ) -> None:
     other = Arrival(thread_ids(), None, arrivals[0].tip, archived=False)
     ended = arrivals[1]._replace(archived=True)
     unknown = arrivals[2]._replace(tip=Oid("0" * 40))
     for wrong in (other, ended, unknown):
-        assert pass_arrivals(world.store, [*arrivals, wrong]) == set()
+        judged = judge_arrivals(world.store, [*arrivals, wrong])
+        assert judged.passed == set(arrivals)
+        assert list(judged.refused) == [wrong]
         alone = check_thread(
             world.store, wrong.thread, wrong.tip, archived=wrong.archived, known=wrong.known
         )
@@ -44,8 +54,8 @@ def test_nothing_passes_with_one_that_is_wrong(
 
 def test_batches_do_not_spoil_each_other(world: World, arrivals: list[Arrival]) -> None:
     wrong = arrivals[0]._replace(archived=True)
-    passed = pass_arrivals(world.store, [*[arrivals[1]] * 100, wrong])
-    assert passed == {arrivals[1]}
+    judged = judge_arrivals(world.store, [*[arrivals[1]] * 100, wrong])
+    assert judged.passed == {arrivals[1]}
 
 
 def test_arrival_says_which_ref_it_is_to_have(arrivals: list[Arrival]) -> None:
@@ -53,3 +63,40 @@ def test_arrival_says_which_ref_it_is_to_have(arrivals: list[Arrival]) -> None:
 
     assert active.ref == f"refs/threads/{active.thread}"
     assert active._replace(archived=True).ref == f"refs/archive/{active.thread}"
+
+
+BAD = Finding("bad", "mend it")
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Check in this process, and count: the number of items of each check."""
+    counted: list[int] = []
+
+    def first(_store: Store, check: Callable[[], Iterator[Finding]]) -> Finding | None:
+        counted.append(1)
+        return next(check(), None)
+
+    monkeypatch.setattr(arrivals_module, "first_finding", first)
+    return counted
+
+
+def test_of_many_items_a_bad_one_is_found_by_halves(store: Store, checked: list[int]) -> None:
+    accepted: list[int] = []
+
+    def check(items: Sequence[int]) -> Iterator[Finding]:
+        return iter([BAD] if 777 in items else [])
+
+    assert judge_together(store, range(1000), check, accepted.append) == {777: BAD}
+    assert sorted(accepted) == [each for each in range(1000) if each != 777]
+    assert len(checked) < 10 + 2 * 7 + 1
+
+
+def test_bad_items_without_end_are_not_looked_at_without_end(
+    store: Store, checked: list[int]
+) -> None:
+    refused = judge_together(store, range(50_000), lambda _items: iter([BAD]))
+
+    assert len(refused) == 50_000
+    assert len(checked) == MOST_FAILED
+    assert MOST_FAILED // 3 < list(refused.values()).count(BAD) < MOST_FAILED

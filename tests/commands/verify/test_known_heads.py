@@ -7,7 +7,7 @@ from dulwich.objects import ObjectID
 from fresh_store import fresh_store
 
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.verify.arrivals import Arrival, check_arrivals, pass_arrivals
+from uwf_git.commands.verify.arrivals import Arrival, check_arrivals, judge_arrivals
 from uwf_git.commands.verify.known_heads import heads_of_refs, heads_of_store, list_beginnings
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.refs.refs import Refs
@@ -100,5 +100,5 @@ def test_many_branches_are_checked_in_several_runs(world: World) -> None:
     arrivals = [arrival(world, each) for each in (at.thread, *at.children)]
     store = world.store._replace(refs=empty_refs())
 
-    assert pass_arrivals(store, arrivals) == set(arrivals)
+    assert judge_arrivals(store, arrivals).passed == set(arrivals)
     assert told(world, arrivals[100:], world.store.refs) == []

@@ -409,6 +409,58 @@ def test_a_lock_that_git_lets_go_of_is_taken(store: Store, commits: tuple[Oid, O
     holding.communicate()
 
 
+def test_many_refs_are_moved_by_one_write_of_packed_refs(
+    store: Store, commits: tuple[Oid, Oid], git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever they were: nowhere, loose, packed, both; only those that were elsewhere stay."""
+    first, second = commits
+    place = Path(store.path)
+    names = [f"refs/threads/{number:026}" for number in range(60)]
+    assert store.refs.change(dict.fromkeys(names, (None, first))) == set(names)
+    assert git("for-each-ref", "refs/threads", cwd=place).count(first) == 61
+    assert not list(place.glob("refs/threads/00*"))
+    assert store.refs.advance(names[0], seen=first, to=second)
+    assert store.refs.advance(names[1], seen=first, to=second)
+    assert store.refs.create(TO_NAME, first)
+    written: list[bytes] = []
+    monkeypatch.setattr(
+        Refs, "_replace_packed", lambda _refs, content: written.append(content) or put(content)
+    )
+
+    def put(content: bytes) -> None:
+        Path(store.path, "packed-refs").write_bytes(content)
+
+    changes: dict[str, tuple[Oid | None, Oid | None]] = dict.fromkeys(names, (first, None))
+    changes |= {names[0]: (second, None), names[1]: (first, second), TO_NAME: (first, second)}
+    changes |= {names[2]: (second, None), names[3]: (first, second), names[4]: (None, second)}
+    moved = store.refs.change(changes)
+
+    assert set(names) - moved == {names[1], names[2], names[4]}
+    assert len(written) == 1
+    assert git("for-each-ref", "--format=%(objectname) %(refname)", cwd=place).split() == [
+        *(second, TO_NAME),
+        *(second, names[1], first, names[2], second, names[3], first, names[4]),
+        *(first, NAME),
+    ]
+    assert git("fsck", cwd=place) == ""
+
+
+def test_a_process_that_held_the_lock_meanwhile_wins(
+    store: Store, commits: tuple[Oid, Oid], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has looked before packed-refs was replaced, and writes its file afterwards."""
+    first, second = commits
+
+    def replace_late(_refs: Refs, content: bytes) -> None:
+        Path(store.path, "packed-refs").write_bytes(content)
+        Path(store.path, TO_NAME).parent.mkdir(exist_ok=True)
+        Path(store.path, TO_NAME).write_text(f"{second}\n")
+
+    monkeypatch.setattr(Refs, "_replace_packed", replace_late)
+    assert store.refs.change({TO_NAME: (None, first)}, at_once=True) == set()
+    assert store.refs.find(TO_NAME) == second
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"\n", b"ref: refs/heads/main\n", b"g" * 40, b"1" * 39, b"1" * 41, b"\0" * 41]
 )

@@ -52,15 +52,18 @@ def fetched(**values: str) -> PackLimits:
 
 
 def test_fetch_has_limits_of_its_own() -> None:
-    assert fetched() == PackLimits(32 * 1024 * 1024, 1_000_000, None)
+    assert fetched() == PackLimits(32 * 1024 * 1024, 1_000_000, None, 100_000)
     assert fetched(maxBlobSize="1k", maxFetchSize="2g", maxFetchObjects="3") == PackLimits(
         1024, 3, 2 * 1024**3
     )
-    nothing = dict.fromkeys(("maxBlobSize", "maxFetchSize", "maxFetchObjects"), "0")
-    assert fetched(**nothing) == PackLimits(sys.maxsize, sys.maxsize, sys.maxsize)
+    names = ("maxBlobSize", "maxFetchSize", "maxFetchObjects", "maxFetchRefs")
+    assert fetched(**dict.fromkeys(names, "0")) == PackLimits(*[sys.maxsize] * 4)
+    # Whoever accepts more refs accepts a longer list of them.
+    assert fetched(maxFetchRefs="5").most_talk_bytes == fetched().most_talk_bytes
+    assert fetched(maxFetchRefs="1m").most_talk_bytes > 2 * fetched().most_talk_bytes
 
 
-@pytest.mark.parametrize("name", ["maxFetchSize", "maxFetchObjects"])
+@pytest.mark.parametrize("name", ["maxFetchSize", "maxFetchObjects", "maxFetchRefs"])
 def test_limit_of_a_fetch_that_is_not_a_number_is_an_error(name: str) -> None:
     with pytest.raises(BadReceiveLimit, match=rf"uwf\.{name} is 'lots'"):
         fetched(**{name: "lots"})

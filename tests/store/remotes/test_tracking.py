@@ -61,15 +61,15 @@ def test_of_two_fetches_the_later_answer_stays(store: Store) -> None:
     seen = SharedRefs({}, {}, {})
     update_tracking(store, REMOTE, seen=seen, now=SharedRefs({ONE: B}, {}, {}))
     update_tracking(store, REMOTE, seen=seen, now=SharedRefs({ONE: A}, {}, {}))
-    track(store, REMOTE, f"threads/{ONE}", seen=A, to=C)
-    track(store, REMOTE, f"threads/{ONE}", seen=A, to=None)
+    track(store, REMOTE, {f"threads/{ONE}": (A, C)})
+    track(store, REMOTE, {f"threads/{ONE}": (A, None)})
     assert read_shared(store, REMOTE).threads == {ONE: B}
 
 
 def test_forgetting_a_remote_leaves_the_others(store: Store) -> None:
     for name in ("origin", "origin2"):
-        track(store, Remote(name, "x"), f"threads/{ONE}", seen=None, to=A)
-        track(store, Remote(name, "x"), "workflows/demo", seen=None, to=A)
+        track(store, Remote(name, "x"), {f"threads/{ONE}": (None, A)})
+        track(store, Remote(name, "x"), {"workflows/demo": (None, A)})
     forget_tracking(store, REMOTE)
     assert list(read_shared(store, REMOTE).rows()) == []
     assert len(list(read_shared(store, Remote("origin2", "x")).rows())) == 2

@@ -8,9 +8,11 @@ from store.story import THREAD, Story, signed, tell_small_story
 
 from uwf_git.model.thread import Event
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.objects.commit import DamagedCommit, read_commit
+from uwf_git.store.objects.commit import CommitView, DamagedCommit, read_commit
+from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
+from uwf_git.store.threads import history
 from uwf_git.store.threads.heads import ACTIVE
 from uwf_git.store.threads.history import find_turn_start, walk_history
 from uwf_git.store.threads.record import NewCommit, record_next
@@ -83,6 +85,28 @@ def test_another_workflow_begins_another_turn(store: Store, clock: Callable[[], 
     assert find_turn_start(store, read_snapshot(store, paused)) == story.head.commit
     assert find_turn_start(store, read_snapshot(store, amended)) == amended
     assert find_turn_start(store, read_snapshot(store, patched)) == amended
+
+
+def test_each_control_is_read_once_however_often_its_turn_is_asked_for(
+    store: Store, clock: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Story(store, clock)
+    begun = tip = story.step().commit
+    read: list[Oid] = []
+
+    def read_and_count(objects: ObjectStore, oid: Oid) -> CommitView:
+        read.append(oid)
+        return read_commit(objects, oid)
+
+    monkeypatch.setattr(history, "_STARTS", {})
+    monkeypatch.setattr(history, "read_commit", read_and_count)
+    for _time in range(3):
+        events: tuple[Event, ...] = ("pause", "resume") * 5
+        for event in events:
+            tip = controlled(store, tip, event, clock)
+        for _asked in range(3):
+            assert find_turn_start(store, read_snapshot(store, tip)) == begun
+    assert len(read) == len(set(read)) == 30
 
 
 def test_turn_of_a_forged_thread_without_a_start_begins_at_its_first_commit(

@@ -22,7 +22,12 @@ from uwf_git.store.git.config import (
     remove_config,
     set_config,
 )
-from uwf_git.store.objects.pack_limits import MAX_BLOB_SIZE, MAX_FETCH_OBJECTS, MAX_FETCH_SIZE
+from uwf_git.store.objects.pack_limits import (
+    MAX_BLOB_SIZE,
+    MAX_FETCH_OBJECTS,
+    MAX_FETCH_REFS,
+    MAX_FETCH_SIZE,
+)
 from uwf_git.store.remotes.limits import RECEIVE_TIMEOUT, read_fetch_limits, read_receive_limits
 from uwf_git.store.store import Store
 from uwf_git.store.trust import describe_command, trust_agents
@@ -43,6 +48,8 @@ SETTINGS: dict[str, str] = {
     "256 times the pack, at least 1g; 0 is no limit)",
     "uwf.maxFetchObjects": "the most objects that a fetch may bring (1000000 unless set, 0 is no "
     "limit)",
+    "uwf.maxFetchRefs": "the most refs, new or moved, that a fetch may bring (100000 unless set, "
+    "0 is no limit)",
     "uwf.signTimeout": "seconds that signing or checking a commit may take (120 unless set)",
     "uwf.receiveTimeout": "seconds that the check of a push or a fetch may take (600 unless set)",
     "uwf.onReceive": "the command that a shared store runs for each pushed transition",
@@ -54,7 +61,7 @@ _COMMANDS = {CONFIG_NAME, "uwf.onReceive", "uwf.onEvent", *plan.COMMANDS}
 _IN_A_DIRECTORY = {CONFIG_NAME, *plan.TRUSTED}
 _TRUSTED = {"uwf.onEvent", *_IN_A_DIRECTORY}
 _FLAGS = {"uwf.store", "uwf.fsync"}
-_RECEIVED = {MAX_BLOB_SIZE, MAX_FETCH_SIZE, MAX_FETCH_OBJECTS, RECEIVE_TIMEOUT}
+_RECEIVED = {MAX_BLOB_SIZE, MAX_FETCH_SIZE, MAX_FETCH_OBJECTS, MAX_FETCH_REFS, RECEIVE_TIMEOUT}
 _NUMBERS = {"uwf.maxRunning", RETRIES, BACKOFF, KEEP_LOGS, *_RECEIVED}
 _FLAG_VALUES = {"true", "false", "yes", "no", "on", "off", "1", "0"}
 _FORMATS = ("json", "yaml", "text")

@@ -101,6 +101,6 @@ def _remove_files(store: Store, thread: ThreadId) -> None:
 def _forget(store: Store, remote: Remote, thread: ThreadId) -> bool:
     """Remove the tracking refs of the thread at *remote*; return whether there were any."""
     sides = read_sides(store, remote, thread)
-    track(store, remote, f"threads/{thread}", seen=sides.there_active, to=None)
-    track(store, remote, f"archive/{thread}", seen=sides.there_archived, to=None)
+    tracked = {"threads": sides.there_active, "archive": sides.there_archived}
+    track(store, remote, {f"{kind}/{thread}": (oid, None) for kind, oid in tracked.items()})
     return sides.there_active is not None or sides.there_archived is not None

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from uwf_git.agents.command_line import split_command
 from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.engine.events import tell_record
-from uwf_git.errors import UwfError
+from uwf_git.errors import UwfError, name_some
 from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.store.git.program import run_program
 from uwf_git.store.objects.ancestry import descends
@@ -69,25 +69,30 @@ def _moved_threads(store: Store, updates: Sequence[RefUpdate]) -> Iterator[_Move
 
 def _delete_archived(store: Store, moved: Sequence[_Moved]) -> Iterator[str]:
     """Delete active refs beside their archives, which a plain `git push` leaves."""
+    going: dict[str, tuple[Oid | None, Oid | None]] = {}
     for each in moved:
+        ref = ACTIVE + each.thread
         try:
-            yield from _delete_active(store, each)
-        except (UwfError, OSError) as error:
-            yield f"{ACTIVE}{each.thread} could not be removed beside its archive: {error}"
-
-
-def _delete_active(store: Store, moved: _Moved) -> Iterator[str]:
-    active = store.refs.find(ACTIVE + moved.thread)
-    if not moved.ref.startswith(ARCHIVE) or active is None:
-        return
-    if not descends(store.objects, moved.tip, active):
-        # Another push moved it between the check and the end of this one.
-        yield (
-            f"thread {moved.thread} is archived at {moved.tip}, and {ACTIVE}{moved.thread} "
-            f"is kept beside it: the archive does not descend from {active}"
-        )
-    elif not store.refs.delete(ACTIVE + moved.thread, seen=active):
-        yield f"{ACTIVE}{moved.thread} moved before it could be removed beside its archive"
+            active = store.refs.find(ref) if each.ref.startswith(ARCHIVE) else None
+            is_left = active is not None and descends(store.objects, each.tip, active)
+        except UwfError as error:
+            yield f"{ref} could not be removed beside its archive: {error}"
+            continue
+        if is_left:
+            going[ref] = (active, None)
+        elif active is not None:
+            # Another push moved it between the check and the end of this one.
+            yield (
+                f"thread {each.thread} is archived at {each.tip}, and {ref} "
+                f"is kept beside it: the archive does not descend from {active}"
+            )
+    try:
+        gone = store.refs.change(going)
+    except (UwfError, OSError) as error:
+        yield f"{name_some(list(going))} could not be removed beside the archive: {error}"
+    else:
+        for ref in going.keys() - gone:
+            yield f"{ref} moved before it could be removed beside its archive"
 
 
 def _announce(

@@ -6,7 +6,8 @@ ref is deleted after the push.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
 from uwf_git.model.thread_id import ThreadId, is_thread_id
@@ -19,12 +20,24 @@ from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.workflows.registry import WORKFLOWS
 
 
-class Push(NamedTuple):
+@dataclass(frozen=True)
+class Push:
     """The changes of a push, and the store before it."""
 
     store: Store
     updates: Mapping[str, RefUpdate]
     """By the name of the ref."""
+
+    @cached_property
+    def workflows(self) -> Mapping[str, list[str]]:
+        """The names of workflows, those here first, by what is the same but for case."""
+        pushed = (
+            each.removeprefix(WORKFLOWS) for each in self.updates if each.startswith(WORKFLOWS)
+        )
+        found: dict[str, list[str]] = {}
+        for name in (*self.store.refs.names(WORKFLOWS), *pushed):
+            found.setdefault(fold_workflow_name(name), []).append(name)
+        return found
 
     def find_coming(self, name: str) -> Oid | None:
         """Return the value of *name* after the push; None if it will not exist."""
@@ -178,8 +191,7 @@ def _find_workflow_problem(push: Push, name: str) -> str | None:
         return f"{given[:60]!r} is not a workflow name: {problem}"
     if push.store.refs.find(name) is not None:
         return None
-    pushed = (each.removeprefix(WORKFLOWS) for each in push.updates if each.startswith(WORKFLOWS))
-    for other in (*push.store.refs.names(WORKFLOWS), *pushed):
-        if other != given and fold_workflow_name(other) == fold_workflow_name(given):
+    for other in push.workflows[fold_workflow_name(given)]:
+        if other != given:
             return f"it differs from the workflow {other} in case only"
     return None

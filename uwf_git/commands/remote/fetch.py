@@ -21,12 +21,14 @@ from uwf_git.commands.remote.refusals import (
     Judged,
     forget_refused,
     judge_fetched,
+    view_refused,
 )
-from uwf_git.commands.verify.arrivals import Arrival, pass_arrivals
+from uwf_git.commands.verify.arrivals import Arrival, judge_arrivals
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.known_heads import heads_of_store, list_beginnings
 from uwf_git.errors import Conflict, StoreDamaged, UwfError
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.store.objects.ancestry import is_descendant
 from uwf_git.store.objects.walk import Needed, list_new_objects
 from uwf_git.store.oid import Oid
@@ -38,7 +40,8 @@ from uwf_git.store.remotes.remotes import Remote, choose_remote, remote_url
 from uwf_git.store.remotes.thread_sides import Sides
 from uwf_git.store.remotes.tracking import SharedRefs, read_shared, sort_refs, update_tracking
 from uwf_git.store.store import Store
-from uwf_git.store.threads.lock import lock_thread
+from uwf_git.store.threads.lock import has_lock_file, lock_thread
+from uwf_git.store.workflows.registry import list_names
 
 
 class SidesDiverged(Conflict):
@@ -201,9 +204,14 @@ class _Received:
         self.there = SharedRefs({}, {}, {})
         self.ignored: list[str] = []
         self.wanted: dict[tuple[str, str], Oid] = {}
+        self._limits = read_fetch_limits(store.config)
 
     def choose(self, refs: dict[str, Oid]) -> FetchRequest:
-        """Return the commits to request, and commits here that the remote may know."""
+        """Return the commits to request, and commits here that the remote may know.
+
+        Raises:
+            TransferTooLarge: so many refs are new or have moved.
+        """
         self.there, self.ignored = sort_refs(refs)
         haves: dict[Oid, None] = {}
         shared: dict[Oid, None] = {}
@@ -214,6 +222,7 @@ class _Received:
             elif not any(is_descendant(self.store.objects, each, oid) for each in known):
                 self.wanted[kind, name] = oid
                 haves.update(dict.fromkeys(known))
+        self._limits.check_refs(len(self.wanted))
         return FetchRequest(list(dict.fromkeys(self.wanted.values())), [*haves, *shared])
 
     def _known(self, kind: str, name: str) -> list[Oid]:
@@ -274,9 +283,16 @@ def _reconcile(store: Store, caller: Caller, received: _Received, judged: Judged
     threads = {*received.there.threads, *received.there.archive}
     threads |= received.here.threads.keys() & received.here.archive.keys()
     moved = _moved_threads(store, remote, threads)
-    unchecked = [each for each in _arrivals(store, moved) if each not in judged.passed]
-    passed = judged.passed | pass_arrivals(store, unchecked)
+    arrivals = list(_arrivals(store, moved))
+    unread = judge_arrivals(store, [each for each in arrivals if each not in judged.passed])
+    passed = judged.passed | unread.passed
+    created = _create_threads(store, [each for each in arrivals if each in passed])
+    reconciled += view_refused(unread.refused)
+    reconciled += [Reconciled("created", each.ref, None, each.tip) for each in created]
+    done = {each.thread for each in (*unread.refused, *created)}
     for thread in moved:
+        if thread in done:
+            continue
         try:
             with lock_thread(store, thread, since_ms=caller.now_ms()):
                 reconciled.append(reconcile_thread(store, remote, thread, passed=passed))
@@ -286,11 +302,27 @@ def _reconcile(store: Store, caller: Caller, received: _Received, judged: Judged
                 busy.append((thread, error))
             else:
                 reconciled.append(steered)
-    reconciled += [reconcile_workflow(store, remote, name) for name in received.there.workflows]
+    taken = {fold_workflow_name(name): name for name in list_names(store)}
+    reconciled += [
+        reconcile_workflow(store, remote, name, passed=judged.workflows, taken=taken)
+        for name in received.there.workflows
+    ]
     forget_refused(store, remote, reconciled)
     changed = [each for each in reconciled if each.event != "unchanged"]
     unchanged = len(threads) - len(moved) + len(reconciled) - len(changed)
     return Fetched(remote, changed, busy, received.ignored, unchanged)
+
+
+def _create_threads(store: Store, arrivals: Iterable[Arrival]) -> list[Arrival]:
+    """Create the refs of those that are new here and that nobody has held; return which."""
+    new = [each for each in arrivals if each.known is None]
+    new = [each for each in new if not has_lock_file(store, each.thread)]
+    try:
+        created = store.refs.change({each.ref: (None, each.tip) for each in new})
+    except Conflict:
+        # Another process holds one of the refs: they are taken over one by one.
+        return []
+    return [each for each in new if each.ref in created]
 
 
 def _moved_threads(store: Store, remote: Remote, threads: set[str]) -> dict[ThreadId, Sides]:

@@ -245,7 +245,7 @@ class _Push:
 
         def pack(refs: dict[str, Oid]) -> Parcel:
             current = [unit for unit in units if _is_current(unit, refs)]
-            stale = [unit for unit in units if unit not in current]
+            stale = [unit for unit in units if not _is_current(unit, refs)]
             moved.update((change.ref, REF_MOVED) for unit in stale for change in unit.changes)
             return self._collect(current, refs)
 
@@ -276,12 +276,12 @@ class _Push:
     def _track(self, units: Sequence[PushUnit], left: Sequence[NotPushed]) -> None:
         there = {change.ref: change.after for unit in units for change in unit.changes}
         there |= {each.ref: each.there for each in left if each.standing == "unchanged"}
+        moves: dict[str, tuple[Oid | None, Oid | None]] = {}
         for ref, to in there.items():
             place = ref.removeprefix("refs/")
             kind, _slash, name = place.partition("/")
-            seen = self.seen.find(kind, name)
-            if seen != to:
-                track(self.store, self.remote, place, seen=seen, to=to)
+            moves[place] = (self.seen.find(kind, name), to)
+        track(self.store, self.remote, moves)
 
 
 def _is_current(unit: PushUnit, refs: dict[str, Oid]) -> bool:

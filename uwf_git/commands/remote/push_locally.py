@@ -16,7 +16,7 @@ from uwf_git.store.remotes.exchange import PackParcel, PushReport
 from uwf_git.store.remotes.incoming import copy_objects, receive_objects
 from uwf_git.store.remotes.tracking import read_shared
 from uwf_git.store.remotes.transport import Access
-from uwf_git.store.store import Store, open_store
+from uwf_git.store.store import open_store
 
 _DECLINED = "the rules of a shared store do not allow it"
 
@@ -48,21 +48,9 @@ def push_locally(
             }
             return PushReport(statuses, output)
         incoming.move_into_store(until_moved)
-        # Create before deleting: the archive exists before its active ref goes.
-        ordered = sorted(updates, key=lambda update: update.new is None)
-        statuses = {update.name: _apply(there, update) for update in ordered}
+        moved = there.refs.change({each.name: (each.old, each.new) for each in updates})
+        statuses = {each.name: None if each.name in moved else REF_MOVED for each in updates}
     # Each push leaves a small pack, and nobody else may ever write there. The push is done.
     with suppress(OSError):
         unite_packs(there)
     return PushReport(statuses, "")
-
-
-def _apply(there: Store, update: RefUpdate) -> str | None:
-    name, old, new = update
-    if new is None:
-        done = old is not None and there.refs.delete(name, seen=old)
-    elif old is None:
-        done = there.refs.create(name, new)
-    else:
-        done = there.refs.advance(name, seen=old, to=new)
-    return None if done else REF_MOVED

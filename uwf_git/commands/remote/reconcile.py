@@ -11,7 +11,7 @@ sides have commits of their own, both are kept.
 | archived | active | the archive stays; a push repairs the remote |
 """
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Literal, NamedTuple
@@ -215,11 +215,21 @@ def _find_first(store: Store, arrival: Arrival) -> Finding | None:
     return first_finding(store, partial(check_arrivals, store, [arrival]))
 
 
-def reconcile_workflow(store: Store, remote: Remote, name: str) -> Reconciled:
+def reconcile_workflow(
+    store: Store,
+    remote: Remote,
+    name: str,
+    *,
+    passed: Container[tuple[str, Oid]] = (),
+    taken: dict[str, str] | None = None,
+) -> Reconciled:
     """Reconcile the workflow *name* with what *remote* has.
 
-    Needs no lock: if another process adds a version meanwhile, it starts again.
+    Those *passed* were checked before. *taken* has the names here, by their folded form; one that
+    is new is added. Needs no lock: if another process adds a version meanwhile, it starts again.
     """
+    if taken is None:
+        taken = {fold_workflow_name(known): known for known in list_names(store)}
     ref = WORKFLOWS + name
     try:
         here = store.refs.find(ref)
@@ -231,9 +241,10 @@ def reconcile_workflow(store: Store, remote: Remote, name: str) -> Reconciled:
             if not is_ahead:
                 _check_is_here(store, ref, here)
             return Reconciled("unchanged" if is_ahead else "diverged", ref, here, there)
-        finding = _same_in_another_case(store, name, ref) if here is None else None
-        check = partial(check_workflow, store, name, there, known=here)
-        finding = finding or first_finding(store, check)
+        finding = _same_in_another_case(taken, name, ref) if here is None else None
+        if (name, there) not in passed:
+            check = partial(check_workflow, store, name, there, known=here)
+            finding = finding or first_finding(store, check)
     except StoreDamaged as error:
         finding = Finding(error.message, error.hint or "see `git fsck`", ref)
         return Reconciled("refused", ref, finding=finding)
@@ -245,15 +256,16 @@ def reconcile_workflow(store: Store, remote: Remote, name: str) -> Reconciled:
         done = store.refs.advance(ref, seen=here, to=there)
     if not done:
         return reconcile_workflow(store, remote, name)
+    taken[fold_workflow_name(name)] = name
     return Reconciled("created" if here is None else "moved", ref, here, there)
 
 
-def _same_in_another_case(store: Store, name: str, ref: str) -> Finding | None:
-    for known in list_names(store):
-        if fold_workflow_name(known) == fold_workflow_name(name):
-            return Finding(
-                f"workflow {name} differs from {known}, which is here, in case only",
-                f"rename or remove one of the two at the remote; {known} stays here",
-                ref,
-            )
-    return None
+def _same_in_another_case(taken: Mapping[str, str], name: str, ref: str) -> Finding | None:
+    known = taken.get(fold_workflow_name(name), name)
+    if known == name:
+        return None
+    return Finding(
+        f"workflow {name} differs from {known}, which is here, in case only",
+        f"rename or remove one of the two at the remote; {known} stays here",
+        ref,
+    )

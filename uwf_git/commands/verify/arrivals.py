@@ -3,13 +3,13 @@
 A thread that does not pass must be checked alone to learn why: one finding fails its whole batch.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from uwf_git.commands.split.family import STRANGER_HINT, Strangers
 from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.known_heads import heads_of_store
+from uwf_git.commands.verify.known_heads import KnownHeads, heads_of_store
 from uwf_git.commands.verify.limited import first_finding
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
@@ -20,8 +20,18 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 
+MOST_FAILED = 300
+"""After so many checks that failed, refs of the same fetch that have not passed are not read."""
+
 _MOST_AT_ONCE = 100
 _PARENT = b"\nUwf-Parent-Thread: "
+
+_NOT_READ = Finding(
+    f"it was not read, for {MOST_FAILED} checks of other refs of the same fetch had failed",
+    "repair the refs that were refused at the remote, or delete them there; then fetch again",
+)
+
+T = TypeVar("T")
 
 
 class Arrival(NamedTuple):
@@ -38,28 +48,75 @@ class Arrival(NamedTuple):
         return (ARCHIVE if self.archived else ACTIVE) + self.thread
 
 
-def pass_arrivals(store: Store, arrivals: Sequence[Arrival]) -> set[Arrival]:
-    """Return the arrivals without findings; one finding fails its whole batch."""
-    passed: set[Arrival] = set()
-    # Branches after the threads that they share most of their history with.
-    ordered = sorted(arrivals, key=lambda each: _has_parent(store, each))
-    for batch in _batches(ordered):
-        if first_finding(store, partial(check_arrivals, store, batch, passed)) is None:
-            passed.update(batch)
-    return passed
+class Verdicts(NamedTuple):
+    """What a check of arrivals found."""
+
+    passed: set[Arrival]
+    refused: dict[Arrival, Finding]
+
+
+def judge_arrivals(store: Store, arrivals: Iterable[Arrival]) -> Verdicts:
+    """Check threads, many in one child; what they share with one that has passed is trusted."""
+    tips: dict[ThreadId, Oid] = {}
+    heads = heads_of_store(store, tips)
+
+    def trust(passed: Arrival) -> None:
+        tips[passed.thread] = passed.tip
+        heads.trust(passed.tip)
+
+    # What is here goes on whatever else is offered, and branches come after the threads that they
+    # share most of their history with.
+    ordered = sorted(arrivals, key=lambda each: (each.known is None, _has_parent(store, each)))
+    refused = judge_together(store, ordered, partial(check_arrivals, store, heads=heads), trust)
+    return Verdicts(set(ordered) - refused.keys(), refused)
+
+
+def judge_together(
+    store: Store,
+    items: Sequence[T],
+    check: Callable[[Sequence[T]], Iterator[Finding]],
+    accept: Callable[[T], object] = lambda _item: None,
+) -> dict[T, Finding]:
+    """Return why items are refused; each of the others was accepted, before the next was checked.
+
+    Those that do not pass together are halved, until so many checks have failed that no more is
+    read: of refs without end that are all bad, few are looked at.
+    """
+    refused: dict[T, Finding] = {}
+    failed = 0
+    starts = range(0, len(items), _MOST_AT_ONCE)
+    waiting = [items[start : start + _MOST_AT_ONCE] for start in reversed(starts)]
+    while waiting:
+        part = waiting.pop()
+        is_read = failed < MOST_FAILED
+        finding = _first_finding(store, partial(check, part)) if is_read else _NOT_READ
+        failed += finding is not None
+        if finding is None:
+            for each in part:
+                accept(each)
+        elif len(part) == 1:
+            refused[part[0]] = finding
+        else:
+            middle = len(part) // 2
+            waiting += [part[middle:], part[:middle]]
+    return refused
+
+
+def _first_finding(store: Store, check: Callable[[], Iterator[Finding]]) -> Finding | None:
+    try:
+        return first_finding(store, check)
+    except StoreDamaged as error:
+        return Finding(error.message, error.hint or "see `git fsck`")
 
 
 def check_arrivals(
-    store: Store, batch: Sequence[Arrival], passed: Collection[Arrival] = ()
+    store: Store, batch: Sequence[Arrival], heads: KnownHeads | None = None
 ) -> Iterator[Finding]:
-    """Check the arrivals in one run.
-
-    What they share with threads that are here, and with those that have *passed*, is trusted.
-    """
-    heads = heads_of_store(store, {each.thread: each.tip for each in passed})
-    checks = ThreadChecks(TreeChecks(store), heads)
+    """Check the arrivals in one run; what they share with *heads*, or those here, is trusted."""
+    known = heads or heads_of_store(store)
+    checks = ThreadChecks(TreeChecks(store), known)
     tips = {each.thread: each.tip for each in batch}
-    strangers = Strangers(store.objects, lambda thread: [heads.find(thread), tips.get(thread)])
+    strangers = Strangers(store.objects, lambda thread: [known.find(thread), tips.get(thread)])
     for each in batch:
         place: RefKind = "archive" if each.archived else "active"
         yield from checks.check(Claim(each.ref, each.thread, each.tip, place), known=each.known)
@@ -76,8 +133,3 @@ def _has_parent(store: Store, arrival: Arrival) -> bool:
         return _PARENT in read_commit(store.objects, arrival.tip).message
     except StoreDamaged:
         return False  # reported by the check
-
-
-def _batches(arrivals: Sequence[Arrival]) -> Iterator[Sequence[Arrival]]:
-    for start in range(0, len(arrivals), _MOST_AT_ONCE):
-        yield arrivals[start : start + _MOST_AT_ONCE]

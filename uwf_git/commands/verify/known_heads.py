@@ -26,9 +26,16 @@ class KnownHeads:
     def __init__(self, objects: ObjectStore, find: Callable[[ThreadId], Oid | None]) -> None:
         self._objects, self.find = objects, find
         self._known: dict[Oid, bool] = {}
+        self._trusted: set[Oid] = set()
+
+    def trust(self, tip: Oid) -> None:
+        """Count the history of *tip* as well: it was checked."""
+        self._trusted.update(walk_back(self._objects, tip, self._trusted, self.has).commits)
 
     def has(self, oid: Oid) -> bool:
         """Check whether the commit *oid* is in the history of one of the threads."""
+        if oid in self._trusted:
+            return True
         if oid not in self._known:
             self._known[oid] = self._find(oid)
         return self._known[oid]
@@ -43,7 +50,10 @@ class KnownHeads:
 
 
 def heads_of_store(store: Store, more: Mapping[ThreadId, Oid] = _NOTHING) -> KnownHeads:
-    """Return the heads of the threads of *store*, and *more*; one whose ref is damaged is none."""
+    """Return the heads of the threads of *store*, and of those that *more* has when it is asked.
+
+    One whose ref is damaged is none.
+    """
 
     def find(thread: ThreadId) -> Oid | None:
         if thread in more:

@@ -3,7 +3,7 @@
 Format: FORMAT.md, "The tree of a workflow commit".
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.puts import Put, PutRules, check_puts
@@ -38,8 +38,16 @@ def check_workflow(
 
     Without *known* all versions are checked.
     """
+    yield from check_workflows(store, [(name, tip, known)])
+
+
+def check_workflows(
+    store: Store, batch: Iterable[tuple[str, Oid, Oid | None]]
+) -> Iterator[Finding]:
+    """Check workflows in one run: of each its name, its tip, and what is trusted of it."""
     trees = TreeChecks(store)
-    yield from check_workflow_in(trees, name, tip, known=known)
+    for name, tip, known in batch:
+        yield from check_workflow_in(trees, name, tip, known=known)
     yield from trees.nodes.finish()
 
 

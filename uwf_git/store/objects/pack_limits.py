@@ -11,11 +11,17 @@ from uwf_git.store.objects.limited import DEFAULT_BLOB_BYTES, most_bytes_of, ren
 MAX_BLOB_SIZE = "uwf.maxBlobSize"
 MAX_FETCH_SIZE = "uwf.maxFetchSize"
 MAX_FETCH_OBJECTS = "uwf.maxFetchObjects"
+MAX_FETCH_REFS = "uwf.maxFetchRefs"
 
 DEFAULT_OBJECTS = 1_000_000
+DEFAULT_REFS = 100_000
 
 LONGEST_CHAIN = 4095
 """The most deltas from an object to its base: git writes no longer chain (pack.depth)."""
+
+_TALK_BYTES = 24 * 1024 * 1024
+# A line of git's list of refs; as Python values it takes ten times as much.
+_REF_BYTES = 96
 
 _GIB = 1024**3
 _PACK_BYTES = 4 * _GIB
@@ -40,12 +46,26 @@ class TransferTooLarge(Refused):
 
 
 class PackLimits(NamedTuple):
-    """What one pack may hold."""
+    """What one pack may hold, and the refs that it is for."""
 
     most_blob_bytes: int = DEFAULT_BLOB_BYTES
     most_objects: int = DEFAULT_OBJECTS
     most_bytes: int | None = None
     """Of all objects together; None: 4g in the pack, and 256 times the pack, but at least 1g."""
+
+    most_refs: int = DEFAULT_REFS
+    """That are new, or have moved: each of them is checked."""
+
+    @property
+    def most_talk_bytes(self) -> int:
+        """What a remote may send besides the pack: all its refs, answers and messages."""
+        return max(_TALK_BYTES, self.most_refs * _REF_BYTES)
+
+    def check_refs(self, refs: int) -> None:
+        """Raise `TransferTooLarge` for so many refs that are new, or have moved."""
+        if refs > self.most_refs:
+            told = f"{refs} refs that are new or have moved"
+            raise TransferTooLarge(told, str(self.most_refs), setting=MAX_FETCH_REFS)
 
     def check_pack(self, size_bytes: int) -> None:
         """Raise `TransferTooLarge` for a pack of so many bytes."""

@@ -8,7 +8,7 @@ Source: gitrepository-layout(5), "packed-refs"; git's refs/packed-backend.c.
 import mmap
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -124,6 +124,28 @@ def parse_packed_refs(path: str, content: bytes) -> Iterator[PackedRow]:
 def remove_packed_row(content: bytes, name: str) -> bytes:
     """Return *content* of packed-refs without the row of *name*."""
     return _row_pattern(re.escape(os.fsencode(name))).sub(b"", content)
+
+
+def change_packed_rows(path: str, content: bytes, changes: Mapping[str, Oid | None]) -> bytes:
+    """Return *content*, of packed-refs at *path*, with these refs at these values; None: no row.
+
+    Raises:
+        BadPackedRefs: a line is not part of a row.
+    """
+    header = read_header(content) if content else PACKED_HEADER
+    rows = {row.name: row for row in parse_packed_refs(path, content)}
+    for name, oid in changes.items():
+        raw = os.fsencode(name)
+        rows.pop(raw, None)
+        if oid is not None:
+            rows[raw] = PackedRow(oid.encode(), raw, b"")
+    ordered = sorted(rows) if b" sorted" in header else rows
+    lines = (
+        b"%s %s\n" % (rows[raw].oid, raw)
+        + (b"^%s\n" % rows[raw].peeled if rows[raw].peeled else b"")
+        for raw in ordered
+    )
+    return header + b"".join(lines)
 
 
 def open_packed_refs(path: str) -> "PackedRefs":

@@ -5,7 +5,7 @@ Source: git-update-ref(1), git-pack-refs(1), gitrepository-layout(5).
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 
 from uwf_git.errors import StoreDamaged
@@ -15,10 +15,14 @@ from uwf_git.store.disk.lockfile import PACKED_REFS, hold_ref_lock, hold_ref_loc
 from uwf_git.store.oid import _OID, Oid
 from uwf_git.store.refs.packed_refs import (
     PackedRefs,
+    change_packed_rows,
     open_packed_refs,
     read_packed_refs,
     remove_packed_row,
 )
+
+_MANY = 50
+"""So many refs are cheaper to write in packed-refs, which is replaced as a whole, than alone."""
 
 _FORCED: FileMemory[None] = FileMemory(64)
 """The folders above refs that this process has forced to the disk."""
@@ -119,7 +123,7 @@ class Refs:
             if self.find(name) != seen:
                 return False
             self._remove(name)
-        self.has_changed = True
+        self._note_moved(None)
         return True
 
     def move(self, name: str, *, seen: Oid, to_name: str, to: Oid) -> bool:
@@ -140,6 +144,68 @@ class Refs:
             is_packed = packed.find(name) is not None
             self._replace_packed(remove_packed_row(content, name) if is_packed else content)
             self._remove_loose(name)
+        self._note_moved(to)
+        return True
+
+    def change(
+        self, changes: Mapping[str, tuple[Oid | None, Oid | None]], *, at_once: bool = False
+    ) -> set[str]:
+        """Move each ref from one value to another, None being no ref; return those that moved.
+
+        Many of them, or all *at_once*, go into packed-refs, which is replaced once: then no ref
+        that comes is missing while one that goes is gone. A crash leaves some of them moved.
+
+        Raises:
+            RefLocked: another process held the lock of one for five seconds.
+            BadRef, BadPackedRefs: the refs cannot be read.
+        """
+        packed: set[str] = set()
+        alone = set(changes)
+        if at_once or len(changes) >= _MANY:
+            packed, alone = self._change_packed(changes)
+        moved = {name for name in packed if self._is_packed_at(name, changes[name][1])}
+        # Those that go are the last.
+        for name in sorted(alone, key=lambda each: (changes[each][1] is None, each)):
+            seen, to = changes[name]
+            if self._write(name, seen, to) if to else seen and self.delete(name, seen=seen):
+                moved.add(name)
+        return moved
+
+    def _change_packed(
+        self, changes: Mapping[str, tuple[Oid | None, Oid | None]]
+    ) -> tuple[set[str], set[str]]:
+        """Move the refs that are packed only or nowhere; return them, and those to move alone."""
+        rows: dict[str, Oid | None] = {}
+        alone: set[str] = set()
+        with self._packed_locked():
+            for name, (seen, to) in changes.items():
+                is_loose = self._may_be_loose(name)
+                if is_loose:
+                    alone.add(name)
+                # Of a loose ref that goes, the older packed value goes with the others.
+                if (to is None or not is_loose) and self.find(name) == seen:
+                    rows[name] = to
+            if rows:
+                path = os.path.join(self._git_dir, PACKED_REFS)
+                content = read_packed_refs(self._git_dir)
+                self._replace_packed(change_packed_rows(path, content, rows))
+        return rows.keys() - alone, alone
+
+    def _may_be_loose(self, name: str) -> bool:
+        """Check whether *name* has a file, or may get one: another process holds its lock."""
+        path = os.path.join(self._git_dir, name)
+        # In this order: a process that let go of the lock in between has written the file.
+        return os.path.lexists(path + ".lock") or os.path.lexists(path)
+
+    def _is_packed_at(self, name: str, to: Oid | None) -> bool:
+        """Return whether *name* is at *to*, as packed-refs says by now, and note that it moved.
+
+        A process that took its lock before packed-refs was replaced may have written its file.
+        """
+        if self._may_be_loose(name):
+            with hold_ref_lock(self._git_dir, name, b"", durable=False):
+                if self.find(name) != to:
+                    return False
         self._note_moved(to)
         return True
 
@@ -173,9 +239,9 @@ class Refs:
         self._note_moved(to)
         return True
 
-    def _note_moved(self, to: Oid) -> None:
+    def _note_moved(self, to: Oid | None) -> None:
         self.has_changed = True
-        if self._reached is not None:
+        if to is not None and self._reached is not None:
             self._reached(to)
 
     def _sync_name(self, name: str) -> None:

@@ -12,8 +12,10 @@ from uwf_git.store.git.config_size import parse_size
 from uwf_git.store.objects.limited import DEFAULT_BLOB_BYTES
 from uwf_git.store.objects.pack_limits import (
     DEFAULT_OBJECTS,
+    DEFAULT_REFS,
     MAX_BLOB_SIZE,
     MAX_FETCH_OBJECTS,
+    MAX_FETCH_REFS,
     MAX_FETCH_SIZE,
     PackLimits,
 )
@@ -68,6 +70,7 @@ def read_fetch_limits(config: GitConfig) -> PackLimits:
         most_blob_bytes=read_receive_limits(config).most_blob_bytes,
         most_objects=_read(config, MAX_FETCH_OBJECTS, DEFAULT_OBJECTS) or sys.maxsize,
         most_bytes=None if most_bytes < 0 else most_bytes or sys.maxsize,
+        most_refs=_read(config, MAX_FETCH_REFS, DEFAULT_REFS) or sys.maxsize,
     )
 
 

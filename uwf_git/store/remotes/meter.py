@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from typing import IO
 
+from uwf_git.store.git.config import GitConfig
 from uwf_git.store.objects.limited import render_size
-from uwf_git.store.objects.pack_limits import TransferTooLarge
-
-MOST_TALK_BYTES = 24 * 1024 * 1024
-"""The refs of some 250,000 threads; as Python values they take ten times as much."""
+from uwf_git.store.objects.pack_limits import MAX_FETCH_REFS, TransferTooLarge
+from uwf_git.store.remotes.limits import read_fetch_limits
 
 _MOST_ERROR_BYTES = 64 * 1024
 
@@ -15,7 +14,7 @@ _MOST_ERROR_BYTES = 64 * 1024
 class Meter:
     """The bytes of one connection."""
 
-    def __init__(self, most_bytes: int = MOST_TALK_BYTES) -> None:
+    def __init__(self, most_bytes: int) -> None:
         self._left = self._most = most_bytes
 
     def counted(self, read: Callable[..., bytes]) -> Callable[..., bytes]:
@@ -26,7 +25,9 @@ class Meter:
             self._left -= len(content)
             if self._left < 0:
                 most = render_size(self._most)
-                raise TransferTooLarge(f"more than {most} of refs and messages", most)
+                raise TransferTooLarge(
+                    f"more than {most} of refs and messages", most, setting=MAX_FETCH_REFS
+                )
             return content
 
         return read_and_count
@@ -34,6 +35,15 @@ class Meter:
     def allow(self, objects: bytes) -> None:
         """Do not count *objects*, which were read: they have limits of their own."""
         self._left += len(objects)
+
+
+def open_meter(config: GitConfig) -> Meter:
+    """Return a meter for one connection of a store with this *config*.
+
+    Raises:
+        BadReceiveLimit: a limit is not a number as git config spells it.
+    """
+    return Meter(read_fetch_limits(config).most_talk_bytes)
 
 
 class ErrorOutput:

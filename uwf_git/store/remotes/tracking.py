@@ -77,33 +77,29 @@ def update_tracking(store: Store, remote: Remote, *, seen: SharedRefs, now: Shar
     Raises:
         RefLocked: another process holds the lock of one.
     """
+    places = dict.fromkeys((kind, name) for side in (now, seen) for kind, name, _oid in side.rows())
+    moves = {
+        f"{kind}/{name}": (seen.find(kind, name), now.find(kind, name)) for kind, name in places
+    }
     # A thread that was archived is never in none of both places.
-    for thread in (seen.threads.keys() - now.threads.keys()) & now.archive.keys():
-        place, to_place = (f"{remote.tracking}{kind}/{thread}" for kind in ("threads", "archive"))
-        store.refs.move(place, seen=seen.threads[thread], to_name=to_place, to=now.archive[thread])
-    for kind, name, oid in now.rows():
-        before = seen.find(kind, name)
-        if before != oid:
-            track(store, remote, f"{kind}/{name}", seen=before, to=oid)
-    for kind, name, oid in seen.rows():
-        if now.find(kind, name) is None:
-            track(store, remote, f"{kind}/{name}", seen=oid, to=None)
+    archived = (seen.threads.keys() - now.threads.keys()) & now.archive.keys()
+    track(store, remote, moves, at_once=bool(archived))
 
 
-def track(store: Store, remote: Remote, place: str, *, seen: Oid | None, to: Oid | None) -> None:
-    """Move the tracking ref of *place* (such as `threads/<id>`) from *seen* to *to*.
+def track(
+    store: Store,
+    remote: Remote,
+    moves: Mapping[str, tuple[Oid | None, Oid | None]],
+    *,
+    at_once: bool = False,
+) -> None:
+    """Move the tracking ref of each place (such as `threads/<id>`) from one value to another.
 
     Raises:
-        RefLocked: another process holds its lock.
+        RefLocked: another process holds the lock of one.
     """
-    ref = remote.tracking + place
-    if to is None:
-        if seen is not None:
-            store.refs.delete(ref, seen=seen)
-    elif seen is None:
-        store.refs.create(ref, to)
-    else:
-        store.refs.advance(ref, seen=seen, to=to)
+    changes = {remote.tracking + place: move for place, move in moves.items() if move[0] != move[1]}
+    store.refs.change(changes, at_once=at_once)
 
 
 def forget_tracking(store: Store, remote: Remote) -> None:
@@ -112,7 +108,8 @@ def forget_tracking(store: Store, remote: Remote) -> None:
     Raises:
         RefLocked: another process holds the lock of one.
     """
+    moves: dict[str, tuple[Oid | None, Oid | None]] = {}
     for kind in SHARED:
-        prefix = f"{remote.tracking}{kind}/"
-        for name, oid in list_refs(store.path, prefix).items():
-            store.refs.delete(prefix + name, seen=oid)
+        listed = list_refs(store.path, f"{remote.tracking}{kind}/")
+        moves.update({f"{kind}/{name}": (oid, None) for name, oid in listed.items()})
+    track(store, remote, moves)

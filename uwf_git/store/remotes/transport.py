@@ -39,7 +39,7 @@ from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.remotes.credential import Credential, find_credential, report_credential
 from uwf_git.store.remotes.exchange import ChooseWants, PackParcel, Parcel, PushReport
 from uwf_git.store.remotes.incoming import Incoming
-from uwf_git.store.remotes.meter import ErrorOutput, Meter
+from uwf_git.store.remotes.meter import ErrorOutput, Meter, open_meter
 from uwf_git.store.remotes.redirects import request_safely
 from uwf_git.store.remotes.remotes import SHARED
 from uwf_git.store.remotes.transport_errors import (
@@ -106,7 +106,7 @@ def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
         TransferTooLarge: it sends more than *incoming* or we accept.
     """
     haves = _Haves()
-    meter = Meter()
+    meter = open_meter(access.config)
 
     def determine(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
         del depth  # dulwich passes it to every callback
@@ -259,7 +259,7 @@ def _connect_and(
     meter: Meter | None = None,
 ) -> T:
     """Run *action* on a connection; once more with a credential if HTTP requires one."""
-    run = partial(_run_on_client, action, access, operation, meter or Meter())
+    run = partial(_run_on_client, action, access, operation, meter or open_meter(access.config))
     with _own_errors_unwrapped(), failures(access.url), _socket_timeout(access.silence_s):
         try:
             return run()
