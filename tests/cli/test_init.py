@@ -82,3 +82,18 @@ def test_repository_of_another_kind_is_refused(uwf: Uwf, git: Callable[..., str]
 
     assert ran.status == 1
     assert "sha256" in ran.err
+
+
+def test_what_one_user_leaves_in_a_shared_store_keeps_nobody_out(uwf: Uwf) -> None:
+    before = os.umask(0o022)
+    try:
+        uwf.json("init", "--shared", "hub.git", repo=None)
+        uwf.json("--repo", "hub.git", "workflow", "put", uwf.file(), repo=None)
+        uwf.json("--repo", "hub.git", "thread", "start", "demo", "-p", "x", repo=None)
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)
+
+    hub = uwf.place / "hub.git"
+    made = [path for path in hub.rglob("*") if "objects" not in path.parts]
+    assert [path for path in made if not path.stat().st_mode & 0o020] == []

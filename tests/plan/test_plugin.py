@@ -16,7 +16,7 @@ from uwf_git.plan.plugin import (
     write_plugin,
 )
 from uwf_git.plan.state_file import STATE_FILE
-from uwf_git.plan.whole_file import replace_whole
+from uwf_git.plan.whole_file import keep_out_of_git, replace_whole
 
 FOREIGN = {"model": "x", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "a"}]}]}}
 
@@ -143,6 +143,24 @@ def test_settings_that_would_lose_something_are_refused(
 def test_plugin_folder_outside_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsRefused):
         find_plugin(str(tmp_path), plugin_dir="../elsewhere")
+
+
+@pytest.mark.parametrize("folder", ["", "workflow", "workflow/hooks", "workflow/.claude-plugin"])
+def test_link_that_leads_out_of_the_plugin_folder_is_refused(tmp_path: Path, folder: str) -> None:
+    link = tmp_path / "project/.plugins" / folder
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path)
+
+    with pytest.raises(SettingsRefused):
+        find_plugin(str(tmp_path / "project"))
+
+
+def test_folder_of_others_behind_our_name_is_not_ignored(tmp_path: Path) -> None:
+    (tmp_path / "others").mkdir()
+    (tmp_path / ".state").symlink_to("others")
+
+    keep_out_of_git(str(tmp_path / ".state"))
+    assert files(tmp_path) == {}
 
 
 def test_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:

@@ -41,13 +41,15 @@ def find_plugin(workdir: str, *, plugin_dir: str = PLUGIN_DIR, python: str = "")
     """Return where the plugin of *workdir* is, or has to be; *python* is by default this one.
 
     Raises:
-        SettingsRefused: *plugin_dir* is not below *workdir*.
+        SettingsRefused: *plugin_dir* is not below *workdir*, or a link in it leads out of that.
     """
-    if resolve_inside(workdir, os.path.join(plugin_dir, "x")) is None:
-        raise SettingsRefused(plugin_dir, "is not below the work directory")
     above = os.path.join(os.path.abspath(workdir), plugin_dir)
     script = os.path.join(above, *SCRIPT)
-    return Plugin(os.path.join(above, SCRIPT[0]), StopHook(python or sys.executable, script))
+    plugin = Plugin(os.path.join(above, SCRIPT[0]), StopHook(python or sys.executable, script))
+    for name in (*build_plugin(plugin.hook, ""), "/".join(SCRIPT[1:])):
+        if resolve_inside(workdir, os.path.join(plugin.folder, name)) is None:
+            raise SettingsRefused(plugin.folder, "leads out of the work directory")
+    return plugin
 
 
 def write_plugin(plugin: Plugin, version: str, *, state_file: str) -> list[str]:

@@ -75,8 +75,12 @@ def replace_if_changed(path: str, content: bytes) -> bool:
 
 
 def keep_out_of_git(folder: str) -> None:
-    """Let *folder* ignore itself in git if it is ours: it is not there yet, or has our name."""
+    """Let *folder* ignore itself in git if it is ours: it is not there yet, or has our name.
+
+    A link is not ours: it may lead to another project.
+    """
     path = os.path.join(folder, IGNORED)
-    is_ours = os.path.basename(folder) in OUR_FOLDERS or not os.path.lexists(folder)
+    has_our_name = os.path.basename(folder) in OUR_FOLDERS and not os.path.islink(folder)
+    is_ours = has_our_name or not os.path.lexists(folder)
     if is_ours and not os.path.lexists(path):
         replace_whole(path, b"*\n")

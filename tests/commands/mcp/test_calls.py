@@ -48,6 +48,7 @@ def test_only_the_last_steps_are_read(world: World, place: McpPlace) -> None:
     told = read_thread(place, {"last": 1})
     assert "checker" in told
     assert "some words" not in told
+    assert "some words" in read_thread(place, {"last": 10**30})
 
 
 def test_long_thread_is_cut_with_a_word(world: World, place: McpPlace) -> None:

@@ -15,6 +15,7 @@ from uwf_git.model.builtin import TRACE
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.objects.limited import DEFAULT_BLOB_BYTES
 
 
 def node(world: World, thread: ThreadId, ref: dict[str, Any]) -> Node:
@@ -134,6 +135,13 @@ def test_attempt_says_what_was_wrong_and_what_was_printed(world: World) -> None:
     assert (payload["role"], payload["attempt"], payload["exitCode"]) == ("writer", 1, 7)
     assert node(world, thread, payload["content"]).payload == "half"
     assert node(world, thread, payload["stderr"]).payload == "no \ufffd key"
+
+
+def test_attempt_is_never_too_large_to_be_shared(world: World) -> None:
+    thread, attempt = attempted(world, stdout=b"\xff" * 12_000_000)
+
+    said = node(world, thread, attempt.payload["content"]).payload
+    assert len(said.encode()) < DEFAULT_BLOB_BYTES
 
 
 def test_what_an_agent_left_before_it_failed_is_kept(world: World) -> None:

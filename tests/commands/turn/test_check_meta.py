@@ -96,6 +96,18 @@ def test_what_no_node_can_hold_is_a_failed_attempt(
     assert f"the value at $.{place} " in failed.message
 
 
+@pytest.mark.parametrize(
+    ("meta", "content"),
+    [({"a": "x" * 33_000_000}, "x"), ({}, "\ufffd" * 11_000_000)],
+    ids=["fields", "text"],
+)
+def test_answer_that_no_shared_store_would_take_is_a_failed_attempt(
+    meta: Any, content: str, world: World
+) -> None:
+    failed = failure(world, {"type": "object"}, meta, content=content)
+    assert "more than 31m" in failed.reason
+
+
 def test_schema_is_the_role_s_own(world: World) -> None:
     thread = world.begun()
     snapshot = world.snapshot(thread)

@@ -14,6 +14,16 @@ def test_json_is_read_and_written_for_people() -> None:
     assert encode_json({"a": "é"}) == '{\n  "a": "é"\n}\n'.encode()
 
 
+def test_blanks_alone_make_no_blob_too_large_to_be_shared() -> None:
+    deep: Any = [0] * 40_000
+    for _ in range(480):
+        deep = [deep]
+
+    written = encode_json(deep)
+    assert len(written) < 100_000
+    assert decode_json(written) == deep
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800"])
 def test_what_could_not_be_read_back_is_refused(value: Any) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the words are Python's

@@ -121,6 +121,11 @@ class Session(NamedTuple):
             if not self.opened:
                 _warn_of_changes(store)
             self.opened.append(store)
+        if self.held is not None:
+            from uwf_git.store.git.shared_mode import shared_umask  # noqa: PLC0415 (the same)
+
+            # The lock or folder of one user would keep all others out of a shared store.
+            self.held.enter_context(shared_umask(store.config))
         return store
 
     @property

@@ -6,6 +6,7 @@ it fits the role's schema.
 
 import json
 import os
+import sys
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any
@@ -79,7 +80,7 @@ def read_thread(place: McpPlace, arguments: Mapping[str, Any]) -> str:
         raise BadArgument("last", "is a whole number from 1")
     store, thread = place.open_store(), _thread(place, arguments)
     text, length = [], 0
-    for piece in render_thread(store, thread, last=last or MOST_EVENTS):
+    for piece in render_thread(store, thread, last=min(last or MOST_EVENTS, sys.maxsize)):
         text.append(piece)
         length += len(piece)
         if length > _LONGEST_TEXT:

@@ -9,6 +9,7 @@ from typing import Any
 from uwf_git.agents.command_line import agent_name
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.turn.check_meta import MOST_REPLY_BYTES
 from uwf_git.commands.turn.decide import NextTurn
 from uwf_git.commands.turn.retries import find_work_retries
 from uwf_git.commands.turn.turn import Played, StepFiles, ThreadResult, Turn, build_thread_result
@@ -142,7 +143,9 @@ def build_attempt(turn: Turn, played: Played) -> NewCommit:
     nodes: list[Node] = []
     for field, output in (("content", played.stdout), ("stderr", played.stderr)):
         if output:
-            texts = _text_nodes(output.decode(errors="replace"), None, now)
+            # Bytes that are no UTF-8 take three each.
+            text = output.decode(errors="replace").encode()[:MOST_REPLY_BYTES]
+            texts = _text_nodes(text.decode(errors="ignore"), None, now)
             payload[field] = reference(texts[0].hash)
             nodes += texts
     for name, left in _left_nodes(played.left, now).items():

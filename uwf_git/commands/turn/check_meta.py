@@ -16,10 +16,15 @@ from uwf_git.model.canonical import NotCanonical, canonical
 from uwf_git.model.plain_schema import is_plainly_valid
 from uwf_git.model.usage import find_unfit
 from uwf_git.model.workflow import Workflow
+from uwf_git.store.objects.json_file import encode_compact
+from uwf_git.store.objects.limited import DEFAULT_BLOB_BYTES, render_size
 from uwf_git.store.threads.definitions import get_role, get_schema
 from uwf_git.store.threads.snapshot import Snapshot
 
 _MOST_TOLD = 5
+
+MOST_REPLY_BYTES = DEFAULT_BLOB_BYTES - 1024**2
+"""Of its text, and of all else in it: a node has more, and shared stores take no larger one."""
 
 _STORED = ("meta", "content", "usage", "state", "session")
 
@@ -106,11 +111,17 @@ def find_reply_problem(schema: Any, fields: Mapping[str, Any]) -> str | None:
     They are those of ``AgentReply`` that are stored, at least its meta.
     """
     try:
-        canonical(dict(fields))
+        others = canonical(dict(fields))
     except NotCanonical as error:
         return error.message
     unfit = find_unfit(fields.get("usage") or {})
-    return find_problem(schema, fields["meta"]) if unfit is None else f"usage: {unfit}"
+    if unfit is not None:
+        return f"usage: {unfit}"
+    content = others.pop("content", "")
+    # Bytes that are no UTF-8 take three each, and 9e15 takes sixteen.
+    if max(len(content.encode()), len(encode_compact(others))) > MOST_REPLY_BYTES:
+        return f"its answer would take more than {render_size(MOST_REPLY_BYTES)} in the store"
+    return find_problem(schema, fields["meta"])
 
 
 def find_problem(schema: Any, meta: Any) -> str | None:

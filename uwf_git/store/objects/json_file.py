@@ -1,17 +1,36 @@
-"""JSON files of a store: written for people (UTF-8, two spaces), read strictly."""
+"""JSON files of a store: written for people (UTF-8, two spaces) up to 32 MiB, read strictly."""
 
 import json
 from collections import Counter
 from typing import Any
 
+from uwf_git.store.objects.limited import DEFAULT_BLOB_BYTES
+
+_INDENTED = json.JSONEncoder(ensure_ascii=False, indent=2, allow_nan=False)
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
 
 def encode_json(document: Any) -> bytes:
     """Return *document* as the bytes of a JSON blob: UTF-8, indented by two, a final newline.
 
+    What would be larger than a blob may be by default has no blanks: a number in 500 lists takes
+    1,000 of them, so that 2 MB could become 1 GB.
+
     Raises:
         ValueError: it holds a value that could not be read back, as NaN or a lone surrogate.
     """
-    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False).encode() + b"\n"
+    parts, left = [], DEFAULT_BLOB_BYTES - 1
+    for part in _INDENTED.iterencode(document):
+        parts.append(part)
+        left -= len(part) if part.isascii() else len(part.encode())
+        if left < 0:
+            return encode_compact(document)
+    return "".join(parts).encode() + b"\n"
+
+
+def encode_compact(document: Any) -> bytes:
+    """Return *document* as the bytes of a JSON blob without blanks."""
+    return _COMPACT.encode(document).encode() + b"\n"
 
 
 def decode_json(content: bytes) -> Any:
