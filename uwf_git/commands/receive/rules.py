@@ -9,7 +9,13 @@ Source: FORMAT.md, "Refs".
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from uwf_git.commands.receive.ref_rules import Push, find_bad_join, find_bad_move, find_bad_name
+from uwf_git.commands.receive.ref_rules import (
+    BranchRules,
+    Push,
+    find_bad_join,
+    find_bad_move,
+    find_bad_name,
+)
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal, ours_among
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.known_heads import heads_of_store
@@ -50,6 +56,7 @@ class _Judging:
 
     def __init__(self, push: Push) -> None:
         self._push = push
+        self._branches = BranchRules(push)
         self._threads = ThreadChecks(
             TreeChecks(push.store),
             heads_of_store(push.store),
@@ -73,7 +80,10 @@ class _Judging:
         if refusal is not None:
             yield refusal
         elif update.new is not None:
-            yield from self._check_content(update, update.new)
+            found = list(self._check_content(update, update.new))
+            if not found and update.name.startswith((ACTIVE, ARCHIVE)):
+                found += filter(None, [self._branches.find_bad_branch(update, update.new)])
+            yield from found
 
     def _check_content(self, update: RefUpdate, tip: Oid) -> Iterator[Refusal]:
         findings = self._findings(update.name, tip)
