@@ -43,7 +43,7 @@ root:
 """
 _PARALLEL = "{type: parallel, name: checks, %snodes: [%s]}"
 _AGENTS = ", ".join(
-    "{type: agent, agentId: %s, output: %s}" % (name, name) for name in ("one", "two", "three")
+    f"{{type: agent, agentId: {name}, output: {name}}}" for name in ("one", "two", "three")
 )
 _LONG = "{type: sequential, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}"
 _MAP = "{type: map, name: each, over: state.files, as: file, output: reports, %snodes: [%s]}"
