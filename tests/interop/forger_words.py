@@ -10,7 +10,6 @@ from interop.honest_flows import SOURCES
 Changes = Mapping[ObjectID, Change]
 ALL = tuple(SOURCES)
 WIDE = tuple(name for name in ALL if name not in {"workflow", "graph"})
-LONG = ("nested",)
 KILLED = ("any", "continue")
 Rows = Mapping[str, tuple[Sequence[str], Callable[[Forger], Changes]]]
 
