@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
+from uwf_git.commands.split.ending import read_at
 from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.model.workflow_name import check_workflow_name, fold_workflow_name
 from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.objects.ancestry import descends, is_descendant
+from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.threads.snapshot import Snapshot
 from uwf_git.store.workflows.registry import WORKFLOWS
 
 
@@ -82,6 +85,99 @@ def find_bad_join(push: Push, branch: ThreadId, tip: Oid) -> str | None:
                 where = "in the same push" if is_last else "here"
                 return f"the branch is at {ref} {where}"
     return None
+
+
+class BranchRules:
+    """Which branches the threads of a store, and those in a push, leave room for."""
+
+    def __init__(self, push: Push) -> None:
+        self._push, self._objects = push, push.store.objects
+        self._lines: dict[Oid, _Line] = {}
+
+    def find_bad_branch(self, update: RefUpdate, new: Oid) -> Refusal | None:
+        """Return why the sound thread at *new* may not be a branch; None if it may, or is none.
+
+        Where the thread around it is here, or comes in the same push, the branch begins in the
+        history of that, and leads to the end that was joined there.
+        """
+        at = read_at(self._objects, new)
+        split = _find_split(at)
+        around = None if split is None else self._find_tip(split)
+        if split is None or around is None:
+            return None
+        joined = self._find_joined(at, split, around)
+        if joined is None:
+            is_near = is_descendant(self._objects, split.commit.oid, around)
+            if is_near or self._line(around).has(split.commit.oid):
+                return None
+            problem = f"{around}, where thread {split.record.thread} is, does not lead back to it"
+        elif new == joined or (
+            update.name.startswith(ACTIVE) and is_descendant(self._objects, joined, new)
+        ):
+            return None
+        else:
+            problem = f"thread {split.record.thread} has joined it at {joined}"
+        return Refusal(
+            update.name,
+            f"it began as a branch at {split.commit.oid}, and {problem}",
+            "`uwf fetch` shows both sides, and how to keep yours as a fork",
+        )
+
+    def _find_tip(self, at: Snapshot) -> Oid | None:
+        """Return the last commit that is known of the thread at *at*; None if it is not here."""
+        split, thread = _find_split(at), at.record.thread
+        around = None if split is None else self._find_tip(split)
+        joined = None
+        if split is not None and around is not None:
+            joined = self._find_joined(at, split, around)
+        coming = self._push.find_coming
+        return joined or coming(ARCHIVE + thread) or coming(ACTIVE + thread)
+
+    def _find_joined(self, at: Snapshot, split: Snapshot, around: Oid) -> Oid | None:
+        """Return where the thread that is at *around* has joined the branch at *at*, if it has."""
+        if is_descendant(self._objects, split.commit.oid, around):
+            return None
+        return self._line(around).list_ends(split.commit.oid).get(at.record.thread)
+
+    def _line(self, tip: Oid) -> "_Line":
+        return self._lines.setdefault(tip, _Line(self._objects, tip))
+
+
+class _Line:
+    """The history of a thread, read back as far as it is asked for."""
+
+    def __init__(self, objects: ObjectStore, tip: Oid) -> None:
+        self._objects = objects
+        self._next: Oid | None = tip
+        self._joined: tuple[Oid, ...] = ()
+        self._ends: dict[Oid, tuple[Oid, ...]] = {}
+        """What the join after each split has joined."""
+
+    def has(self, split: Oid) -> bool:
+        """Check whether the thread has split at the commit *split*."""
+        while split not in self._ends and self._next is not None:
+            at = read_at(self._objects, self._next)
+            if at.record.event == "join":
+                self._joined = at.commit.parents[1:]
+            elif at.record.event == "split":
+                self._ends[at.commit.oid], self._joined = self._joined, ()
+            self._next = next(iter(at.commit.parents), None)
+        return split in self._ends
+
+    def list_ends(self, split: Oid) -> dict[ThreadId, Oid]:
+        """List the ends of the branches that began at *split* and were joined."""
+        ends = self._ends[split] if self.has(split) else ()
+        return {read_at(self._objects, end).record.thread: end for end in ends}
+
+
+def _find_split(at: Snapshot) -> Snapshot | None:
+    """Return the commit at which the thread at *at* began as a branch; None if it is none."""
+    # Commits of an older uwf do not name the thread around it.
+    if "parent" not in at.get_start().payload:
+        return None
+    while at.record.event not in {"start", "fork"}:
+        at = read_at(at.objects, at.commit.parents[0])
+    return None if at.record.event == "fork" else read_at(at.objects, at.commit.parents[0])
 
 
 def _check_active(push: Push, update: RefUpdate, stored: Oid | None) -> Refusal | None:

@@ -9,7 +9,13 @@ Source: FORMAT.md, "Refs".
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from uwf_git.commands.receive.ref_rules import Push, find_bad_join, find_bad_move, find_bad_name
+from uwf_git.commands.receive.ref_rules import (
+    BranchRules,
+    Push,
+    find_bad_join,
+    find_bad_move,
+    find_bad_name,
+)
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal, ours_among
 from uwf_git.commands.split.family import STRANGER_HINT, Strangers
 from uwf_git.commands.verify.finding import Finding
@@ -51,6 +57,7 @@ class _Judging:
 
     def __init__(self, push: Push) -> None:
         self._push = push
+        self._branches = BranchRules(push)
         trees = TreeChecks(push.store)
         self._threads = ThreadChecks(
             trees,
@@ -76,7 +83,10 @@ class _Judging:
         if refusal is not None:
             yield refusal
         elif update.new is not None:
-            yield from self._check_content(update, update.new)
+            found = list(self._check_content(update, update.new))
+            if not found and update.name.startswith((ACTIVE, ARCHIVE)):
+                found += filter(None, [self._branches.find_bad_branch(update, update.new)])
+            yield from found
 
     def _check_content(self, update: RefUpdate, tip: Oid) -> Iterator[Refusal]:
         findings = self._findings(update.name, tip)
