@@ -12,6 +12,8 @@ from commands.world import World
 from planting import ATTRIBUTES, WAYS, Planted
 
 from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.lifecycle.removal_plan import plan_removals
+from uwf_git.commands.lifecycle.remove import remove_thread
 from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.worktree.make import make_worktree
 from uwf_git.commands.worktree.record import Worktree
@@ -20,6 +22,7 @@ from uwf_git.commands.worktree.tree import write_tree
 from uwf_git.errors import UwfError
 from uwf_git.plan.changed_files import list_changed
 from uwf_git.store.git.program import ProgramFailed
+from uwf_git.store.threads.local_files import settings_file
 
 FILES = ("-c", "protocol.file.allow=always")
 
@@ -236,6 +239,10 @@ def test_filters_of_the_user_and_of_the_project_at_the_beginning_stay(
     planted.plant(world.place / ".git", "project")
     (world.place / ".git" / "info" / "attributes").unlink()
     git("config", "filter.kept.clean", str(planted.marks / "no program"), cwd=world.place)
+    os.utime(world.place / "a.kept", (1, 1))
+    turn = {"UWF_REPO": world.store.path, "UWF_THREAD_ID": thread}
+    assert list_changed(str(world.place), 2**33, os.environ) == {"a.kept"}
+    assert list_changed(str(world.place), 2**33, os.environ | turn) == frozenset()
     world.step(thread)
     begin_branch(world.store, world.snapshot(thread), 0)
     one, _ = children(world.snapshot(thread))
@@ -254,3 +261,11 @@ def test_filters_of_the_user_and_of_the_project_at_the_beginning_stay(
     assert (world.place / ".git" / "large" / "file").read_text() == "new\n"
     assert not Path(made.path).exists()
     assert planted.ran() == []
+
+    kill_thread(world.store, world.caller, thread)
+    kept = settings_file(world.store, thread)
+    assert kept is not None
+    assert Path(kept).exists()
+    for removal in plan_removals(world.store, [thread]):
+        remove_thread(world.store, world.caller, removal)
+    assert not Path(kept).exists()
