@@ -92,10 +92,12 @@ class Access(NamedTuple):
         """Check that no program would run that only the config of *store* names.
 
         Raises:
-            SettingNotTrusted: its ssh command is such a one.
+            SettingNotTrusted: its ssh command, or proxy command, is such a one.
         """
         if self.url.kind == "ssh" and not self.environ.get("GIT_SSH_COMMAND"):
             require_trusted(store, _SSH_COMMAND, store.path)
+        if self.url.kind == "git":
+            require_trusted(store, "core.gitProxy", store.path)
 
 
 def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
