@@ -20,6 +20,7 @@ from uwf_git.commands.worktree.record import Worktree
 from uwf_git.commands.worktree.repository import NotClean, find_origin
 from uwf_git.commands.worktree.tree import write_tree
 from uwf_git.errors import UwfError
+from uwf_git.model.thread_id import ThreadId
 from uwf_git.plan.changed_files import list_changed
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.threads.local_files import settings_file
@@ -261,7 +262,10 @@ def test_filters_of_the_user_and_of_the_project_at_the_beginning_stay(
     assert (world.place / ".git" / "large" / "file").read_text() == "new\n"
     assert not Path(made.path).exists()
     assert planted.ran() == []
+    check_that_settings_go_with(world, thread)
 
+
+def check_that_settings_go_with(world: World, thread: ThreadId) -> None:
     kill_thread(world.store, world.caller, thread)
     kept = settings_file(world.store, thread)
     assert kept is not None
