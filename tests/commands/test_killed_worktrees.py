@@ -27,7 +27,8 @@ from uwf_git.model.thread_id import ThreadId
 
 def kill_everywhere(world: World, action: Callable[[], object], after: Callable[[], None]) -> int:
     """Kill *action* at every moment, each time from the same files, and check *after* each."""
-    places = (Path(world.store.path), world.place, user_folder(world.store))
+    # The user has files about the project as well.
+    places = (Path(world.store.path), world.place, user_folder(world.store).parent)
     kept = [place.with_name(f"{place.name}.kept") for place in places]
     for place, copy in zip(places, kept, strict=True):
         place.mkdir(parents=True, exist_ok=True)

@@ -5,16 +5,23 @@ import unicodedata
 from collections.abc import Mapping
 
 from uwf_git.debug_log import debug
-from uwf_git.git_environment import without_local_variables
-from uwf_git.store.git.program import ProgramFailed, Ran, run_program
+from uwf_git.errors import UwfError
+from uwf_git.store.git.fenced import (
+    SETTINGS,
+    Kept,
+    find_place,
+    list_changed_inside,
+    read_settings,
+    run_fenced,
+)
+from uwf_git.store.git.program import ProgramFailed, Ran
+from uwf_git.store.user_files import find_user_file
 
 _TIMEOUT_S = 60.0
 
-# The project's settings start no program, and its index is not written.
-_GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false")
 _DIFF = (
     "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv",
-    "--ignore-submodules=none", "--relative",
+    "--ignore-submodules=dirty", "--relative",
 )  # fmt: skip
 
 
@@ -24,22 +31,36 @@ def list_changed(folder: str, since_s: int, environ: Mapping[str, str]) -> froze
     They differ from the newest commit of HEAD before that second; if there was none, everything in
     the index does. Empty if git is missing, or *folder* is in no work tree.
     """
-    given = without_local_variables(environ) | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        names = _list_changed(folder, since_s, environ)
+    except (UwfError, OSError) as error:
+        debug("6W3N0QXJ", "git names no changes", problem=str(error))
+        return frozenset()
+    return frozenset(unicodedata.normalize("NFC", name) for name in names)
+
+
+def _list_changed(folder: str, since_s: int, environ: Mapping[str, str]) -> list[str]:
+    place = find_place(environ, folder, _find_settings(environ))
+    if isinstance(place, str):
+        raise ProgramFailed("git", f"finds no work tree: {place}")
 
     def run(*words: str) -> Ran:
-        return run_program((*_GIT, *words), given, cwd=folder, timeout_s=_TIMEOUT_S)
+        return run_fenced(environ, place, *words, cwd=folder, timeout_s=_TIMEOUT_S)
 
-    try:
-        found = run("rev-list", "-1", f"--before={since_s - 1}", "HEAD")
-        then = found.stdout.strip() if found.status == 0 else b""
-        if not then:
-            then = run("hash-object", "-t", "tree", "--stdin").stdout.strip()
-        ran = run(*_DIFF, then.decode(), "--", ".")
-    except ProgramFailed as error:
-        debug("6W3N0QXJ", "git was not asked what changed", problem=error.message)
-        return frozenset()
+    found = run("rev-list", "-1", f"--before={since_s - 1}", "HEAD")
+    then = found.stdout.strip() if found.status == 0 else b""
+    if not then:
+        then = run("hash-object", "-t", "tree", "--stdin").stdout.strip()
+    ran = run(*_DIFF, then.decode(), "--", ".")
     if ran.status != 0:
-        debug("4ZB8K1TD", "git names no changes", problem=ran.last_line)
-        return frozenset()
-    names = (os.fsdecode(name) for name in ran.stdout.split(b"\0") if name)
-    return frozenset(unicodedata.normalize("NFC", name) for name in names)
+        raise ProgramFailed("git", f"diff failed: {ran.last_line}")
+    names = [os.fsdecode(name) for name in ran.stdout.split(b"\0") if name]
+    return [*names, *list_changed_inside(environ, place, cwd=folder)]
+
+
+def _find_settings(environ: Mapping[str, str]) -> Kept:
+    """Return the settings of git that are kept for the thread whose turn this is."""
+    store, thread = environ.get("UWF_REPO"), environ.get("UWF_THREAD_ID")
+    if not store or not thread:
+        return Kept()
+    return read_settings(find_user_file(store, environ, os.path.join(SETTINGS, thread)))

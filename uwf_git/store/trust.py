@@ -214,11 +214,11 @@ def require_trusted(store: Store, name: str, directory: str | None) -> None:
     Raises:
         SettingNotTrusted: the store's own config sets it, and the user does not trust its value.
     """
-    value = store.config.get(name)
-    if value is None or not is_set_by_store(store, name):
-        return
-    if not is_trusted(store, describe_command(name, value), directory):
-        raise SettingNotTrusted(name, value)
+    # Of some settings each value runs, or any.
+    for value in store.config.get_all(name):
+        is_own = value not in store.user_config.get_all(name)
+        if is_own and not is_trusted(store, describe_command(name, value), directory):
+            raise SettingNotTrusted(name, value)
 
 
 def find_meant_files(agent: dict[str, Any], directory: str | None) -> tuple[str, ...] | None:

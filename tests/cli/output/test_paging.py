@@ -6,6 +6,7 @@ import pytest
 from cli.program import Uwf, make_uwf
 
 from uwf_git.cli.session.settings import Session
+from uwf_git.store.git.config import set_config
 
 
 @pytest.fixture
@@ -31,6 +32,19 @@ def test_read_diff_and_logs_are_paged_and_nothing_else(person: Uwf) -> None:
     assert "P:" not in person("thread", "list", **SCREEN).out
     assert "P:" not in person("thread", "read", thread).out
     assert person("thread", "read", thread, "--raw", **SCREEN).out.startswith("P:# Do it.\n")
+
+
+def test_the_store_names_no_pager(person: Uwf, tmp_path: Path) -> None:
+    thread = person.begun()
+    config = Path(str(person.session.repo), "config")
+    set_config(str(config), "core.pager", f"touch {tmp_path}/ran")
+    environ = {**person.session.environ, "PAGER": "sed 's/^/P:/'"}
+    del environ["GIT_PAGER"]
+
+    ran = person("thread", "read", thread, **SCREEN, environ=environ)
+
+    assert ran.out.startswith("P:Do it.\n")
+    assert not (tmp_path / "ran").exists()
 
 
 def test_errors_are_not_paged(person: Uwf) -> None:

@@ -1,5 +1,6 @@
 """Worktrees of branches are made once, whole, at the commit of the split."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from uwf_git.commands.worktree.record import write_worktree
 from uwf_git.store.threads.snapshot import Snapshot
 
 
-def begin(world: World, git: Git) -> Snapshot:
+def begin(world: World, git: Git, *settings: str) -> Snapshot:
     begin_project(world, git)
+    if settings:
+        git(*settings, cwd=world.place)
     thread = world.begun(PAIR)
     world.step(thread)
     tip = world.snapshot(thread)
@@ -52,3 +55,12 @@ def test_a_user_without_a_home_is_told(world: World, git: Git) -> None:
     homeless = world.store._replace(trust_file=None)
     with pytest.raises(NoPlaceForWorktrees, match="no home directory"):
         make_worktree(homeless, world.caller.environ, branch, source=str(world.place))
+
+
+def test_a_worktree_has_the_files_that_the_project_has(world: World, git: Git) -> None:
+    branch = begin(world, git, "sparse-checkout", "set", "nothing")
+    made = make_worktree(world.store, world.caller.environ, branch, source=str(world.place))
+
+    assert sorted(os.listdir(made.path)) == [".git", ".gitignore", "notes"]
+    assert git("status", "--porcelain", cwd=made.path) == ""
+    assert git("sparse-checkout", "list", cwd=made.path) == "nothing\n"

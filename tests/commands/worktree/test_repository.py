@@ -11,7 +11,6 @@ from uwf_git.commands.worktree.repository import (
     NotIsolated,
     commit_tree,
     find_origin,
-    git_in,
     git_of,
 )
 from uwf_git.store.git.program import ProgramFailed
@@ -72,7 +71,8 @@ def test_a_commit_is_nobodys(project: Path, git: Git) -> None:
 
 
 def test_what_git_says_is_the_reason(project: Path) -> None:
+    git = git_of(os.environ, str(project / ".git"))
     with pytest.raises(ProgramFailed, match="git rev-parse failed: fatal: "):
-        git_in(os.environ, str(project)).ask("rev-parse", "--verify", "nothing")
+        git.ask("rev-parse", "--verify", "nothing")
     with pytest.raises(ProgramFailed, match="git worktree failed: fatal: "):
-        git_in(os.environ, str(project)).run_guarded("worktree", "add", "../x", "nothing")
+        git.run_guarded("worktree", "add", "../x", "nothing")

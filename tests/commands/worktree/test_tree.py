@@ -34,10 +34,10 @@ def test_a_tree_has_everything_and_the_index_stays(
     world: World, git: Git, worktree: Worktree
 ) -> None:
     before = git("status", "--porcelain", cwd=worktree.path)
-    asked = {"git_dir": worktree.git_dir, "head": worktree.base}
+    environ, at = world.caller.environ, worktree.git_dir
 
-    tree, kept = write_tree(world.caller.environ, worktree, **asked)
-    again = write_tree(world.caller.environ, worktree, **asked)
+    tree, kept = write_tree(environ, worktree, git_dir=at, head=worktree.base)
+    again = write_tree(environ, worktree, git_dir=at, head=worktree.base)
 
     names = git("ls-tree", "-r", "--name-only", tree, cwd=worktree.path).split()
     assert names == [".gitignore", "inner", "new", "notes"]

@@ -1,5 +1,6 @@
 import os
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 from shutil import which
 
@@ -44,6 +45,16 @@ def test_the_name_in_the_url_chooses(kept: Path, environ: dict[str, str]) -> Non
 def test_without_a_terminal_there_is_no_prompt(kept: Path, environ: dict[str, str]) -> None:
     assert find_credential(URL, GIT, environ) is None
     assert find_credential(URL, None, environ) is None
+
+
+def test_a_repository_around_us_names_no_helper(
+    environ: dict[str, str], tmp_path: Path, git: Git
+) -> None:
+    git("init", "--quiet", cwd=tmp_path)
+    git("config", "credential.helper", f"!touch {tmp_path}/ran; echo password=x", cwd=tmp_path)
+    with chdir(tmp_path):
+        assert find_credential(URL, GIT, environ) is None
+    assert not (tmp_path / "ran").exists()
 
 
 def test_what_was_right_is_kept_and_what_was_wrong_forgotten(

@@ -9,7 +9,7 @@ from dulwich.pack import Pack
 from store.story import Story
 
 from uwf_git.errors import Refused
-from uwf_git.store.git.config import GitConfig, set_config
+from uwf_git.store.git.config import GitConfig, add_config, set_config
 from uwf_git.store.objects.walk import list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.exchange import FetchRequest, Parcel, PushReport
@@ -215,4 +215,17 @@ def test_ssh_command_that_only_the_store_names_is_refused(
     with pytest.raises(SettingNotTrusted, match="evil") if refused else nullcontext():
         reached.check_trusted(store)
     trust_agents(store, [describe_command("core.sshCommand", "evil")], store.path)
+    reached.check_trusted(store)
+
+
+def test_each_proxy_command_that_only_the_store_names_is_refused(story: Story) -> None:
+    for command in ("evil for host", "trusted"):
+        add_config(f"{story.store.path}/config", "core.gitProxy", command)
+    store = open_store(story.store.path, environ=os.environ)
+    reached = Access(RemoteUrl("git", "git://host/x"), store.config, os.environ)
+
+    trust_agents(store, [describe_command("core.gitProxy", "trusted")], store.path)
+    with pytest.raises(SettingNotTrusted, match="evil"):
+        reached.check_trusted(store)
+    trust_agents(store, [describe_command("core.gitProxy", "evil for host")], store.path)
     reached.check_trusted(store)

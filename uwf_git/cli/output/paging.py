@@ -21,7 +21,8 @@ def paged(session: Session, store: Store) -> Iterator[Session]:
         return
     from uwf_git.agents.pager import choose_pager, run_pager  # noqa: PLC0415 (only at a terminal)
 
-    command = choose_pager(session.environ, store.config.get("core.pager"))
+    # Not what the store's own config says: an agent may have written it.
+    command = choose_pager(session.environ, store.user_config.get("core.pager"))
     if command is None:
         yield session
         return

@@ -172,10 +172,11 @@ def _is_for_agents(setting: str) -> bool:
 
 
 def _of_setting(store: Store, name: str) -> Agents:
-    value = store.config.get(name)
-    if value is None or not is_set_by_store(store, name):
+    if not is_set_by_store(store, name):
         raise NoSettingOfStore(name)
-    return [describe_command(name, value)]
+    of_user = store.user_config.get_all(name)
+    values = (value for value in store.config.get_all(name) if value not in of_user)
+    return [describe_command(name, value) for value in dict.fromkeys(values)]
 
 
 def _of_thread(store: Store, text: str) -> Agents:

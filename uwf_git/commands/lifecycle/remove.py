@@ -20,7 +20,7 @@ from uwf_git.store.remotes.thread_sides import read_sides
 from uwf_git.store.remotes.tracking import track
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, HeadMoved
-from uwf_git.store.threads.local_files import forget_log, forget_workdir
+from uwf_git.store.threads.local_files import forget_log, forget_settings, forget_workdir
 from uwf_git.store.threads.lock import forget_lock, lock_thread
 from uwf_git.store.threads.preserved import list_preserved, release
 from uwf_git.store.threads.run_dir import list_check_runs, list_run_dirs, remove_runs
@@ -95,6 +95,7 @@ def _remove_files(store: Store, thread: ThreadId) -> None:
     remove_runs(store, thread)
     forget_log(store, thread)
     forget_workdir(store, thread)
+    forget_settings(store, thread)
     forget_worktrees(store, thread)
 
 

@@ -29,7 +29,7 @@ from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import create_head, find_head, get_head, resolve_thread
-from uwf_git.store.threads.local_files import set_workdir
+from uwf_git.store.threads.local_files import give_workdir
 from uwf_git.store.threads.record import NewCommit, record_start
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.store.trust import trust_agents
@@ -172,7 +172,7 @@ def start_thread(
     trust_agents(store, bound.typed, workdir)
     new = _build(thread, found, start, agents, parent=None if parent is None else parent.thread)
     # Before the ref: a kill in between must not leave a thread without its work directory.
-    set_workdir(store, thread, workdir)
+    give_workdir(store, thread, workdir)
     create_head(store, thread, record_start(store, new, caller.signing(store)))
     return Started(found.workflow.hash, thread, unbound, found, missing, bound.left)
 

@@ -5,7 +5,7 @@ import os
 from uwf_git.errors import Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
-from uwf_git.store.threads.local_files import find_workdir, set_workdir
+from uwf_git.store.threads.local_files import find_workdir, give_workdir, set_workdir
 
 
 class WorkdirUnknown(Refused):
@@ -42,11 +42,11 @@ def choose_workdir(store: Store, thread: ThreadId, cwd: str, *, named: str | Non
         WorkdirUnknown: none was ever set here.
         NotADirectory: it does not exist.
     """
+    known = find_workdir(store, thread)
     if named is not None:
         path = existing_directory(named, cwd)
-        set_workdir(store, thread, path)
+        (give_workdir if known is None else set_workdir)(store, thread, path)
         return path
-    known = find_workdir(store, thread)
     if known is None:
         raise WorkdirUnknown(thread)
     return existing_directory(known, cwd)

@@ -93,8 +93,7 @@ def _forget(environ: Mapping[str, str], inner: Inner) -> bool:
 
 
 def _delete_ref(environ: Mapping[str, str], repository: str, ref: str) -> ForgottenWork | None:
-    # That of a submodule may lack its work tree.
-    git = git_of(environ, repository, worktree=repository)
+    git = git_of(environ, repository)
     commit = find_commit(git, ref)
     if commit is None:
         return None

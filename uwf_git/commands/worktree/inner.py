@@ -14,20 +14,22 @@ from urllib.parse import quote
 from uwf_git.commands.worktree.record import Worktree, describe_work
 from uwf_git.commands.worktree.repository import Git, commit_tree, find_commit, git_of
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git.fenced import fenced, find_common_dir
 from uwf_git.store.git.program import ProgramFailed
 
 # git refuses these dots in the name of a ref.
 _BAD_DOT = re.compile(r"(?<![\w-])\.|\.(?![\w-])|\.(?=lock(/|$))")
-_SETTINGS = ("protocol.version=2", "protocol.file.allow=always", "maintenance.auto=false")
 _LFS = ("lfs", "objects")
-_FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+_FETCH = (
+    *("-c", "protocol.version=2", "-c", "protocol.file.allow=always"),
+    *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"),
+)
 
 
 class State(NamedTuple):
     """What is in a repository."""
 
     git: Git
-    git_dir: str
     head: str | None
     tree: str
     """Everything in its work tree but what is ignored."""
@@ -62,29 +64,29 @@ def keep_state(
     has_changed = state.tree != _read_tree(state.git, state.head)
     if not has_changed and not ends:
         return state.head, None
-    repository = _choose_repository(worktree, state.git_dir)
-    to = _keeping(environ, repository)
+    git_dir = state.git.place.git_dir
+    repository = _choose_repository(worktree, git_dir)
+    to = git_of(environ, repository)
     parents = tuple(dict.fromkeys([*filter(None, [state.head]), *ends]))
     if not has_changed and parents == (state.head,):
         commit = parents[0]
     else:
         commit = _unite(state, parents, to, ref, worktree)
-    if not _fetch(to, state.git_dir, commit, ref):
+    if not _fetch(to, state.git, commit, ref):
         # A shallow repository gives its commits only to one that has the same ones.
         parents = tuple(_cut(state.git, each) for each in parents)
         commit = _unite(state, parents, to, ref, worktree)
-        if not _fetch(to, state.git_dir, commit, ref):
-            raise ProgramFailed("git", f"could not fetch {commit} from {state.git_dir}")
-    _copy_large_files(state.git_dir, repository)
+        if not _fetch(to, state.git, commit, ref):
+            raise ProgramFailed("git", f"could not fetch {commit} from {git_dir}")
+    _copy_large_files(git_dir, repository)
     return commit, repository
 
 
 def _list_ends(worktree: Worktree, state: State) -> list[str]:
     """List the newest commits that neither a remote of the repository has, nor its beginning."""
     git = state.git
-    common = git.ask("rev-parse", "--path-format=absolute", "--git-common-dir")
     known = ["--not", "--remotes", *filter(None, [find_commit(git, state.known)])]
-    if _goes(worktree, common):
+    if _goes(worktree, find_common_dir(git.place.git_dir)):
         stashed = git.ask("stash", "list", "--format=%H").split()
         asked = ["--all", *stashed, *known]
     elif state.head is not None:
@@ -141,15 +143,10 @@ def _copy_large_files(git_dir: str, repository: str) -> None:
         shutil.copytree(kept, to, dirs_exist_ok=True)
 
 
-def _keeping(environ: Mapping[str, str], repository: str) -> Git:
-    # Its own work tree may not be there.
-    git = git_of(environ, repository, worktree=repository)
-    settings = (word for setting in _SETTINGS for word in ("-c", setting))
-    return git._replace(options=(*git.options, *settings))
-
-
-def _fetch(to: Git, git_dir: str, commit: str, ref: str) -> bool:
+def _fetch(to: Git, origin: Git, commit: str, ref: str) -> bool:
     """Fetch *commit* to *ref*; return whether it is there."""
     if find_commit(to, ref) != commit:
-        to.run(*_FETCH, git_dir, f"+{commit}:{ref}")
+        # The other git, which sends it, reads the config of where it is fetched from.
+        with fenced(origin.environ, origin.place) as there:
+            to.run(*_FETCH, there["GIT_DIR"], f"+{commit}:{ref}")
     return find_commit(to, ref) == commit

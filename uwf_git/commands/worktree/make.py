@@ -17,13 +17,16 @@ from uwf_git.commands.worktree.record import (
     write_origin,
     write_worktree,
 )
-from uwf_git.commands.worktree.repository import find_origin, git_in, git_of
+from uwf_git.commands.worktree.repository import find_origin, git_of
 from uwf_git.errors import Refused
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.disk.durable import replace_file
 from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.git.fenced import share_sparseness
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import set_workdir
 from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.trunk import find_settings
 
 
 class WorktreeGone(Refused):
@@ -70,7 +73,8 @@ def note_origin(
     Raises:
         NotIsolated, NotClean, ProgramFailed: there can be no worktrees of it.
     """
-    origin = SplitOrigin(at, source, *find_origin(environ, source))
+    kept = find_settings(store, thread)
+    origin = SplitOrigin(at, source, *find_origin(environ, source, kept=kept))
     write_origin(store, thread, origin)
     return origin
 
@@ -102,7 +106,7 @@ def make_worktree(
         if begun is None or not begun.git_dir or begun.source != source:
             begun = _plan(store, environ, branch, source)
         write_worktree(store, begun._replace(git_dir=""))
-        made = begun._replace(git_dir=_add(environ, begun), is_removed=False)
+        made = begun._replace(git_dir=_add(store, environ, begun), is_removed=False)
         os.makedirs(made.workdir, exist_ok=True)
         write_worktree(store, made)
         set_workdir(store, made.thread, made.workdir)
@@ -144,17 +148,29 @@ def _plan(store: Store, environ: Mapping[str, str], branch: _Branch, source: str
     )
 
 
-def _add(environ: Mapping[str, str], worktree: Worktree) -> str:
-    """Let git make the worktree, and return its git directory."""
+def _add(store: Store, environ: Mapping[str, str], worktree: Worktree) -> str:
+    """Make the worktree as `git worktree add` does, and return its git directory."""
     git = git_of(environ, worktree.repository)
     head = find_head_of(environ, worktree) or worktree.base
     # Half of one may be there, of a process that was killed: no agent has run in it.
     if os.path.lexists(worktree.path):
         git.run("worktree", "remove", "--force", "--force", worktree.path)
         shutil.rmtree(worktree.path, ignore_errors=True)
-    os.makedirs(os.path.dirname(worktree.path), exist_ok=True)
-    git.run_guarded("worktree", "add", "--force", "--force", "--detach", worktree.path, head)
-    return git_in(environ, worktree.path).ask("rev-parse", "--absolute-git-dir")
+    # That git would start one with the config of the repository.
+    own = os.path.join(worktree.repository, "worktrees", worktree.thread)
+    shutil.rmtree(own, ignore_errors=True)
+    for folder in (own, worktree.path):
+        os.makedirs(folder)
+    named = os.path.join(worktree.path, ".git")
+    texts = {"HEAD": head, "commondir": "../..", "gitdir": named}
+    for path, text in [(os.path.join(own, name), text) for name, text in texts.items()]:
+        replace_file(path, os.fsencode(text) + b"\n", durable=False)
+    replace_file(named, b"gitdir: " + os.fsencode(own) + b"\n", durable=False)
+    share_sparseness(worktree.repository, own)
+    kept = find_settings(store, worktree.parent)
+    git = git_of(environ, own, worktree=worktree.path, kept=kept)
+    git.run_guarded("read-tree", "--reset", "-u", "--no-recurse-submodules", head)
+    return own
 
 
 def find_head_of(environ: Mapping[str, str], worktree: Worktree) -> str | None:

@@ -1,6 +1,6 @@
 """The user's repository, as git itself sees it: its state, a new worktree, a tree out of one.
 
-No hook of the repository runs: a hook may refuse a commit, and then an edit would be lost.
+No hook of the repository runs either: it may refuse a commit, and then an edit would be lost.
 """
 
 import os
@@ -10,11 +10,19 @@ from typing import NamedTuple
 
 from uwf_git.agents.tool import ToolRequest, run_tool
 from uwf_git.errors import Refused, name_some
-from uwf_git.git_environment import without_local_variables
-from uwf_git.store.git.program import ProgramFailed, Ran, run_program
+from uwf_git.store.git.fenced import (
+    NOTHING_KEPT,
+    Kept,
+    Place,
+    fenced,
+    find_common_dir,
+    find_place,
+    list_uncommitted,
+    run_fenced,
+)
+from uwf_git.store.git.program import ProgramFailed, Ran
 
-_SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.safecrlf=false")
-_NAME, _ADDRESS = "uwf", "uwf@uwf"
+_NAME, _ADDRESS, _ROLES = "uwf", "uwf@uwf", ("AUTHOR", "COMMITTER")
 _SHOWN = 3
 
 
@@ -61,26 +69,26 @@ class Origin(NamedTuple):
 
 
 class Git(NamedTuple):
-    """git, told which repository it works on."""
+    """git, told which repository it works on; nothing that this names runs."""
 
     environ: Mapping[str, str]
-    options: tuple[str, ...]
+    place: Place
 
-    def run(self, *words: str, **variables: str) -> Ran:
+    def run(self, *words: str, given: bytes = b"") -> Ran:
         """Run git to its end.
 
         Raises:
             ProgramFailed: there is no git.
         """
-        return run_program(self._argv(words), self._environment(variables))
+        return run_fenced(self.environ, self.place, *words, given=given)
 
-    def ask(self, *words: str, **variables: str) -> str:
+    def ask(self, *words: str, given: bytes = b"") -> str:
         """Run git, and return what it printed, without the last newline.
 
         Raises:
             ProgramFailed: git is missing, or failed.
         """
-        ran = self.run(*words, **variables)
+        ran = self.run(*words, given=given)
         if ran.status:
             raise ProgramFailed("git", f"{words[0]} failed: {ran.last_line}")
         return os.fsdecode(ran.stdout).removesuffix("\n")
@@ -91,37 +99,30 @@ class Git(NamedTuple):
         Raises:
             ProgramFailed: git is missing, or failed.
         """
-        request = ToolRequest(tuple(self._argv(words)), self._environment({}))
-        try:
-            ran = run_tool(request, on_output=lambda _chunk: None)
-        except OSError as error:
-            raise ProgramFailed("git", f"could not be started: {error.strerror}") from error
+        with fenced(self.environ, self.place) as environment:
+            into = self.place.worktree or environment["GIT_DIR"]
+            request = ToolRequest(("git", "-C", into, *words), environment)
+            try:
+                ran = run_tool(request, on_output=lambda _chunk: None)
+            except OSError as error:
+                raise ProgramFailed("git", f"could not be started: {error.strerror}") from error
         if ran.exit_code:
             told = Ran(ran.exit_code, ran.head + ran.tail, b"").last_line
             raise ProgramFailed("git", f"{words[0]} failed: {told}")
 
-    def _argv(self, words: tuple[str, ...]) -> list[str]:
-        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
-        return ["git", *settings, *self.options, *words]
 
-    def _environment(self, variables: Mapping[str, str]) -> dict[str, str]:
-        clean = without_local_variables(self.environ)
-        return {**clean, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **variables}
-
-
-def git_in(environ: Mapping[str, str], directory: str) -> Git:
-    """Return git for the repository around *directory*."""
-    return Git(environ, ("-C", directory))
+def git_of(
+    environ: Mapping[str, str],
+    git_dir: str,
+    *,
+    worktree: str | None = None,
+    kept: Kept = NOTHING_KEPT,
+) -> Git:
+    """Return git for the git directory *git_dir*, wherever ``.git`` files point to."""
+    return Git(environ, Place(git_dir, worktree, kept=kept))
 
 
-def git_of(environ: Mapping[str, str], repository: str, *, worktree: str | None = None) -> Git:
-    """Return git for the git directory *repository*, wherever ``.git`` files point to."""
-    if worktree is None:
-        return Git(environ, (f"--git-dir={repository}",))
-    return Git(environ, ("-C", worktree, f"--git-dir={repository}", f"--work-tree={worktree}"))
-
-
-def find_origin(environ: Mapping[str, str], workdir: str) -> Origin:
+def find_origin(environ: Mapping[str, str], workdir: str, *, kept: Kept = NOTHING_KEPT) -> Origin:
     """Return the commit of the repository around *workdir*, which has no uncommitted change.
 
     Raises:
@@ -129,21 +130,19 @@ def find_origin(environ: Mapping[str, str], workdir: str) -> Origin:
         NotClean: something there is not committed, and not ignored.
         ProgramFailed: git is missing, or failed.
     """
-    git = git_in(environ, workdir)
-    asked = ("--is-inside-work-tree", "--path-format=absolute", "--git-common-dir", "--show-prefix")
-    ran = git.run("rev-parse", *asked)
-    inside, *rest = os.fsdecode(ran.stdout).split("\n")
-    if ran.status or inside != "true" or len(rest) < len(("repository", "prefix")):
-        # The first line has the reason; what follows are words about settings.
-        told = os.fsdecode(ran.stderr).split("\n")[0].removeprefix("fatal: ")
-        raise NotIsolated(workdir, told or "it is not in a work tree")
-    head = git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    if head.status:
+    place = find_place(environ, workdir, kept)
+    if isinstance(place, str):
+        raise NotIsolated(workdir, place)
+    commit = find_commit(Git(environ, place), "HEAD")
+    if commit is None:
         raise NotIsolated(workdir, "its repository has no commit yet")
-    changed = git.ask("status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal")
+    changed = list_uncommitted(environ, place)
     if changed:
-        raise NotClean(workdir, [each[3:] for each in changed.split("\0") if each])
-    return Origin(rest[0], rest[1], head.stdout.decode().strip())
+        raise NotClean(workdir, changed)
+    prefix = os.path.relpath(os.path.realpath(workdir), place.worktree)
+    return Origin(
+        find_common_dir(place.git_dir), "" if prefix == os.curdir else prefix + os.sep, commit
+    )
 
 
 def find_commit(git: Git, name: str | None) -> str | None:
@@ -166,11 +165,7 @@ def commit_tree(
     """
     named = [word for parent in parents for word in ("-p", parent)]
     dates = {} if date is None else {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
-    return git.ask(
-        *("commit-tree", "--no-gpg-sign", *named, "-m", message, tree),
-        GIT_AUTHOR_NAME=_NAME,
-        GIT_AUTHOR_EMAIL=_ADDRESS,
-        GIT_COMMITTER_NAME=_NAME,
-        GIT_COMMITTER_EMAIL=_ADDRESS,
-        **dates,
-    )
+    nobody = {f"GIT_{role}_NAME": _NAME for role in _ROLES}
+    nobody |= {f"GIT_{role}_EMAIL": _ADDRESS for role in _ROLES}
+    git = git._replace(environ={**git.environ, **nobody, **dates})
+    return git.ask("commit-tree", "--no-gpg-sign", *named, "-m", message, tree)

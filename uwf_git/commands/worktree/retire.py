@@ -35,7 +35,7 @@ from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.local_files import find_workdir, workdirs_folder
 from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot
-from uwf_git.store.threads.trunk import read_trunk
+from uwf_git.store.threads.trunk import find_settings, read_trunk
 
 
 class ProjectGone(StoreFailed):
@@ -190,7 +190,8 @@ def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Wor
     head = find_head_of(environ, worktree) or worktree.base
     if os.path.isdir(worktree.path):
         own = worktree.git_dir if os.path.isdir(worktree.git_dir) else worktree.repository
-        tree, inner = write_tree(environ, worktree, git_dir=own, head=head)
+        settings = find_settings(store, worktree.parent)
+        tree, inner = write_tree(environ, worktree, git_dir=own, head=head, settings=settings)
         worktree = worktree._replace(inner=inner)
     else:
         tree = git.ask("rev-parse", f"{head}^{{tree}}")

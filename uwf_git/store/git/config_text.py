@@ -79,9 +79,7 @@ def edit_config(text: str, name: str, value: str, *, keep: bool) -> str:
     section, _dot, key = name.rpartition(".")
     end = _end_of_section(text, normal_name(name).rpartition(".")[0])
     if end is None:
-        base, dot, subsection = section.partition(".")
-        header = f'[{base} "{_escaped(subsection)}"]\n' if dot else f"[{base}]\n"
-        end = len(text)
+        header, end = _spell_header(section), len(text)
     else:
         header = ""
     before, after = text[:end], text[end:]
@@ -90,7 +88,13 @@ def edit_config(text: str, name: str, value: str, *, keep: bool) -> str:
     if not after and before.endswith(("\\\n", "\\\r\n")):
         # A backslash at the end would make the added line part of that value.
         before += "\n"
-    return f'{before}{header}\t{key} = "{_escaped_value(value)}"\n{after}'
+    return f"{before}{header}{_spell_value(key, value)}{after}"
+
+
+def spell_setting(name: str, value: str) -> str:
+    """Return the text of a setting, with its section."""
+    section, _dot, key = name.rpartition(".")
+    return _spell_header(section) + _spell_value(key, value)
 
 
 def remove_section(text: str, section: str) -> str:
@@ -244,6 +248,15 @@ def _line_end(text: str, at: int) -> int:
 def _broken(text: str, at: int, problem: str) -> ValueError:
     line = text.count("\n", 0, at) + 1
     return ValueError(f"line {line} has {problem}")
+
+
+def _spell_header(section: str) -> str:
+    base, dot, subsection = section.partition(".")
+    return f'[{base} "{_escaped(subsection)}"]\n' if dot else f"[{base}]\n"
+
+
+def _spell_value(key: str, value: str) -> str:
+    return f'\t{key} = "{_escaped_value(value)}"\n'
 
 
 def _escaped(text: str) -> str:

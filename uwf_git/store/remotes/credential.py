@@ -3,6 +3,7 @@
 Source: git-credential(1), "TYPICAL USE OF GIT CREDENTIAL".
 """
 
+import os
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -56,7 +57,9 @@ def report_credential(
 
 def _run(git: str, verb: str, environ: Mapping[str, str], description: str) -> Ran:
     child = without_local_variables(environ, keep_settings=True)
-    return run_program([git, "credential", verb], child, given=description.encode())
+    # Not where we are: a repository there would name a helper, and it is none of the store's.
+    argv = [os.path.abspath(git), "credential", verb]
+    return run_program(argv, child, given=description.encode(), cwd="/")
 
 
 def _describe(url: RemoteUrl) -> str:

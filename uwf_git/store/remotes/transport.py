@@ -89,13 +89,11 @@ class Access(NamedTuple):
         return find_program("git", self.environ)
 
     def check_trusted(self, store: Store) -> None:
-        """Check that no program would run that only the config of *store* names.
-
-        Raises:
-            SettingNotTrusted: its ssh command is such a one.
-        """
+        """Raise SettingNotTrusted if a program would run that only the config of *store* names."""
         if self.url.kind == "ssh" and not self.environ.get("GIT_SSH_COMMAND"):
             require_trusted(store, _SSH_COMMAND, store.path)
+        if self.url.kind == "git":
+            require_trusted(store, "core.gitProxy", store.path)
 
 
 def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:

@@ -9,6 +9,7 @@ import os
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.disk.durable import remove_file, replace_file
 from uwf_git.store.disk.file_memory import FileMemory
+from uwf_git.store.git.fenced import SETTINGS, keep_settings
 from uwf_git.store.store import Store
 
 STAYS = "worktrees-that-stay"
@@ -21,6 +22,24 @@ _WORKDIRS: FileMemory[str | None] = FileMemory(256)
 def set_workdir(store: Store, thread: ThreadId, path: str) -> None:
     """Record that the agents of *thread* run in *path*."""
     replace_file(_file(store, thread), os.fsencode(path) + b"\n")
+
+
+def give_workdir(store: Store, thread: ThreadId, path: str) -> None:
+    """Record that the agents of *thread* run in *path*, before any of them has.
+
+    The settings that git has there now are kept: an agent may change them.
+    """
+    kept = settings_file(store, thread)
+    if kept is not None:
+        keep_settings(kept, path)
+    set_workdir(store, thread, path)
+
+
+def settings_file(store: Store, thread: ThreadId) -> str | None:
+    """Return the user's own file that has the settings of git kept for *thread*."""
+    if store.trust_file is None:
+        return None
+    return os.path.join(os.path.dirname(store.trust_file), SETTINGS, thread)
 
 
 def find_workdir(store: Store, thread: ThreadId) -> str | None:
@@ -39,6 +58,12 @@ def _read_workdir(path: str) -> str | None:
 def forget_workdir(store: Store, thread: ThreadId) -> None:
     """Remove the record of the work directory of *thread*."""
     remove_file(_file(store, thread))
+
+
+def forget_settings(store: Store, thread: ThreadId) -> None:
+    """Remove what is kept of the settings that git had when *thread* began."""
+    if (path := settings_file(store, thread)) is not None:
+        remove_file(path)
 
 
 def workdirs_folder(store: Store) -> str:

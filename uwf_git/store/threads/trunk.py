@@ -1,7 +1,10 @@
 """The threads of which a branch is one, as far as they are in this store."""
 
+from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.git.fenced import Kept, read_settings
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.local_files import settings_file
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
@@ -17,3 +20,11 @@ def read_root(store: Store, snapshot: Snapshot) -> Snapshot:
     while (trunk := read_trunk(store, snapshot)) is not None:
         snapshot = trunk
     return snapshot
+
+
+def find_settings(store: Store, thread: ThreadId) -> Kept:
+    """Return the settings of git that the project had when the outermost thread began."""
+    head = find_head(store, thread)
+    if head is not None:
+        thread = read_root(store, read_snapshot(store, head.commit)).record.thread
+    return read_settings(settings_file(store, thread))
